@@ -1,0 +1,98 @@
+/* Bodies that do not fit into their slot lie in blocks; blocks of one size make a slab; a slab's headers stand apart
+ * from its bytes, in the slab table, at the index of the slab's first granule.
+ *
+ * A slab's table entry, 4096 bytes, reserved for ever once used, so that a late helper always finds headers there:
+ *   0     class     0 none, else class + 1; written under the structure lock
+ *   8     free      248 bits: hint, superset or subset of the FREE blocks; the state word decides
+ *   128   block[i]  16 bytes:
+ *         word   63     32 31    24 23        0      state  63     32 31   24 23    8 7     0
+ *               +---------+--------+-----------+           +---------+-------+-------+-------+
+ *               |   gen   | views  |  entries  |           |   gen   | class |  row  | state |
+ *               +---------+--------+-----------+           +---------+-------+-------+-------+
+ *
+ * A reference is its own bit, dropped by CAS only while the generation fits: repeating a drop does nothing, and a late
+ * helper cannot touch the next use. Who clears the last bit raises the generation and frees. A counter could not be
+ * repeated: a death between "counted down" and "word changed" is a leak or a use after free.
+ *
+ * class bitmap c, bit g: the slab at granule g is of class c and may have a FREE block. A hint as well. */
+#ifndef SHMQ_BLOCK_H
+#define SHMQ_BLOCK_H
+
+#include "shmq/member.h"
+
+enum shmq_block_state { SHMQ_BLOCK_NONE = 0, SHMQ_BLOCK_FREE, SHMQ_BLOCK_BUILDING, SHMQ_BLOCK_SHARED, SHMQ_BLOCK_RETIRED };
+
+#define SHMQ_CLASSES 43u
+#define SHMQ_ENTRY_BITS 12u /* references by puts: bits 0 to 11; bits 12 to 23 are for a later stage */
+#define SHMQ_VIEW_BITS 8u
+
+typedef struct shmq_block_shm {
+    shmq_a64 word;
+    shmq_a64 state;
+} shmq_block_shm;
+
+typedef struct shmq_slab_shm {
+    shmq_a64 class_word;
+    shmq_a64 free[4];
+    uint64_t reserved[11];
+    shmq_block_shm block[SHMQ_SLAB_BLOCKS];
+} shmq_slab_shm;
+SHMQ_SIZE(shmq_slab_shm, 4096);
+SHMQ_OFFSET(shmq_slab_shm, block, 128);
+
+static inline uint32_t shmq_block_gen(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint32_t shmq_block_refs(uint64_t word) { return (uint32_t)word; }
+
+/* A block in private hands. */
+typedef struct shmq_block {
+    uint64_t offset;   /* of its bytes, from the segment's start; multiple of 64 */
+    uint64_t capacity; /* bytes */
+    uint32_t generation;
+} shmq_block;
+
+/* Bytes of a block of this class; classes are 0 to SHMQ_CLASSES-1, growing by a third or a half. */
+uint64_t shmq_class_bytes(uint32_t size_class);
+/* Smallest class that holds so many bytes; SHMQ_CLASSES: none does. */
+uint32_t shmq_class_of(uint64_t bytes);
+
+/* A block for so many bytes: state BUILDING of this process, reference bit 0 set. Lock-free while its class has a FREE
+ * block; else a new slab under the structure lock (SHMQ_FULL_MEMORY: the budget is used up; SHMQ_NO_SPACE: /dev/shm is).
+ * Death: BUILDING of a dead row, found by shmq_blocks_sweep. */
+shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block);
+/* After the entry that names it was published: BUILDING -> SHARED. */
+void shmq_block_share(shmq_member *m, const shmq_block *block);
+/* Drop reference bit `bit` (entries: 0 to 23) of this generation; frees the block with the last one. Repeatable by anyone. */
+void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit);
+
+/* Pin a block that an entry in our hands names: a free view bit, with its cell in our pin table. False: none is free
+ * (the caller copies). The pin outlives the entry. */
+bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin);
+void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes);
+
+/* Address and capacity of the block at an offset that was read from shared memory: NULL when it lies in no slab, is not
+ * at a block's start, or `bytes` do not fit. Never trusts the offset. */
+unsigned char *shmq_block_at(const shmq_member *m, uint64_t offset, uint64_t bytes);
+
+/* Clean up after the dead (all repeatable, by any number at once):
+ *   unpin_dead    every pin of a dead process row
+ *   sweep         BUILDING blocks of `dead` rows: drops the references that no slot names. `named(context, offset, gen)`
+ *                 answers the mask of entry bits that slots name; called after the word was read. Also finishes frees
+ *                 that stopped half-way, repairs hints, and drops view bits that no cell names.
+ *                 Answers how many blocks it freed. */
+typedef uint32_t (*shmq_named)(void *context, uint64_t offset, uint32_t generation);
+typedef bool (*shmq_row_dead)(void *context, uint32_t process_row);
+void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row);
+uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named, void *context);
+
+/* Under the structure lock: give slabs without a used block back to the granule map. Answers granules given back. */
+uint64_t shmq_blocks_reclaim(shmq_member *m);
+
+typedef struct shmq_block_usage {
+    uint64_t slabs, blocks, used, building, bytes_used, bytes_total;
+} shmq_block_usage;
+void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage);
+/* Every slab's words make sense (classes, hints are allowed to differ): NULL, or the first thing that does not. For a
+ * segment at rest or in use. */
+const char *shmq_blocks_valid(const shmq_member *m);
+
+#endif

@@ -1,0 +1,82 @@
+/* A queue as one process sees it: private copies of the ring's constants, the process' counter line, and the consumer
+ * rows on which its threads wait. One handle per process and queue, shared by threads. */
+#ifndef SHMQ_HANDLE_H
+#define SHMQ_HANDLE_H
+
+#include "shmq/member.h"
+
+#define SHMQ_SPARE_ROWS 32u
+
+typedef struct shmq_queue {
+    shmq_member *m;
+    shmq_queue_shm *page;
+    shmq_ring_shm *ring;
+    unsigned char *slots;
+    shmq_a64 *carried;
+    uint64_t mask; /* slots - 1 */
+    uint32_t shift;
+    uint32_t slot_size;
+    uint32_t inline_bytes; /* of a slot, headers and body */
+    uint32_t index;
+    uint32_t incarnation;
+    bool checksum;
+    uint64_t serial; /* of the member when this was bound */
+    shmq_counters_shm *counters;
+    shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
+    uint32_t spare_rows[SHMQ_SPARE_ROWS]; /* consumer rows of ours on which nobody waits now; m->handles_lock */
+    uint32_t spare_count;
+    uint32_t refs;     /* m->handles_lock */
+    shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
+    struct shmq_queue *next;
+} shmq_queue;
+
+/* What a declaration says; what is not in `given` is not said. */
+typedef struct shmq_declaration {
+    uint32_t given; /* bit per enum shmq_setting */
+    uint64_t maxsize;
+    uint32_t slot_size;
+    uint32_t temporary;
+    uint32_t max_deliveries;
+    uint32_t max_deaths;
+    uint32_t checksum;
+    const char *dead_letter;
+    uint32_t dead_letter_len;
+    bool create;
+} shmq_declaration;
+
+#define SHMQ_DEFAULT_SLOT_SIZE 128u
+#define SHMQ_DEFAULT_MAX_DELIVERIES 20u
+#define SHMQ_DEFAULT_MAX_DEATHS 3u
+
+/* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; what
+ * nobody gave before is set by the first who does. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT, SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
+shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
+                               shmq_queue **queue, int *differs);
+/* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
+shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
+/* Give a handle back. The last one takes this process' claim on the queue's memory away. */
+void shmq_queue_unbind(shmq_queue *q);
+/* A handle made before a fork: bind it to this process. */
+shmq_status shmq_queue_rebind(shmq_queue *q);
+/* Shut down (SHMQ_DRAINING, SHMQ_STOPPED) or reopen (SHMQ_OPEN); wakes everybody. */
+shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
+/* Out of service for everybody; its entries are settled. Who waits gets SHMQ_NOT_FOUND. */
+shmq_status shmq_queue_delete(shmq_queue *q);
+/* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counter line. */
+shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
+/* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
+void shmq_queue_close_handles(shmq_member *m);
+/* Name and state of a directory entry: false when it is not LIVE. */
+bool shmq_queue_named(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
+
+/* First look of every call: closed, forked, gone, deleted. */
+shmq_status shmq_queue_usable(shmq_queue *q);
+
+static inline shmq_slot_shm *shmq_slot_at(const shmq_queue *q, uint64_t position) {
+    return (shmq_slot_shm *)(q->slots + (position & q->mask) * q->slot_size);
+}
+static inline uint32_t shmq_turn(const shmq_queue *q, uint64_t position) { return (uint32_t)(position >> q->shift); }
+static inline uint64_t shmq_slot_count(const shmq_queue *q) { return q->mask + 1; }
+static inline uint32_t shmq_self(const shmq_queue *q) { return SHMQ_OWNER_PROCESS | q->m->row; }
+
+#endif

@@ -1,0 +1,112 @@
+/* A membership: this process in one broker. Private memory; nothing here is shared. */
+#ifndef SHMQ_MEMBER_H
+#define SHMQ_MEMBER_H
+
+#include <pthread.h>
+
+#include "shmq/abi.h"
+#include "shmq/atomic.h"
+#include "shmq/process.h"
+#include "shmq/queue.h"
+#include "shmq/segment.h"
+#include "shmq/slot.h"
+#include "shmq/status.h"
+
+typedef struct shmq_member {
+    unsigned char *base;
+    uint64_t size; /* of the mapping; the private copy that every check of an offset uses */
+    int lock_fd;   /* holds our row's byte; closed, never unlocked */
+    int map_fd;    /* another description of the same file: a forked child opens its own lock_fd through it */
+    int dir_fd;    /* the broker's directory; -1: anonymous */
+    char name[64]; /* of the segment below /dev/shm, without slash */
+
+    /* private copies of constants of the header, checked at attach */
+    shmq_segment_shm *header;
+    shmq_process_shm *rows;
+    shmq_directory_shm *directory;
+    shmq_a64 *granules;
+    unsigned char *class_bitmaps;
+    uint64_t class_bitmap_bytes; /* of one class */
+    unsigned char *slabs;
+    uint64_t data;
+    uint32_t granule_count;
+    uint64_t patience_ns;
+    uint64_t clock_offset_ns;
+    bool anonymous;
+
+    uint32_t row;
+    uint32_t row_generation;
+    shmq_process_shm *process;
+    shmq_process_page_shm *page;
+    uint64_t serial; /* grows with each re-attachment (fork): handles made before bind anew */
+
+    volatile uint32_t *alive; /* a wipe-on-fork page: 1 here, 0 in a forked child */
+    shmq_a32 closed;
+    pthread_mutex_t lock;          /* the threads' half of the structure lock */
+    pthread_mutex_t handles_lock;  /* row caches of the queue handles */
+    shmq_a64 next_id;              /* next of the block of ids that this process has; a multiple of 65536: block used up */
+    shmq_a32 block_hint[64];       /* by class: granule where the last block was found */
+    shmq_a32 ops;                  /* calls since the last look whether the directory is still there */
+    bool structure_held;
+    uint32_t page_hint, run_hint;  /* granules where pages and runs are looked for first; structure lock */
+    struct shmq_queue *handles;    /* one per queue that this process uses; handles_lock */
+    shmq_a64 looked_ns;            /* when this process last looked for the dead */
+    struct shmq_member *next; /* list for the fork handler */
+} shmq_member;
+
+/* What open() was asked for. */
+typedef struct shmq_segment_plan {
+    const char *name;  /* below /dev/shm */
+    uint64_t memory;   /* budget, bytes: the segment's virtual size */
+    uint64_t patience_ns;
+    uint32_t mode;     /* of the file: 0600, or 0660 */
+    bool anonymous;
+    const char *path;  /* directory, "" when anonymous */
+    uint8_t uuid[16];
+} shmq_segment_plan;
+
+/* Create a segment that appears under its name complete or not at all. SHMQ_EXISTS, SHMQ_NO_SPACE, SHMQ_OS. */
+shmq_status shmq_segment_create(const shmq_segment_plan *plan);
+/* Become a member. Looks in this order, and says which differs: regular file of ours (SHMQ_DENIED), size, magic
+ * (SHMQ_NO_MAGIC), version, byte order, fingerprint, features (SHMQ_VERSION), boot (SHMQ_OTHER_BOOT), header CRC, every
+ * offset and product (SHMQ_CORRUPT). Then takes a row (SHMQ_LIMIT) - dead members are reaped first through `reap`. */
+/* dir_fd is duplicated. */
+shmq_status shmq_member_attach(const char *name, int dir_fd, shmq_member **member);
+/* In a forked child, before the first operation: own lock descriptor, own row. Idempotent. */
+shmq_status shmq_member_after_fork(shmq_member *m);
+/* Leave: the row goes FREE. The caller has settled or released everything. Unmaps when `unmap`. An anonymous segment
+ * without further members is unlinked. */
+shmq_status shmq_member_leave(shmq_member *m, bool unmap);
+void shmq_member_free(shmq_member *m);
+
+static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
+
+/* Is the process of this row dead? (1) the caller has read the word that names it (2) row and generation are read here
+ * (3) our own row: alive; else its lock byte. Never true for a row that is FREE. */
+bool shmq_process_dead(shmq_member *m, uint32_t row);
+/* Number of members whose lock is held. */
+uint32_t shmq_members_live(shmq_member *m);
+
+static inline void *shmq_at(const shmq_member *m, uint64_t offset) { return m->base + offset; }
+/* Is [offset, offset + bytes) inside the segment? Offsets that were read from it are asked first. */
+static inline bool shmq_inside(const shmq_member *m, uint64_t offset, uint64_t bytes) {
+    return offset <= m->size && bytes <= m->size - offset;
+}
+
+uint64_t shmq_now_ns(void);  /* monotonic */
+uint64_t shmq_wall_ns(void);
+uint64_t shmq_new_id(shmq_member *m);
+/* This process' counter line on a queue, made when missing (structure lock). */
+shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
+/* The same for who holds the structure lock already. */
+shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
+/* Counter line of any row, NULL when it has none or its offset is damaged. */
+shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t queue_index);
+/* Has the broker's directory been deleted? Looks (fstat), and tells everybody through the header when it has. */
+bool shmq_member_gone(shmq_member *m);
+/* Tell the world: damage was found. Counts it, answers SHMQ_CORRUPT. */
+shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where);
+
+uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,118 @@
+/* The process table: one row per member, the only list of per-process words.
+ *
+ *   offset  field                       writer                     reader, and what a stale read costs
+ *   0       row word                    CAS                        all: owner look-up; one failed CAS
+ *   8       pid, flags                  owner at attach            people
+ *   16      start time, 24 pid namespace, 32 attached_ns, 40 name  owner at attach; people
+ *   80      pin table offset, cells     owner at attach            reaper, block sweep
+ *   96      counter directory offset    owner at attach            statistics, release of deleted queues
+ *   104     magazines                   0 in this stage
+ *   128     progress                    owner                      0 in this stage
+ *   136     inside                      owner: calls under way     watcher: a late value costs one tick
+ *   140     held                        owner: unsettled messages  watcher, people
+ *   144     pinned_bytes                owner: loans and views     people
+ *   256     ops, 480 log_io, 488 env_io 0 in this stage
+ *
+ * row word: state 8 | reserved 24 | generation 32 (bits 32 to 63)
+ *
+ * A member proves that it lives by an open-file-description lock on the byte of the segment file that has its row's
+ * index: the kernel drops it after the memory of the process is gone, so "lock free" proves that no thread of it can
+ * write again. Order at attach: lock byte, then row LIVE, then first use. A row becomes FREE by a CAS that raises the
+ * generation, only at a clean close with nothing left, or after a complete sweep of all rings by one reaper. */
+#ifndef SHMQ_PROCESS_H
+#define SHMQ_PROCESS_H
+
+#include "shmq/abi.h"
+#include "shmq/atomic.h"
+
+enum shmq_row_state { SHMQ_ROW_FREE = 0, SHMQ_ROW_ATTACHING, SHMQ_ROW_LIVE, SHMQ_ROW_CLOSING, SHMQ_ROW_REAPING };
+
+static inline uint32_t shmq_row_state(uint64_t word) { return (uint32_t)word & 0xffu; }
+static inline uint32_t shmq_row_inner(uint64_t word) { return (uint32_t)(word >> 8) & 0xffffffu; }
+static inline uint32_t shmq_row_generation(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint64_t shmq_row_word(uint32_t generation, uint32_t inner, uint32_t state) {
+    return ((uint64_t)generation << 32) | ((uint64_t)inner << 8) | state;
+}
+
+typedef struct shmq_process_shm {
+    shmq_a64 word;
+    uint32_t pid;
+    uint32_t flags;
+    uint64_t start_time; /* clock ticks since boot, field 22 of /proc/PID/stat */
+    uint64_t pid_namespace;
+    uint64_t attached_ns; /* wall clock */
+    char name[40];
+    uint64_t pins; /* offset of the process page's cells */
+    uint32_t pin_cells;
+    uint32_t reserved_92;
+    uint64_t counters; /* offset of the process page's counter directory */
+    uint64_t magazines;
+    uint64_t reserved_112[2];
+
+    shmq_a64 progress;
+    shmq_a32 inside;
+    shmq_a32 held;
+    shmq_a64 pinned_bytes;
+    uint64_t reserved_152[13];
+
+    struct {
+        shmq_a64 word;
+        shmq_a64 lsn;
+    } ops[14];
+    shmq_a64 log_io;
+    shmq_a64 env_io;
+    uint64_t reserved_496[18];
+} shmq_process_shm;
+
+SHMQ_SIZE(shmq_process_shm, 640);
+SHMQ_OFFSET(shmq_process_shm, start_time, 16);
+SHMQ_OFFSET(shmq_process_shm, name, 40);
+SHMQ_OFFSET(shmq_process_shm, pins, 80);
+SHMQ_OFFSET(shmq_process_shm, counters, 96);
+SHMQ_OFFSET(shmq_process_shm, progress, 128);
+SHMQ_OFFSET(shmq_process_shm, inside, 136);
+SHMQ_OFFSET(shmq_process_shm, held, 140);
+SHMQ_OFFSET(shmq_process_shm, pinned_bytes, 144);
+SHMQ_OFFSET(shmq_process_shm, ops, 256);
+SHMQ_OFFSET(shmq_process_shm, log_io, 480);
+SHMQ_OFFSET(shmq_process_shm, env_io, 488);
+
+/* A pin: one view of one block. cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47 (255: being taken
+ * or given back, protects every view bit of that generation from the sweep), 0: free. generation is written before cell. */
+typedef struct shmq_pin_shm {
+    shmq_a64 cell;
+    shmq_a64 generation;
+} shmq_pin_shm;
+SHMQ_SIZE(shmq_pin_shm, 16);
+#define SHMQ_PIN_TENTATIVE 255u
+
+/* Counters of one process on one queue. Each only grows, for ever: a row that is used again goes on counting, so sums
+ * over all rows are the queue's since it exists. Written by the process (relaxed add), read by statistics. */
+typedef struct shmq_counters_shm {
+    shmq_a64 attached; /* incarnation of the queue + 1 while this process may touch its memory; else 0. A deleted queue's
+                          memory is used again when no live row says its incarnation here */
+    shmq_a64 put;
+    shmq_a64 got;      /* delivered and settled at once */
+    shmq_a64 received; /* delivered, to be settled */
+    shmq_a64 acked;
+    shmq_a64 redelivered; /* deliveries that were not the first */
+    shmq_a64 dead_lettered;
+    shmq_a64 purged;
+    shmq_a64 died; /* deliveries of this process' row that ended with it; written by reapers */
+    shmq_a32 moving; /* puts and settlements between a slot and queue.count; 0: nobody is in between */
+    uint32_t pad32;
+    uint64_t reserved[6];
+} shmq_counters_shm;
+SHMQ_SIZE(shmq_counters_shm, 128);
+SHMQ_OFFSET(shmq_counters_shm, moving, 72);
+
+/* One page per row, made at its first attach and kept with the row. */
+typedef struct shmq_process_page_shm {
+    shmq_pin_shm pins[SHMQ_PINS];
+    shmq_a64 chunks[SHMQ_COUNTER_CHUNKS]; /* offset of the page with the counter lines of 64 queues; 0: none yet */
+    uint8_t reserved[SHMQ_PAGE_BYTES - SHMQ_PINS * 16 - SHMQ_COUNTER_CHUNKS * 8];
+} shmq_process_page_shm;
+SHMQ_SIZE(shmq_process_page_shm, 8192);
+SHMQ_OFFSET(shmq_process_page_shm, chunks, 4096);
+
+#endif

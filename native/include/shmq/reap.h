@@ -1,0 +1,17 @@
+/* Settling the affairs of dead processes: repeatable steps that anyone may run, any number at once, and that anyone may
+ * leave half-way. No election: each repair is one CAS from the dead owner's exact word. */
+#ifndef SHMQ_REAP_H
+#define SHMQ_REAP_H
+
+#include "shmq/member.h"
+
+/* Reap every member whose lock byte is free. Takes the structure lock at the end of each: do not hold it. */
+shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped);
+/* Reap one row if it is dead. */
+shmq_status shmq_reap_row(shmq_member *m, uint32_t row);
+/* Drop the block references of all that lies in a ring whose memory is about to be given back. Under the structure lock. */
+void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page);
+/* What the dead left in the queues, ours: used at close, before our own row goes FREE. Releases, counts no death. */
+shmq_status shmq_sweep_own(shmq_member *m);
+
+#endif

@@ -1,0 +1,137 @@
+/* The ring: put, take, settle, release, browse, scan. One struct of words (queue.h), one slot word that decides.
+ *
+ * Every operation has one linearization point, named at its CAS. All are lock-free; those that wait say so. */
+#ifndef SHMQ_RING_H
+#define SHMQ_RING_H
+
+#include <sys/uio.h>
+
+#include "shmq/block.h"
+#include "shmq/handle.h"
+#include "shmq/watch.h"
+
+/* A message on its way in. The caller fills the first part; prepare fills the second. */
+typedef struct shmq_outgoing {
+    const unsigned char *head;
+    uint32_t head_len;
+    const struct iovec *pieces; /* of the body */
+    uint32_t piece_count;
+    uint64_t body_len;
+    uint8_t content;
+
+    shmq_block block; /* offset 0: the body goes inline */
+    uint64_t message_id;
+    uint64_t enqueued_ns;
+    uint64_t position;
+    uint32_t crc;
+    bool prepared;
+} shmq_outgoing;
+
+/* A delivery in hand: what its slot said while it was ours. */
+typedef struct shmq_delivery {
+    uint64_t position;
+    uint64_t word;
+    uint32_t tag;
+    uint32_t owner;
+    uint64_t message_id;
+    uint64_t enqueued_ns;
+    uint64_t body;
+    uint32_t body_gen;
+    uint32_t body_len;
+    uint32_t crc;
+    uint16_t head_len;
+    uint16_t delivery;
+    uint16_t deaths;
+    uint8_t content;
+    uint8_t priority;
+    const unsigned char *head;  /* in the segment, checked to lie inside it */
+    const unsigned char *bytes; /* the body, likewise */
+    uint64_t head_seen;         /* ring.head at the start of the walk: what an advance is a CAS from */
+    bool in_turn;               /* met in the ring, not in the old region: the head may advance past it */
+} shmq_delivery;
+
+/* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
+shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
+/* Give the block back when the put does not happen. */
+void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
+/* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_RING. */
+shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o);
+/* Prepare and put; waits for room until `until_ns` (0: not at all). */
+shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
+/* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. */
+shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
+/* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
+uint64_t shmq_body_start(uint32_t head_len);
+
+/* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
+shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
+/* OFFERED -> FREE: taken for good (inline bodies, copied by the caller already). SHMQ_SETTLED: somebody took it over, the
+ * copy is not ours: offer again. */
+shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
+/* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: acquired, and it has died too often. */
+shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
+/* The offer came to nothing (body does not decode): back, nobody passed it. */
+void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
+/* Checksum of what was delivered. */
+bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
+/* Wait for something to offer, until `until_ns`; SHMQ_EMPTY, SHMQ_SHUT_DOWN, SHMQ_INTERRUPTED, SHMQ_NOT_FOUND ...
+ * `consumer_row` 0: any spare row of this process. */
+shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d);
+
+/* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: not ours any more. */
+shmq_status shmq_settle(shmq_queue *q, const shmq_delivery *d);
+/* Back in its place. `attempt`: counts as a failed one. Once this has returned nobody gets a later entry first. */
+shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt);
+/* ACQUIRED -> LOCKED, still ours: before work that must not be done twice. */
+shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d);
+/* Take the entry at a position from whoever has it, live or not (purge, delete): LOCKED by this process. */
+shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d);
+
+/* The next entry at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
+ * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
+shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d);
+bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d);
+shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns);
+
+typedef struct shmq_census {
+    uint64_t ready, unsettled, claimed, holes, broken;
+    uint64_t bytes, memory_bytes;
+    uint64_t oldest_ns;      /* enqueued_ns of the oldest ready entry; 0: none */
+    uint64_t first_position; /* of the oldest entry; UINT64_MAX: none */
+    uint64_t next_position;
+} shmq_census;
+/* Count by looking at every word between floor and tail, and at the carried ones; raises floor. */
+void shmq_ring_census(shmq_queue *q, shmq_census *census);
+/* Anything to take? Cheap: no census. */
+bool shmq_ring_ready(shmq_queue *q);
+/* Wait until nothing is ready or unsettled. */
+shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
+/* NULL, or the first word that makes no sense. For a ring in use: a sentence is an error even under load. */
+const char *shmq_ring_valid(shmq_queue *q, uint64_t *where);
+
+/* Patience: I have seen this same word since then. No clock is stored in shared memory. */
+typedef struct shmq_patience {
+    uint64_t since_ns, position, word, below;
+} shmq_patience;
+/* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
+bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word);
+
+/* Inner steps, shared by the files that make up the ring. */
+uint64_t shmq_head_position(shmq_queue *q, uint64_t head);
+bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
+bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
+bool shmq_carry(shmq_queue *q, uint64_t t);  /* true: something moved, try again; false: no room */
+shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
+void shmq_rewind(shmq_queue *q, uint64_t position);       /* R2 to R4 */
+void shmq_rewind_all(shmq_queue *q);                      /* to the ring's beginning */
+bool shmq_count_take(shmq_queue *q, uint32_t count);      /* room under maxsize? */
+void shmq_count_give(shmq_queue *q, uint32_t count);
+bool shmq_recount(shmq_queue *q);
+void shmq_moving(shmq_queue *q, int32_t change);
+bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
+void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
+bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
+uint32_t shmq_crc_of(const shmq_delivery *d);
+bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the word that names it was read before */
+
+#endif

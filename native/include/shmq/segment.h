@@ -1,0 +1,172 @@
+/* The segment: one POSIX shared-memory object per broker, mapped whole by every member.
+ *
+ *   region           offset              bytes                      reserved (fallocate)
+ *   header           0                   8192                       at creation
+ *   process table    processes           640 x SHMQ_PROCESS_ROWS    at creation
+ *   queue directory  directory           64 x SHMQ_QUEUES           at creation
+ *   granule map      granules            8 x granule_count          at creation
+ *   class bitmaps    class_bitmaps       43 x granule_count / 8     at creation (each bitmap a multiple of 128 bytes)
+ *   slab table       slabs               4096 x granule_count       a slab's 4096 when its granule first becomes a slab
+ *   data             data                65536 x granule_count      granule by granule, when first used
+ *
+ * What was reserved once stays reserved: a late reader of given-up memory sees old bytes, never SIGBUS.
+ *
+ *   offset  field                 written by, when                       read by, and a stale read costs
+ *   0-127   identity              creator, before the segment has a name attach; constant
+ *   128     offsets of regions    creator                                all; copied into private memory at attach
+ *   256     path                  creator                                gc, people
+ *   1280    state                 whoever finds the directory deleted    every call; one more call succeeds
+ *   1408    message_ids           any member, add                        a block of ids is handed out at a time
+ *   1536    dirty, reserved, high holder of the structure lock           statistics; scans (a row too few is found next time)
+ *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
+ *   1792    watch, volunteers     sleepers (CAS)                         who holds something; see watch.h
+ *   1920    damage, rescues       any member, add                        doctor, statistics
+ *   2048    obituaries_next       reapers, add                           -
+ *   4096    obituaries            reapers                                who dead-letters; lossy, for people
+ */
+#ifndef SHMQ_SEGMENT_H
+#define SHMQ_SEGMENT_H
+
+#include "shmq/abi.h"
+#include "shmq/atomic.h"
+
+#define SHMQ_FEATURE_COLD 1u
+#define SHMQ_FEATURE_FLOW 2u
+#define SHMQ_FEATURE_LOG 4u
+#define SHMQ_FEATURE_GROUPS 8u
+#define SHMQ_FEATURES_KNOWN 0u /* what this library can do; a segment that requires more is refused */
+
+#define SHMQ_OBITUARIES 128u
+#define SHMQ_VOLUNTEERS 12u
+
+enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
+
+/* A delivery that ended with its process: kept for the people who will ask why a message is dead. */
+typedef struct shmq_obituary_shm {
+    shmq_a64 message_id;
+    uint64_t at_ns;
+    uint32_t pid;
+    int32_t signal; /* 0: not known; the process that waited for the dead one fills it in */
+    uint64_t reserved;
+} shmq_obituary_shm;
+SHMQ_SIZE(shmq_obituary_shm, 32);
+
+typedef struct shmq_segment_shm {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t byte_order;
+    uint64_t fingerprint;
+    uint64_t size;
+    uint8_t boot_id[16];
+    uint8_t uuid[16];
+    uint64_t features_required;
+    uint64_t features;
+    uint64_t created_ns; /* wall clock */
+    uint64_t patience_ns;
+    uint32_t granule_count;
+    uint32_t process_rows;
+    uint32_t queue_count;
+    uint32_t uid;
+    uint32_t anonymous;
+    uint32_t mode;
+    uint32_t header_crc; /* of bytes 0 to 119 and 128 to 1279 */
+    uint32_t identity_pad;
+
+    uint64_t processes;
+    uint64_t directory;
+    uint64_t granules;
+    uint64_t class_bitmaps;
+    uint64_t slabs;
+    uint64_t data;
+    uint64_t clock_offset_ns; /* wall clock minus monotonic clock at creation: enqueued_ns is monotonic */
+    uint64_t offsets_pad[9];
+
+    char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
+
+    shmq_a32 state;
+    uint8_t state_pad[124];
+
+    shmq_a64 message_ids; /* the next id that nobody has yet; epoch in bits 40 to 63 */
+    uint8_t message_ids_pad[120];
+
+    shmq_a64 dirty; /* not 0: the holder of the structure lock was at work; whoever locks next rebuilds the map */
+    shmq_a64 reserved_bytes;
+    shmq_a32 process_high; /* rows below were used at some time */
+    shmq_a32 queue_high;   /* directory entries below were used at some time */
+    uint8_t structure_pad[104];
+
+    shmq_a32 memory_full;
+    shmq_a32 memory_waiters;
+    uint8_t memory_pad[120];
+
+    shmq_a64 watch[2];      /* see watch.h */
+    shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
+    shmq_a64 volunteers[SHMQ_VOLUNTEERS];
+
+    shmq_a64 damage;  /* broken words found since creation */
+    shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless somebody was stopped */
+    shmq_a64 deaths;  /* processes reaped */
+    uint8_t damage_pad[104];
+
+    shmq_a64 obituaries_next;
+    uint8_t obituaries_pad[2040];
+    shmq_obituary_shm obituaries[SHMQ_OBITUARIES];
+} shmq_segment_shm;
+
+SHMQ_SIZE(shmq_segment_shm, 8192);
+SHMQ_OFFSET(shmq_segment_shm, fingerprint, 16);
+SHMQ_OFFSET(shmq_segment_shm, boot_id, 32);
+SHMQ_OFFSET(shmq_segment_shm, features_required, 64);
+SHMQ_OFFSET(shmq_segment_shm, header_crc, 120);
+SHMQ_OFFSET(shmq_segment_shm, processes, 128);
+SHMQ_OFFSET(shmq_segment_shm, path, 256);
+SHMQ_OFFSET(shmq_segment_shm, state, 1280);
+SHMQ_OFFSET(shmq_segment_shm, message_ids, 1408);
+SHMQ_OFFSET(shmq_segment_shm, dirty, 1536);
+SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
+SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
+SHMQ_OFFSET(shmq_segment_shm, damage, 1920);
+SHMQ_OFFSET(shmq_segment_shm, obituaries_next, 2048);
+SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
+
+/* Granule map entry: kind 8 | reserved 1 (bit 8) | headers 1 (bit 9) | pages in use 8 (bits 16 to 23) | length in granules
+ * 32 (bits 32 to 63). Written under the structure lock only; kind, pages and length can be rebuilt from the roots,
+ * `reserved` (its 64 KiB of data) and `headers` (its 4096 bytes of the slab table) are for ever: without the second,
+ * a rebuild would have to touch slab table pages that nobody has reserved. */
+enum shmq_granule_kind {
+    SHMQ_GRANULE_FREE = 0,
+    SHMQ_GRANULE_PAGES = 1,    /* eight pages, one bit each */
+    SHMQ_GRANULE_RING = 2,     /* head of a run that is a ring's slots and bitmap */
+    SHMQ_GRANULE_SLAB = 3,     /* head of a run that is a slab */
+    SHMQ_GRANULE_INSIDE = 4    /* belongs to the run whose head is before it */
+};
+#define SHMQ_GRANULE_RESERVED (UINT64_C(1) << 8)
+#define SHMQ_GRANULE_HEADERS (UINT64_C(1) << 9)
+
+static inline uint32_t shmq_granule_kind(uint64_t word) { return (uint32_t)word & 0xffu; }
+static inline uint32_t shmq_granule_pages(uint64_t word) { return (uint32_t)(word >> 16) & 0xffu; }
+static inline uint32_t shmq_granule_length(uint64_t word) { return (uint32_t)(word >> 32); }
+/* Another use of a granule: what was reserved stays reserved. */
+static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t pages, uint32_t length) {
+    return ((uint64_t)length << 32) | ((uint64_t)(pages & 0xffu) << 16) |
+           (old & (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS)) | kind;
+}
+
+/* Queue directory entry. word: state 8 | incarnation 32 (bits 32 to 63); CAS FREE -> LIVE makes a queue, LIVE -> DELETED
+ * takes it out of service; DELETED -> FREE when no member uses it any more (its memory may be used again then). */
+enum shmq_directory_state { SHMQ_ENTRY_FREE = 0, SHMQ_ENTRY_LIVE = 1, SHMQ_ENTRY_DELETED = 2 };
+typedef struct shmq_directory_shm {
+    shmq_a64 word;
+    shmq_a64 page;      /* offset of the queue page; written before word says LIVE */
+    uint64_t name_hash; /* FNV-1a of the name: a look at the page is needed only when it fits */
+    uint64_t reserved[5];
+} shmq_directory_shm;
+SHMQ_SIZE(shmq_directory_shm, 64);
+
+static inline uint32_t shmq_entry_state(uint64_t word) { return (uint32_t)word & 0xffu; }
+static inline uint32_t shmq_entry_incarnation(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint64_t shmq_entry_word(uint32_t incarnation, uint32_t state) {
+    return ((uint64_t)incarnation << 32) | state;
+}
+
+#endif

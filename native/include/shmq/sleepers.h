@@ -1,0 +1,33 @@
+/* Who is woken: the consumer table of a queue.
+ *
+ * One bit is the truth: idle bit r set = consumer row r sleeps or is about to, and nobody has claimed it. Claiming is
+ * fetch_and(~bit): exactly one winner, who owes one wake. Lists of consumers by state are these bitmaps:
+ * all = used, interested = idle, notified = used without idle, browsing = browse. */
+#ifndef SHMQ_SLEEPERS_H
+#define SHMQ_SLEEPERS_H
+
+#include "shmq/handle.h"
+
+/* Somebody may have work: wake one sleeper, and every sleeping browser. Part of every transition that can give work. */
+void shmq_notify(shmq_queue *q);
+/* Everybody: shutdown, deletion. */
+void shmq_notify_all(shmq_queue *q);
+/* Room may have come: wake a blocked producer. `position`: of the slot that became FREE. */
+void shmq_wake_full(shmq_queue *q, uint64_t position);
+void shmq_wake_joiners(shmq_queue *q);
+
+/* Rows. SHMQ_LIMIT: 1,023 are in use. Opening and closing take the structure lock. */
+shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row);
+shmq_status shmq_row_close(shmq_queue *q, uint32_t row);
+shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row);
+/* A row to wait on: a spare one of this process, or a new one. */
+shmq_status shmq_row_borrow(shmq_queue *q, uint32_t *row);
+void shmq_row_return(shmq_queue *q, uint32_t row);
+
+/* sleep, step by step: announce BEFORE the last look, withdraw after. */
+uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing);
+bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing); /* true: somebody had claimed the bit */
+uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks every patience, however many they are */
+bool shmq_anybody_idle(shmq_queue *q);
+
+#endif

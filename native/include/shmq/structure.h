@@ -1,0 +1,40 @@
+/* Changes of the segment's structure: rows, queue directory, pages, runs of granules.
+ *
+ * One at a time, under a kernel lock on one byte of the segment file (SHMQ_STRUCTURE_BYTE): it dies with its holder, it
+ * needs no word in shared memory that could be damaged, and it is there before a process has a row. `dirty` in the header
+ * is set before the first change and cleared after the last; who locks and finds it set rebuilds the map from the roots
+ * (directory, process rows, consumer chunks, slab table), so a death anywhere inside costs one rebuild and nothing else.
+ * Each change becomes real by ONE store to a root; before that store what was allocated is garbage, after it all is there.
+ *
+ * Never taken on the path of put, get or ack while they have what they need. */
+#ifndef SHMQ_STRUCTURE_H
+#define SHMQ_STRUCTURE_H
+
+#include "shmq/member.h"
+
+#define SHMQ_STRUCTURE_BYTE (INT64_C(1) << 40)
+
+/* SHMQ_INTERRUPTED: a signal may have come while waiting (or another thread of this process has the lock for long: let
+ * signal handlers run, then call again). Not recursive. Threads of one process exclude each other too. */
+shmq_status shmq_structure_lock(shmq_member *m);
+void shmq_structure_unlock(shmq_member *m);
+
+/* All below: under the lock. Memory comes zeroed unless it is a slab's. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
+shmq_status shmq_page_take(shmq_member *m, uint64_t *offset);
+void shmq_page_give(shmq_member *m, uint64_t offset);
+shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset);
+void shmq_run_give(shmq_member *m, uint64_t offset);
+uint64_t shmq_granules_free(const shmq_member *m);
+/* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
+shmq_status shmq_structure_rebuild(shmq_member *m);
+/* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later. Counted in
+ * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
+shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
+
+/* The map agrees with the roots: NULL, or what does not. Under the lock. */
+const char *shmq_structure_valid(shmq_member *m);
+
+/* Memory of deleted queues that no live member uses any more goes back to the map. Under the lock. */
+void shmq_queues_release(shmq_member *m);
+
+#endif

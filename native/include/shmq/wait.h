@@ -1,0 +1,19 @@
+/* Sleeping and waking. The only two system calls on a message's way, and only when somebody sleeps. */
+#ifndef SHMQ_WAIT_H
+#define SHMQ_WAIT_H
+
+#include "shmq/member.h"
+
+void shmq_futex_wake(shmq_a32 *word, int count);
+/* Answers how many were woken. */
+int shmq_futex_wake_count(shmq_a32 *word, int count);
+
+/* Sleep while *word == expected, at most until `until_ns` (monotonic), doing the broker's watch meanwhile (watch.h).
+ * SHMQ_OK: woken, or the word differs. SHMQ_TIMEOUT. SHMQ_INTERRUPTED: a signal came. Holds no lock, no claim. */
+shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns);
+
+#define SHMQ_FOR_EVER UINT64_MAX
+/* A sleep is cut into pieces of at most this, so that a signal that comes just before the system call waits no longer. */
+#define SHMQ_SLICE_NS UINT64_C(1000000000)
+
+#endif

@@ -1,0 +1,40 @@
+/* Who notices a death while everybody sleeps.
+ *
+ * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message it wakes every 20 ms and
+ * tests the lock bytes of those processes; with nothing held it sleeps as long as the others. A second one, of another
+ * process (watch[1]), does the same for the first one's process. Further sleepers stand by as volunteers: who leaves the
+ * watch, or begins to hold something while nobody watches it, wakes one of them, who takes the vacant place.
+ *
+ * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
+ * bits 32 to 63; 0: vacant. A word of a dead process is taken over like a vacant one.
+ *
+ * Nothing depends on it for correctness: a death that nobody watches for is found by the next who is in the way, and
+ * every sleep has a time limit. */
+#ifndef SHMQ_WATCH_H
+#define SHMQ_WATCH_H
+
+#include "shmq/member.h"
+
+#define SHMQ_TICK_NS UINT64_C(20000000)
+
+typedef struct shmq_watcher {
+    shmq_member *m;
+    shmq_a32 *word;   /* what its thread sleeps on */
+    int place;        /* 0, 1: of watch; -1 none */
+    int volunteer;    /* index of volunteers, -1 none */
+    uint32_t quiet;   /* ticks in which nobody held anything */
+} shmq_watcher;
+
+void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word);
+/* How long the next piece of sleep may be: a tick, or `limit_ns`. */
+uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns);
+/* After a piece that ended by time: test who holds something. */
+void shmq_watch_tick(shmq_watcher *w);
+void shmq_watch_leave(shmq_watcher *w);
+
+/* This process holds so many unsettled messages more (or fewer). */
+void shmq_hold(shmq_member *m, int32_t change);
+/* Reap whoever is dead, at most once in SHMQ_TICK_NS; for callers that never sleep. */
+void shmq_look_for_dead(shmq_member *m);
+
+#endif

@@ -1,0 +1,14 @@
+/* Clocks: durations and enqueued_ns count on the monotonic one, what people read on the wall clock. */
+#include "shmq/member.h"
+
+#include <time.h>
+
+static uint64_t read_ns(clockid_t clock) {
+    struct timespec at;
+    SHMQ_ASSERT(clock_gettime(clock, &at) == 0);
+    return (uint64_t)at.tv_sec * UINT64_C(1000000000) + (uint64_t)at.tv_nsec;
+}
+
+uint64_t shmq_now_ns(void) { return read_ns(CLOCK_MONOTONIC); }
+
+uint64_t shmq_wall_ns(void) { return read_ns(CLOCK_REALTIME); }

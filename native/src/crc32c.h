@@ -1,0 +1,18 @@
+/* The ways in which this machine can compute CRC-32C, for tests that compare them. */
+#ifndef SHMQ_CRC32C_H
+#define SHMQ_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint32_t (*shmq_crc32c_function)(uint32_t crc, const void *data, size_t bytes);
+
+typedef struct shmq_crc32c_variant {
+    const char *name;
+    shmq_crc32c_function function;
+} shmq_crc32c_variant;
+
+/* Variants that run here, the fastest first; the last one is plain C. Answers how many. */
+uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]);
+
+#endif

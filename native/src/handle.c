@@ -1,0 +1,186 @@
+#include "shmq/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+
+static bool power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+/* Everything is read once, checked, and kept: no later use looks at the shared copy. */
+shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *q) {
+    memset(q, 0, sizeof *q);
+    shmq_directory_shm *entry = &m->directory[index];
+    uint64_t page = shmq_load_acquire(&entry->page); /* SYNC directory.entry */
+    if ((page & (SHMQ_PAGE_BYTES - 1)) != 0 || page < m->data || !shmq_inside(m, page, SHMQ_PAGE_BYTES)) {
+        return shmq_damage(m, "queue page", page);
+    }
+    q->m = m;
+    q->index = index;
+    q->page = shmq_at(m, page);
+    q->ring = &q->page->ring;
+    q->shift = q->ring->shift;
+    q->slot_size = q->ring->slot_size;
+    uint64_t slots = q->ring->slots, carried = q->ring->carried;
+    if (q->shift >= 32 || (UINT64_C(1) << q->shift) > SHMQ_RING_MAX || q->slot_size < SHMQ_SLOT_MIN ||
+        q->slot_size > SHMQ_SLOT_MAX || q->slot_size % 64 != 0) {
+        return shmq_damage(m, "ring geometry", page);
+    }
+    uint64_t count = UINT64_C(1) << q->shift;
+    if (!power_of_two(count) || slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * q->slot_size) ||
+        carried % 64 != 0 || carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
+        return shmq_damage(m, "ring place", page);
+    }
+    q->mask = count - 1;
+    q->slots = shmq_at(m, slots);
+    q->carried = shmq_at(m, carried);
+    q->inline_bytes = q->slot_size - SHMQ_SLOT_HEADER;
+    q->incarnation = q->page->incarnation;
+    q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
+    q->serial = m->serial;
+    uint64_t tail = shmq_load_seq(&q->ring->tail);
+    shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);
+    return SHMQ_OK;
+}
+
+static bool still_live(shmq_member *m, const shmq_queue *q) {
+    return shmq_load_seq(&m->directory[q->index].word) == shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
+}
+
+/* Say first that we may touch the queue's memory, then look whether it is still there: who gives the memory back looks at
+ * our word after it has taken the entry out of service. */
+static shmq_status attach_line(shmq_queue *q) {
+    SHMQ_TRY(shmq_counters_of(q->m, q->index, &q->counters));
+    shmq_store_seq(&q->counters->attached, (uint64_t)q->incarnation + 1);
+    if (!still_live(q->m, q)) {
+        shmq_store_seq(&q->counters->attached, 0);
+        return SHMQ_NOT_FOUND;
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue) {
+    if (index >= SHMQ_QUEUES) {
+        return SHMQ_NOT_FOUND;
+    }
+    uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry: the page before LIVE */
+    if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE || (incarnation != 0 && shmq_entry_incarnation(word) != incarnation)) {
+        return SHMQ_NOT_FOUND;
+    }
+    incarnation = shmq_entry_incarnation(word);
+    shmq_status status = SHMQ_OK;
+    pthread_mutex_lock(&m->handles_lock);
+    shmq_queue *q = m->handles;
+    while (q != NULL && (q->index != index || q->incarnation != incarnation || q->serial != m->serial)) {
+        q = q->next;
+    }
+    if (q != NULL) {
+        q->refs++;
+    }
+    pthread_mutex_unlock(&m->handles_lock);
+    if (q == NULL) {
+        q = malloc(sizeof *q);
+        if (q == NULL) {
+            return shmq_fail_errno("no memory for a queue handle");
+        }
+        status = shmq_queue_view(m, index, q);
+        if (status == SHMQ_OK) {
+            q->incarnation = incarnation;
+            status = attach_line(q);
+        }
+        if (status != SHMQ_OK) {
+            free(q);
+            return status;
+        }
+        q->refs = 1;
+        pthread_mutex_lock(&m->handles_lock);
+        q->next = m->handles;
+        m->handles = q;
+        pthread_mutex_unlock(&m->handles_lock);
+    }
+    *queue = q;
+    return status;
+}
+
+static void close_spare_rows(shmq_queue *q) {
+    for (uint32_t i = 0; i < q->spare_count; i++) {
+        while (shmq_row_close(q, q->spare_rows[i]) == SHMQ_INTERRUPTED) {
+        }
+    }
+    q->spare_count = 0;
+}
+
+static bool other_handle(const shmq_member *m, const shmq_queue *q) {
+    for (const shmq_queue *other = m->handles; other != NULL; other = other->next) {
+        if (other != q && other->index == q->index && other->incarnation == q->incarnation &&
+            other->serial == q->serial) {
+            return true; /* two threads made one each at the same time */
+        }
+    }
+    return false;
+}
+
+void shmq_queue_unbind(shmq_queue *q) {
+    shmq_member *m = q->m;
+    pthread_mutex_lock(&m->handles_lock);
+    bool last = --q->refs == 0;
+    bool shared = false;
+    if (last) {
+        shmq_queue **link = &m->handles;
+        while (*link != q) {
+            link = &(*link)->next;
+        }
+        *link = q->next;
+        shared = other_handle(m, q);
+    }
+    pthread_mutex_unlock(&m->handles_lock);
+    if (!last) {
+        return;
+    }
+    if (q->serial == m->serial && !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m)) {
+        close_spare_rows(q);
+        if (!shared) {
+            shmq_store_seq(&q->counters->attached, 0);
+        }
+    }
+    free(q);
+}
+
+shmq_status shmq_queue_rebind(shmq_queue *q) {
+    if (q->serial == q->m->serial) {
+        return SHMQ_OK;
+    }
+    q->spare_count = 0; /* the parent's rows */
+    SHMQ_TRY(attach_line(q));
+    q->serial = q->m->serial;
+    return SHMQ_OK;
+}
+
+void shmq_queue_close_handles(shmq_member *m) {
+    for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
+        if (q->serial == m->serial) {
+            shmq_notify_all(q); /* our own sleeping threads see `closed` */
+            close_spare_rows(q);
+            shmq_store_seq(&q->counters->attached, 0);
+        }
+    }
+}
+
+shmq_status shmq_queue_usable(shmq_queue *q) {
+    shmq_member *m = q->m;
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->closed) != 0)) {
+        return SHMQ_CLOSED;
+    }
+    uint32_t ops = shmq_load_relaxed(&m->ops);
+    shmq_store_relaxed(&m->ops, ops + 1); /* a hint: threads may lose a count to each other */
+    if (SHMQ_UNLIKELY((ops & 1023) == 1023)) {
+        shmq_look_for_dead(m);
+        (void)shmq_member_gone(m);
+    }
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->state) != SHMQ_SEGMENT_LIVE)) {
+        return shmq_fail(SHMQ_GONE, "the directory of this broker was deleted");
+    }
+    return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
+}

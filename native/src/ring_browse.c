@@ -1,0 +1,133 @@
+/* Browsing: a sequence lock over the slot word. Takes nothing, writes nothing. */
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+static bool can_be_seen(uint32_t state) {
+    return state == SHMQ_AVAILABLE || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
+}
+
+/* The carried entry with the lowest position in [from, limit). */
+static bool next_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position) {
+    uint64_t best = UINT64_MAX;
+    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
+            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+            if (shmq_word_carried(word) && can_be_seen(shmq_word_state(word)) && p >= from && p < limit && p < best &&
+                shmq_load_seq(&slot->word) == word) {
+                best = p;
+            }
+        }
+    }
+    *position = best;
+    return best != UINT64_MAX;
+}
+
+static bool read_entry(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
+    d->position = p;
+    d->word = word;
+    d->tag = shmq_word_tag(word);
+    d->owner = 0;
+    shmq_delivery_read(q, slot, d);
+    return shmq_load_acquire(&slot->position) == p && shmq_delivery_resolve(q, slot, d) && /* SYNC ring.publish */
+           shmq_browse_valid(q, d);
+}
+
+shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
+    uint64_t p = *position, count = shmq_slot_count(q);
+    for (;;) {
+        uint64_t tail = shmq_load_seq(&q->ring->tail);
+        shmq_slot_shm *slot;
+        if (tail > count && p < tail - count) {
+            uint64_t old;
+            if (!next_old(q, p, tail - count, &old)) {
+                p = tail - count;
+                continue;
+            }
+            p = old;
+            slot = shmq_slot_at(q, p);
+            if (read_entry(q, slot, shmq_load_acquire(&slot->word), p, d)) { /* SYNC ring.publish */
+                *position = p;
+                return SHMQ_OK;
+            }
+            p++;
+            continue;
+        }
+        slot = shmq_slot_at(q, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        uint32_t state = shmq_word_state(word);
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
+            *position = p;
+            d->word = ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two observers see two orders */
+            return SHMQ_EMPTY;
+        }
+        bool carried = shmq_word_carried(word);
+        bool here = ahead == 0 ? !carried : carried && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
+        if (here && can_be_seen(state)) {
+            if (read_entry(q, slot, word, p, d)) {
+                *position = p;
+                return SHMQ_OK;
+            }
+            if (shmq_load_seq(&slot->word) == word) {
+                p++; /* the word stands, its message makes no sense: damaged; takers will mark it */
+            }
+            continue;
+        }
+        p++;
+    }
+}
+
+bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_fence_acquire(); /* SYNC ring.browse: the copy before the second look */
+    uint64_t word = shmq_load_relaxed(&slot->word);
+    uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
+    return can_be_seen(shmq_word_state(word)) && (laps == 0 || shmq_word_carried(word)) &&
+           shmq_load_relaxed(&slot->position) == d->position && slot->message_id == d->message_id;
+}
+
+/* Until something may be at this position. Browsers are told of everything while they sleep. */
+shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns) {
+    uint32_t row;
+    shmq_patience patience = {0};
+    SHMQ_TRY(shmq_queue_usable(q));
+    SHMQ_TRY(shmq_row_borrow(q, &row));
+    shmq_status status = SHMQ_OK;
+    for (;;) {
+        shmq_delivery d;
+        uint64_t p = position;
+        uint32_t seen = shmq_announce(q, row, true);
+        if (shmq_browse(q, &p, &d) == SHMQ_OK) {
+            break;
+        }
+        uint64_t now = shmq_now_ns();
+        if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
+            status = SHMQ_SHUT_DOWN;
+        } else if (now >= until_ns) {
+            status = SHMQ_EMPTY;
+        } else {
+            status = shmq_queue_usable(q);
+        }
+        if (status != SHMQ_OK) {
+            break;
+        }
+        if (d.word != 0) {
+            shmq_slot_shm *slot = shmq_slot_at(q, p);
+            if (shmq_claim_clear(q, slot, d.word, false) || shmq_patience_over(q, &patience, p, d.word)) {
+                shmq_notify(q);
+            }
+        }
+        uint64_t limit = d.word != 0 ? 1000000 : q->m->patience_ns;
+        status = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until_ns - now < limit ? until_ns : now + limit);
+        (void)shmq_withdraw(q, row, true);
+        if (status == SHMQ_INTERRUPTED) {
+            break;
+        }
+    }
+    (void)shmq_withdraw(q, row, true);
+    shmq_row_return(q, row);
+    return status;
+}

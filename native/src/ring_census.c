@@ -1,0 +1,159 @@
+/* Looking at a whole ring: counts, the check, join. */
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
+    uint32_t state = shmq_word_state(word);
+    uint64_t position = shmq_load_relaxed(&((shmq_slot_shm *)slot)->position);
+    switch (state) {
+    case SHMQ_AVAILABLE:
+    case SHMQ_OFFERED:
+        c->ready++;
+        if (c->oldest_ns == 0 || slot->enqueued_ns < c->oldest_ns) {
+            c->oldest_ns = slot->enqueued_ns;
+        }
+        break;
+    case SHMQ_ACQUIRED:
+    case SHMQ_LOCKED: c->unsettled++; break;
+    case SHMQ_CLAIMED: c->claimed++; return;
+    case SHMQ_QUARANTINED: c->holes++; return;
+    case SHMQ_BROKEN: c->broken++; return;
+    default: return;
+    }
+    uint64_t bytes = (uint64_t)slot->head_len + slot->body_len;
+    c->bytes += bytes;
+    c->memory_bytes += q->slot_size + (slot->body != 0 ? bytes : 0);
+    c->first_position = position < c->first_position ? position : c->first_position;
+}
+
+void shmq_ring_census(shmq_queue *q, shmq_census *c) {
+    *c = (shmq_census){.first_position = UINT64_MAX};
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+    uint64_t low = shmq_load_seq(&q->ring->floor);
+    if (tail > count && low < tail - count) {
+        low = tail - count;
+    }
+    uint64_t settled = low; /* everything below is settled or carried */
+    bool contiguous = true;
+    for (uint64_t p = low; p < tail; p++) {
+        const shmq_slot_shm *slot = shmq_slot_at(q, p);
+        uint64_t word = shmq_load_acquire(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish */
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (ahead == 0 && !shmq_word_carried(word)) {
+            contiguous = false;
+            count_entry(q, slot, word, c);
+        } else if (contiguous) {
+            settled = p + 1;
+        }
+    }
+    shmq_raise_seq(&q->ring->floor, settled);
+    for (uint64_t w = 0; w < (count + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
+            const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            uint64_t word = shmq_load_acquire(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish */
+            if (shmq_word_carried(word) && shmq_state_is_entry(shmq_word_state(word))) {
+                count_entry(q, slot, word, c);
+            }
+        }
+    }
+    c->next_position = tail;
+}
+
+bool shmq_ring_ready(shmq_queue *q) {
+    uint64_t position = shmq_head_position(q, shmq_load_seq(&q->ring->head));
+    shmq_delivery d;
+    for (;;) {
+        if (shmq_browse(q, &position, &d) != SHMQ_OK) {
+            return false;
+        }
+        uint32_t state = shmq_word_state(d.word);
+        if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
+            return true;
+        }
+        position++;
+    }
+}
+
+/* Who waits arms the flag before each look; who frees a slot and finds it armed disarms it and wakes. While much is left
+ * a look costs more than it tells, so the flag stays down and the look comes by time. */
+shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
+    shmq_status slept = SHMQ_OK;
+    bool arm = false;
+    for (;;) {
+        uint32_t seen = shmq_load_seq(&q->ring->drained);
+        if (arm) {
+            shmq_store_seq(&q->ring->joiners, 1);
+        }
+        shmq_census c;
+        shmq_ring_census(q, &c);
+        uint64_t left = c.ready + c.unsettled + c.claimed, now = shmq_now_ns();
+        if (left == 0) {
+            return SHMQ_OK;
+        }
+        SHMQ_TRY(shmq_queue_usable(q));
+        if (now >= until_ns) {
+            return SHMQ_TIMEOUT;
+        }
+        if (slept == SHMQ_INTERRUPTED) {
+            return SHMQ_INTERRUPTED;
+        }
+        uint64_t piece = arm ? q->m->patience_ns : 2000000;
+        slept = shmq_sleep(q->m, &q->ring->drained, seen, until_ns - now < piece ? until_ns : now + piece);
+        arm = left <= 64;
+        shmq_look_for_dead(q->m);
+    }
+}
+
+/* What can be said of every word at any instant, also under load. */
+static const char *check_word(shmq_queue *q, uint64_t index, uint64_t word, uint64_t tail) {
+    uint32_t state = shmq_word_state(word), owner = shmq_word_owner(word);
+    uint32_t turn_before = shmq_turn(q, tail) + 2;
+    if (state > SHMQ_SEALED || state == SHMQ_PENDING || state == SHMQ_HELD || state == SHMQ_SEALED) {
+        return "a state that this version does not write";
+    }
+    if (state == SHMQ_BROKEN) {
+        return "a broken slot";
+    }
+    bool owned = state == SHMQ_CLAIMED || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED ||
+                 state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED;
+    if (owned != (owner != 0)) {
+        return owned ? "an owned state without an owner" : "an owner in a state that has none";
+    }
+    if (!(owner & SHMQ_OWNER_PROCESS) && owner >= SHMQ_CONSUMER_ROWS) {
+        return "an owner row out of range";
+    }
+    if ((int32_t)(shmq_word_lap(word) - turn_before) > 0) {
+        return "a lap ahead of the tail";
+    }
+    if (shmq_word_carried(word) && shmq_state_is_entry(state) &&
+        !(shmq_load_seq(&q->carried[index >> 6]) >> (index & 63) & 1)) {
+        return "a carried entry without its bit";
+    }
+    return NULL;
+}
+
+const char *shmq_ring_valid(shmq_queue *q, uint64_t *where) {
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, i);
+        uint64_t word = shmq_load_seq(&slot->word);
+        const char *fault = check_word(q, i, word, shmq_load_seq(&q->ring->tail));
+        if (fault != NULL && shmq_load_seq(&slot->word) == word) { /* the same word, twice the same verdict */
+            fault = check_word(q, i, word, shmq_load_seq(&q->ring->tail));
+        } else {
+            fault = NULL;
+        }
+        if (fault != NULL && shmq_load_seq(&slot->word) == word) {
+            *where = i;
+            return fault;
+        }
+        if (shmq_word_state(word) == SHMQ_AVAILABLE && !shmq_word_carried(word)) {
+            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+            if ((p & q->mask) != i && shmq_load_seq(&slot->word) == word) {
+                *where = i;
+                return "an entry whose position is another slot's";
+            }
+        }
+    }
+    return NULL;
+}

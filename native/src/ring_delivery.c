@@ -1,0 +1,85 @@
+/* What a slot says about its message, read from memory that may be damaged. */
+#include "shmq/ring.h"
+
+#include <string.h>
+
+/* One copy of each field; all checks use the copies. */
+void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
+    (void)q;
+    uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
+    d->message_id = slot->message_id;
+    d->enqueued_ns = slot->enqueued_ns;
+    d->body = *(volatile const uint64_t *)&slot->body;
+    d->body_gen = slot->body_gen;
+    d->body_len = *(volatile const uint32_t *)&slot->body_len;
+    d->crc = slot->crc;
+    d->head_len = *(volatile const uint16_t *)&slot->head_len;
+    d->delivery = slot->delivery;
+    d->deaths = (uint16_t)tally;
+    d->content = (uint8_t)(tally >> 16);
+    d->priority = (uint8_t)(tally >> 24);
+}
+
+bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
+    if (d->body == 0) {
+        d->head = slot->inline_area;
+        d->bytes = slot->inline_area + d->head_len;
+        return (uint64_t)d->head_len + d->body_len <= q->inline_bytes;
+    }
+    uint64_t start = shmq_body_start(d->head_len);
+    unsigned char *at = shmq_block_at(q->m, shmq_body_offset(d->body), start + d->body_len);
+    d->head = at;
+    d->bytes = at + start;
+    return at != NULL && shmq_body_bit(d->body) < SHMQ_ENTRY_BITS;
+}
+
+uint32_t shmq_crc_of(const shmq_delivery *d) {
+    unsigned char fields[24] = {0};
+    memcpy(fields, &d->message_id, 8);
+    memcpy(fields + 8, &d->enqueued_ns, 8);
+    memcpy(fields + 16, &d->body_len, 4);
+    memcpy(fields + 20, &d->head_len, 2);
+    fields[22] = d->content;
+    fields[23] = d->priority;
+    uint32_t crc = shmq_crc32c(0, fields, sizeof fields);
+    if (d->head_len != 0) {
+        crc = shmq_crc32c(crc, d->head, d->head_len);
+    }
+    return d->body_len != 0 ? shmq_crc32c(crc, d->bytes, d->body_len) : crc;
+}
+
+bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
+    return !q->checksum || shmq_crc_of(d) == d->crc;
+}
+
+shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {
+    uint64_t index = (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size;
+    if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, 0, word & SHMQ_FLAG_CARRIED, SHMQ_BROKEN))) {
+        return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
+    }
+    return shmq_damage(q->m, "slot", index);
+}
+
+/* A delivery that ended with its process is counted once, whoever repairs it and however often: bytes 56 to 63 change by
+ * one CAS, and death_tag names the delivery that was counted last. True: this call counted it. */
+bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {
+    uint64_t mark = SHMQ_DEATH_COUNTED | shmq_word_tag(word);
+    uint64_t tally = shmq_load_seq(&slot->tally);
+    uint64_t id = slot->message_id;
+    uint64_t deaths = tally & 0xffff;
+    if (tally >> 48 == mark || shmq_load_seq(&slot->word) != word) {
+        return false;
+    }
+    uint64_t counted = (tally & UINT64_C(0x0000ffffffff0000)) | (deaths < 0xffff ? deaths + 1 : deaths) | (mark << 48);
+    if (!shmq_cas_seq(&slot->tally, tally, counted)) {
+        return false;
+    }
+    shmq_segment_shm *header = q->m->header;
+    shmq_obituary_shm *o = &header->obituaries[shmq_add_seq(&header->obituaries_next, 1) % SHMQ_OBITUARIES];
+    shmq_store_seq(&o->message_id, 0); /* readers skip it while it is being written */
+    o->at_ns = shmq_wall_ns();
+    o->pid = pid;
+    o->signal = 0;
+    shmq_store_seq(&o->message_id, id);
+    return true;
+}

@@ -1,0 +1,278 @@
+/* put: claim a slot by one CAS, fill it, publish it by another. */
+#include <string.h>
+
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
+
+/* What the checksum covers besides headers and body: fields that do not change after the publish. */
+static uint32_t crc_of_fields(const shmq_outgoing *o) {
+    unsigned char fields[24] = {0};
+    uint32_t body_len = (uint32_t)o->body_len;
+    uint16_t head_len = (uint16_t)o->head_len;
+    memcpy(fields, &o->message_id, 8);
+    memcpy(fields + 8, &o->enqueued_ns, 8);
+    memcpy(fields + 16, &body_len, 4);
+    memcpy(fields + 20, &head_len, 2);
+    fields[22] = o->content;
+    return shmq_crc32c(0, fields, sizeof fields);
+}
+
+static uint32_t crc_of_message(const shmq_outgoing *o) {
+    uint32_t crc = crc_of_fields(o);
+    if (o->head_len != 0) {
+        crc = shmq_crc32c(crc, o->head, o->head_len);
+    }
+    for (uint32_t i = 0; i < o->piece_count; i++) {
+        crc = shmq_crc32c(crc, o->pieces[i].iov_base, o->pieces[i].iov_len);
+    }
+    return crc;
+}
+
+static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
+    for (uint32_t i = 0; i < o->piece_count; i++) {
+        memcpy(to, o->pieces[i].iov_base, o->pieces[i].iov_len);
+        to += o->pieces[i].iov_len;
+    }
+}
+
+/* A block for the body, waiting for memory while there is none. */
+static shmq_status take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
+    shmq_member *m = q->m;
+    for (uint64_t backoff = 1000000;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
+        uint32_t seen = shmq_load_seq(&m->header->memory_full);
+        shmq_status status = shmq_block_take(m, bytes, block);
+        uint64_t now;
+        if (status != SHMQ_FULL_MEMORY || until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
+            return status;
+        }
+        SHMQ_TRY(shmq_queue_usable(q));
+        shmq_add_seq(&m->header->memory_waiters, 1);
+        /* Looked at again after the announcement: who frees a block now sees the waiter or is seen by this look. */
+        status = shmq_block_take(m, bytes, block);
+        if (status == SHMQ_FULL_MEMORY) {
+            uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
+            shmq_status slept = shmq_sleep(m, &m->header->memory_full, seen, until);
+            shmq_one_less(&m->header->memory_waiters);
+            if (slept == SHMQ_INTERRUPTED) {
+                return slept;
+            }
+            continue;
+        }
+        shmq_one_less(&m->header->memory_waiters);
+        return status;
+    }
+}
+
+shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    if (o->prepared) {
+        return SHMQ_OK;
+    }
+    if (o->head_len > SHMQ_HEAD_MAX || o->body_len > SHMQ_BODY_MAX) {
+        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu", (unsigned long long)o->body_len,
+                         (unsigned long long)SHMQ_BODY_MAX);
+    }
+    bool loaned = o->block.offset != 0;
+    if (!loaned && o->head_len + o->body_len > q->inline_bytes) {
+        uint64_t start = shmq_body_start(o->head_len);
+        SHMQ_TRY(take_block(q, start + o->body_len, until_ns, &o->block));
+        unsigned char *to = shmq_at(q->m, o->block.offset);
+        if (o->head_len != 0) {
+            memcpy(to, o->head, o->head_len);
+        }
+        copy_pieces(to + start, o);
+    }
+    o->message_id = shmq_new_id(q->m);
+    o->enqueued_ns = shmq_now_ns();
+    o->crc = q->checksum ? crc_of_message(o) : 0;
+    o->prepared = true;
+    return SHMQ_OK;
+}
+
+void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
+    if (o->block.offset != 0) {
+        shmq_block_drop(q->m, o->block.offset, o->block.generation, 0);
+        o->block.offset = 0;
+    }
+    o->prepared = false;
+}
+
+/* Steps 1 to 5 of put. Answers with o->position CLAIMED by this process. */
+static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
+    shmq_ring_shm *ring = q->ring;
+    for (;;) {
+        uint64_t t = shmq_load_acquire(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
+        uint32_t turn = shmq_turn(q, t);
+        shmq_slot_shm *slot = shmq_slot_at(q, t);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free: the last reader's reads before our writes */
+        int32_t ahead = shmq_lap_ahead(word, turn);
+        if (ahead > 0 || (ahead == 0 && shmq_word_state(word) != SHMQ_FREE)) {
+            /* Help, also when the word is a lap ahead: claimed, tombstoned and never helped leaves just that, and
+             * without help every producer would spin here for ever. */
+            shmq_cas_seq(&ring->tail, t, t + 1);
+            continue;
+        }
+        if (ahead == 0) {
+            if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */
+                continue;
+            }
+            shmq_cas_seq(&ring->tail, t, t + 1);
+            if (shmq_word_carried(word)) {
+                shmq_and_seq(&q->carried[(t & q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
+            }
+            o->position = t;
+            return SHMQ_OK;
+        }
+        if (ahead < -1) {
+            SHMQ_TRY(shmq_mark_broken(q, slot, word, turn));
+            continue;
+        }
+        if (!shmq_claim_clear(q, slot, word, false) && !shmq_carry(q, t)) {
+            return SHMQ_FULL_RING;
+        }
+    }
+}
+
+static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
+    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->maxsize) == 0)) {
+        return claim(q, o);
+    }
+    shmq_moving(q, 1);
+    shmq_status status = SHMQ_FULL_COUNT;
+    if (shmq_count_take(q, 1)) {
+        status = claim(q, o);
+        if (status != SHMQ_OK) {
+            shmq_count_give(q, 1);
+        }
+    }
+    shmq_moving(q, -1);
+    return status;
+}
+
+/* Step 6: everything between claim and publish. No allocation, no system call. */
+static void fill(shmq_queue *q, const shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+    shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
+    slot->message_id = o->message_id;
+    slot->enqueued_ns = o->enqueued_ns;
+    slot->body_len = (uint32_t)o->body_len;
+    slot->crc = o->crc;
+    slot->head_len = (uint16_t)o->head_len;
+    slot->delivery = 0;
+    shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16);
+    if (o->block.offset != 0) {
+        slot->body = shmq_body_ref(o->block.offset, 0);
+        slot->body_gen = o->block.generation;
+        return;
+    }
+    slot->body = 0;
+    slot->body_gen = 0;
+    if (o->head_len != 0) {
+        memcpy(slot->inline_area, o->head, o->head_len);
+    }
+    copy_pieces(slot->inline_area + o->head_len, o);
+}
+
+/* Step 8. False: we were stopped so long that the claim became a hole; it is given back, and the put starts again. */
+static bool publish(shmq_queue *q, shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+    uint32_t turn = shmq_turn(q, o->position);
+    uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
+    if (SHMQ_LIKELY(shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, 0, 0, SHMQ_AVAILABLE)))) { /* T2: put is done */
+        if (o->block.offset != 0) {
+            shmq_block_share(q->m, &o->block);
+        }
+        return true;
+    }
+    for (;;) { /* T6, at the lap that the word has NOW: the tail may have passed the hole on to later laps */
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
+        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q)) {
+            return false;
+        }
+        if (shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
+            shmq_wake_full(q, o->position);
+            return false;
+        }
+    }
+}
+
+/* Give a claim of ours up (T3 by the claimant itself). */
+static void abandon(shmq_queue *q, const shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+    uint64_t claimed = shmq_word(shmq_turn(q, o->position), 0, shmq_self(q), 0, SHMQ_CLAIMED);
+    if (shmq_cas_seq(&slot->word, claimed, shmq_word_freed(claimed))) {
+        return;
+    }
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
+        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q) ||
+            shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
+            return;
+        }
+    }
+}
+
+static shmq_status put_again(shmq_queue *q, shmq_outgoing *o) {
+    do { /* the count was taken with the first claim and stays taken */
+        SHMQ_TRY(claim(q, o));
+        fill(q, o);
+    } while (!publish(q, o));
+    return SHMQ_OK;
+}
+
+shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
+    uint32_t claimed = 0;
+    shmq_status status = SHMQ_OK;
+    *done = 0;
+    while (claimed < count && (status = claim_counted(q, &o[claimed])) == SHMQ_OK) {
+        claimed++;
+    }
+    for (uint32_t i = 0; i < claimed; i++) {
+        fill(q, &o[i]);
+    }
+    uint32_t i = 0;
+    while (i < claimed && publish(q, &o[i])) {
+        i++;
+    }
+    if (SHMQ_UNLIKELY(i < claimed)) { /* number i became a hole: it and all after it go to the tail, in order */
+        for (uint32_t k = i + 1; k < claimed; k++) {
+            abandon(q, &o[k]);
+        }
+        shmq_status again = SHMQ_OK;
+        for (; i < claimed && (again = put_again(q, &o[i])) == SHMQ_OK; i++) {
+        }
+        if (again != SHMQ_OK) {
+            if (shmq_load_relaxed(&q->page->maxsize) != 0) {
+                shmq_count_give(q, claimed - i);
+            }
+            status = again;
+        }
+    }
+    *done = i;
+    if (i != 0) {
+        shmq_add_relaxed(&q->counters->put, i);
+        for (uint32_t wake = i < 4 ? i : 4; wake != 0 && shmq_anybody_idle(q); wake--) {
+            shmq_notify(q);
+        }
+    }
+    return *done == count ? SHMQ_OK : status;
+}
+
+shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
+    SHMQ_TRY(claim_counted(q, o));
+    fill(q, o);
+    if (SHMQ_UNLIKELY(!publish(q, o))) {
+        shmq_status status = put_again(q, o);
+        if (status != SHMQ_OK) {
+            if (shmq_load_relaxed(&q->page->maxsize) != 0) {
+                shmq_count_give(q, 1);
+            }
+            return status;
+        }
+    }
+    shmq_add_relaxed(&q->counters->put, 1);
+    shmq_notify(q);
+    return SHMQ_OK;
+}

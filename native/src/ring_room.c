@@ -1,0 +1,205 @@
+/* Room: blocked producers, and the old entry under the tail. */
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+/* May the tail step over what is in this slot at position p, on its way to a FREE one? */
+static bool can_step_over(uint64_t word, int32_t ahead) {
+    uint32_t state = shmq_word_state(word);
+    if (ahead >= 0) {
+        return true; /* used at its turn or later (FREE at its turn is what is looked for) */
+    }
+    return ahead == -1 && (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED ||
+                           state == SHMQ_BROKEN);
+}
+
+/* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring
+ * that is full of unwanted entries from turning its own laps for ever. */
+static uint64_t room(shmq_queue *q, uint64_t t) {
+    uint64_t reach = shmq_slot_count(q) / 2;
+    for (uint64_t k = 1; k <= reach; k++) {
+        uint64_t word = shmq_load_acquire(&shmq_slot_at(q, t + k)->word); /* SYNC ring.free */
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, t + k));
+        if (ahead == 0 && shmq_word_state(word) == SHMQ_FREE) {
+            return k;
+        }
+        if (!can_step_over(word, ahead)) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+bool shmq_carry(shmq_queue *q, uint64_t t) {
+    uint64_t reach = room(q, t);
+    for (uint64_t k = 0; k < reach; k++) {
+        uint64_t p = t + k;
+        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free */
+        uint32_t state = shmq_word_state(word);
+        uint32_t turn = shmq_turn(q, p);
+        if (shmq_lap_ahead(word, turn) == -1) {
+            uint64_t bumped = word + (UINT64_C(1) << 32);
+            if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
+                /* The bit first: the bitmap may have one too many, never one too few. */
+                shmq_or_seq(&q->carried[(p & q->mask) >> 6], UINT64_C(1) << (p & 63));
+                bumped |= SHMQ_FLAG_CARRIED; /* T17 */
+            } else if (state != SHMQ_QUARANTINED && state != SHMQ_BROKEN) {
+                break;
+            }
+            if (!shmq_cas_seq(&slot->word, word, bumped)) { /* T5, T17 */
+                break;
+            }
+        } else if (shmq_lap_ahead(word, turn) == 0 && state == SHMQ_FREE) {
+            break;
+        }
+        shmq_cas_seq(&q->ring->tail, p, p + 1);
+    }
+    return reach != 0;
+}
+
+bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    bool limited = shmq_load_relaxed(&q->page->maxsize) != 0;
+    if (limited) {
+        shmq_moving(q, 1);
+    }
+    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word));
+    if (limited) {
+        if (freed) {
+            shmq_count_give(q, 1);
+        }
+        shmq_moving(q, -1);
+    }
+    if (freed) {
+        shmq_wake_full(q, ((unsigned char *)slot - q->slots) / q->slot_size);
+    }
+    return freed;
+}
+
+bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
+    if (owner & SHMQ_OWNER_PROCESS) {
+        return shmq_process_dead(q->m, owner & 0xfffu);
+    }
+    shmq_consumer_shm *row = shmq_row_at(q, owner);
+    if (row == NULL) {
+        return false;
+    }
+    uint64_t word = shmq_load_acquire(&row->word); /* SYNC row.owner */
+    return shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_process_dead(q->m, shmq_row_inner(word));
+}
+
+bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue) {
+    uint32_t state = shmq_word_state(word);
+    uint32_t owner = shmq_word_owner(word);
+    switch (state) {
+    case SHMQ_CLAIMED:
+        if (shmq_owner_dead(q, owner)) {
+            return shmq_slot_free(q, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one */
+        }
+        return overdue && owner != shmq_self(q) &&
+               shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4 */
+    case SHMQ_QUARANTINED:
+        return shmq_owner_dead(q, owner) && shmq_slot_free(q, slot, word); /* T6 */
+    case SHMQ_DEQUEUED:
+        if (!shmq_owner_dead(q, owner)) {
+            return false;
+        }
+        if (slot->body != 0) {
+            uint64_t body = slot->body;
+            uint32_t generation = slot->body_gen;
+            if (shmq_load_seq(&slot->word) != word) {
+                return true;
+            }
+            shmq_block_drop(q->m, shmq_body_offset(body), generation, shmq_body_bit(body));
+        }
+        return shmq_slot_free(q, slot, word); /* T16 */
+    default:
+        return false;
+    }
+}
+
+/* Every claim below `below` was made before this caller began to wait: all of them are overdue at once, so that many
+ * stopped producers (a frozen container) cost one patience together. */
+static bool quarantine_overdue(shmq_queue *q, uint64_t below) {
+    bool changed = false;
+    uint64_t first = below > shmq_slot_count(q) ? below - shmq_slot_count(q) : 0;
+    for (uint64_t p = first; p < below; p++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
+        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_turn(q, p)) {
+            changed |= shmq_claim_clear(q, slot, word, true);
+        }
+    }
+    return changed;
+}
+
+bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word) {
+    uint64_t now = shmq_now_ns();
+    if (wait->since_ns == 0 || wait->position != position || wait->word != word) {
+        *wait = (shmq_patience){.since_ns = now, .position = position, .word = word,
+                                .below = shmq_load_seq(&q->ring->tail)};
+    } else if (now - wait->since_ns >= q->m->patience_ns) {
+        wait->since_ns = 0;
+        return quarantine_overdue(q, wait->below);
+    }
+    return false;
+}
+
+/* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot after that
+ * look sees the waiter. */
+static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
+    shmq_ring_shm *ring = q->ring;
+    uint32_t seen = shmq_load_seq(&ring->full);
+    shmq_add_seq(&ring->waiters, 1);
+    shmq_status status = shmq_put_now(q, o);
+    if (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING) {
+        uint64_t now = shmq_now_ns();
+        uint64_t until = until_ns > now && until_ns - now > piece_ns ? now + piece_ns : until_ns;
+        if (shmq_sleep(q->m, &ring->full, seen, until) == SHMQ_INTERRUPTED) {
+            status = SHMQ_INTERRUPTED;
+        }
+    }
+    shmq_one_less(&ring->waiters);
+    return status;
+}
+
+shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    SHMQ_TRY(shmq_queue_usable(q));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
+        return SHMQ_SHUT_DOWN;
+    }
+    SHMQ_TRY(shmq_prepare(q, o, until_ns));
+    shmq_status status = shmq_put_now(q, o);
+    shmq_patience patience = {0};
+    uint64_t piece = 1000000; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
+    bool waited = false;
+    while (SHMQ_UNLIKELY(status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING)) {
+        if (status == SHMQ_FULL_COUNT && shmq_load_seq(&q->page->recount_due) != 0 && shmq_recount(q)) {
+            status = shmq_put_now(q, o);
+            continue;
+        }
+        if (until_ns == 0 || shmq_now_ns() >= until_ns) {
+            shmq_look_for_dead(q->m);
+            status = shmq_put_now(q, o);
+            break;
+        }
+        if (shmq_patience_over(q, &patience, 0, 0)) {
+            piece = 1000000;
+        }
+        waited = true;
+        status = wait_once(q, o, until_ns, piece);
+        piece = piece < q->m->patience_ns ? piece * 2 : piece;
+        if (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING) {
+            SHMQ_TRY(shmq_queue_usable(q));
+            if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
+                return SHMQ_SHUT_DOWN;
+            }
+        }
+    }
+    if (waited && status == SHMQ_OK && shmq_load_seq(&q->ring->waiters) != 0) {
+        /* The baton: whoever was woken for room and found it wakes the next. */
+        shmq_add_seq(&q->ring->full, 1);
+        shmq_futex_wake(&q->ring->full, 1);
+    }
+    return status;
+}

@@ -1,0 +1,121 @@
+/* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+
+/* The word that says this delivery is still ours; 0: settled before, or taken away. */
+static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
+    uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
+    uint32_t state = shmq_word_state(word);
+    bool ours = (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) && shmq_word_owner(word) == d->owner &&
+                shmq_word_tag(word) == d->tag && shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
+    return ours ? word : 0;
+}
+
+/* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */
+static void clean_up(shmq_queue *q, shmq_slot_shm *slot, const shmq_delivery *d) {
+    shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
+        if (shmq_word_state(word) != SHMQ_DEQUEUED || shmq_word_owner(word) != d->owner ||
+            shmq_word_tag(word) != d->tag || shmq_slot_free(q, slot, word)) {
+            return;
+        }
+    }
+}
+
+shmq_status shmq_settle(shmq_queue *q, const shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word;
+    /* A loop over the word as it is now: a carry changes its lap, so the word of the delivery would not do. */
+    while ((word = own_word(slot, d)) != 0) {
+        if (d->body == 0) {
+            if (shmq_slot_free(q, slot, word)) { /* T14: settled here */
+                shmq_hold(q->m, -1);
+                return SHMQ_OK;
+            }
+        } else if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, d->owner, d->tag))) { /* T14 */
+            clean_up(q, slot, d);
+            shmq_hold(q->m, -1);
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_SETTLED;
+}
+
+shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word;
+    while ((word = own_word(slot, d)) != 0) {
+        if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_LOCKED, d->owner, d->tag))) { /* T12 */
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_SETTLED;
+}
+
+/* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. */
+void shmq_rewind(shmq_queue *q, uint64_t p) {
+    shmq_ring_shm *ring = q->ring;
+    uint64_t tail = shmq_load_seq(&ring->tail), count = shmq_slot_count(q);
+    if (tail > count && p < tail - count) {
+        p = tail - count - 1; /* the old region is looked at whenever the head lies below tail - N */
+    }
+    uint64_t head, wanted;
+    do { /* R2: the epoch rises even if the position stays, so that a late advance over p fails */
+        head = shmq_load_seq(&ring->head);
+        uint64_t position = shmq_head_position(q, head);
+        uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
+        wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
+    } while (!shmq_cas_seq(&ring->head, head, wanted));
+    uint64_t e = shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
+    shmq_store_release(&ring->cells[e % SHMQ_CELLS],
+                       ((e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS) | (p & SHMQ_POSITION_MASK)); /* R4, SYNC ring.cell */
+}
+
+void shmq_rewind_all(shmq_queue *q) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+    shmq_rewind(q, tail > count ? tail - count - 1 : 0);
+}
+
+shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word = own_word(slot, d);
+    if (word != 0 && attempt && slot->delivery != UINT16_MAX) {
+        slot->delivery = (uint16_t)(slot->delivery + 1); /* R0 */
+    }
+    for (; word != 0; word = own_word(slot, d)) {
+        uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
+        if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
+            shmq_hold(q->m, -1);
+            shmq_rewind(q, d->position);
+            shmq_notify(q); /* R5 */
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_SETTLED;
+}
+
+/* An entry that nobody is about to get: purge and delete take it from whoever holds it. */
+shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, position);
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        uint32_t state = shmq_word_state(word);
+        if (shmq_load_acquire(&slot->position) != position || /* SYNC ring.publish */
+            (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED)) {
+            return SHMQ_EMPTY;
+        }
+        uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
+        uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
+        shmq_hold(q->m, 1);
+        if (shmq_cas_seq(&slot->word, word, locked)) { /* T13: the owner's next CAS fails */
+            d->position = position;
+            d->word = locked;
+            d->tag = tag;
+            d->owner = shmq_self(q);
+            shmq_delivery_read(q, slot, d);
+            return shmq_delivery_resolve(q, slot, d) ? SHMQ_OK : shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
+        }
+        shmq_hold(q->m, -1);
+    }
+}

@@ -1,0 +1,30 @@
+/* Where the regions of a segment of a given size lie, and what identifies this build's layout. Creation writes it,
+ * attach computes it anew and compares: no offset of the segment is ever taken on trust. */
+#ifndef SHMQ_SEGMENT_LAYOUT_H
+#define SHMQ_SEGMENT_LAYOUT_H
+
+#include "shmq/segment.h"
+#include "shmq/status.h"
+
+typedef struct shmq_layout {
+    uint64_t size;
+    uint64_t processes;
+    uint64_t directory;
+    uint64_t granules;
+    uint64_t class_bitmaps;
+    uint64_t class_bitmap_bytes; /* of one class */
+    uint64_t slabs;              /* everything below is reserved at creation */
+    uint64_t data;
+    uint32_t granule_count;
+} shmq_layout;
+
+/* False: no segment has this size. */
+bool shmq_layout_of(uint64_t size, shmq_layout *layout);
+/* FNV-1a over every size, offset and limit of the shared structures. */
+uint64_t shmq_fingerprint(void);
+/* CRC-32C of the header's constant parts: bytes 0 to 119 and 128 to 1279. */
+uint32_t shmq_header_crc(const shmq_segment_shm *header);
+/* The kernel's boot id, 16 bytes. */
+shmq_status shmq_boot_id(uint8_t id[16]);
+
+#endif

@@ -1,0 +1,214 @@
+#include "shmq/sleepers.h"
+
+#include "shmq/ring.h"
+#include "shmq/structure.h"
+#include "shmq/wait.h"
+
+static uint32_t groups_in_use(const shmq_queue *q) {
+    uint32_t groups = shmq_load_relaxed(&q->page->groups);
+    return groups < SHMQ_CHUNKS ? groups : SHMQ_CHUNKS;
+}
+
+shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
+    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK]) : 0; /* SYNC chunk */
+    if (row == 0 || chunk == 0 || (chunk & (SHMQ_PAGE_BYTES - 1)) != 0 || !shmq_inside(q->m, chunk, SHMQ_PAGE_BYTES)) {
+        return NULL;
+    }
+    return (shmq_consumer_shm *)shmq_at(q->m, chunk) + row % SHMQ_ROWS_A_CHUNK;
+}
+
+/* The bit is ours: we owe this row one wake. */
+static void wake_row(shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    if (consumer == NULL) {
+        return;
+    }
+    shmq_add_seq(&consumer->wake, 1);
+    if (shmq_load_seq(&consumer->sleeps) != 0) {
+        shmq_futex_wake(&consumer->wake, 1);
+    }
+}
+
+static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
+    shmq_a64 *idle = &q->page->sleepers[group].idle;
+    uint64_t word;
+    while ((word = shmq_load_seq(idle)) != 0) {
+        uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: go on behind the one that was woken last */
+        uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
+        if (shmq_and_seq(idle, ~(UINT64_C(1) << bit)) >> bit & 1) {
+            shmq_store_relaxed(&q->rotation, group * 64 + bit + 1);
+            wake_row(q, group * 64 + bit);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t group) {
+    uint64_t word = shmq_swap_seq(bits, 0);
+    for (; word != 0; word &= word - 1) {
+        wake_row(q, group * 64 + (uint32_t)__builtin_ctzll(word));
+    }
+}
+
+void shmq_notify(shmq_queue *q) {
+    uint32_t groups = groups_in_use(q);
+    uint32_t rotation = shmq_load_relaxed(&q->rotation);
+    bool woken = false;
+    for (uint32_t i = 0; i < groups; i++) {
+        uint32_t group = (rotation / 64 + i) % groups;
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        if (!woken && SHMQ_UNLIKELY(shmq_load_seq(&sleepers->idle) != 0)) {
+            woken = wake_one(q, group, i == 0 ? rotation : 0);
+        }
+        if (SHMQ_UNLIKELY(shmq_load_seq(&sleepers->browse) != 0)) {
+            wake_all_of(q, &sleepers->browse, group);
+        }
+    }
+}
+
+bool shmq_anybody_idle(shmq_queue *q) {
+    uint32_t groups = groups_in_use(q);
+    for (uint32_t group = 0; group < groups; group++) {
+        if (shmq_load_seq(&q->page->sleepers[group].idle) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void shmq_notify_all(shmq_queue *q) {
+    uint32_t groups = groups_in_use(q);
+    for (uint32_t group = 0; group < groups; group++) {
+        wake_all_of(q, &q->page->sleepers[group].idle, group);
+        wake_all_of(q, &q->page->sleepers[group].browse, group);
+    }
+    shmq_add_seq(&q->ring->full, 1);
+    shmq_futex_wake(&q->ring->full, INT32_MAX);
+    shmq_wake_joiners(q);
+}
+
+void shmq_wake_joiners(shmq_queue *q) {
+    shmq_store_seq(&q->ring->joiners, 0);
+    shmq_add_seq(&q->ring->drained, 1);
+    shmq_futex_wake(&q->ring->drained, INT32_MAX);
+}
+
+/* Where a count limits, each freed place is worth a wake. Where only the ring limits, waking at every slot would cost a
+ * system call a message, so only some slots wake, and a blocked producer looks by itself at growing intervals. */
+void shmq_wake_full(shmq_queue *q, uint64_t position) {
+    shmq_ring_shm *ring = q->ring;
+    if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
+        shmq_wake_joiners(q);
+    }
+    if (SHMQ_LIKELY(shmq_load_seq(&ring->waiters) == 0)) {
+        return;
+    }
+    uint64_t stride = shmq_slot_count(q) / 16;
+    if (shmq_load_relaxed(&q->page->maxsize) != 0 || (position & ((stride < 256 ? stride : 256) - 1)) == 0) {
+        shmq_add_seq(&ring->full, 1);
+        shmq_futex_wake(&ring->full, 1);
+    }
+}
+
+uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    shmq_sleepers_shm *sleepers = &q->page->sleepers[row / 64];
+    uint32_t seen = shmq_load_seq(&consumer->wake); /* before the announcement: a wake after it is not missed */
+    shmq_or_seq(browsing ? &sleepers->browse : &sleepers->idle, UINT64_C(1) << (row & 63));
+    shmq_swap_seq(&consumer->sleeps, 1);
+    return seen;
+}
+
+bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    shmq_sleepers_shm *sleepers = &q->page->sleepers[row / 64];
+    shmq_store_seq(&consumer->sleeps, 0);
+    uint64_t bit = UINT64_C(1) << (row & 63);
+    return (shmq_and_seq(browsing ? &sleepers->browse : &sleepers->idle, ~bit) & bit) == 0;
+}
+
+uint64_t shmq_sleep_limit(shmq_queue *q) {
+    uint32_t groups = groups_in_use(q);
+    uint64_t sleepers = 0;
+    for (uint32_t group = 0; group < groups; group++) {
+        sleepers += (uint64_t)__builtin_popcountll(shmq_load_relaxed(&q->page->sleepers[group].idle));
+    }
+    uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
+    limit = limit < UINT64_C(10000000000) ? limit : UINT64_C(10000000000);
+    uint64_t noise = shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that they do not look all at once */
+    return limit - limit / 4 + limit / 2 * (noise & 0xffff) / 0xffff;
+}
+
+/* A free row number, with its chunk laid out. Under the structure lock. */
+static shmq_status find_row(shmq_queue *q, uint32_t *row) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t used = shmq_load_relaxed(&q->page->sleepers[group].used) | (group == 0 ? 1 : 0);
+        if (used == UINT64_MAX) {
+            continue;
+        }
+        if (shmq_load_relaxed(&q->page->chunks[group]) == 0) {
+            uint64_t chunk;
+            SHMQ_TRY(shmq_page_take(q->m, &chunk));
+            shmq_store_release(&q->page->chunks[group], chunk); /* SYNC chunk: zeroed rows before their offset; the root */
+        }
+        if (shmq_load_relaxed(&q->page->groups) <= group) {
+            shmq_store_seq(&q->page->groups, group + 1);
+        }
+        *row = group * 64 + (uint32_t)__builtin_ctzll(~used);
+        return SHMQ_OK;
+    }
+    return shmq_fail(SHMQ_LIMIT, "%u consumers and waiting threads on this queue", SHMQ_CONSUMER_ROWS - 1);
+}
+
+shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
+    shmq_member *m = q->m;
+    SHMQ_TRY(shmq_structure_lock(m));
+    shmq_status status = find_row(q, row);
+    if (status == SHMQ_OK) {
+        shmq_consumer_shm *consumer = shmq_row_at(q, *row);
+        uint32_t generation = shmq_row_generation(shmq_load_relaxed(&consumer->word));
+        shmq_store_relaxed(&consumer->sleeps, 0);
+        shmq_store_relaxed(&consumer->kind, kind);
+        shmq_store_relaxed(&consumer->unsettled, 0);
+        shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
+        shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
+    }
+    shmq_structure_unlock(m);
+    return status;
+}
+
+shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
+    shmq_member *m = q->m;
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    SHMQ_TRY(shmq_structure_lock(m));
+    uint64_t word = shmq_load_relaxed(&consumer->word);
+    if (shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == m->row) {
+        shmq_store_release(&consumer->word, shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63)));
+    }
+    shmq_structure_unlock(m);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_row_borrow(shmq_queue *q, uint32_t *row) {
+    shmq_member *m = q->m;
+    pthread_mutex_lock(&m->handles_lock);
+    *row = q->spare_count != 0 ? q->spare_rows[--q->spare_count] : 0;
+    pthread_mutex_unlock(&m->handles_lock);
+    return *row != 0 ? SHMQ_OK : shmq_row_open(q, SHMQ_GETTER, row);
+}
+
+void shmq_row_return(shmq_queue *q, uint32_t row) {
+    shmq_member *m = q->m;
+    bool kept = false;
+    pthread_mutex_lock(&m->handles_lock);
+    if (q->spare_count < SHMQ_SPARE_ROWS) {
+        q->spare_rows[q->spare_count++] = row;
+        kept = true;
+    }
+    pthread_mutex_unlock(&m->handles_lock);
+    if (!kept) {
+        (void)shmq_row_close(q, row);
+    }
+}

@@ -1,0 +1,76 @@
+/* Names of statuses and the trail: where and with which figures the last failure of this thread was seen. */
+#include "shmq/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+static const char *const names[SHMQ_STATUS_COUNT] = {
+    [SHMQ_OK] = "OK",
+    [SHMQ_EMPTY] = "EMPTY",
+    [SHMQ_FULL_COUNT] = "FULL_COUNT",
+    [SHMQ_FULL_RING] = "FULL_RING",
+    [SHMQ_FULL_MEMORY] = "FULL_MEMORY",
+    [SHMQ_SHUT_DOWN] = "SHUT_DOWN",
+    [SHMQ_TIMEOUT] = "TIMEOUT",
+    [SHMQ_INTERRUPTED] = "INTERRUPTED",
+    [SHMQ_CLOSED] = "CLOSED",
+    [SHMQ_NOT_FOUND] = "NOT_FOUND",
+    [SHMQ_SETTLED] = "SETTLED",
+    [SHMQ_TOO_LARGE] = "TOO_LARGE",
+    [SHMQ_NO_SPACE] = "NO_SPACE",
+    [SHMQ_GONE] = "GONE",
+    [SHMQ_NO_MAGIC] = "NO_MAGIC",
+    [SHMQ_VERSION] = "VERSION",
+    [SHMQ_OTHER_BOOT] = "OTHER_BOOT",
+    [SHMQ_CORRUPT] = "CORRUPT",
+    [SHMQ_LIMIT] = "LIMIT",
+    [SHMQ_EXISTS] = "EXISTS",
+    [SHMQ_DENIED] = "DENIED",
+    [SHMQ_POISONED] = "POISONED",
+    [SHMQ_OS] = "OS",
+};
+
+#define TRAIL_BYTES 1024
+
+static _Thread_local char trail[TRAIL_BYTES];
+static _Thread_local int trail_errno;
+
+const char *shmq_status_name(shmq_status status) {
+    if ((unsigned)status >= SHMQ_STATUS_COUNT) {
+        return "UNKNOWN";
+    }
+    return names[status];
+}
+
+shmq_status shmq_fail(shmq_status status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(trail, sizeof(trail), format, arguments);
+    va_end(arguments);
+    trail_errno = 0;
+    return status;
+}
+
+shmq_status shmq_fail_errno(const char *format, ...) {
+    int number = errno; /* before anything below can change it */
+    char reason[128];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(trail, sizeof(trail), format, arguments);
+    va_end(arguments);
+#if defined(__GLIBC__)
+    const char *text = strerror_r(number, reason, sizeof(reason));
+#else
+    const char *text = strerror_r(number, reason, sizeof(reason)) == 0 ? reason : "unknown error";
+#endif
+    if (length >= 0 && (size_t)length < sizeof(trail)) {
+        snprintf(trail + length, sizeof(trail) - (size_t)length, ": %s (errno %d)", text, number);
+    }
+    trail_errno = number;
+    return SHMQ_OS;
+}
+
+const char *shmq_trail(void) { return trail; }
+
+int shmq_trail_errno(void) { return trail_errno; }

@@ -1,0 +1,305 @@
+/* The structure lock, and what is handed out under it: reservation, pages, runs of granules. */
+#include "shmq/structure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DIRTY (UINT64_C(1) << 63)
+#define THREAD_WAIT_NS 50000000
+
+/* Its own thread may hold the lock while it waits for a stopped process; who waits behind it must still see signals. */
+static bool lock_threads(shmq_member *m) {
+    if (pthread_mutex_trylock(&m->lock) == 0) {
+        return true;
+    }
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += THREAD_WAIT_NS;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec += 1;
+    }
+    return pthread_mutex_timedlock(&m->lock, &until) == 0;
+}
+
+static int lock_byte(int fd) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+        return 0;
+    }
+    if (errno != EAGAIN && errno != EACCES) {
+        return -1;
+    }
+    return fcntl(fd, F_OFD_SETLKW, &lock);
+}
+
+/* This one byte may be unlocked: it is taken and given back by the same call of the same process. The row's byte never. */
+static void unlock_byte(int fd) {
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
+    SHMQ_ASSERT(fcntl(fd, F_OFD_SETLK, &lock) == 0);
+}
+
+shmq_status shmq_structure_lock(shmq_member *m) {
+    if (!lock_threads(m)) {
+        return shmq_fail(SHMQ_INTERRUPTED, "another thread of this process waits for the structure lock");
+    }
+    shmq_status status = SHMQ_OK;
+    if (m->lock_fd < 0) {
+        status = shmq_fail(SHMQ_CLOSED, "this process is no member of the broker any more");
+    } else if (lock_byte(m->lock_fd) != 0) {
+        status = errno == EINTR ? shmq_fail(SHMQ_INTERRUPTED, "a signal came while waiting for the structure lock")
+                                : shmq_fail_errno("cannot lock the structure of the segment %s", m->name);
+    }
+    if (status != SHMQ_OK) {
+        pthread_mutex_unlock(&m->lock);
+        return status;
+    }
+    m->structure_held = true;
+    if (shmq_load_seq(&m->header->dirty) != 0) {
+        status = shmq_structure_rebuild(m);
+        if (status != SHMQ_OK) {
+            /* dirty stays set: the next one who locks has the same duty. */
+            m->structure_held = false;
+            unlock_byte(m->lock_fd);
+            pthread_mutex_unlock(&m->lock);
+            return status;
+        }
+    }
+    shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
+    return SHMQ_OK;
+}
+
+void shmq_structure_unlock(shmq_member *m) {
+    SHMQ_ASSERT(m->structure_held);
+    shmq_store_seq(&m->header->dirty, 0);
+    m->structure_held = false;
+    unlock_byte(m->lock_fd);
+    pthread_mutex_unlock(&m->lock);
+}
+
+shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
+    SHMQ_ASSERT(shmq_inside(m, offset, bytes));
+    int number;
+    do {
+        number = posix_fallocate(m->map_fd, (off_t)offset, (off_t)bytes);
+    } while (number == EINTR);
+    if (number == ENOSPC) {
+        struct statvfs shm;
+        uint64_t size = 0, left = 0;
+        if (fstatvfs(m->map_fd, &shm) == 0) {
+            size = (uint64_t)shm.f_blocks * shm.f_frsize;
+            left = (uint64_t)shm.f_bavail * shm.f_frsize;
+        }
+        return shmq_fail(SHMQ_NO_SPACE,
+                         "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
+                         "take messages out, remove what is not used there, or enlarge it (in Docker --shm-size)",
+                         (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size);
+    }
+    if (number != 0) {
+        errno = number;
+        return shmq_fail_errno("cannot reserve %llu bytes", (unsigned long long)bytes);
+    }
+    shmq_add_seq(&m->header->reserved_bytes, bytes);
+    return SHMQ_OK;
+}
+
+static uint64_t granule_offset(const shmq_member *m, uint32_t granule) {
+    return m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT);
+}
+
+static uint64_t granule(const shmq_member *m, uint32_t index) { return shmq_load_relaxed(&m->granules[index]); }
+
+static bool is_reserved(const shmq_member *m, uint32_t index) {
+    return (granule(m, index) & SHMQ_GRANULE_RESERVED) != 0;
+}
+
+/* Reservation comes first and is noted piece by piece: what stays of a failure is reserved memory that is free. */
+static shmq_status reserve_granules(shmq_member *m, uint32_t first, uint32_t count) {
+    for (uint32_t at = first; at < first + count;) {
+        uint32_t end = at;
+        while (end < first + count && !is_reserved(m, end)) {
+            end += 1;
+        }
+        if (end == at) {
+            at += 1;
+            continue;
+        }
+        uint64_t bytes = (uint64_t)(end - at) << SHMQ_GRANULE_SHIFT;
+        SHMQ_TRY(shmq_reserve(m, granule_offset(m, at), bytes));
+        for (uint32_t i = at; i < end; i++) {
+            shmq_store_seq(&m->granules[i], granule(m, i) | SHMQ_GRANULE_RESERVED);
+        }
+        at = end;
+    }
+    return SHMQ_OK;
+}
+
+/* First fit in [from, to) for runs that begin there; m->granule_count: none. */
+static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t length, bool reserved_only) {
+    uint32_t run = 0;
+    for (uint32_t i = from; i < m->granule_count && i - run < to; i++) {
+        uint64_t word = granule(m, i);
+        bool usable = shmq_granule_kind(word) == SHMQ_GRANULE_FREE &&
+                      (!reserved_only || (word & SHMQ_GRANULE_RESERVED) != 0);
+        run = usable ? run + 1 : 0;
+        if (run == length) {
+            return i + 1 - length;
+        }
+    }
+    return m->granule_count;
+}
+
+static uint32_t find_run(const shmq_member *m, uint32_t length, bool reserved_only) {
+    uint32_t hint = m->run_hint < m->granule_count ? m->run_hint : 0;
+    uint32_t found = fit(m, hint, m->granule_count, length, reserved_only);
+    return found < m->granule_count || hint == 0 ? found : fit(m, 0, hint, length, reserved_only);
+}
+
+/* A free run, all of it reserved. What is reserved only now is zero already; what was used before is zeroed if asked. */
+static shmq_status take_free(shmq_member *m, uint32_t length, bool zero, uint32_t *first) {
+    if (length == 0 || length > m->granule_count) {
+        return shmq_fail(SHMQ_FULL_MEMORY, "the broker's memory can never hold this\n%u granules of 64 KiB, it has %u",
+                         length, m->granule_count);
+    }
+    uint32_t found = find_run(m, length, false);
+    if (found == m->granule_count) {
+        return shmq_fail(SHMQ_FULL_MEMORY,
+                         "the broker's memory is used up\n%u granules of 64 KiB in one piece needed, %llu of %u are free\n"
+                         "take messages out, drop views of them, or make the broker with more memory",
+                         length, (unsigned long long)shmq_granules_free(m), m->granule_count);
+    }
+    for (uint32_t i = found; zero && i < found + length; i++) {
+        if (is_reserved(m, i)) {
+            memset(shmq_at(m, granule_offset(m, i)), 0, SHMQ_GRANULE_BYTES);
+        }
+    }
+    shmq_status status = reserve_granules(m, found, length);
+    if (status == SHMQ_NO_SPACE) {
+        /* /dev/shm has no more to give: what this segment has got before may still do. */
+        found = find_run(m, length, true);
+        if (found == m->granule_count) {
+            return status;
+        }
+        if (zero) {
+            memset(shmq_at(m, granule_offset(m, found)), 0, (uint64_t)length << SHMQ_GRANULE_SHIFT);
+        }
+        status = SHMQ_OK;
+    }
+    SHMQ_TRY(status);
+    m->run_hint = found + length;
+    *first = found;
+    return SHMQ_OK;
+}
+
+static void mark(shmq_member *m, uint32_t index, uint32_t kind, uint32_t pages, uint32_t length) {
+    shmq_store_seq(&m->granules[index], shmq_granule_word(granule(m, index), kind, pages, length));
+}
+
+shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
+    SHMQ_ASSERT(m->structure_held && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
+    uint32_t first;
+    SHMQ_TRY(take_free(m, granules, kind == SHMQ_GRANULE_RING, &first));
+    for (uint32_t i = 1; i < granules; i++) {
+        mark(m, first + i, SHMQ_GRANULE_INSIDE, 0, 0);
+    }
+    mark(m, first, kind, 0, granules);
+    *offset = granule_offset(m, first);
+    return SHMQ_OK;
+}
+
+/* The granule of an offset that may be nonsense; false: damage. */
+static bool granule_of(const shmq_member *m, uint64_t offset, uint64_t unit, uint32_t *index) {
+    if (offset < m->data || (offset - m->data) % unit != 0) {
+        return false;
+    }
+    uint64_t at = (offset - m->data) >> SHMQ_GRANULE_SHIFT;
+    *index = (uint32_t)at;
+    return at < m->granule_count;
+}
+
+void shmq_run_give(shmq_member *m, uint64_t offset) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t first;
+    if (!granule_of(m, offset, SHMQ_GRANULE_BYTES, &first)) {
+        (void)shmq_damage(m, "offset of a run that is given back", offset);
+        return;
+    }
+    uint64_t word = granule(m, first);
+    uint32_t kind = shmq_granule_kind(word);
+    uint32_t length = shmq_granule_length(word);
+    if ((kind != SHMQ_GRANULE_RING && kind != SHMQ_GRANULE_SLAB) || length == 0 || length > m->granule_count - first) {
+        (void)shmq_damage(m, "granule map where a run is given back", offset);
+        return;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        mark(m, first + i, SHMQ_GRANULE_FREE, 0, 0);
+    }
+    if (first < m->run_hint) {
+        m->run_hint = first;
+    }
+}
+
+static bool has_free_page(const shmq_member *m, uint32_t index) {
+    uint64_t word = granule(m, index);
+    return shmq_granule_kind(word) == SHMQ_GRANULE_PAGES && shmq_granule_pages(word) != 0xff;
+}
+
+static uint32_t find_page_granule(const shmq_member *m) {
+    if (m->page_hint < m->granule_count && has_free_page(m, m->page_hint)) {
+        return m->page_hint;
+    }
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        if (has_free_page(m, i)) {
+            return i;
+        }
+    }
+    return m->granule_count;
+}
+
+shmq_status shmq_page_take(shmq_member *m, uint64_t *offset) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t index = find_page_granule(m);
+    uint32_t pages = 0;
+    if (index < m->granule_count) {
+        pages = shmq_granule_pages(granule(m, index));
+    } else {
+        SHMQ_TRY(take_free(m, 1, false, &index));
+    }
+    uint32_t page = (uint32_t)__builtin_ctz(~pages);
+    uint64_t at = granule_offset(m, index) + ((uint64_t)page << SHMQ_PAGE_SHIFT);
+    memset(shmq_at(m, at), 0, SHMQ_PAGE_BYTES);
+    mark(m, index, SHMQ_GRANULE_PAGES, pages | 1u << page, 1);
+    m->page_hint = index;
+    *offset = at;
+    return SHMQ_OK;
+}
+
+void shmq_page_give(shmq_member *m, uint64_t offset) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t index;
+    if (!granule_of(m, offset, SHMQ_PAGE_BYTES, &index)) {
+        (void)shmq_damage(m, "offset of a page that is given back", offset);
+        return;
+    }
+    uint32_t page = (uint32_t)((offset - granule_offset(m, index)) >> SHMQ_PAGE_SHIFT);
+    uint32_t pages = shmq_granule_pages(granule(m, index));
+    if (shmq_granule_kind(granule(m, index)) != SHMQ_GRANULE_PAGES || (pages & 1u << page) == 0) {
+        (void)shmq_damage(m, "granule map where a page is given back", offset);
+        return;
+    }
+    pages &= ~(1u << page);
+    mark(m, index, pages == 0 ? SHMQ_GRANULE_FREE : SHMQ_GRANULE_PAGES, pages, pages == 0 ? 0 : 1);
+    m->page_hint = index;
+}
+
+uint64_t shmq_granules_free(const shmq_member *m) {
+    uint64_t free = 0;
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        free += shmq_granule_kind(granule(m, i)) == SHMQ_GRANULE_FREE;
+    }
+    return free;
+}

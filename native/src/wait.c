@@ -1,0 +1,53 @@
+#include "shmq/wait.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shmq/watch.h"
+
+int shmq_futex_wake_count(shmq_a32 *word, int count) {
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
+
+void shmq_futex_wake(shmq_a32 *word, int count) { (void)shmq_futex_wake_count(word, count); }
+
+static int futex_wait(shmq_a32 *word, uint32_t expected, uint64_t ns) {
+    struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    return syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0) == 0 ? 0 : errno;
+}
+
+shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns) {
+    shmq_watcher watcher;
+    shmq_status status;
+    uint64_t slice_end = shmq_now_ns() + SHMQ_SLICE_NS;
+    shmq_watch_enter(&watcher, m, word);
+    for (;;) {
+        uint64_t now = shmq_now_ns();
+        if (shmq_load_seq(word) != expected || shmq_load_relaxed(&m->closed)) {
+            status = SHMQ_OK;
+            break;
+        }
+        if (now >= until_ns) {
+            status = SHMQ_TIMEOUT;
+            break;
+        }
+        if (now >= slice_end) {
+            status = SHMQ_INTERRUPTED; /* a signal may have come just before the system call: let its handlers look */
+            break;
+        }
+        uint64_t limit = until_ns < slice_end ? until_ns - now : slice_end - now;
+        int error = futex_wait(word, expected, shmq_watch_slice(&watcher, limit));
+        if (error == EINTR) {
+            status = SHMQ_INTERRUPTED;
+            break;
+        }
+        if (error == ETIMEDOUT) {
+            shmq_watch_tick(&watcher);
+        }
+    }
+    shmq_watch_leave(&watcher);
+    return status;
+}

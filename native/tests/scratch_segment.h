@@ -1,0 +1,80 @@
+/* A segment of this test alone; its name goes when the test ends, however it ends. */
+#ifndef SHMQ_TESTS_SCRATCH_SEGMENT_H
+#define SHMQ_TESTS_SCRATCH_SEGMENT_H
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "shmq/member.h"
+#include "shmq/structure.h"
+
+#define SCRATCH_MEMORY (UINT64_C(16) << 20)
+
+static char scratch_name[64];
+static pid_t scratch_owner;
+
+static inline void scratch_path(char *path, size_t bytes) { snprintf(path, bytes, "/dev/shm/%s", scratch_name); }
+
+static inline void scratch_remove(void) {
+    char path[128];
+    scratch_path(path, sizeof(path));
+    if (getpid() == scratch_owner) { /* a forked child that fails must not take the segment from its parent */
+        unlink(path);
+    }
+}
+
+static inline shmq_segment_plan scratch_plan(bool anonymous) {
+    static int made;
+    if (scratch_owner == 0) {
+        scratch_owner = getpid();
+        atexit(scratch_remove);
+    }
+    snprintf(scratch_name, sizeof(scratch_name), "shmq-ctest-%ld-%d", (long)getpid(), made++);
+    shmq_segment_plan plan = {.name = scratch_name, .memory = SCRATCH_MEMORY, .patience_ns = 100000000, .mode = 0600,
+                              .anonymous = anonymous, .path = anonymous ? "" : "/nowhere", .uuid = {1, 2, 3}};
+    return plan;
+}
+
+static inline void scratch_create(bool anonymous) {
+    shmq_segment_plan plan = scratch_plan(anonymous);
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+}
+
+static inline shmq_member *scratch_attach(void) {
+    shmq_member *m = NULL;
+    shmq_status status = shmq_member_attach(scratch_name, -1, &m);
+    if (status != SHMQ_OK) {
+        fprintf(stderr, "attach: %s %s\n", shmq_status_name(status), shmq_trail());
+    }
+    CHECK_EQUAL(status, SHMQ_OK);
+    return m;
+}
+
+static inline bool scratch_exists(void) {
+    char path[128];
+    scratch_path(path, sizeof(path));
+    return access(path, F_OK) == 0;
+}
+
+/* What a SIGKILL of the member's process does to others: the kernel drops its locks, its words stay. */
+static inline void scratch_kill(shmq_member *m) {
+    int fd = m->lock_fd;
+    m->lock_fd = -1;
+    close(fd);
+    if (m->structure_held) { /* private memory would be gone too; here it is freed later */
+        m->structure_held = false;
+        pthread_mutex_unlock(&m->lock);
+    }
+}
+
+/* The child's exit code must be 0. */
+static inline void scratch_wait(pid_t child) {
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#endif

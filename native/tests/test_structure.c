@@ -1,0 +1,335 @@
+/* Pages, runs, the map's rebuild after a death, memory of deleted queues. */
+#include <signal.h>
+#include <time.h>
+
+#include "scratch_segment.h"
+#include "slab.h"
+
+static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
+
+static void check_valid(shmq_member *m) {
+    const char *fault = shmq_structure_valid(m);
+    if (fault != NULL) {
+        fprintf(stderr, "%s\n", fault);
+    }
+    CHECK(fault == NULL);
+}
+
+static bool all_zero(const unsigned char *bytes, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void test_pages_share_granules_and_come_zeroed(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t before = shmq_granules_free(m), pages[20];
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQUAL(shmq_page_take(m, &pages[i]), SHMQ_OK);
+        CHECK(pages[i] >= m->data && pages[i] % SHMQ_PAGE_BYTES == 0 && shmq_inside(m, pages[i], SHMQ_PAGE_BYTES));
+        CHECK(all_zero(shmq_at(m, pages[i]), SHMQ_PAGE_BYTES));
+        memset(shmq_at(m, pages[i]), 0xee, SHMQ_PAGE_BYTES);
+        for (int other = 0; other < i; other++) {
+            CHECK(pages[other] != pages[i]);
+        }
+    }
+    /* One page of eight is the member's own. */
+    CHECK_EQUAL(before - shmq_granules_free(m), 2);
+    for (int i = 0; i < 20; i++) {
+        shmq_page_give(m, pages[i]);
+    }
+    CHECK_EQUAL(shmq_granules_free(m), before);
+    check_valid(m);
+    CHECK_EQUAL(shmq_page_take(m, &pages[0]), SHMQ_OK);
+    CHECK(all_zero(shmq_at(m, pages[0]), SHMQ_PAGE_BYTES));
+    shmq_page_give(m, pages[0]);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static void test_runs_of_rings_come_zeroed_and_do_not_overlap(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t before = shmq_granules_free(m), a, b, c, d;
+    CHECK_EQUAL(shmq_run_take(m, 3, SHMQ_GRANULE_RING, &a), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(m, 5, SHMQ_GRANULE_SLAB, &b), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(m, 1, SHMQ_GRANULE_RING, &c), SHMQ_OK);
+    CHECK(a + 3 * SHMQ_GRANULE_BYTES <= b && b + 5 * SHMQ_GRANULE_BYTES <= c);
+    CHECK_EQUAL(before - shmq_granules_free(m), 9);
+    memset(shmq_at(m, a), 0xee, 3 * SHMQ_GRANULE_BYTES);
+    shmq_run_give(m, a);
+    CHECK_EQUAL(shmq_run_take(m, 2, SHMQ_GRANULE_RING, &d), SHMQ_OK);
+    CHECK_EQUAL(d, a); /* what is reserved already is used again */
+    CHECK(all_zero(shmq_at(m, d), 2 * SHMQ_GRANULE_BYTES));
+    shmq_run_give(m, b);
+    shmq_run_give(m, c);
+    shmq_run_give(m, d);
+    CHECK_EQUAL(shmq_granules_free(m), before);
+    check_valid(m);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static void test_a_used_up_budget_is_told_and_spares_what_is_there(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t offset, runs[300];
+    uint32_t count = 0;
+    CHECK_EQUAL(shmq_run_take(m, m->granule_count, SHMQ_GRANULE_RING, &offset), SHMQ_FULL_MEMORY);
+    CHECK_EQUAL(shmq_run_take(m, m->granule_count + 1, SHMQ_GRANULE_RING, &offset), SHMQ_FULL_MEMORY);
+    while (shmq_run_take(m, 1, SHMQ_GRANULE_SLAB, &runs[count]) == SHMQ_OK) {
+        CHECK(++count < 300);
+    }
+    CHECK_EQUAL(count, m->granule_count - 1);
+    CHECK_EQUAL(shmq_granules_free(m), 0);
+    CHECK_EQUAL(shmq_run_take(m, 1, SHMQ_GRANULE_RING, &offset), SHMQ_FULL_MEMORY);
+    for (uint32_t i = 0; i < count; i += 2) {
+        shmq_run_give(m, runs[i]);
+    }
+    CHECK_EQUAL(shmq_run_take(m, 2, SHMQ_GRANULE_RING, &offset), SHMQ_FULL_MEMORY); /* holes of one only */
+    CHECK_EQUAL(shmq_run_take(m, 1, SHMQ_GRANULE_RING, &offset), SHMQ_OK);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+/* A queue as a declaration leaves it: page, ring, one chunk of consumer rows, then the entry. */
+static uint64_t make_queue(shmq_member *m, uint32_t index, uint32_t granules, uint32_t state) {
+    uint64_t offset, ring, chunk;
+    CHECK_EQUAL(shmq_page_take(m, &offset), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(m, granules, SHMQ_GRANULE_RING, &ring), SHMQ_OK);
+    CHECK_EQUAL(shmq_page_take(m, &chunk), SHMQ_OK);
+    shmq_queue_shm *page = shmq_at(m, offset);
+    page->ring.slots = ring;
+    page->ring.run_granules = granules;
+    shmq_store_seq(&page->chunks[3], chunk);
+    shmq_store_seq(&m->directory[index].page, offset);
+    shmq_store_seq(&m->directory[index].word, shmq_entry_word(7, state));
+    if (shmq_load_seq(&m->header->queue_high) <= index) {
+        shmq_store_seq(&m->header->queue_high, index + 1);
+    }
+    return offset;
+}
+
+static uint32_t make_slab(shmq_member *m, uint32_t size_class) {
+    shmq_block block;
+    CHECK_EQUAL(shmq_slab_make(m, size_class, &block), SHMQ_OK);
+    return (uint32_t)((block.offset - m->data) >> SHMQ_GRANULE_SHIFT);
+}
+
+static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
+    scratch_create(false);
+    shmq_member *victim = scratch_attach(), *m = scratch_attach();
+    lock(m);
+    make_queue(m, 0, 3, SHMQ_ENTRY_LIVE);
+    make_queue(m, 4, 2, SHMQ_ENTRY_DELETED);
+    make_slab(m, 0);
+    uint32_t big = make_slab(m, 18);
+    CHECK(shmq_class_granules(18) > 1);
+    check_valid(m);
+    uint64_t free = shmq_granules_free(m);
+    shmq_structure_unlock(m);
+    shmq_counters_shm *line;
+    CHECK_EQUAL(shmq_counters_of(m, 70, &line), SHMQ_OK);
+    shmq_store_relaxed(&line->put, 41);
+
+    lock(victim);
+    uint64_t lost;
+    CHECK_EQUAL(shmq_page_take(victim, &lost), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(victim, 7, SHMQ_GRANULE_RING, &lost), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(victim, 2, SHMQ_GRANULE_SLAB, &lost), SHMQ_OK);
+    shmq_store_seq(&m->granules[big], SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS); /* half-written map */
+    CHECK(shmq_structure_valid(victim) != NULL);
+    CHECK(shmq_load_seq(&m->header->dirty) != 0);
+    scratch_kill(victim);
+
+    lock(m);
+    check_valid(m);
+    CHECK_EQUAL(shmq_granules_free(m), free);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    CHECK_EQUAL(shmq_load_relaxed(&line->put), 41);
+    shmq_structure_unlock(m);
+    CHECK_EQUAL(shmq_load_seq(&m->header->dirty), 0);
+    shmq_member_free(m);
+    shmq_member_free(victim);
+    scratch_remove();
+}
+
+static void test_a_damaged_root_is_counted_and_harms_no_other(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t first = make_queue(m, 0, 3, SHMQ_ENTRY_LIVE);
+    make_queue(m, 1, 2, SHMQ_ENTRY_LIVE);
+    make_queue(m, 2, 2, SHMQ_ENTRY_LIVE);
+    make_queue(m, 3, 2, SHMQ_ENTRY_LIVE);
+    uint32_t slab = make_slab(m, 3);
+    shmq_queue_shm *page = shmq_at(m, first);
+    uint64_t ring = page->ring.slots;
+    shmq_store_seq(&m->directory[1].page, UINT64_MAX - 4095);
+    ((shmq_queue_shm *)shmq_at(m, shmq_load_seq(&m->directory[2].page)))->ring.run_granules = UINT64_MAX;
+    shmq_store_seq(&m->directory[3].page, first); /* into another's page */
+    shmq_slab_at(m, slab)->class_word = 9999;
+    CHECK(shmq_structure_valid(m) != NULL);
+    CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 4);
+    CHECK_EQUAL(shmq_granule_length(shmq_load_seq(&m->granules[(ring - m->data) >> SHMQ_GRANULE_SHIFT])), 3);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static void test_nonsense_that_is_given_back_is_refused(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t run, free;
+    CHECK_EQUAL(shmq_run_take(m, 4, SHMQ_GRANULE_RING, &run), SHMQ_OK);
+    free = shmq_granules_free(m);
+    shmq_run_give(m, 0);
+    shmq_run_give(m, run + SHMQ_GRANULE_BYTES);
+    shmq_run_give(m, run + 8);
+    shmq_run_give(m, UINT64_MAX / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES);
+    shmq_page_give(m, run);
+    shmq_page_give(m, m->size);
+    shmq_page_give(m, 3);
+    CHECK_EQUAL(shmq_granules_free(m), free);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 7);
+    shmq_run_give(m, run);
+    CHECK_EQUAL(shmq_granules_free(m), free + 4);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static void test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach(), *user = scratch_attach();
+    shmq_counters_shm *line;
+    CHECK_EQUAL(shmq_counters_of(user, 5, &line), SHMQ_OK);
+    shmq_store_seq(&line->attached, 7 + 1);
+    lock(m);
+    uint64_t free = shmq_granules_free(m);
+    make_queue(m, 5, 6, SHMQ_ENTRY_DELETED);
+    make_queue(m, 6, 2, SHMQ_ENTRY_LIVE);
+    shmq_queues_release(m);
+    CHECK_EQUAL(shmq_entry_state(shmq_load_seq(&m->directory[5].word)), SHMQ_ENTRY_DELETED);
+    shmq_store_seq(&line->attached, 6 + 1); /* an earlier incarnation does not count */
+    shmq_queues_release(m);
+    CHECK_EQUAL(shmq_load_seq(&m->directory[5].word), shmq_entry_word(7, SHMQ_ENTRY_FREE));
+    CHECK_EQUAL(shmq_entry_state(shmq_load_seq(&m->directory[6].word)), SHMQ_ENTRY_LIVE);
+    check_valid(m);
+    CHECK(free - shmq_granules_free(m) <= 3);
+    /* A member that is gone uses nothing, whatever its line says. */
+    make_queue(m, 5, 6, SHMQ_ENTRY_DELETED);
+    shmq_structure_unlock(m);
+    shmq_store_seq(&line->attached, 7 + 1);
+    shmq_member_free(user);
+    lock(m);
+    shmq_queues_release(m);
+    CHECK_EQUAL(shmq_entry_state(shmq_load_seq(&m->directory[5].word)), SHMQ_ENTRY_FREE);
+    check_valid(m);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static volatile sig_atomic_t signals;
+static void on_signal(int number) {
+    (void)number;
+    signals = signals + 1;
+}
+
+static void test_a_signal_ends_the_wait_for_the_lock(void) {
+    scratch_create(false);
+    shmq_member *holder = scratch_attach(), *m = scratch_attach();
+    lock(holder);
+    struct sigaction action = {.sa_handler = on_signal};
+    CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
+    /* Again and again, for one that comes before the wait has begun ends nothing. */
+    pid_t self = getpid(), bell = fork();
+    if (bell == 0) {
+        struct timespec pause = {0, 2000000};
+        while (kill(self, SIGUSR1) == 0 && getppid() == self) {
+            nanosleep(&pause, NULL);
+        }
+        _exit(0);
+    }
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_INTERRUPTED);
+    CHECK_EQUAL(kill(bell, SIGKILL), 0);
+    CHECK(waitpid(bell, NULL, 0) == bell);
+    CHECK(signals > 0);
+    shmq_structure_unlock(holder);
+    lock(m);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    shmq_member_free(holder);
+    scratch_remove();
+}
+
+static void test_processes_that_race_for_memory_never_share_it(void) {
+    enum { CHILDREN = 4, ROUNDS = 60 };
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    lock(m);
+    uint64_t free = shmq_granules_free(m);
+    shmq_structure_unlock(m);
+    pid_t children[CHILDREN];
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+            for (int round = 0; round < ROUNDS; round++) {
+                uint64_t run, page;
+                lock(m);
+                CHECK_EQUAL(shmq_run_take(m, 1 + (uint32_t)round % 3, SHMQ_GRANULE_SLAB, &run), SHMQ_OK);
+                CHECK_EQUAL(shmq_page_take(m, &page), SHMQ_OK);
+                shmq_structure_unlock(m);
+                memset(shmq_at(m, run), i + 1, SHMQ_GRANULE_BYTES);
+                memset(shmq_at(m, page), i + 1, SHMQ_PAGE_BYTES);
+                for (uint64_t at = 0; at < SHMQ_PAGE_BYTES; at++) {
+                    CHECK_EQUAL(((unsigned char *)shmq_at(m, run))[at], i + 1);
+                    CHECK_EQUAL(((unsigned char *)shmq_at(m, page))[at], i + 1);
+                }
+                lock(m);
+                shmq_run_give(m, run);
+                shmq_page_give(m, page);
+                shmq_structure_unlock(m);
+            }
+            shmq_member_free(m);
+            exit(0);
+        }
+    }
+    for (int i = 0; i < CHILDREN; i++) {
+        scratch_wait(children[i]);
+    }
+    lock(m);
+    check_valid(m);
+    CHECK(free - shmq_granules_free(m) <= 1); /* the children's process pages stay with their rows */
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    shmq_structure_unlock(m);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+int main(void) {
+    test_pages_share_granules_and_come_zeroed();
+    test_runs_of_rings_come_zeroed_and_do_not_overlap();
+    test_a_used_up_budget_is_told_and_spares_what_is_there();
+    test_the_map_is_rebuilt_after_a_death_inside_the_lock();
+    test_a_damaged_root_is_counted_and_harms_no_other();
+    test_nonsense_that_is_given_back_is_refused();
+    test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it();
+    test_a_signal_ends_the_wait_for_the_lock();
+    test_processes_that_race_for_memory_never_share_it();
+    return 0;
+}

@@ -1,0 +1,113 @@
+"""Any object as a body: pickle protocol 5, large buffers beside the stream and not copied on their way in.
+
+      0  magic "shmqpkl1"
+      8  number of buffers, u32; 12 reserved, 0
+     16  length of the stream, u64
+     24  length of each buffer, u64
+        the stream, then each buffer, each beginning at a multiple of 64
+
+Everything is little endian; gaps are zero. The module pickle is imported when first needed.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.errors import DecodeError
+
+if TYPE_CHECKING:
+    import pickle
+
+__all__ = ["decode_pickle", "encode_pickle"]
+
+_MAGIC: Final = b"shmqpkl1"
+_START: Final = struct.Struct("<8sIIQ")
+_ALIGNMENT: Final = 64
+_MIN_OUT_OF_BAND: Final = 4096  # below it a copy into the stream is cheaper than a piece of its own
+
+
+def encode_pickle(body: object) -> list[bytes | memoryview]:
+    """The object in pieces. What pickle raises, the caller gets: nothing is put then."""
+    import pickle
+
+    buffers: list[memoryview] = []
+
+    def keep_apart(buffer: pickle.PickleBuffer) -> bool:
+        try:
+            view = buffer.raw()
+        except BufferError:  # not contiguous: pickle says so itself, in its own words
+            return True
+        if view.nbytes < _MIN_OUT_OF_BAND:
+            return True
+        buffers.append(view)
+        return False
+
+    stream = pickle.dumps(body, protocol=5, buffer_callback=keep_apart)
+    lengths = [buffer.nbytes for buffer in buffers]
+    start = _START.pack(_MAGIC, len(buffers), 0, len(stream)) + struct.pack(f"<{len(lengths)}Q", *lengths)
+    pieces: list[bytes | memoryview] = [start]
+    size = len(start)
+    bodies: list[bytes | memoryview] = [stream, *buffers]
+    for piece in bodies:
+        if gap := -size % _ALIGNMENT:
+            pieces.append(bytes(gap))
+        pieces.append(piece)
+        size += gap + len(piece)
+    return pieces
+
+
+def decode_pickle(data: memoryview) -> Any:
+    """The object. Its buffers are private copies, writable where they were, and nothing of it looks into `data`.
+
+    Runs whatever code the pickle names: only for a handle that asked for pickle.
+
+    Raises DecodeError for anything that `encode_pickle` cannot have made, and around whatever unpickling raises.
+    """
+    import pickle
+
+    stream_at, stream_end, spans = _parse(data)
+    # Given as bytearrays: for a buffer that was read-only the stream itself says so, and pickle wraps it.
+    buffers = [bytearray(data[at : at + length]) for at, length in spans]
+    with data[stream_at:stream_end] as stream:
+        try:
+            return pickle.loads(stream, buffers=buffers)
+        except Exception as error:
+            raise _no_pickle("the body cannot be unpickled", f"{type(error).__name__}: {error}", data) from error
+
+
+def _parse(data: memoryview) -> tuple[int, int, list[tuple[int, int]]]:
+    """Start and end of the stream, and start and length of each buffer, all within the body."""
+    # Read once, into own copies: what is shared may change between two looks.
+    start = bytes(data[: _START.size])
+    if len(start) < _START.size:
+        raise _damaged("too short", data)
+    magic, count, reserved, stream_length = _START.unpack(start)
+    if magic != _MAGIC or reserved:
+        raise _damaged("no magic in front", data)
+    table_end = _START.size + 8 * count
+    if table_end > len(data):
+        raise _damaged(f"{count:,} buffers", data)
+    lengths = struct.unpack(f"<{count}Q", bytes(data[_START.size : table_end]))
+    spans = []
+    end = table_end
+    for length in (stream_length, *lengths):
+        at = end + -end % _ALIGNMENT
+        end = at + length
+        spans.append((at, length))
+    if end != len(data):
+        raise _damaged(f"{end:,} bytes by its table", data)
+    stream_at, _ = spans.pop(0)
+    return stream_at, stream_at + stream_length, spans
+
+
+def _damaged(figures: str, data: memoryview) -> DecodeError:
+    return _no_pickle("the body is no pickle, as its content type says", figures, data)
+
+
+def _no_pickle(what: str, figures: str, data: memoryview) -> DecodeError:
+    return DecodeError(
+        what,
+        figures=f"{figures:.500}, {len(data):,} bytes",
+        remedy="the reader needs the modules of the writer; m.view() gives the bytes",
+    )

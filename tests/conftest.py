@@ -1,0 +1,169 @@
+"""What every test has: its own broker directory, a printed seed, and a watch over what is left in /dev/shm."""
+
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+SHARED_MEMORY = Path("/dev/shm")
+SEGMENT_PREFIX = "shmq-"
+# Children of the last test may still be on their way out when the session ends.
+GRACE_SECONDS = 3.0
+UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
+# A broker's directory names its segment in a small file; the big ones hold messages and need not be searched.
+SMALL_FILE_BYTES = 64 * 1024
+
+before_key = pytest.StashKey[set[str]]()
+leaks_key = pytest.StashKey[list[str]]()
+
+# No deadline per example: on a busy machine it would measure the machine.
+settings.register_profile("shmq", deadline=None, print_blob=True)
+settings.load_profile("shmq")
+
+
+def is_strict() -> bool:
+    return os.environ.get("SHMQ_TEST_STRICT") == "1"
+
+
+@pytest.fixture
+def broker_dir(tmp_path: Path) -> Path:
+    """A directory of this test alone in which it may make a broker; it does not exist yet."""
+    return tmp_path / "broker"
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed for anything random in this test; a failure shows it, SHMQ_TEST_SEED sets it for a repeat."""
+    value = int(os.environ.get("SHMQ_TEST_SEED") or secrets.randbits(32))
+    print(f"seed {value}; to repeat: SHMQ_TEST_SEED={value}")
+    return value
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], str]:
+    """Returns the path of an external program, or skips the test; with tools/test --strict a missing one fails it."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            text = f"missing tool: {name} (Debian, Ubuntu: apt-get install {name})"
+            if is_strict():
+                pytest.fail(text)
+            pytest.skip(text)
+        return path
+
+    return find
+
+
+def segments() -> set[str]:
+    """Returns the names of all segments of all brokers on this machine."""
+    try:
+        return {name for name in os.listdir(SHARED_MEMORY) if name.startswith(SEGMENT_PREFIX)}
+    except FileNotFoundError:
+        return set()
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """True in the process that sees the session as a whole, and not in a worker of pytest-xdist."""
+    return not hasattr(config, "workerinput")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if is_controller(session.config):
+        session.config.stash[before_key] = segments()
+
+
+@pytest.hookimpl(trylast=True)  # after pytest-xdist has ended its workers
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails the suite if it has left a segment in /dev/shm, and removes what is surely its own."""
+    config = session.config
+    before = config.stash.get(before_key, None)
+    if before is None or not is_controller(config):
+        return
+    left = remaining(before)
+    # Other runs on this machine make segments too. Ours are those that a directory of this session names.
+    sessions_files = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    ours = {name for name in left if named_below(sessions_files, name)}
+    lines = [f"left in {SHARED_MEMORY}, now removed: {name}" for name in sorted(ours)]
+    lines += [f"in {SHARED_MEMORY}, in no directory of this run: {name}" for name in sorted(left - ours)]
+    for name in ours:
+        (SHARED_MEMORY / name).unlink(missing_ok=True)
+    config.stash[leaks_key] = lines
+    # An anonymous broker has no directory. Where nothing else runs (--strict), any new segment is ours.
+    if (ours or (left and is_strict())) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def remaining(before: set[str]) -> set[str]:
+    """Returns the segments that are new since `before` and neither vanish soon nor belong to a living stranger."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while True:
+        left = segments() - before
+        left -= held_by_living(left)
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.05)
+
+
+def held_by_living(names: set[str]) -> set[str]:
+    """Returns the names that a process outside this session has mapped: they belong to another run."""
+    held: set[str] = set()
+    if not names:
+        return held
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            text = maps.read_text(errors="replace")
+        except OSError:
+            continue
+        if f"{SHARED_MEMORY}/{SEGMENT_PREFIX}" not in text or is_of_this_session(int(maps.parent.name)):
+            continue
+        held |= {name for name in names if f"{SHARED_MEMORY}/{name}" in text}
+    return held
+
+
+def is_of_this_session(pid: int) -> bool:
+    """Walks up from a process; those that this session started, or that it is, are its own."""
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            return False
+        pid = int(status.rpartition(")")[2].split()[1])
+    return False
+
+
+def named_below(directory: Path, segment: str) -> bool:
+    """True if a small file below the directory holds the UUID of the segment, as text or as 16 bytes."""
+    match = UUID.search(segment)
+    if match is None:
+        return False
+    plain = match.group().replace("-", "").lower()
+    needles = [match.group().encode(), plain.encode(), bytes.fromhex(plain), segment.encode()]
+    return any(needle in content for content in small_files(directory) for needle in needles)
+
+
+def small_files(directory: Path) -> Iterator[bytes]:
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = Path(folder, name)
+            try:
+                if not path.is_symlink() and path.is_file() and path.stat().st_size <= SMALL_FILE_BYTES:
+                    yield path.read_bytes()
+            except OSError:
+                continue
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = config.stash.get(leaks_key, [])
+    if lines:
+        terminalreporter.section("shared memory")
+        for line in lines:
+            terminalreporter.write_line(line)

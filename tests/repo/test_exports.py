@@ -1,0 +1,58 @@
+"""What `import shmq` gives: a complete, sorted list of names, and nothing heavy that comes along."""
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+HEAVY = ["click", "lmdb", "numpy", "psutil", "rich"]
+IMPORT_SECONDS = 0.050
+
+
+def run(program: str) -> str:
+    """Runs a program in a fresh interpreter and returns what it prints."""
+    result = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=True, cwd="/"
+    )
+    return result.stdout.strip()
+
+
+def test_the_public_names_are_sorted_and_importable() -> None:
+    import shmq
+
+    assert list(shmq.__all__) == sorted(set(shmq.__all__))
+    missing = [name for name in shmq.__all__ if not hasattr(shmq, name)]
+    assert not missing
+
+
+def test_the_list_of_public_names_is_complete() -> None:
+    import shmq
+
+    bound = {
+        name
+        for name, value in vars(shmq).items()
+        if not name.startswith("_") and not isinstance(value, types.ModuleType)
+    }
+    assert bound <= set(shmq.__all__)
+    assert "__version__" in shmq.__all__
+
+
+def test_the_version_is_that_of_the_installed_distribution() -> None:
+    from importlib import metadata
+
+    import shmq
+
+    assert shmq.__version__ == metadata.version("shmq")
+
+
+def test_import_shmq_brings_in_nothing_heavy() -> None:
+    loaded = run(f"import sys, shmq; print([name for name in {HEAVY!r} if name in sys.modules])")
+    assert loaded == "[]"
+
+
+@pytest.mark.alone
+def test_import_shmq_is_quick() -> None:
+    program = "import time; start = time.perf_counter(); import shmq; print(time.perf_counter() - start)"
+    seconds = min(float(run(program)) for _ in range(7))
+    assert seconds < IMPORT_SECONDS

@@ -1,0 +1,138 @@
+"""Imports go downward: the import graph of shmq is compared with the table in tools/layers.toml."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.repo.tree import ROOT, files, name_of
+
+TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())
+LAYERS: list[tuple[str, list[str]]] = [(layer["name"], layer["modules"]) for layer in TABLE["layer"]]
+IMPORTERS: dict[str, list[str]] = TABLE["importers"]
+MODULES = [name_of(path) for path in files("shmq", ".py")]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: the file, the line and the full dotted name that it asks for."""
+
+    file: str
+    line: int
+    module: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} imports {self.module}"
+
+
+def matches(file: str, patterns: list[str]) -> bool:
+    """`folder/**` means everything below the folder; anything else is a plain path."""
+    return any(
+        file.startswith(pattern.removesuffix("**")) if pattern.endswith("/**") else file == pattern
+        for pattern in patterns
+    )
+
+
+def ranks_of(file: str) -> list[int]:
+    return [rank for rank, (_, patterns) in enumerate(LAYERS) if matches(file, patterns)]
+
+
+def imports_of(file: str, source: str) -> Iterator[Import]:
+    """Yields every import of a module, wherever in the file it stands: a late import is a dependency as well."""
+    package = PurePosixPath(file).parent.parts
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(file, node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            parent = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield Import(file, node.lineno, f"{parent}.{alias.name}")
+        elif isinstance(node, ast.Call) and node.args:
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            argument = node.args[0]
+            if called in {"import_module", "__import__"} and isinstance(argument, ast.Constant):
+                yield Import(file, node.lineno, str(argument.value))
+
+
+def file_of(module: str) -> str | None:
+    """Returns the file of the tree that a dotted name leads to; a name inside a module leads to that module."""
+    parts = module.split(".")
+    while parts:
+        stem = "/".join(parts)
+        for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
+            if (ROOT / candidate).is_file():
+                return candidate
+        parts.pop()
+    return None
+
+
+def upward(found: Import) -> bool:
+    """True if the import leads from a lower layer to a higher one."""
+    if found.module.split(".")[0] != "shmq" or owner_of(found) is not None:
+        return False
+    if (target := file_of(found.module)) is None:
+        return False
+    mine, theirs = ranks_of(found.file), ranks_of(target)
+    return bool(mine) and bool(theirs) and max(theirs) > min(mine)
+
+
+def owner_of(found: Import) -> str | None:
+    """Returns the entry of the importers table that an import falls under; None for shmq and the standard library."""
+    if found.module == "shmq._native" or found.module.startswith("shmq._native."):
+        return "shmq._native"
+    top = found.module.split(".")[0]
+    return None if top == "shmq" or top in sys.stdlib_module_names else top
+
+
+def all_imports() -> list[Import]:
+    return [found for file in MODULES for found in imports_of(file, (ROOT / file).read_text())]
+
+
+def test_every_module_lies_in_exactly_one_layer() -> None:
+    wrong = [f"{file} lies in {[LAYERS[rank][0] for rank in ranks_of(file)]}" for file in MODULES]
+    wrong = [line for file, line in zip(MODULES, wrong, strict=True) if len(ranks_of(file)) != 1]
+    assert not wrong, "give each module one layer in tools/layers.toml:\n" + "\n".join(wrong)
+
+
+def test_imports_go_downward_only() -> None:
+    wrong = [str(found) for found in all_imports() if upward(found)]
+    assert not wrong, "these imports go upward (tools/layers.toml):\n" + "\n".join(wrong)
+
+
+def test_the_native_module_and_third_parties_are_imported_by_their_owners_only() -> None:
+    wrong = []
+    for found in all_imports():
+        owner = owner_of(found)
+        if owner is not None and not matches(found.file, IMPORTERS.get(owner, [])):
+            wrong.append(str(found))
+    assert not wrong, "not allowed by [importers] in tools/layers.toml:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import shmq.engine.queue", ["shmq.engine.queue"]),
+        ("from shmq.core import ring", ["shmq.core.ring"]),
+        ("from . import ring, slot", ["shmq.core.ring", "shmq.core.slot"]),
+        ("from ..engine import queue", ["shmq.engine.queue"]),
+        ("def late():\n    from shmq.cli import main", ["shmq.cli.main"]),
+        ("import importlib\nimportlib.import_module('shmq.mp')", ["importlib", "shmq.mp"]),
+    ],
+)
+def test_an_import_is_seen_in_every_spelling(source: str, expected: list[str]) -> None:
+    assert [found.module for found in imports_of("shmq/core/segment.py", source)] == expected
+
+
+def test_an_upward_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shmq/core/ring.py", "shmq/engine/queue.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    assert upward(Import("shmq/core/ring.py", 1, "shmq.engine.queue.Queue"))
+    assert not upward(Import("shmq/engine/queue.py", 1, "shmq.core.ring"))

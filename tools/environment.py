@@ -1,0 +1,190 @@
+"""Keeps the virtual environment of this checkout up to date and runs commands in it.
+
+    tools/interpreter tools/environment.py COMMAND [ARGUMENT...]
+
+The environment is `.venv` in the checkout (SHMQ_VENV names another directory). It holds shmq as an editable install,
+so a change of Python code needs nothing; a change of pyproject.toml, of anything in native/ or of the interpreter
+leads to a rebuild at the next start. Only the standard library is used here: this runs before anything is installed.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = Path(os.environ.get("SHMQ_VENV", ROOT / ".venv")).absolute()
+STAMP = VENV / "shmq-stamp.json"
+DEBIAN_REMEDY = "Debian, Ubuntu: apt-get install"
+
+
+class Unusable(Exception):
+    """The environment cannot be made; the text says what is missing and how to get it."""
+
+
+def missing_requirements() -> Iterator[str]:
+    """Yields one sentence with its remedy for each thing that a build needs and this machine has not."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError as error:
+        yield f"{sys.executable} has no module {error.name}. {DEBIAN_REMEDY} python{version}-venv"
+    include = Path(sysconfig.get_path("include"))
+    if not (include / "Python.h").exists():
+        yield f"The C headers of {sys.executable} are missing (no {include}/Python.h). {DEBIAN_REMEDY} python3-dev"
+    compilers = [os.environ["CC"].split()[0]] if os.environ.get("CC", "").strip() else ["cc", "gcc", "clang"]
+    if not any(shutil.which(compiler) for compiler in compilers):
+        yield f"No C compiler was found (tried: {', '.join(compilers)}). {DEBIAN_REMEDY} gcc libc6-dev, or set CC"
+
+
+def digest(paths: Sequence[Path]) -> str:
+    """Returns one hash over the names and the content of the files."""
+    total = hashlib.sha256()
+    for path in sorted(paths):
+        total.update(f"{path.relative_to(ROOT)}\0".encode())
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def warnings_are_errors() -> bool:
+    return os.environ.get("SHMQ_WERROR", "").upper() in {"1", "ON", "TRUE", "YES"}
+
+
+def wanted_stamp() -> dict[str, str]:
+    """Describes the environment as it has to be; the three parts lead to three depths of a rebuild."""
+    python = f"{sys.version} {os.path.realpath(sys.executable)} {ROOT}"
+    project = digest([ROOT / "pyproject.toml", ROOT / "shmq" / "version.py"])
+    native = digest([path for path in (ROOT / "native").rglob("*") if path.is_file()])
+    return {"python": python, "project": project, "native": f"{native} werror={warnings_are_errors()}"}
+
+
+def found_stamp() -> dict[str, str]:
+    try:
+        stamp = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) and (VENV / "bin" / "python").exists() else {}
+
+
+def run(*command: str | Path) -> None:
+    """Runs one step of the build; its output is shown only when it fails."""
+    result = subprocess.run(
+        command, cwd=ROOT, env=activated(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if result.returncode != 0:
+        sys.stderr.buffer.write(result.stdout)
+        text = " ".join(str(word) for word in command)
+        raise Unusable(f"`{text}` failed with exit code {result.returncode}; its output stands above.")
+
+
+def activated() -> dict[str, str]:
+    """Returns the variables for a command in the environment."""
+    variables = dict(os.environ, VIRTUAL_ENV=str(VENV), PIP_DISABLE_PIP_VERSION_CHECK="1")
+    variables["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    variables.pop("PYTHONHOME", None)
+    return variables
+
+
+def build(wanted: dict[str, str], found: dict[str, str]) -> None:
+    """Brings the environment from the found stamp to the wanted one.
+
+    The stamp grows with each finished part, so that an interrupted build or an error of the compiler costs only the
+    parts that were not reached.
+    """
+    problems = list(missing_requirements())
+    if problems:
+        raise Unusable("\n".join(problems))
+    done: dict[str, str] = {}
+    STAMP.unlink(missing_ok=True)
+    if found.get("python") != wanted["python"]:
+        report(f"making {VENV} with Python {sys.version.split()[0]}")
+        run(sys.executable, "-m", "venv", "--clear", VENV)
+        found = {}
+    record(done, wanted, "python")
+    pip: list[str | Path] = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    if found.get("project") != wanted["project"]:
+        report("installing what the build, shmq and its tests need")
+        with (ROOT / "pyproject.toml").open("rb") as file:
+            declared = tomllib.load(file)
+        project = declared["project"]
+        extra = project["optional-dependencies"]["test"]
+        run(*pip, *declared["build-system"]["requires"], *project["dependencies"], *extra)
+    record(done, wanted, "project")
+    report("building the native core")
+    run(*pip, "--no-build-isolation", "--no-deps", *build_options(), "--editable", ".")
+    record(done, wanted, "native")
+
+
+def record(done: dict[str, str], wanted: dict[str, str], part: str) -> None:
+    done[part] = wanted[part]
+    STAMP.write_text(json.dumps(done, indent=1))
+
+
+def build_options() -> list[str]:
+    options = ["--config-settings", f"cmake.define.SHMQ_WERROR={'ON' if warnings_are_errors() else 'OFF'}"]
+    if VENV != ROOT / ".venv":
+        # Two environments of one checkout must not meet in one build directory.
+        options += ["--config-settings", f"build-dir={VENV / 'build'}"]
+    return options
+
+
+def report(text: str) -> None:
+    print(f"shmq: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Makes the environment current and keeps it from being rebuilt inside the `with` block.
+
+    Users hold the lock shared, a build holds it alone: so concurrent starts build once, and no build replaces the
+    extension module under a running suite.
+    """
+    VENV.parent.mkdir(parents=True, exist_ok=True)
+    with VENV.with_name(f"{VENV.name}.lock").open("w") as lock:
+        acquire(lock.fileno(), fcntl.LOCK_SH)
+        while found_stamp() != wanted_stamp():
+            acquire(lock.fileno(), fcntl.LOCK_EX)
+            # While this start waited for the lock, another one may have done the work.
+            wanted, found = wanted_stamp(), found_stamp()
+            if found != wanted:
+                build(wanted, found)
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        yield
+
+
+def acquire(descriptor: int, kind: int) -> None:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        report(f"waiting for another command that uses {VENV}")
+        fcntl.flock(descriptor, kind)
+
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        with prepared():
+            program = shutil.which(arguments[0], path=activated()["PATH"])
+    except Unusable as error:
+        print(f"shmq: {error}", file=sys.stderr)
+        return 1
+    if program is None:
+        print(f"shmq: there is no command {arguments[0]} in {VENV}", file=sys.stderr)
+        return 127
+    # The lock is given back first: a demonstration may run for days and must not hold up a build.
+    os.execve(program, [program, *arguments[1:]], activated())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
