@@ -158,10 +158,17 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
     return SHMQ_OK;
 }
 
+void shmq_queue_wake_threads(shmq_member *m) {
+    for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
+        if (q->serial == m->serial) {
+            shmq_notify_all(q);
+        }
+    }
+}
+
 void shmq_queue_close_handles(shmq_member *m) {
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         if (q->serial == m->serial) {
-            shmq_notify_all(q); /* our own sleeping threads see `closed` */
             close_spare_rows(q);
             shmq_store_seq(&q->counters->attached, 0);
         }

@@ -40,7 +40,9 @@ static void child_after_fork(void) {
     pthread_mutex_init(&rejoin_mutex, NULL);
 }
 
-static void register_handlers(void) { SHMQ_ASSERT(pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0); }
+static void register_handlers(void) {
+    SHMQ_ASSERT(pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0);
+}
 
 static void list_add(shmq_member *m) {
     pthread_once(&list_once, register_handlers);
@@ -213,8 +215,8 @@ static void unmap(shmq_member *m) {
 }
 
 shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
-    uint32_t open_state = 0;
-    bool first = atomic_compare_exchange_strong(&m->closed, &open_state, 1);
+    bool first = shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_LEFT) ||
+                 shmq_cas32_seq(&m->closed, SHMQ_MEMBER_CLOSING, SHMQ_MEMBER_LEFT);
     shmq_status status = SHMQ_OK;
     if (first && !shmq_member_forked(m) && m->process != NULL) {
         /* Nobody will find the segment of a deleted directory again. */

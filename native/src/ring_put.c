@@ -39,7 +39,7 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
 }
 
 /* A block for the body, waiting for memory while there is none. */
-static shmq_status take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
+shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
     shmq_member *m = q->m;
     for (uint64_t backoff = 1000000;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
@@ -77,7 +77,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     bool loaned = o->block.offset != 0;
     if (!loaned && o->head_len + o->body_len > q->inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
-        SHMQ_TRY(take_block(q, start + o->body_len, until_ns, &o->block));
+        SHMQ_TRY(shmq_take_block(q, start + o->body_len, until_ns, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
         if (o->head_len != 0) {
             memcpy(to, o->head, o->head_len);

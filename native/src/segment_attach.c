@@ -81,8 +81,8 @@ static shmq_status differs(shmq_status status, const char *name, const char *fie
     } else if (status == SHMQ_CORRUPT || status == SHMQ_NO_MAGIC) {
         remedy = "nothing was touched; when nobody needs it, remove the file below /dev/shm";
     }
-    return shmq_fail(status, "the segment %s cannot be used\n%s is 0x%" PRIx64 ", expected 0x%" PRIx64 "\n%s", name, field,
-                     found, expected, remedy);
+    return shmq_fail(status, "the segment %s cannot be used\n%s is 0x%" PRIx64 ", expected 0x%" PRIx64 "\n%s", name,
+                     field, found, expected, remedy);
 }
 
 #define EXPECT(status, field, found, expected)                                      \
@@ -138,7 +138,8 @@ shmq_status shmq_segment_check(int fd, const char *name, shmq_segment_shm *heade
     }
     uint64_t size = (uint64_t)file.st_size;
     if (size < sizeof(*header) || size > SHMQ_MEMORY_MAX) {
-        return differs(SHMQ_CORRUPT, name, size > SHMQ_MEMORY_MAX ? "size of the file, above the limit" : "size of the file, too small",
+        return differs(SHMQ_CORRUPT, name,
+                       size > SHMQ_MEMORY_MAX ? "size of the file, above the limit" : "size of the file, too small",
                        size, size > SHMQ_MEMORY_MAX ? SHMQ_MEMORY_MAX : sizeof(*header));
     }
     /* Read, not mapped: a hole reads as zeros, and nothing can change under the checks. */

@@ -3,6 +3,7 @@
 #define SHMQ_SEGMENT_ATTACH_H
 
 #include "segment_layout.h"
+#include "shmq/inspect.h"
 #include "shmq/member.h"
 
 /* The file below /dev/shm; SHMQ_GONE: there is none, SHMQ_DENIED: not ours. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "segment_layout.h"
+#include "shmq/inspect.h"
 #include "shmq/member.h"
 
 #define SHM_DIRECTORY "/dev/shm/"
@@ -88,6 +89,8 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     header.data = layout->data;
     header.clock_offset_ns = header.created_ns - shmq_now_ns();
     memcpy(header.path, plan->path, strlen(plan->path));
+    header.directory_device = plan->directory_device;
+    header.directory_inode = plan->directory_inode;
     header.header_crc = shmq_header_crc(&header);
     shmq_store_relaxed(&header.message_ids, id_epoch(header.created_ns) << 40);
     shmq_store_relaxed(&header.reserved_bytes, layout->slabs);

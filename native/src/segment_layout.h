@@ -24,7 +24,5 @@ bool shmq_layout_of(uint64_t size, shmq_layout *layout);
 uint64_t shmq_fingerprint(void);
 /* CRC-32C of the header's constant parts: bytes 0 to 119 and 128 to 1279. */
 uint32_t shmq_header_crc(const shmq_segment_shm *header);
-/* The kernel's boot id, 16 bytes. */
-shmq_status shmq_boot_id(uint8_t id[16]);
 
 #endif

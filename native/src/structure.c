@@ -143,8 +143,8 @@ static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t l
     uint32_t run = 0;
     for (uint32_t i = from; i < m->granule_count && i - run < to; i++) {
         uint64_t word = granule(m, i);
-        bool usable = shmq_granule_kind(word) == SHMQ_GRANULE_FREE &&
-                      (!reserved_only || (word & SHMQ_GRANULE_RESERVED) != 0);
+        bool usable =
+            shmq_granule_kind(word) == SHMQ_GRANULE_FREE && (!reserved_only || (word & SHMQ_GRANULE_RESERVED) != 0);
         run = usable ? run + 1 : 0;
         if (run == length) {
             return i + 1 - length;
@@ -167,10 +167,11 @@ static shmq_status take_free(shmq_member *m, uint32_t length, bool zero, uint32_
     }
     uint32_t found = find_run(m, length, false);
     if (found == m->granule_count) {
-        return shmq_fail(SHMQ_FULL_MEMORY,
-                         "the broker's memory is used up\n%u granules of 64 KiB in one piece needed, %llu of %u are free\n"
-                         "take messages out, drop views of them, or make the broker with more memory",
-                         length, (unsigned long long)shmq_granules_free(m), m->granule_count);
+        return shmq_fail(
+            SHMQ_FULL_MEMORY,
+            "the broker's memory is used up\n%u granules of 64 KiB in one piece needed, %llu of %u are free\n"
+            "take messages out, drop views of them, or make the broker with more memory",
+            length, (unsigned long long)shmq_granules_free(m), m->granule_count);
     }
     for (uint32_t i = found; zero && i < found + length; i++) {
         if (is_reserved(m, i)) {

@@ -165,7 +165,8 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
             return fault;
         }
         if (shmq_granule_kind(word) != SHMQ_GRANULE_FREE && (word & SHMQ_GRANULE_RESERVED) == 0) {
-            snprintf(fault, sizeof(fault), "granule %u: in use (0x%llx), but never reserved", i, (unsigned long long)word);
+            snprintf(fault, sizeof(fault), "granule %u: in use (0x%llx), but never reserved", i,
+                     (unsigned long long)word);
             return fault;
         }
     }

@@ -5,22 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(condition)                                                                   \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition);  \
-            exit(1);                                                                       \
-        }                                                                                  \
+#define CHECK(condition)                                                                  \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
+            fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+            exit(1);                                                                      \
+        }                                                                                 \
     } while (0)
 
-#define CHECK_EQUAL(found, expected)                                                                           \
-    do {                                                                                                       \
-        long long check_found_ = (long long)(found), check_expected_ = (long long)(expected);                  \
-        if (check_found_ != check_expected_) {                                                                 \
-            fprintf(stderr, "%s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #found, check_found_,    \
-                    check_expected_);                                                                          \
-            exit(1);                                                                                           \
-        }                                                                                                      \
+#define CHECK_EQUAL(found, expected)                                                                        \
+    do {                                                                                                    \
+        long long check_found_ = (long long)(found), check_expected_ = (long long)(expected);               \
+        if (check_found_ != check_expected_) {                                                              \
+            fprintf(stderr, "%s:%d: %s is %lld, expected %lld\n", __FILE__, __LINE__, #found, check_found_, \
+                    check_expected_);                                                                       \
+            exit(1);                                                                                        \
+        }                                                                                                   \
     } while (0)
 
 #endif

@@ -33,8 +33,13 @@ static inline shmq_segment_plan scratch_plan(bool anonymous) {
         atexit(scratch_remove);
     }
     snprintf(scratch_name, sizeof(scratch_name), "shmq-ctest-%ld-%d", (long)getpid(), made++);
-    shmq_segment_plan plan = {.name = scratch_name, .memory = SCRATCH_MEMORY, .patience_ns = 100000000, .mode = 0600,
-                              .anonymous = anonymous, .path = anonymous ? "" : "/nowhere", .uuid = {1, 2, 3}};
+    shmq_segment_plan plan = {.name = scratch_name,
+                              .memory = SCRATCH_MEMORY,
+                              .patience_ns = 100000000,
+                              .mode = 0600,
+                              .anonymous = anonymous,
+                              .path = anonymous ? "" : "/nowhere",
+                              .uuid = {1, 2, 3}};
     return plan;
 }
 

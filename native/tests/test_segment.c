@@ -83,8 +83,9 @@ static void refuse_field(uint64_t offset, uint64_t value, size_t bytes, bool men
     scratch_remove();
 }
 
-#define REFUSE(field, value, mend, status) \
-    refuse_field(offsetof(shmq_segment_shm, field), (value), sizeof(((shmq_segment_shm *)0)->field), mend, status, #field)
+#define REFUSE(field, value, mend, status)                                                                         \
+    refuse_field(offsetof(shmq_segment_shm, field), (value), sizeof(((shmq_segment_shm *)0)->field), mend, status, \
+                 #field)
 
 static void test_each_differing_field_is_named(void) {
     REFUSE(magic, 7, true, SHMQ_NO_MAGIC);
@@ -117,7 +118,8 @@ static void test_a_path_without_end_is_refused(void) {
 }
 
 static void test_a_truncated_segment_is_refused(void) {
-    static const off_t sizes[] = {0, 1, 4096, 8191, 8192, 65536, (off_t)SCRATCH_MEMORY - 1, (off_t)SCRATCH_MEMORY + 4096};
+    static const off_t sizes[] = {
+        0, 1, 4096, 8191, 8192, 65536, (off_t)SCRATCH_MEMORY - 1, (off_t)SCRATCH_MEMORY + 4096};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         scratch_create(false);
         char path[128];

@@ -64,6 +64,8 @@ shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
 shmq_status shmq_queue_delete(shmq_queue *q);
 /* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counter line. */
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
+/* At close: wake every thread of this process (and others, spuriously) that sleeps on a queue that it uses. */
+void shmq_queue_wake_threads(shmq_member *m);
 /* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
 void shmq_queue_close_handles(shmq_member *m);
 /* Name and state of a directory entry: false when it is not LIVE. */

@@ -12,6 +12,9 @@
 #include "shmq/slot.h"
 #include "shmq/status.h"
 
+/* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
+enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
+
 typedef struct shmq_member {
     unsigned char *base;
     uint64_t size; /* of the mapping; the private copy that every check of an offset uses */
@@ -62,6 +65,8 @@ typedef struct shmq_segment_plan {
     uint32_t mode;     /* of the file: 0600, or 0660 */
     bool anonymous;
     const char *path;  /* directory, "" when anonymous */
+    uint64_t directory_device; /* st_dev of the directory, 0 when anonymous */
+    uint64_t directory_inode;
     uint8_t uuid[16];
 } shmq_segment_plan;
 

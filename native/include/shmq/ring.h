@@ -52,6 +52,8 @@ typedef struct shmq_delivery {
 
 /* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
+/* A block of so many bytes, waiting for memory until `until_ns`. */
+shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block);
 /* Give the block back when the put does not happen. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_RING. */

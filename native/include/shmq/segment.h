@@ -79,7 +79,9 @@ typedef struct shmq_segment_shm {
     uint64_t slabs;
     uint64_t data;
     uint64_t clock_offset_ns; /* wall clock minus monotonic clock at creation: enqueued_ns is monotonic */
-    uint64_t offsets_pad[9];
+    uint64_t directory_device; /* st_dev and st_ino of the broker's directory: containers may have different ones */
+    uint64_t directory_inode;  /* under one path, and only the segment of the same one is anybody's to sweep */
+    uint64_t offsets_pad[7];
 
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 

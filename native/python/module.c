@@ -1,0 +1,156 @@
+/* The extension module shmq._native: exceptions, constants, clocks, checksums. */
+#include "py_shmq.h"
+
+#include "shmq/block.h"
+#include "shmq/inspect.h"
+
+/* Types and the factory are kept in static pointers, for statuses are raised from places that know no module; so only
+ * one interpreter of a process may load this. */
+static int64_t interpreter = -1;
+static PyObject *exception_factory;
+
+PyObject *shmq_py_raise(shmq_status status) {
+    if (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() != 0) {
+        return NULL;
+    }
+    const char *name = shmq_status_name(status);
+    if (exception_factory == NULL) {
+        return PyErr_Format(PyExc_RuntimeError, "%s: %s", name, shmq_trail());
+    }
+    /* The trail quotes names of files and queues, which need not be text. */
+    const char *trail = shmq_trail();
+    PyObject *text = PyUnicode_DecodeUTF8(trail, (Py_ssize_t)strlen(trail), "backslashreplace");
+    if (text == NULL) {
+        return NULL;
+    }
+    PyObject *error = PyObject_CallFunction(exception_factory, "sNi", name, text, shmq_trail_errno());
+    if (error == NULL) {
+        return NULL;
+    }
+    if (PyExceptionInstance_Check(error)) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    } else {
+        PyErr_Format(PyExc_TypeError, "the exception factory answered %R, not an exception", error);
+    }
+    Py_DECREF(error);
+    return NULL;
+}
+
+int shmq_py_put(PyObject *dict, const char *name, PyObject *value) {
+    if (value == NULL) {
+        return -1;
+    }
+    int answer = PyDict_SetItemString(dict, name, value);
+    Py_DECREF(value);
+    return answer;
+}
+
+static PyObject *set_exception_factory(PyObject *module, PyObject *factory) {
+    (void)module;
+    if (factory != Py_None && !PyCallable_Check(factory)) {
+        return PyErr_Format(PyExc_TypeError, "the factory must be callable or None, not %R", factory);
+    }
+    PyObject *before = exception_factory;
+    exception_factory = factory == Py_None ? NULL : Py_NewRef(factory);
+    Py_XDECREF(before);
+    Py_RETURN_NONE;
+}
+
+static PyObject *crc32c(PyObject *module, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"data", "start", NULL};
+    Py_buffer data;
+    unsigned int start = 0;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "y*|I:crc32c", names, &data, &start)) {
+        return NULL;
+    }
+    uint32_t crc;
+    Py_BEGIN_ALLOW_THREADS crc = shmq_crc32c(start, data.buf, (size_t)data.len);
+    Py_END_ALLOW_THREADS PyBuffer_Release(&data);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static PyObject *monotonic_ns(PyObject *module, PyObject *nothing) {
+    (void)module, (void)nothing;
+    return PyLong_FromUnsignedLongLong(shmq_now_ns());
+}
+
+static PyObject *wall_ns(PyObject *module, PyObject *nothing) {
+    (void)module, (void)nothing;
+    return PyLong_FromUnsignedLongLong(shmq_wall_ns());
+}
+
+static PyMethodDef functions[] = {
+    {"set_exception_factory", set_exception_factory, METH_O,
+     "set_exception_factory(factory)\n\nfactory(status, trail, errno) answers the exception to be raised."},
+    {"crc32c", (PyCFunction)(void (*)(void))crc32c, METH_VARARGS | METH_KEYWORDS,
+     "crc32c(data, start=0)\n\nCRC-32C of the bytes, going on from `start`."},
+    {"monotonic_ns", monotonic_ns, METH_NOARGS, "The clock of durations and enqueued_ns, in nanoseconds."},
+    {"wall_ns", wall_ns, METH_NOARGS, "The wall clock, in nanoseconds since 1970."},
+    {NULL, NULL, 0, NULL},
+};
+
+typedef struct constant {
+    const char *name;
+    uint64_t value;
+} constant;
+
+static int add_constants(PyObject *module) {
+    static const constant constants[] = {
+        {"LAYOUT_VERSION", SHMQ_LAYOUT_VERSION},
+        {"MEMORY_MIN", SHMQ_MEMORY_MIN},
+        {"MEMORY_MAX", SHMQ_MEMORY_MAX},
+        {"GRANULE_BYTES", SHMQ_GRANULE_BYTES},
+        {"PROCESS_ROWS", SHMQ_PROCESS_ROWS},
+        {"QUEUES", SHMQ_QUEUES},
+        {"CONSUMER_ROWS", SHMQ_CONSUMER_ROWS},
+        {"NAME_MAX", SHMQ_NAME_MAX},
+        {"PATH_MAX", SHMQ_PATH_MAX},
+        {"HEAD_MAX", SHMQ_HEAD_MAX},
+        {"BODY_MAX", SHMQ_BODY_MAX},
+        {"SLOT_MIN", SHMQ_SLOT_MIN},
+        {"SLOT_MAX", SHMQ_SLOT_MAX},
+        {"SLOT_HEADER", SHMQ_SLOT_HEADER},
+        {"RING_MIN", SHMQ_RING_MIN},
+        {"RING_MAX", SHMQ_RING_MAX},
+        {"ROW_FREE", SHMQ_ROW_FREE},
+        {"ROW_ATTACHING", SHMQ_ROW_ATTACHING},
+        {"ROW_LIVE", SHMQ_ROW_LIVE},
+        {"ROW_CLOSING", SHMQ_ROW_CLOSING},
+        {"ROW_REAPING", SHMQ_ROW_REAPING},
+    };
+    for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++) {
+        PyObject *value = PyLong_FromUnsignedLongLong(constants[i].value);
+        int answer = value == NULL ? -1 : PyModule_AddObjectRef(module, constants[i].name, value);
+        Py_XDECREF(value);
+        if (answer != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int execute(PyObject *module) {
+    int64_t here = PyInterpreterState_GetID(PyInterpreterState_Get());
+    if (interpreter >= 0 && interpreter != here) {
+        PyErr_SetString(PyExc_ImportError, "shmq is used by another interpreter of this process; use processes");
+        return -1;
+    }
+    interpreter = here;
+    if (add_constants(module) != 0 || shmq_py_add_member(module) != 0 || shmq_py_add_segment(module) != 0 ||
+        shmq_py_add_queue(module) != 0 || shmq_py_add_delivery(module) != 0) {
+        return -1;
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "shmq._native", .m_size = 0, .m_methods = functions, .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

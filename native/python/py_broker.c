@@ -1,0 +1,173 @@
+/* Functions on a membership that concern queues: declare, list, reap, obituaries. */
+#include <string.h>
+
+#include "py_queue.h"
+#include "shmq/reap.h"
+
+static shmq_member *member_of(PyObject *o) {
+    if (!PyObject_TypeCheck(o, shmq_py_member_type)) {
+        PyErr_SetString(PyExc_TypeError, "a Member is expected");
+        return NULL;
+    }
+    shmq_py_member *self = (shmq_py_member *)o;
+    if (shmq_member_forked(self->member) && !shmq_load_seq(&self->member->closed)) {
+        shmq_status status;
+        while ((status = shmq_member_after_fork(self->member)) == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0) {
+        }
+        if (status != SHMQ_OK) {
+            if (!PyErr_Occurred()) {
+                shmq_py_raise(status);
+            }
+            return NULL;
+        }
+    }
+    return shmq_py_usable(o);
+}
+
+/* queue_declare(member, name, given, maxsize, slot_size, temporary, max_deliveries, max_deaths, checksum, dead_letter,
+ * create) -> (index, incarnation, None), or (0, 0, index of the setting that differs). NotFound is raised. */
+static PyObject *declare(PyObject *module, PyObject *args) {
+    PyObject *o;
+    const char *name;
+    Py_ssize_t name_len, letters;
+    unsigned int given, slot_size, max_deliveries, max_deaths;
+    unsigned long long maxsize;
+    int temporary, checksum, create, differs = -1;
+    shmq_declaration d = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Oy#IKIpIIpy#p", &o, &name, &name_len, &given, &maxsize, &slot_size, &temporary,
+                          &max_deliveries, &max_deaths, &checksum, &d.dead_letter, &letters, &create)) {
+        return NULL;
+    }
+    shmq_member *m = member_of(o);
+    if (m == NULL) {
+        return NULL;
+    }
+    if (name_len < 1 || name_len > (Py_ssize_t)SHMQ_NAME_MAX || letters > (Py_ssize_t)SHMQ_NAME_MAX) {
+        PyErr_SetString(PyExc_ValueError, "a queue name of 1 to 200 bytes is expected");
+        return NULL;
+    }
+    d.given = given;
+    d.maxsize = maxsize;
+    d.slot_size = slot_size;
+    d.temporary = temporary != 0;
+    d.max_deliveries = max_deliveries;
+    d.max_deaths = max_deaths;
+    d.checksum = checksum != 0;
+    d.dead_letter_len = (uint32_t)letters;
+    d.create = create != 0;
+    shmq_queue *q = NULL;
+    shmq_status status;
+    do {
+        shmq_py_enter((shmq_py_member *)o);
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_queue_declare(m, name, (uint32_t)name_len, &d, &q, &differs);
+        Py_END_ALLOW_THREADS
+        shmq_py_leave((shmq_py_member *)o);
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status == SHMQ_EXISTS) {
+        return Py_BuildValue("(IIi)", 0u, 0u, differs);
+    }
+    if (status != SHMQ_OK) {
+        return PyErr_Occurred() ? NULL : shmq_py_raise(status);
+    }
+    PyObject *result = Py_BuildValue("(IIO)", q->index, q->incarnation, Py_None);
+    shmq_queue_unbind(q);
+    return result;
+}
+
+static PyObject *names(PyObject *module, PyObject *o) {
+    shmq_member *m = member_of(o);
+    PyObject *list = m != NULL ? PyList_New(0) : NULL;
+    uint32_t high = m != NULL ? shmq_load_seq(&m->header->queue_high) : 0;
+    (void)module;
+    for (uint32_t index = 0; list != NULL && index < high && index < SHMQ_QUEUES; index++) {
+        char name[SHMQ_NAME_MAX + 1];
+        uint32_t incarnation;
+        if (!shmq_queue_named(m, index, name, &incarnation)) {
+            continue;
+        }
+        PyObject *item = Py_BuildValue("(yII)", name, index, incarnation);
+        if (item == NULL || PyList_Append(list, item) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *reap(PyObject *module, PyObject *o) {
+    shmq_member *m = member_of(o);
+    uint32_t reaped = 0;
+    shmq_status status;
+    (void)module;
+    if (m == NULL) {
+        return NULL;
+    }
+    do {
+        shmq_py_enter((shmq_py_member *)o);
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_reap_dead(m, &reaped);
+        Py_END_ALLOW_THREADS
+        shmq_py_leave((shmq_py_member *)o);
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status != SHMQ_OK) {
+        return PyErr_Occurred() ? NULL : shmq_py_raise(status);
+    }
+    return PyLong_FromUnsignedLong(reaped);
+}
+
+/* obituaries(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first */
+static PyObject *obituaries(PyObject *module, PyObject *args) {
+    PyObject *o;
+    unsigned long long id;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OK", &o, &id)) {
+        return NULL;
+    }
+    shmq_member *m = member_of(o);
+    PyObject *list = m != NULL ? PyList_New(0) : NULL;
+    uint64_t next = m != NULL ? shmq_load_seq(&m->header->obituaries_next) : 0;
+    for (uint64_t i = 0; list != NULL && i < SHMQ_OBITUARIES; i++) {
+        shmq_obituary_shm *note = &m->header->obituaries[(next + i) % SHMQ_OBITUARIES];
+        if (shmq_load_seq(&note->message_id) != id || id == 0) {
+            continue;
+        }
+        PyObject *item = Py_BuildValue("(IiK)", note->pid, note->signal, (unsigned long long)note->at_ns);
+        if (item == NULL || PyList_Append(list, item) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+/* obituary_signal(member, pid, signal): who waited for a dead process knows what ended it. */
+static PyObject *obituary_signal(PyObject *module, PyObject *args) {
+    PyObject *o;
+    unsigned int pid;
+    int signal;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OIi", &o, &pid, &signal)) {
+        return NULL;
+    }
+    shmq_member *m = member_of(o);
+    if (m == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < SHMQ_OBITUARIES; i++) {
+        if (m->header->obituaries[i].pid == pid) {
+            m->header->obituaries[i].signal = signal;
+        }
+    }
+    Py_RETURN_NONE;
+}
+
+PyMethodDef broker_functions[] = {
+    {"queue_declare", declare, METH_VARARGS, NULL},
+    {"queue_names", names, METH_O, NULL},
+    {"reap", reap, METH_O, NULL},
+    {"obituaries", obituaries, METH_VARARGS, NULL},
+    {"obituary_signal", obituary_signal, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,237 @@
+/* One acquired entry, and views on its body. */
+#include <string.h>
+
+#include "py_queue.h"
+#include "structmember.h"
+
+PyTypeObject *delivery_type, *view_type;
+
+typedef struct py_delivery {
+    PyObject_HEAD
+    py_queue *queue; /* strong */
+    shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
+    uint64_t serial; /* of the member: another one after a fork */
+    shmq_delivery d;
+} py_delivery;
+
+/* A read-only buffer over a block, pinned until the last memoryview of it has gone. */
+typedef struct py_view {
+    PyObject_HEAD
+    shmq_py_member *owner; /* strong: keeps the mapping */
+    shmq_member *m;
+    uint64_t serial;
+    const unsigned char *bytes;
+    uint64_t size;
+    uint64_t pinned;
+    uint32_t pin;
+} py_view;
+
+PyObject *delivery_new(py_queue *self, const shmq_delivery *d) {
+    allocfunc alloc = (allocfunc)PyType_GetSlot(delivery_type, Py_tp_alloc);
+    py_delivery *delivery = (py_delivery *)alloc(delivery_type, 0);
+    if (delivery != NULL) {
+        Py_INCREF((PyObject *)self);
+        delivery->queue = self;
+        delivery->q = self->q;
+        delivery->serial = self->q->serial;
+        delivery->d = *d;
+        pthread_mutex_lock(&self->q->m->handles_lock);
+        self->q->refs++;
+        pthread_mutex_unlock(&self->q->m->handles_lock);
+    }
+    return (PyObject *)delivery;
+}
+
+static void free_object(PyObject *o) {
+    PyTypeObject *type = Py_TYPE(o);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(o);
+    Py_DECREF(type);
+}
+
+static void delivery_dealloc(PyObject *o) {
+    py_delivery *self = (py_delivery *)o;
+    shmq_queue_unbind(self->q);
+    Py_CLEAR(self->queue);
+    free_object(o);
+}
+
+/* Ours, in this process, and its broker open? */
+static shmq_status usable(const py_delivery *self) {
+    shmq_member *m = self->q->m;
+    if (shmq_load_relaxed(&m->closed)) {
+        return SHMQ_CLOSED;
+    }
+    return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
+}
+
+static PyObject *answer(py_delivery *self, shmq_status status) {
+    if (status == SHMQ_OK) {
+        Py_RETURN_TRUE;
+    }
+    if (status == SHMQ_SETTLED) {
+        Py_RETURN_FALSE; /* settled before, or taken away: the Message says by whom */
+    }
+    return queue_raise(self->queue, status);
+}
+
+static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    shmq_status status = usable(self);
+    if (status == SHMQ_OK && (status = shmq_settle(self->q, &self->d)) == SHMQ_OK) {
+        shmq_add_relaxed(&self->q->counters->acked, 1);
+    }
+    return answer(self, status);
+}
+
+static PyObject *delivery_discard(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    shmq_status status = usable(self);
+    if (status == SHMQ_OK && (status = shmq_settle(self->q, &self->d)) == SHMQ_OK) {
+        shmq_add_relaxed(&self->q->counters->dead_lettered, 1);
+    }
+    return answer(self, status);
+}
+
+static PyObject *delivery_release(PyObject *o, PyObject *args) {
+    py_delivery *self = (py_delivery *)o;
+    int attempt;
+    if (!PyArg_ParseTuple(args, "p", &attempt)) {
+        return NULL;
+    }
+    shmq_status status = usable(self);
+    return answer(self, status == SHMQ_OK ? shmq_release(self->q, &self->d, attempt != 0) : status);
+}
+
+static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    shmq_status status = usable(self);
+    return answer(self, status == SHMQ_OK ? shmq_lock(self->q, &self->d) : status);
+}
+
+static PyObject *delivery_head(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    return PyBytes_FromStringAndSize((const char *)self->d.head, self->d.head_len);
+}
+
+/* body() -> bytes: an own copy, checked. False: the checksum does not fit. */
+static PyObject *delivery_bytes(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    py_queue plain = *self->queue;
+    bool intact;
+    (void)unused;
+    plain.codec_kind = CODEC_BYTES;
+    plain.q = self->q;
+    PyObject *body = delivery_body(&plain, &self->d, &intact);
+    if (body != NULL && !intact) {
+        Py_DECREF(body);
+        Py_RETURN_FALSE;
+    }
+    return body;
+}
+
+static PyObject *delivery_intact(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    bool intact;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    intact = shmq_delivery_intact(self->q, &self->d);
+    Py_END_ALLOW_THREADS
+    return PyBool_FromLong(intact);
+}
+
+/* view() -> View, or None: inline, or no pin is free (the caller copies). While the entry is ours. */
+static PyObject *delivery_view(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    uint32_t pin;
+    (void)unused;
+    uint64_t offset = shmq_body_offset(self->d.body), bytes = self->d.body_len;
+    if (self->d.body == 0 || usable(self) != SHMQ_OK ||
+        !shmq_block_pin(self->q->m, offset, self->d.body_gen, bytes, &pin)) {
+        Py_RETURN_NONE;
+    }
+    allocfunc alloc = (allocfunc)PyType_GetSlot(view_type, Py_tp_alloc);
+    py_view *view = (py_view *)alloc(view_type, 0);
+    if (view == NULL) {
+        shmq_block_unpin(self->q->m, pin, bytes);
+        return NULL;
+    }
+    Py_INCREF((PyObject *)self->queue->owner);
+    view->owner = self->queue->owner;
+    view->m = self->q->m;
+    view->serial = self->serial;
+    view->bytes = self->d.bytes;
+    view->size = self->d.body_len;
+    view->pinned = bytes;
+    view->pin = pin;
+    shmq_py_view_added(view->owner);
+    return (PyObject *)view;
+}
+
+static PyMethodDef delivery_methods[] = {
+    {"settle", delivery_settle, METH_NOARGS, "Settled for good. False: not ours any more."},
+    {"discard", delivery_discard, METH_NOARGS, "Settled, its copy is among the dead."},
+    {"release", delivery_release, METH_VARARGS, "release(attempt) Back in its place."},
+    {"lock", delivery_lock, METH_NOARGS, "Still ours, and about to be settled elsewhere."},
+    {"head", delivery_head, METH_NOARGS, "The encoded headers."},
+    {"body", delivery_bytes, METH_NOARGS, "The encoded body as bytes; False: damaged."},
+    {"intact", delivery_intact, METH_NOARGS, "Does the checksum fit?"},
+    {"view", delivery_view, METH_NOARGS, "A pinned View of the body; None: copy it."},
+    {NULL, NULL, 0, NULL},
+};
+
+#define FIELD(name, member, type) \
+    {name, type, offsetof(py_delivery, d) + offsetof(shmq_delivery, member), READONLY, NULL}
+static PyMemberDef delivery_members[] = {
+    FIELD("position", position, T_ULONGLONG), FIELD("message_id", message_id, T_ULONGLONG),
+    FIELD("enqueued_ns", enqueued_ns, T_ULONGLONG), FIELD("size", body_len, T_UINT),
+    FIELD("content", content, T_UBYTE), FIELD("delivery", delivery, T_USHORT),
+    FIELD("deaths", deaths, T_USHORT), FIELD("word", word, T_ULONGLONG),
+    FIELD("owner", owner, T_UINT), FIELD("tag", tag, T_UINT),
+    {NULL, 0, 0, 0, NULL},
+};
+static PyType_Slot delivery_slots[] = {
+    {Py_tp_dealloc, (void *)delivery_dealloc},
+    {Py_tp_methods, delivery_methods},
+    {Py_tp_members, delivery_members},
+    {Py_tp_doc, "One acquired entry. Dropping it releases nothing: the Message that owns it does."},
+    {0, NULL},
+};
+PyType_Spec delivery_spec = {
+    .name = "shmq._native.Delivery",
+    .basicsize = sizeof(py_delivery),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = delivery_slots,
+};
+
+static int view_getbuffer(PyObject *o, Py_buffer *buffer, int flags) {
+    py_view *self = (py_view *)o;
+    return PyBuffer_FillInfo(buffer, o, (void *)self->bytes, (Py_ssize_t)self->size, 1, flags);
+}
+
+static void view_dealloc(PyObject *o) {
+    py_view *self = (py_view *)o;
+    if (!shmq_member_forked(self->m) && self->serial == self->m->serial) { /* in a child the pins are the parent's */
+        shmq_block_unpin(self->m, self->pin, self->pinned);
+        shmq_py_view_gone(self->owner);
+    }
+    Py_CLEAR(self->owner);
+    free_object(o);
+}
+
+static PyType_Slot view_slots[] = {
+    {Py_tp_dealloc, (void *)view_dealloc},
+    {Py_bf_getbuffer, (void *)view_getbuffer},
+    {Py_tp_doc, "A body where it lies, read-only. The block stays for as long as this does."},
+    {0, NULL},
+};
+PyType_Spec view_spec = {
+    .name = "shmq._native.View",
+    .basicsize = sizeof(py_view),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = view_slots,
+};

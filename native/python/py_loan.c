@@ -1,0 +1,221 @@
+/* A loan: the block of a message to be, written in place, seen by nobody before its commit. */
+#include <string.h>
+
+#include "py_queue.h"
+#include "structmember.h"
+
+PyTypeObject *loan_type;
+
+enum loan_state { LOAN_OPEN, LOAN_COMMITTED, LOAN_ABANDONED };
+
+typedef struct py_loan {
+    PyObject_HEAD
+    py_queue *queue; /* strong */
+    shmq_queue *q;
+    shmq_py_member *owner; /* strong */
+    uint64_t serial;
+    shmq_block block;
+    uint32_t head_len;
+    uint64_t size; /* of the body that was asked for */
+    int state;
+    int exports;
+    bool pinned;
+    uint32_t pin;
+    uint64_t pinned_bytes;
+} py_loan;
+
+static bool ours(const py_loan *self) {
+    return !shmq_member_forked(self->q->m) && self->serial == self->q->m->serial;
+}
+
+static unsigned char *body_of(const py_loan *self) {
+    return (unsigned char *)shmq_at(self->q->m, self->block.offset) + shmq_body_start(self->head_len);
+}
+
+static void count_pinned(py_loan *self, int64_t bytes) {
+    shmq_process_shm *process = self->q->m->process;
+    if (process != NULL) {
+        shmq_add_relaxed(&process->pinned_bytes, (uint64_t)bytes);
+    }
+}
+
+/* _loan(head: bytes | None, nbytes, timeout) */
+PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns) {
+    char *head_bytes = NULL;
+    Py_ssize_t head_len = 0;
+    if (head != Py_None && PyBytes_AsStringAndSize(head, &head_bytes, &head_len) < 0) {
+        return NULL;
+    }
+    shmq_block block;
+    shmq_status status;
+    uint64_t total = shmq_body_start((uint32_t)head_len) + bytes;
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_take_block(self->q, total, until_ns, &block);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    allocfunc alloc = (allocfunc)PyType_GetSlot(loan_type, Py_tp_alloc);
+    py_loan *loan = (py_loan *)alloc(loan_type, 0);
+    if (loan == NULL) {
+        shmq_block_drop(self->q->m, block.offset, block.generation, 0);
+        return NULL;
+    }
+    Py_INCREF((PyObject *)self);
+    Py_INCREF((PyObject *)self->owner);
+    loan->queue = self;
+    loan->owner = self->owner;
+    loan->q = self->q;
+    pthread_mutex_lock(&self->q->m->handles_lock);
+    self->q->refs++;
+    pthread_mutex_unlock(&self->q->m->handles_lock);
+    loan->serial = self->q->serial;
+    loan->block = block;
+    loan->head_len = (uint32_t)head_len;
+    loan->size = bytes;
+    loan->pinned_bytes = total;
+    if (head_len != 0) {
+        memcpy(shmq_at(self->q->m, block.offset), head_bytes, (size_t)head_len);
+    }
+    count_pinned(loan, (int64_t)total);
+    shmq_py_view_added(loan->owner);
+    return (PyObject *)loan;
+}
+
+static void give_up(py_loan *self) {
+    if (self->state == LOAN_OPEN && ours(self)) {
+        shmq_block_drop(self->q->m, self->block.offset, self->block.generation, 0);
+        count_pinned(self, -(int64_t)self->pinned_bytes);
+    }
+    self->state = LOAN_ABANDONED;
+}
+
+static PyObject *loan_abandon(PyObject *o, PyObject *unused) {
+    py_loan *self = (py_loan *)o;
+    (void)unused;
+    if (self->exports != 0) {
+        PyErr_SetString(PyExc_BufferError, "parts of loan.view or loan.array are still in use; drop them first");
+        return NULL;
+    }
+    give_up(self);
+    Py_RETURN_NONE;
+}
+
+/* The memory stays for those who still look at it (loan.array), read-only, until they have gone. */
+static bool pin_for_exports(py_loan *self) {
+    if (self->exports == 0 || self->pinned) {
+        return true;
+    }
+    self->pinned = shmq_block_pin(self->q->m, self->block.offset, self->block.generation, self->pinned_bytes, &self->pin);
+    return self->pinned;
+}
+
+/* commit(content, nbytes, timeout, keep) -> message id. keep: buffers may stay, read-only by the caller's promise. */
+static PyObject *loan_commit(PyObject *o, PyObject *args) {
+    py_loan *self = (py_loan *)o;
+    unsigned char content;
+    unsigned long long nbytes;
+    PyObject *timeout;
+    int keep;
+    uint64_t until;
+    if (!PyArg_ParseTuple(args, "bKOp", &content, &nbytes, &timeout, &keep) || !parse_timeout(timeout, &until)) {
+        return NULL;
+    }
+    if (self->state != LOAN_OPEN || !ours(self)) {
+        return queue_raise(self->queue, SHMQ_SETTLED);
+    }
+    if (nbytes > self->size) {
+        return PyErr_Format(PyExc_ValueError, "nbytes=%llu: this loan has %llu bytes", nbytes,
+                            (unsigned long long)self->size);
+    }
+    if (self->exports != 0 && (!keep || !pin_for_exports(self))) {
+        PyErr_SetString(PyExc_BufferError, "parts of loan.view are still in use; drop them before the commit (the loan is "
+                                           "still open)");
+        return NULL;
+    }
+    struct iovec piece = {.iov_base = body_of(self), .iov_len = nbytes};
+    shmq_outgoing out = {.head = shmq_at(self->q->m, self->block.offset), .head_len = self->head_len, .pieces = &piece,
+                         .piece_count = 1, .body_len = nbytes, .content = content, .block = self->block};
+    shmq_status status;
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_put(self->q, &out, until);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status != SHMQ_OK) {
+        if (self->pinned) {
+            shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
+            self->pinned = false;
+        }
+        return queue_raise(self->queue, status); /* the loan is still open */
+    }
+    self->state = LOAN_COMMITTED;
+    count_pinned(self, -(int64_t)self->pinned_bytes);
+    return PyLong_FromUnsignedLongLong(out.message_id);
+}
+
+static int loan_getbuffer(PyObject *o, Py_buffer *buffer, int flags) {
+    py_loan *self = (py_loan *)o;
+    if (self->state != LOAN_OPEN && !(self->state == LOAN_COMMITTED && self->pinned)) {
+        PyErr_SetString(PyExc_BufferError, "this loan was committed or abandoned");
+        buffer->obj = NULL;
+        return -1;
+    }
+    if (PyBuffer_FillInfo(buffer, o, body_of(self), (Py_ssize_t)self->size, self->state != LOAN_OPEN, flags) < 0) {
+        return -1;
+    }
+    self->exports++;
+    return 0;
+}
+
+static void loan_releasebuffer(PyObject *o, Py_buffer *buffer) {
+    (void)buffer;
+    ((py_loan *)o)->exports--;
+}
+
+static void loan_dealloc(PyObject *o) {
+    py_loan *self = (py_loan *)o;
+    PyTypeObject *type = Py_TYPE(o);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    give_up(self);
+    if (self->pinned && ours(self)) {
+        shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
+    }
+    if (ours(self)) {
+        shmq_py_view_gone(self->owner);
+    }
+    shmq_queue_unbind(self->q);
+    Py_CLEAR(self->queue);
+    Py_CLEAR(self->owner);
+    release(o);
+    Py_DECREF(type);
+}
+
+static PyMethodDef loan_methods[] = {
+    {"commit", loan_commit, METH_VARARGS, "commit(content, nbytes, timeout, keep) -> message id"},
+    {"abandon", loan_abandon, METH_NOARGS, "Give the block back."},
+    {NULL, NULL, 0, NULL},
+};
+static PyMemberDef loan_members[] = {
+    {"size", T_ULONGLONG, offsetof(py_loan, size), READONLY, NULL},
+    {"state", T_INT, offsetof(py_loan, state), READONLY, NULL},
+    {"exports", T_INT, offsetof(py_loan, exports), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyType_Slot loan_slots[] = {
+    {Py_tp_dealloc, (void *)loan_dealloc},
+    {Py_tp_methods, loan_methods},
+    {Py_tp_members, loan_members},
+    {Py_bf_getbuffer, (void *)loan_getbuffer},
+    {Py_bf_releasebuffer, (void *)loan_releasebuffer},
+    {Py_tp_doc, "A block of ours, not seen by anybody."},
+    {0, NULL},
+};
+PyType_Spec loan_spec = {
+    .name = "shmq._native.LoanBuffer",
+    .basicsize = sizeof(py_loan),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = loan_slots,
+};

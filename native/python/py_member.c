@@ -1,0 +1,391 @@
+/* The type Member: this process in one broker. */
+#include "py_shmq.h"
+
+#include <time.h>
+
+#include "shmq/block.h"
+#include "shmq/handle.h"
+#include "shmq/reap.h"
+#include "shmq/structure.h"
+
+PyTypeObject *shmq_py_member_type;
+
+static shmq_py_member *as_member(PyObject *object) { return (shmq_py_member *)object; }
+
+shmq_member *shmq_py_usable(PyObject *object) {
+    if (!PyObject_TypeCheck(object, shmq_py_member_type)) {
+        return (shmq_member *)PyErr_Format(PyExc_TypeError, "a Member is needed, not %R", object);
+    }
+    shmq_member *m = as_member(object)->member;
+    if (m == NULL || m->base == NULL || shmq_load_seq(&m->closed) != 0) {
+        return (shmq_member *)shmq_py_raise(shmq_fail(SHMQ_CLOSED, "the broker is closed in this process"));
+    }
+    return m;
+}
+
+/* Calls that wait for the structure lock end with SHMQ_INTERRUPTED when a signal came. False: its handler raised. */
+static bool try_again(shmq_status status) { return status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0; }
+
+static PyObject *fail(shmq_status status) { return PyErr_Occurred() ? NULL : shmq_py_raise(status); }
+
+static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"name", "dir_fd", NULL};
+    const char *name;
+    int dir_fd;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "si:Member", names, &name, &dir_fd)) {
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = allocate(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    shmq_status status;
+    do {
+        Py_BEGIN_ALLOW_THREADS status = shmq_member_attach(name, dir_fd, &as_member(self)->member);
+        Py_END_ALLOW_THREADS
+    } while (try_again(status));
+    if (status != SHMQ_OK) {
+        Py_DECREF(self);
+        return fail(status);
+    }
+    return self;
+}
+
+/* What was counted before a fork are the parent's calls and views. */
+static void count_anew(shmq_py_member *self) {
+    if (self->serial != self->member->serial) {
+        self->serial = self->member->serial;
+        self->calls = self->views = 0;
+    }
+}
+
+void shmq_py_enter(shmq_py_member *self) {
+    count_anew(self);
+    self->calls += 1;
+}
+
+void shmq_py_leave(shmq_py_member *self) { self->calls -= self->calls != 0; }
+
+void shmq_py_view_added(shmq_py_member *self) {
+    count_anew(self);
+    self->views += 1;
+}
+
+void shmq_py_view_gone(shmq_py_member *self) {
+    self->views -= self->views != 0;
+    if (self->views == 0 && shmq_load_seq(&self->member->closed) == SHMQ_MEMBER_CLOSING) {
+        (void)shmq_member_leave(self->member, false); /* the last view of a closed member has gone */
+    }
+}
+
+/* Ends the membership: no call gets in any more, those inside come out, what this process holds goes back in its place.
+ * The row is kept while views are alive. */
+static shmq_status end_membership(shmq_py_member *self) {
+    shmq_member *m = self->member;
+    if (!shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING)) {
+        return SHMQ_OK;
+    }
+    if (shmq_member_forked(m) || m->process == NULL) {
+        return shmq_member_leave(m, false);
+    }
+    count_anew(self);
+    while (self->calls != 0) {
+        shmq_queue_wake_threads(m);
+        struct timespec moment = {.tv_nsec = 200000};
+        Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
+        Py_END_ALLOW_THREADS
+    }
+    (void)shmq_sweep_own(m); /* with the GIL: no thread of ours takes anything meanwhile */
+    shmq_queue_close_handles(m);
+    return self->views != 0 ? SHMQ_OK : shmq_member_leave(m, false);
+}
+
+static void member_dealloc(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    shmq_member *m = as_member(self)->member;
+    if (m != NULL) {
+        (void)end_membership(as_member(self));
+        /* Everything that reads the mapping holds a reference to this object. */
+        Py_BEGIN_ALLOW_THREADS(void) shmq_member_leave(m, true);
+        shmq_member_free(m);
+        Py_END_ALLOW_THREADS
+    }
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *member_close(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"unmap", NULL};
+    int unmap;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "p:close", names, &unmap)) {
+        return NULL;
+    }
+    shmq_status status = end_membership(as_member(self));
+    if (unmap && as_member(self)->calls == 0 && as_member(self)->views == 0) {
+        (void)shmq_member_leave(as_member(self)->member, true); /* with the GIL: nobody can begin a call in between */
+    }
+    if (status != SHMQ_OK) {
+        return shmq_py_raise(status);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *member_after_fork(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = as_member(self)->member;
+    shmq_status status;
+    as_member(self)->calls += 1;
+    do {
+        Py_BEGIN_ALLOW_THREADS status = shmq_member_after_fork(m);
+        Py_END_ALLOW_THREADS
+    } while (try_again(status));
+    as_member(self)->calls -= 1;
+    if (status != SHMQ_OK) {
+        return fail(status);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *row_tuple(shmq_member *m, uint32_t row, uint64_t word) {
+    const shmq_process_shm *process = &m->rows[row];
+    char name[sizeof(process->name)];
+    memcpy(name, process->name, sizeof(name));
+    PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof(name)), "replace");
+    if (text == NULL) {
+        return NULL;
+    }
+    return Py_BuildValue("(IIIIKKKNIKIN)", (unsigned)row, (unsigned)shmq_row_generation(word),
+                         (unsigned)shmq_row_state(word), (unsigned)process->pid,
+                         (unsigned long long)process->start_time, (unsigned long long)process->pid_namespace,
+                         (unsigned long long)process->attached_ns, text, (unsigned)shmq_load_relaxed(&process->held),
+                         (unsigned long long)shmq_load_relaxed(&process->pinned_bytes),
+                         (unsigned)shmq_load_relaxed(&process->inside), PyBool_FromLong(shmq_process_dead(m, row)));
+}
+
+static PyObject *member_processes(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    PyObject *list = m == NULL ? NULL : PyList_New(0);
+    if (list == NULL) {
+        return NULL;
+    }
+    uint32_t high = shmq_load_seq(&m->header->process_high);
+    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+        uint64_t word = shmq_load_seq(&m->rows[row].word);
+        if (shmq_row_state(word) == SHMQ_ROW_FREE) {
+            continue;
+        }
+        PyObject *tuple = row_tuple(m, row, word);
+        if (tuple == NULL || PyList_Append(list, tuple) != 0) {
+            Py_XDECREF(tuple);
+            Py_DECREF(list);
+            return NULL;
+        }
+        Py_DECREF(tuple);
+    }
+    return list;
+}
+
+typedef struct number {
+    const char *name;
+    uint64_t value;
+} number;
+
+static PyObject *numbers_dict(const number *numbers, size_t count) {
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict != NULL && i < count; i++) {
+        if (shmq_py_put(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) != 0) {
+            Py_CLEAR(dict);
+        }
+    }
+    return dict;
+}
+
+static PyObject *member_usage(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    if (m == NULL) {
+        return NULL;
+    }
+    shmq_block_usage blocks = {0};
+    uint64_t free;
+    as_member(self)->calls += 1;
+    Py_BEGIN_ALLOW_THREADS free = shmq_granules_free(m);
+    shmq_blocks_usage(m, &blocks);
+    Py_END_ALLOW_THREADS as_member(self)->calls -= 1;
+    uint64_t fixed = (uint64_t)(m->slabs - m->base);
+    number numbers[] = {
+        {"memory", m->size},
+        {"reserved", shmq_load_relaxed(&m->header->reserved_bytes)},
+        {"used", fixed + (m->granule_count - free) * SHMQ_GRANULE_BYTES},
+        {"granules", m->granule_count},
+        {"granules_free", free},
+        {"slabs", blocks.slabs},
+        {"blocks", blocks.blocks},
+        {"blocks_used", blocks.used},
+        {"blocks_building", blocks.building},
+        {"block_bytes_used", blocks.bytes_used},
+        {"block_bytes", blocks.bytes_total},
+        {"damage", shmq_load_relaxed(&m->header->damage)},
+        {"rescues", shmq_load_relaxed(&m->header->rescues)},
+        {"deaths", shmq_load_relaxed(&m->header->deaths)},
+    };
+    return numbers_dict(numbers, sizeof(numbers) / sizeof(numbers[0]));
+}
+
+static PyObject *member_header(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    if (m == NULL) {
+        return NULL;
+    }
+    shmq_segment_shm *header = m->header;
+    char path[SHMQ_PATH_MAX];
+    memcpy(path, header->path, sizeof(path));
+    number numbers[] = {
+        {"version", header->version},
+        {"fingerprint", header->fingerprint},
+        {"memory", m->size},
+        {"features_required", header->features_required},
+        {"features", header->features},
+        {"created_ns", header->created_ns},
+        {"patience_ns", m->patience_ns},
+        {"clock_offset_ns", m->clock_offset_ns},
+        {"granules", m->granule_count},
+        {"uid", header->uid},
+        {"mode", header->mode},
+    };
+    PyObject *dict = numbers_dict(numbers, sizeof(numbers) / sizeof(numbers[0]));
+    if (dict == NULL || shmq_py_put(dict, "anonymous", PyBool_FromLong(m->anonymous)) != 0 ||
+        shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)header->uuid, 16)) != 0 ||
+        shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)header->boot_id, 16)) != 0 ||
+        shmq_py_put(dict, "path", PyUnicode_DecodeFSDefaultAndSize(path, (Py_ssize_t)strnlen(path, sizeof(path)))) !=
+            0) {
+        Py_XDECREF(dict);
+        return NULL;
+    }
+    return dict;
+}
+
+/* Under the structure lock: the copy of what is wrong, "" for nothing. */
+static shmq_status look_at_all(shmq_member *m, char *fault, size_t bytes) {
+    SHMQ_TRY(shmq_structure_lock(m));
+    const char *found = shmq_structure_valid(m);
+    if (found == NULL) {
+        found = shmq_blocks_valid(m);
+    }
+    snprintf(fault, bytes, "%s", found == NULL ? "" : found);
+    shmq_structure_unlock(m);
+    return SHMQ_OK;
+}
+
+static PyObject *member_valid(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    if (m == NULL) {
+        return NULL;
+    }
+    char fault[256] = "";
+    shmq_status status;
+    as_member(self)->calls += 1;
+    do {
+        Py_BEGIN_ALLOW_THREADS status = look_at_all(m, fault, sizeof(fault));
+        Py_END_ALLOW_THREADS
+    } while (try_again(status));
+    as_member(self)->calls -= 1;
+    if (status != SHMQ_OK) {
+        return fail(status);
+    }
+    if (fault[0] == 0) {
+        Py_RETURN_NONE;
+    }
+    return PyUnicode_DecodeUTF8(fault, (Py_ssize_t)strlen(fault), "replace");
+}
+
+static PyObject *member_gone(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    return m == NULL ? NULL : PyBool_FromLong(shmq_member_gone(m));
+}
+
+static PyObject *get_name(PyObject *self, void *closure) {
+    (void)closure;
+    return PyUnicode_FromString(as_member(self)->member->name);
+}
+
+static PyObject *get_row(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLong(as_member(self)->member->row);
+}
+
+static PyObject *get_generation(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLong(as_member(self)->member->row_generation);
+}
+
+static PyObject *get_serial(PyObject *self, void *closure) {
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(as_member(self)->member->serial);
+}
+
+static PyObject *get_closed(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(shmq_load_seq(&as_member(self)->member->closed) != 0);
+}
+
+static PyObject *get_forked(PyObject *self, void *closure) {
+    (void)closure;
+    return PyBool_FromLong(shmq_member_forked(as_member(self)->member));
+}
+
+static PyGetSetDef attributes[] = {
+    {"name", get_name, NULL, "The segment's name below /dev/shm.", NULL},
+    {"row", get_row, NULL, "Index of this process' row.", NULL},
+    {"generation", get_generation, NULL, "Generation of the row.", NULL},
+    {"serial", get_serial, NULL, "Grows with each new row after a fork.", NULL},
+    {"closed", get_closed, NULL, "Has this membership ended?", NULL},
+    {"forked", get_forked, NULL, "Is this a forked child that has no row of its own yet?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef methods[] = {
+    {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,
+     "close(unmap)\n\nLeave: the row is given back, and the mapping too if `unmap`. Repeatable."},
+    {"after_fork", member_after_fork, METH_NOARGS, "In a forked child: become a member of its own. Repeatable."},
+    {"processes", member_processes, METH_NOARGS,
+     "Rows in use: (row, generation, state, pid, start_time, pid_namespace, attached_ns, name, held, pinned_bytes, "
+     "inside, dead)."},
+    {"usage", member_usage, METH_NOARGS, "Memory and counters of the whole segment, as a dict."},
+    {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
+    {"valid", member_valid, METH_NOARGS, "None, or the first thing in map and blocks that makes no sense."},
+    {"gone", member_gone, METH_NOARGS, "Has the broker's directory been deleted?"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Member(name, dir_fd)\n\nThis process' membership in the broker whose segment is /dev/shm/name.\n"
+                "dir_fd: descriptor of the broker's directory (it is duplicated), -1 for an anonymous one."},
+    {Py_tp_new, member_new},
+    {Py_tp_dealloc, member_dealloc},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "shmq._native.Member",
+    .basicsize = sizeof(shmq_py_member),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+int shmq_py_add_member(PyObject *module) {
+    PyObject *type = PyType_FromModuleAndSpec(module, &spec, NULL);
+    if (type == NULL) {
+        return -1;
+    }
+    shmq_py_member_type = (PyTypeObject *)type;
+    return PyModule_AddType(module, shmq_py_member_type); /* the static pointer keeps its own reference */
+}

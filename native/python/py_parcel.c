@@ -1,0 +1,130 @@
+/* Messages on their way in: from Python objects to an outgoing message that points into their memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "py_queue.h"
+
+bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
+    char *bytes;
+    Py_ssize_t size;
+    if (self->codec_kind == CODEC_OTHER) {
+        return false;
+    }
+    if (PyBytes_CheckExact(body)) {
+        if (PyBytes_AsStringAndSize(body, &bytes, &size) < 0) {
+            PyErr_Clear();
+            return false;
+        }
+        p->out.content = CONTENT_BYTES;
+    } else if (self->codec_kind == CODEC_DEFAULT && PyUnicode_CheckExact(body)) {
+        bytes = (char *)PyUnicode_AsUTF8AndSize(body, &size);
+        if (bytes == NULL) {
+            PyErr_Clear(); /* lone surrogates: the encoder says it in words */
+            return false;
+        }
+        p->out.content = CONTENT_TEXT;
+    } else {
+        return false;
+    }
+    p->one.iov_base = bytes;
+    p->one.iov_len = (size_t)size;
+    p->out.pieces = &p->one;
+    p->out.piece_count = 1;
+    p->out.body_len = (uint64_t)size;
+    p->held = body;
+    Py_INCREF(body);
+    return true;
+}
+
+static bool add_pieces(parcel *p, PyObject *pieces, Py_ssize_t count) {
+    p->many = calloc((size_t)count + 1, sizeof *p->many);
+    p->buffers = calloc((size_t)count + 1, sizeof *p->buffers);
+    if (p->many == NULL || p->buffers == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyObject_GetBuffer(PyTuple_GetItem(pieces, i), &p->buffers[i], PyBUF_SIMPLE) < 0) {
+            return false;
+        }
+        p->buffer_count++;
+        p->many[i].iov_base = p->buffers[i].buf;
+        p->many[i].iov_len = (size_t)p->buffers[i].len;
+        p->out.body_len += (uint64_t)p->buffers[i].len;
+    }
+    p->out.pieces = p->many;
+    p->out.piece_count = (uint32_t)count;
+    return true;
+}
+
+bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *pieces) {
+    long code = PyLong_AsLong(content);
+    if (code < 0 || code > 255 || !PyTuple_Check(pieces)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "content code 0 to 255 and a tuple of buffers expected");
+        }
+        return false;
+    }
+    p->out.content = (uint8_t)code;
+    p->held = pieces;
+    Py_INCREF(pieces);
+    if (head != Py_None) {
+        char *bytes;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(head, &bytes, &size) < 0) {
+            return false;
+        }
+        p->head = head;
+        Py_INCREF(head);
+        p->out.head = (const unsigned char *)bytes;
+        p->out.head_len = (uint32_t)size;
+    }
+    return add_pieces(p, pieces, PyTuple_Size(pieces));
+}
+
+void parcel_clear(parcel *p) {
+    for (uint32_t i = 0; i < p->buffer_count; i++) {
+        PyBuffer_Release(&p->buffers[i]);
+    }
+    free(p->buffers);
+    free(p->many);
+    Py_XDECREF(p->held);
+    Py_XDECREF(p->head);
+    memset(p, 0, sizeof *p);
+}
+
+static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
+    if (d->content == CONTENT_TEXT && self->codec_kind == CODEC_DEFAULT) {
+        return PyUnicode_DecodeUTF8((const char *)d->bytes, (Py_ssize_t)d->body_len, "strict");
+    }
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)d->body_len);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    char *to = PyBytes_AsString(bytes);
+    if (d->body_len > BIG_COPY) {
+        Py_BEGIN_ALLOW_THREADS
+        memcpy(to, d->bytes, d->body_len);
+        Py_END_ALLOW_THREADS
+    } else {
+        memcpy(to, d->bytes, d->body_len);
+    }
+    return bytes;
+}
+
+PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact) {
+    if (d->body_len > BIG_COPY) {
+        Py_BEGIN_ALLOW_THREADS
+        *intact = shmq_delivery_intact(self->q, d);
+        Py_END_ALLOW_THREADS
+    } else {
+        *intact = shmq_delivery_intact(self->q, d);
+    }
+    PyObject *body = body_object(self, d);
+    if (body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+        PyErr_Clear(); /* only damage makes such a body, and a body that is not ours any more */
+        *intact = false;
+        return PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
+    }
+    return body;
+}

@@ -1,0 +1,260 @@
+/* put and put_many. The fast path - bytes or text, no options - makes one call into the core and none into Python. */
+#include <math.h>
+#include <string.h>
+
+#include "py_queue.h"
+
+#define BATCH 64 /* claims held at once: few enough to be published within microseconds */
+
+bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
+    if (timeout == NULL || timeout == Py_None) {
+        *until_ns = SHMQ_FOR_EVER;
+        return true;
+    }
+    double seconds = PyFloat_AsDouble(timeout);
+    if (seconds == -1.0 && PyErr_Occurred()) {
+        return false;
+    }
+    if (!(seconds >= 0) || PyBool_Check(timeout)) {
+        PyErr_Format(PyExc_ValueError, "timeout=%R: seconds from 0 on are expected, or None to wait for ever", timeout);
+        return false;
+    }
+    *until_ns = seconds == 0 ? 0 : seconds > 1e9 ? SHMQ_FOR_EVER : shmq_now_ns() + (uint64_t)(seconds * 1e9);
+    return true;
+}
+
+/* Put one prepared parcel: at once with the interpreter lock, then waiting without it. */
+static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
+    shmq_status status = SHMQ_FULL_COUNT;
+    if (p->out.body_len <= BIG_COPY) {
+        status = shmq_put(self->q, &p->out, 0);
+    }
+    while (status == SHMQ_INTERRUPTED || ((until_ns != 0 || p->out.body_len > BIG_COPY) &&
+           (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_MEMORY))) {
+        BEGIN_WAIT(self)
+        status = shmq_put(self->q, &p->out, until_ns);
+        END_WAIT(self)
+        if (status != SHMQ_INTERRUPTED) {
+            break;
+        }
+        if (PyErr_CheckSignals() < 0) {
+            break;
+        }
+    }
+    if (status != SHMQ_OK) {
+        shmq_unprepare(self->q, &p->out);
+    }
+    return status;
+}
+
+static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
+    shmq_status status = put_parcel(self, p, until_ns);
+    uint64_t id = p->out.message_id;
+    parcel_clear(p);
+    if (SHMQ_LIKELY(status == SHMQ_OK)) {
+        return PyLong_FromUnsignedLongLong(id);
+    }
+    return PyErr_Occurred() ? NULL : queue_raise(self, status);
+}
+
+/* Keyword arguments of a fast call: `timeout` if it is there; *others: something else is there, too. */
+static PyObject *only_timeout(PyObject *const *values, PyObject *names, bool *others) {
+    Py_ssize_t count = names != NULL ? PyTuple_Size(names) : 0;
+    PyObject *timeout = NULL;
+    *others = false;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, i), "timeout") == 0) {
+            timeout = values[i];
+        } else {
+            *others = true;
+        }
+    }
+    return timeout;
+}
+
+/* self.<method>(body, {keyword: value}) */
+static PyObject *call_slow(PyObject *o, const char *method, PyObject *body, PyObject *const *values, PyObject *names) {
+    PyObject *options = PyDict_New();
+    Py_ssize_t count = names != NULL ? PyTuple_Size(names) : 0;
+    for (Py_ssize_t i = 0; options != NULL && i < count; i++) {
+        if (PyDict_SetItem(options, PyTuple_GetItem(names, i), values[i]) < 0) {
+            Py_CLEAR(options);
+        }
+    }
+    if (options == NULL) {
+        return NULL;
+    }
+    PyObject *result = PyObject_CallMethod(o, method, "OO", body, options);
+    Py_DECREF(options);
+    return result;
+}
+
+PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+    py_queue *self = (py_queue *)o;
+    parcel p = {0};
+    bool others;
+    uint64_t until = SHMQ_FOR_EVER;
+    if (nargs != 1) {
+        PyErr_Format(PyExc_TypeError, "put() takes one positional argument, the body (%zd given); options are keywords",
+                     nargs);
+        return NULL;
+    }
+    PyObject *timeout = only_timeout(args + nargs, names, &others);
+    if (SHMQ_UNLIKELY(others) || !parcel_simple(&p, self, args[0])) {
+        return call_slow(o, "_put_slow", args[0], args + nargs, names);
+    }
+    if ((timeout != NULL && !parse_timeout(timeout, &until)) || !queue_ready(self)) {
+        parcel_clear(&p);
+        return NULL;
+    }
+    return put_and_clear(self, &p, until);
+}
+
+/* _put_encoded(content, head, pieces, until_or_timeout): what the slow path calls when the body is encoded. */
+PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
+    py_queue *self = (py_queue *)o;
+    parcel p = {0};
+    uint64_t until;
+    if (nargs != 4) {
+        PyErr_SetString(PyExc_TypeError, "_put_encoded(content, head, pieces, timeout)");
+        return NULL;
+    }
+    if (!parse_timeout(args[3], &until) || !queue_ready(self) || !parcel_encoded(&p, args[0], args[1], args[2])) {
+        parcel_clear(&p);
+        return NULL;
+    }
+    return put_and_clear(self, &p, until);
+}
+
+/* One body of a batch: simple, or what self._encode(body) answers. */
+static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, PyObject *head) {
+    if (head == Py_None && parcel_simple(p, self, body)) {
+        return true;
+    }
+    PyObject *encoded = PyObject_CallMethod((PyObject *)self, "_encode", "OO", body, head);
+    if (encoded == NULL) {
+        return false;
+    }
+    PyObject *content, *full_head, *pieces;
+    bool ok = PyArg_ParseTuple(encoded, "OOO", &content, &full_head, &pieces) &&
+              parcel_encoded(p, content, full_head, pieces);
+    Py_DECREF(encoded);
+    return ok;
+}
+
+/* Put `count` parcels in order; *done of them were put when it fails. */
+static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
+                             uint32_t *done) {
+    shmq_status status = SHMQ_OK;
+    *done = 0;
+    while (*done < count && status == SHMQ_OK) {
+        uint32_t ready = *done, put = 0;
+        for (; ready < count && parcels[ready].out.body_len <= self->q->inline_bytes; ready++) {
+            if (shmq_prepare(self->q, &parcels[ready].out, 0) != SHMQ_OK) {
+                break;
+            }
+            out[ready] = parcels[ready].out;
+        }
+        if (ready > *done && shmq_load_relaxed(&self->q->page->shut_down) == SHMQ_OPEN) {
+            status = shmq_put_some(self->q, out + *done, ready - *done, &put);
+            for (uint32_t i = *done; i < ready; i++) {
+                parcels[i].out = out[i];
+            }
+        }
+        *done += put;
+        if (*done < count && (status != SHMQ_OK || put == 0)) {
+            status = put_parcel(self, &parcels[*done], until_ns); /* alone, and waiting: no room, or a large body */
+            *done += status == SHMQ_OK;
+        }
+    }
+    for (uint32_t i = *done; i < count; i++) {
+        shmq_unprepare(self->q, &parcels[i].out);
+    }
+    return status;
+}
+
+/* _put_many(iterable, head, timeout) -> number put; on Full the exception's `accepted` is set by the Python face. */
+static PyObject *put_iterator(py_queue *self, PyObject *iterator, PyObject *head, uint64_t until_ns) {
+    parcel parcels[BATCH];
+    shmq_outgoing out[BATCH];
+    unsigned long long total = 0;
+    bool more = true, failed = false;
+    while (more && !failed) {
+        uint32_t count = 0, done = 0;
+        memset(parcels, 0, sizeof parcels);
+        while (count < BATCH) {
+            PyObject *body = PyIter_Next(iterator);
+            if (body == NULL) {
+                more = false;
+                failed = PyErr_Occurred() != NULL;
+                break;
+            }
+            bool ok = batch_parcel(self, &parcels[count++], body, head);
+            Py_DECREF(body);
+            if (!ok) {
+                failed = true;
+                count--;
+                parcel_clear(&parcels[count]);
+                break;
+            }
+        }
+        PyObject *kind = NULL, *error = NULL, *trace = NULL;
+        PyErr_Fetch(&kind, &error, &trace); /* what came before the faulty body is put: it was accepted in order */
+        shmq_status status = put_batch(self, parcels, out, count, until_ns, &done);
+        total += done;
+        for (uint32_t i = 0; i < count; i++) {
+            parcel_clear(&parcels[i]);
+        }
+        if (status != SHMQ_OK) {
+            Py_XDECREF(kind);
+            Py_XDECREF(error);
+            Py_XDECREF(trace);
+            failed = true;
+            if (!PyErr_Occurred()) {
+                PyObject *accepted = PyObject_CallMethod((PyObject *)self, "_accepted", "K", total);
+                Py_XDECREF(accepted);
+                queue_raise(self, status);
+            }
+        } else {
+            PyErr_Restore(kind, error, trace);
+        }
+        if (!failed && PyErr_CheckSignals() < 0) {
+            failed = true;
+        }
+    }
+    return failed ? NULL : PyLong_FromUnsignedLongLong(total);
+}
+
+PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+    py_queue *self = (py_queue *)o;
+    bool others;
+    uint64_t until = SHMQ_FOR_EVER;
+    PyObject *head = Py_None;
+    if (nargs != 1) {
+        PyErr_Format(PyExc_TypeError, "put_many() takes one positional argument, the bodies (%zd given)", nargs);
+        return NULL;
+    }
+    PyObject *timeout = only_timeout(args + nargs, names, &others);
+    Py_INCREF(head);
+    if (others) {
+        Py_DECREF(head);
+        head = call_slow(o, "_head_of_options", args[0], args + nargs, names);
+        if (head == NULL) {
+            return NULL;
+        }
+    }
+    PyObject *result = NULL;
+    if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_ready(self)) {
+        PyObject *iterator = PyObject_GetIter(args[0]);
+        if (iterator != NULL) {
+            result = put_iterator(self, iterator, head, until);
+            Py_DECREF(iterator);
+        }
+    }
+    Py_DECREF(head);
+    if (result == NULL) {
+        return NULL;
+    }
+    Py_DECREF(result);
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,191 @@
+/* The queue type: what shmq.engine.queue.Queue is built on. Methods without an underscore are the public fast path; all
+ * that needs words - options, codecs, errors - is a Python method of the subclass, called from here by name. */
+#include "py_queue.h"
+
+#include <string.h>
+
+PyTypeObject *queue_type;
+
+bool queue_ready(py_queue *self) {
+    if (SHMQ_UNLIKELY(self->q == NULL)) {
+        PyObject *bound = PyObject_CallMethod((PyObject *)self, "_attach", NULL); /* unpickled, or closed */
+        Py_XDECREF(bound);
+        if (bound == NULL) {
+            return false;
+        }
+        if (self->q == NULL) {
+            PyErr_SetString(PyExc_RuntimeError, "_attach() did not bind the queue");
+            return false;
+        }
+    }
+    shmq_member *m = self->q->m;
+    if (SHMQ_LIKELY(!shmq_member_forked(m) && self->q->serial == m->serial)) {
+        return true;
+    }
+    shmq_status status = shmq_member_forked(m) ? shmq_member_after_fork(m) : SHMQ_OK;
+    if (status == SHMQ_OK) {
+        status = shmq_queue_rebind(self->q);
+    }
+    if (status != SHMQ_OK) {
+        queue_raise(self, status);
+    }
+    return status == SHMQ_OK;
+}
+
+PyObject *queue_raise(py_queue *self, shmq_status status) {
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *error = PyObject_CallMethod((PyObject *)self, "_failure", "ssi", shmq_status_name(status), shmq_trail(),
+                                          shmq_trail_errno());
+    if (error != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_DECREF(error);
+    }
+    return NULL;
+}
+
+static void let_go(py_queue *self) {
+    shmq_queue *q = self->q;
+    self->q = NULL;
+    if (q != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        shmq_queue_unbind(q);
+        Py_END_ALLOW_THREADS
+    }
+    Py_CLEAR(self->owner);
+}
+
+static void queue_dealloc(PyObject *o) {
+    PyTypeObject *type = Py_TYPE(o);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    let_go((py_queue *)o);
+    PyErr_Restore(kind, error, trace);
+    release(o);
+    Py_DECREF(type);
+}
+
+/* _bind(member, index, incarnation, codec_kind) */
+static PyObject *queue_bind(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    PyObject *member;
+    unsigned int index, incarnation;
+    int codec_kind;
+    shmq_queue *q;
+    if (!PyArg_ParseTuple(args, "O!IIi", shmq_py_member_type, &member, &index, &incarnation, &codec_kind)) {
+        return NULL;
+    }
+    shmq_member *m = ((shmq_py_member *)member)->member;
+    if (m == NULL) {
+        return queue_raise(self, SHMQ_CLOSED);
+    }
+    shmq_status status;
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_queue_bind(m, index, incarnation, &q);
+        Py_END_ALLOW_THREADS
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    let_go(self);
+    Py_INCREF(member);
+    self->owner = (shmq_py_member *)member;
+    self->q = q;
+    self->codec_kind = codec_kind;
+    Py_RETURN_NONE;
+}
+
+static PyObject *queue_unbind(PyObject *o, PyObject *unused) {
+    (void)unused;
+    let_go((py_queue *)o);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(put_doc,
+             "put(body, *, timeout=None, **options) -> int\n--\n\n"
+             "Put one message at the end of the queue and answer its id.\n\n"
+             "body: what the handle's codec takes (by default bytes-like, str, JSON values and numpy arrays).\n"
+             "timeout: seconds to wait for room; None waits for ever, 0 does not wait.\n"
+             "options: headers={name: value}.\n\n"
+             "Raises Full (with resource, limit, used), ShutDown, NotFound, MessageTooLarge, OutOfSpace; TypeError for a\n"
+             "body that the codec does not take. When it raises, nothing was put. Once it has returned, the message is\n"
+             "delivered, dead-lettered or still there, whichever process dies.\n\n"
+             "Example: queue.put({\"id\": 7}, timeout=1.0)");
+PyDoc_STRVAR(put_many_doc,
+             "put_many(bodies, *, timeout=None, **options)\n--\n\n"
+             "Put several messages in order; consumers are woken once for many.\n\n"
+             "bodies: an iterable. timeout: seconds, for each wait for room. options: as for put().\n"
+             "Raises as put(); what came before stays, and Full.accepted says how many that are.\n\n"
+             "Example: queue.put_many(range(1000))");
+PyDoc_STRVAR(get_doc,
+             "get(*, timeout=None)\n--\n\n"
+             "Take the first message for good and answer its body.\n\n"
+             "timeout: seconds; None waits for ever, 0 does not wait.\n"
+             "Raises Empty, ShutDown (shut down and drained), NotFound, DecodeError (the message stays in its place when the\n"
+             "handle does not know its content type), CorruptionError. Interrupted by a signal, nothing was taken.\n"
+             "If this process dies before get() has returned, the message is still there.\n\n"
+             "Example: body = queue.get(timeout=1.0)");
+PyDoc_STRVAR(get_many_doc,
+             "get_many(limit, *, timeout=None) -> list\n--\n\n"
+             "Wait for the first message, then take what is there, at most `limit`; [] after the timeout.\n\n"
+             "Raises ShutDown (shut down and drained) and as get().\n\n"
+             "Example: while batch := queue.get_many(100, timeout=1.0): ...");
+
+static PyMethodDef fast_methods[] = {
+    {"put", (PyCFunction)(void (*)(void))queue_put, METH_FASTCALL | METH_KEYWORDS, put_doc},
+    {"put_many", (PyCFunction)(void (*)(void))queue_put_many, METH_FASTCALL | METH_KEYWORDS, put_many_doc},
+    {"get", (PyCFunction)(void (*)(void))queue_get, METH_FASTCALL | METH_KEYWORDS, get_doc},
+    {"get_many", (PyCFunction)(void (*)(void))queue_get_many, METH_FASTCALL | METH_KEYWORDS, get_many_doc},
+    {"_put_encoded", (PyCFunction)(void (*)(void))queue_put_encoded, METH_FASTCALL, NULL},
+    {"_receive", (PyCFunction)(void (*)(void))queue_receive, METH_FASTCALL, NULL},
+    {"_bind", queue_bind, METH_VARARGS, NULL},
+    {"_unbind", queue_unbind, METH_NOARGS, NULL},
+};
+#define FAST_METHODS (sizeof fast_methods / sizeof fast_methods[0])
+
+static PyMethodDef queue_methods[64];
+
+static PyType_Slot queue_slots[] = {
+    {Py_tp_dealloc, (void *)queue_dealloc},
+    {Py_tp_methods, queue_methods},
+    {Py_tp_doc, "A handle on one queue: the part of it that is written in C."},
+    {0, NULL},
+};
+PyType_Spec queue_spec = {
+    .name = "shmq._native.QueueHandle",
+    .basicsize = sizeof(py_queue),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = queue_slots,
+};
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *name) {
+    PyObject *type = PyType_FromSpec(spec);
+    if (type == NULL || PyModule_AddObjectRef(module, name, type) < 0) {
+        Py_XDECREF(type);
+        return NULL;
+    }
+    return (PyTypeObject *)type; /* one reference stays with the static pointer, for as long as the process lives */
+}
+
+int shmq_py_add_queue(PyObject *module) {
+    size_t n = 0;
+    for (; n < FAST_METHODS; n++) {
+        queue_methods[n] = fast_methods[n];
+    }
+    for (PyMethodDef *m = queue_manage_methods; m->ml_name != NULL; m++) {
+        queue_methods[n++] = *m;
+    }
+    queue_methods[n] = (PyMethodDef){0};
+    queue_type = add_type(module, &queue_spec, "QueueHandle");
+    return queue_type != NULL ? PyModule_AddFunctions(module, broker_functions) : -1;
+}
+
+int shmq_py_add_delivery(PyObject *module) {
+    delivery_type = add_type(module, &delivery_spec, "Delivery");
+    view_type = add_type(module, &view_spec, "View");
+    loan_type = add_type(module, &loan_spec, "LoanBuffer");
+    return delivery_type != NULL && view_type != NULL && loan_type != NULL ? 0 : -1;
+}

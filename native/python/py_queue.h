@@ -1,0 +1,73 @@
+/* Shared by the files that make up the queue's binding. */
+#ifndef SHMQ_PY_QUEUE_H
+#define SHMQ_PY_QUEUE_H
+
+#include "py_shmq.h"
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2 };
+enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
+
+/* A piece without the interpreter lock, during which close() of the broker waits for us. */
+#define BEGIN_WAIT(self)              \
+    shmq_py_enter((self)->owner);     \
+    Py_BEGIN_ALLOW_THREADS
+#define END_WAIT(self)                \
+    Py_END_ALLOW_THREADS              \
+    shmq_py_leave((self)->owner);
+
+/* Copies above this are made without the interpreter lock. */
+#define BIG_COPY 65536u
+
+typedef struct py_queue {
+    PyObject_HEAD
+    shmq_py_member *owner; /* strong */
+    shmq_queue *q;
+    int codec_kind;
+} py_queue;
+
+/* Attached, not forked away, bound to this process: else false with an exception set. */
+bool queue_ready(py_queue *self);
+/* Set the exception that self._failure(status name, trail, errno) answers. Always NULL. */
+PyObject *queue_raise(py_queue *self, shmq_status status);
+/* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */
+bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
+
+/* A message on its way in, with the Python objects whose memory it points to. */
+typedef struct parcel {
+    shmq_outgoing out;
+    struct iovec one;
+    struct iovec *many;
+    Py_buffer *buffers;
+    uint32_t buffer_count;
+    PyObject *held; /* strong: the body, or the tuple of pieces */
+    PyObject *head; /* strong or NULL */
+} parcel;
+
+/* From exact bytes or str. False: it is something else (no exception). */
+bool parcel_simple(parcel *p, const py_queue *self, PyObject *body);
+/* From (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
+bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *pieces);
+void parcel_clear(parcel *p);
+
+/* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
+PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
+/* A Delivery object of an acquired entry. */
+PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
+PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
+
+extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec;
+extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type;
+
+/* METH_FASTCALL | METH_KEYWORDS methods of the queue. */
+PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
+PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
+extern PyMethodDef queue_manage_methods[], broker_functions[];
+
+#endif

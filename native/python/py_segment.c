@@ -1,0 +1,133 @@
+/* Functions on segments that need no membership: making, looking, sweeping; and what open() asks about a directory. */
+#include "py_shmq.h"
+
+#include <errno.h>
+#include <sys/vfs.h>
+
+#include "shmq/inspect.h"
+
+static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"name", "memory", "patience_ns", "mode", "anonymous", "path", "uuid", "directory", NULL};
+    const char *name, *uuid;
+    unsigned long long memory, patience_ns, device = 0, inode = 0;
+    unsigned int mode;
+    int anonymous;
+    Py_ssize_t uuid_bytes;
+    PyObject *path = NULL;
+    (void)module;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KK):segment_create", names, &name, &memory,
+                                     &patience_ns, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid, &uuid_bytes,
+                                     &device, &inode)) {
+        return NULL;
+    }
+    shmq_segment_plan plan = {.name = name,
+                              .memory = memory,
+                              .patience_ns = patience_ns,
+                              .mode = mode,
+                              .anonymous = anonymous != 0,
+                              .path = PyBytes_AsString(path),
+                              .directory_device = device,
+                              .directory_inode = inode};
+    if (uuid_bytes != sizeof(plan.uuid)) {
+        Py_DECREF(path);
+        return PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd", uuid_bytes);
+    }
+    memcpy(plan.uuid, uuid, sizeof(plan.uuid));
+    shmq_status status;
+    Py_BEGIN_ALLOW_THREADS status = shmq_segment_create(&plan);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    if (status != SHMQ_OK) {
+        return shmq_py_raise(status);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *identity_dict(const shmq_identity *identity) {
+    PyObject *dict = PyDict_New();
+    if (dict == NULL) {
+        return NULL;
+    }
+    Py_ssize_t path_bytes = (Py_ssize_t)strnlen(identity->path, sizeof(identity->path));
+    if (shmq_py_put(dict, "memory", PyLong_FromUnsignedLongLong(identity->size)) != 0 ||
+        shmq_py_put(dict, "created_ns", PyLong_FromUnsignedLongLong(identity->created_ns)) != 0 ||
+        shmq_py_put(dict, "patience_ns", PyLong_FromUnsignedLongLong(identity->patience_ns)) != 0 ||
+        shmq_py_put(dict, "uid", PyLong_FromUnsignedLong(identity->uid)) != 0 ||
+        shmq_py_put(dict, "mode", PyLong_FromUnsignedLong(identity->mode)) != 0 ||
+        shmq_py_put(dict, "anonymous", PyBool_FromLong(identity->anonymous)) != 0 ||
+        shmq_py_put(dict, "has_members", PyBool_FromLong(identity->has_members)) != 0 ||
+        shmq_py_put(dict, "directory",
+                    Py_BuildValue("(KK)", (unsigned long long)identity->directory_device,
+                                  (unsigned long long)identity->directory_inode)) != 0 ||
+        shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)identity->uuid, 16)) != 0 ||
+        shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)identity->boot_id, 16)) != 0 ||
+        shmq_py_put(dict, "path", PyUnicode_DecodeFSDefaultAndSize(identity->path, path_bytes)) != 0) {
+        Py_DECREF(dict);
+        return NULL;
+    }
+    return dict;
+}
+
+static const char *utf8(PyObject *text) {
+    if (!PyUnicode_Check(text)) {
+        PyErr_Format(PyExc_TypeError, "the name of a segment is a str, not %R", text);
+        return NULL;
+    }
+    return PyUnicode_AsUTF8AndSize(text, NULL);
+}
+
+static PyObject *segment_inspect(PyObject *module, PyObject *text) {
+    (void)module;
+    const char *name = utf8(text);
+    if (name == NULL) {
+        return NULL;
+    }
+    shmq_identity identity;
+    shmq_status status = shmq_segment_inspect(name, &identity);
+    return status == SHMQ_OK ? identity_dict(&identity) : shmq_py_raise(status);
+}
+
+static PyObject *segment_sweep(PyObject *module, PyObject *text) {
+    (void)module;
+    const char *name = utf8(text);
+    if (name == NULL) {
+        return NULL;
+    }
+    bool removed = false;
+    shmq_status status = shmq_segment_sweep(name, &removed);
+    return status == SHMQ_OK ? PyBool_FromLong(removed) : shmq_py_raise(status);
+}
+
+static PyObject *boot_id(PyObject *module, PyObject *nothing) {
+    (void)module, (void)nothing;
+    uint8_t id[16];
+    shmq_status status = shmq_boot_id(id);
+    return status == SHMQ_OK ? PyBytes_FromStringAndSize((const char *)id, sizeof(id)) : shmq_py_raise(status);
+}
+
+static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
+    (void)module;
+    int fd = PyObject_AsFileDescriptor(descriptor);
+    if (fd < 0) {
+        return NULL;
+    }
+    struct statfs filesystem;
+    int answer;
+    Py_BEGIN_ALLOW_THREADS /* a server that does not answer may take its time */
+        answer = fstatfs(fd, &filesystem);
+    Py_END_ALLOW_THREADS if (answer != 0) { return PyErr_SetFromErrno(PyExc_OSError); }
+    return PyLong_FromUnsignedLong((unsigned long)(uint32_t)filesystem.f_type);
+}
+
+static PyMethodDef functions[] = {
+    {"segment_create", (PyCFunction)(void (*)(void))segment_create, METH_VARARGS | METH_KEYWORDS,
+     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0))\n\n"
+     "directory: st_dev and st_ino of the broker's. Make the segment /dev/shm/name; it appears complete or not at all."},
+    {"segment_inspect", segment_inspect, METH_O, "segment_inspect(name)\n\nThe segment's identity, as a dict."},
+    {"segment_sweep", segment_sweep, METH_O,
+     "segment_sweep(name)\n\nRemove the segment unless it has members; True when it is removed."},
+    {"boot_id", boot_id, METH_NOARGS, "The kernel's id of this boot, 16 bytes."},
+    {"filesystem_type", filesystem_type, METH_O, "filesystem_type(fd)\n\nf_type of fstatfs(2)."},
+    {NULL, NULL, 0, NULL},
+};
+
+int shmq_py_add_segment(PyObject *module) { return PyModule_AddFunctions(module, functions); }

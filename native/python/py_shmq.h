@@ -1,0 +1,46 @@
+/* What the files of the extension module share. Limited API of CPython 3.11. */
+#ifndef SHMQ_PY_SHMQ_H
+#define SHMQ_PY_SHMQ_H
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+#include <string.h>
+
+#include "shmq/member.h"
+#include "shmq/status.h"
+
+/* One membership. The GIL guards `calls`. */
+typedef struct {
+    PyObject_HEAD shmq_member *member;
+    uint32_t calls; /* that use the mapping without the GIL: it is not taken away under them */
+    uint32_t views; /* views and loans: while there are any, a closed member keeps its row */
+    uint64_t serial; /* of the member when calls and views were counted: a forked child starts at 0 */
+} shmq_py_member;
+
+/* Around a piece that runs without the GIL, and at the beginning and end of a view or loan. */
+void shmq_py_enter(shmq_py_member *self);
+void shmq_py_leave(shmq_py_member *self);
+void shmq_py_view_added(shmq_py_member *self);
+void shmq_py_view_gone(shmq_py_member *self);
+
+/* The type Member; one interpreter a process, see module.c. */
+extern PyTypeObject *shmq_py_member_type;
+
+/* Sets the exception for a failed call (trail and errno of this thread) and answers NULL. SHMQ_INTERRUPTED runs signal
+ * handlers first; what they raise wins. */
+PyObject *shmq_py_raise(shmq_status status);
+
+/* The membership behind a Member; NULL with an exception set: not a Member, or closed. A forked child is let through. */
+shmq_member *shmq_py_usable(PyObject *member);
+
+int shmq_py_add_member(PyObject *module);
+int shmq_py_add_segment(PyObject *module);
+int shmq_py_add_queue(PyObject *module);
+int shmq_py_add_delivery(PyObject *module);
+
+/* name = value of a new reference; steals it, NULL is passed on. Answers 0, or -1 with an exception set. */
+int shmq_py_put(PyObject *dict, const char *name, PyObject *value);
+
+#endif

@@ -1,0 +1,118 @@
+"""Whose a broker's directory is, and what it lies on: looked at before anything in it is opened or mapped."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import Final
+
+from shmq.core.segment import filesystem_type
+from shmq.errors import BrokerError
+
+__all__ = ["GROUP_MODE", "PRIVATE_MODE", "check_filesystem", "check_mode", "check_owner", "file_mode", "mode_of"]
+
+PRIVATE_MODE: Final = 0o700
+GROUP_MODE: Final = 0o770
+
+# f_type of file systems whose files other hosts may change, or whose locks other hosts do not see.
+_REMOTE: Final = {
+    0x00000000517B: "SMB",
+    0x0000FF534D42: "CIFS",
+    0x0000FE534D42: "SMB2",
+    0x000000006969: "NFS",
+    0x00000000564C: "NCP",
+    0x000073757245: "Coda",
+    0x00005346414F: "AFS",
+    0x00006B414653: "AFS",
+    0x000001021997: "9P",
+    0x000000C36400: "Ceph",
+    0x00000BD00BD0: "Lustre",
+    0x000047504653: "GPFS",
+    0x00007461636F: "OCFS2",
+    0x000001161970: "GFS2",
+    0x0000A501FCF5: "VxFS",
+    0x0000786F4256: "VirtualBox shared folder",
+    0x0000BACBACBC: "VMware shared folder",
+}
+_FUSE: Final = 0x65735546
+_LOCAL_FUSE: Final = {"fuseblk", "fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.gocryptfs", "fuse.encfs", "fuse.lxcfs"}
+
+
+def check_mode(mode: int) -> int:
+    """The mode of a broker's directory if a broker can have it: 0o700, or 0o770 for a group. Else ValueError."""
+    if mode not in (PRIVATE_MODE, GROUP_MODE):
+        raise ValueError(f"mode is {mode:#05o}; a broker is its owner's (mode=0o700) or a group's (mode=0o770)")
+    return mode
+
+
+def file_mode(mode: int) -> int:
+    """The mode of a file in a directory of this mode."""
+    return mode & 0o666
+
+
+def mode_of(found: os.stat_result) -> int:
+    """The broker's mode that this directory allows: a group's if the group may do everything in it."""
+    return GROUP_MODE if found.st_mode & 0o070 == 0o070 else PRIVATE_MODE
+
+
+def _owner_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return f"{pwd.getpwuid(uid).pw_name} (uid {uid})"
+    except KeyError:
+        return f"uid {uid}"
+
+
+def check_owner(path: str, found: os.stat_result) -> None:
+    """Refuses a directory that another user owns and does not share with a group of ours, or that everybody may change.
+
+    Raises PermissionError naming owner, mode and remedy. For root, too: what it made there, the owner could not use.
+    """
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o002:
+        raise PermissionError(
+            errno.EACCES,
+            f"everybody may change the broker's directory: owner {_owner_name(found.st_uid)}, mode {mode:#05o}; "
+            "take that right away (chmod o-w), and share a broker with a group by mode=0o770",
+            path,
+        )
+    if found.st_uid == os.geteuid():
+        return
+    if mode & 0o070 == 0o070 and (found.st_gid == os.getegid() or found.st_gid in os.getgroups()):
+        return
+    raise PermissionError(
+        errno.EACCES,
+        f"the broker is another user's: owner {_owner_name(found.st_uid)}, group {found.st_gid}, mode {mode:#05o}, "
+        f"and we are {_owner_name(os.geteuid())}; its owner can share it with a group by mode=0o770",
+        path,
+    )
+
+
+def _mounted_type(device: int) -> str:
+    """Type of the file system of this device number, as the kernel names it; "" if it is not to be found."""
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            place, _, source = line.partition(" - ")
+            if place.split(" ", 3)[2] == number:
+                return source.split(" ", 1)[0]
+    return ""
+
+
+def check_filesystem(path: str, dir_fd: int) -> None:
+    """Refuses a remote file system: a broker belongs to one host. Raises BrokerError naming it."""
+    number = filesystem_type(dir_fd)
+    kind = _REMOTE.get(number, "")
+    if number == _FUSE:
+        mounted = _mounted_type(os.fstat(dir_fd).st_dev)
+        kind = "" if mounted in _LOCAL_FUSE else mounted or "FUSE"
+    if kind:
+        raise BrokerError(
+            "a broker cannot lie on a remote file system",
+            figures=f"{path} is on {kind} (type {number:#x})",
+            remedy="use a directory on a disk of this host, or /dev/shm, /run",
+            errno=errno.EREMOTE,
+            filename=path,
+        )
