@@ -86,11 +86,13 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
     if (status == SHMQ_SETTLED) {
         return GOT_AGAIN;
     }
-    shmq_add_relaxed(&self->q->counters->got, 1);
+    bool direct = self->codec_kind == CODEC_BYTES || (self->codec_kind == CODEC_DEFAULT && d->content <= CONTENT_TEXT);
+    if (status == SHMQ_POISONED || !direct) {
+        shmq_add_relaxed(&self->q->counters->received, 1);
+    }
     if (status == SHMQ_POISONED) {
         return bury(self, d) ? GOT_AGAIN : GOT_ERROR;
     }
-    bool direct = self->codec_kind == CODEC_BYTES || (self->codec_kind == CODEC_DEFAULT && d->content <= CONTENT_TEXT);
     if (!direct) {
         PyObject *delivery = delivery_new(self, d);
         *body = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
@@ -112,6 +114,7 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
         Py_CLEAR(*body); /* stolen: purged or deleted under us */
         return GOT_AGAIN;
     }
+    shmq_add_relaxed(&self->q->counters->got, 1);
     return GOT;
 }
 
@@ -230,6 +233,17 @@ PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
                 continue;
             }
             shmq_add_relaxed(&self->q->counters->received, 1);
+            bool intact = true;
+            if (d.body_len > BIG_COPY) {
+                BEGIN_WAIT(self)
+                intact = shmq_delivery_intact(self->q, &d);
+                END_WAIT(self)
+            } else {
+                intact = shmq_delivery_intact(self->q, &d);
+            }
+            if (!intact) {
+                return raise_damaged(self, &d);
+            }
             if (status == SHMQ_OK) {
                 PyObject *delivery = delivery_new(self, &d);
                 if (delivery == NULL) {

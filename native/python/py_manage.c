@@ -133,6 +133,18 @@ static PyObject *queue_row_open(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyLong_FromUnsignedLong(row) : queue_raise(self, status);
 }
 
+static PyObject *queue_row_closing(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned int row;
+    if (!PyArg_ParseTuple(args, "I", &row) || !queue_ready(self)) {
+        return NULL;
+    }
+    if (shmq_row_at(self->q, row) != NULL) {
+        shmq_row_closing(self->q, row);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *queue_row_close(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned int row;
@@ -311,6 +323,27 @@ static PyObject *queue_check(PyObject *o, PyObject *unused) {
     return Py_BuildValue("(sK)", fault, (unsigned long long)where);
 }
 
+static PyObject *queue_tail(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? PyLong_FromUnsignedLongLong(shmq_load_seq(&self->q->ring->tail)) : NULL;
+}
+
+/* _steal(position) -> Delivery, taken from whoever had it; None: nothing there any more. */
+static PyObject *queue_steal(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long position;
+    shmq_delivery d = {0};
+    if (!PyArg_ParseTuple(args, "K", &position) || !queue_ready(self)) {
+        return NULL;
+    }
+    shmq_status status = shmq_steal(self->q, position, &d);
+    if (status == SHMQ_EMPTY) {
+        Py_RETURN_NONE;
+    }
+    return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
+}
+
 static PyObject *queue_identity(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -324,6 +357,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_settings", queue_settings, METH_NOARGS, NULL},
     {"_crowd", queue_crowd, METH_NOARGS, NULL},
     {"_row_open", queue_row_open, METH_NOARGS, NULL},
+    {"_row_closing", queue_row_closing, METH_VARARGS, NULL},
     {"_row_close", queue_row_close, METH_VARARGS, NULL},
     {"_is_ready", queue_is_ready, METH_NOARGS, NULL},
     {"_used", queue_used, METH_NOARGS, NULL},
@@ -334,6 +368,8 @@ PyMethodDef queue_manage_methods[] = {
     {"_browse", queue_browse, METH_VARARGS, NULL},
     {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},
+    {"_tail", queue_tail, METH_NOARGS, NULL},
+    {"_steal", queue_steal, METH_VARARGS, NULL},
     {"_identity", queue_identity, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

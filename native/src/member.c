@@ -171,7 +171,8 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
         if (status == SHMQ_OK) {
             shmq_store_seq(&m->next_id, 0);
             m->serial += 1;
-            __atomic_store_n(m->alive, 1, __ATOMIC_SEQ_CST); /* last: who sees it relies on all of the above */
+            /* Last: who sees it relies on all of the above. */
+            shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
         }
     }
     pthread_mutex_unlock(&rejoin_mutex);

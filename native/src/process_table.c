@@ -150,11 +150,12 @@ static void describe(shmq_process_shm *process) {
 static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word) {
     shmq_process_shm *process = &m->rows[row];
     uint32_t generation = shmq_row_generation(word);
-    if (!shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_ATTACHING))) {
-        return shmq_damage(m, "word of a free process row", row);
-    }
+    /* First, for nobody looks at rows above it: a death after the next step must be seen. */
     if (shmq_load_seq(&m->header->process_high) <= row) {
         shmq_store_seq(&m->header->process_high, row + 1);
+    }
+    if (!shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_ATTACHING))) {
+        return shmq_damage(m, "word of a free process row", row);
     }
     shmq_status status = prepare_page(m, row);
     if (status != SHMQ_OK) {
@@ -183,7 +184,7 @@ static shmq_status check_linked(shmq_member *m, bool allow_unlinked) {
 
 shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
     m->row = SHMQ_NO_ROW;
-    for (;;) {
+    for (bool last_try = false;;) {
         SHMQ_TRY(shmq_structure_lock(m));
         uint64_t word = 0;
         shmq_status status = check_linked(m, allow_unlinked);
@@ -197,12 +198,13 @@ shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
         }
         uint32_t reaped = 0;
         SHMQ_TRY(shmq_reap_dead(m, &reaped));
-        if (reaped == 0) {
+        if (reaped == 0 && last_try) {
             return shmq_fail(SHMQ_LIMIT,
                              "the broker has no room for another process\n%u members of at most %u\n"
                              "close brokers that are not in use, or spread the processes over more brokers",
                              shmq_members_live(m), SHMQ_PROCESS_ROWS);
         }
+        last_try = reaped == 0; /* another one may have reaped them all just now: one more look */
     }
 }
 

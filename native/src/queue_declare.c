@@ -161,11 +161,11 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     page->incarnation = incarnation;
     fill_page(m, page, name, name_len, d);
     entry->name_hash = hash;
+    if (shmq_load_relaxed(&m->header->queue_high) <= i) {
+        shmq_store_release(&m->header->queue_high, i + 1); /* SYNC directory.entry: before the root, else nobody finds it */
+    }
     shmq_store_release(&entry->page, offset);                                          /* SYNC directory.entry */
     shmq_store_release(&entry->word, shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE)); /* SYNC directory.entry: the root */
-    if (shmq_load_relaxed(&m->header->queue_high) <= i) {
-        shmq_store_release(&m->header->queue_high, i + 1); /* SYNC directory.entry */
-    }
     *index = i;
     return SHMQ_OK;
 }
@@ -245,8 +245,9 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             SHMQ_TRY(shmq_structure_lock(m));
             found = find(m, name, name_len, hash);
             shmq_status status = SHMQ_OK;
+            shmq_queue_shm *queue_page = found >= 0 ? page_of(m, (uint32_t)found) : NULL;
             if (found >= 0) {
-                status = settle_options(m, page_of(m, (uint32_t)found), d, differs);
+                status = queue_page != NULL ? settle_options(m, queue_page, d, differs) : SHMQ_CORRUPT;
             } else if (d->create) {
                 status = make(m, name, name_len, d, hash, &index);
                 found = (int)index;

@@ -36,7 +36,7 @@ static void find_consumers(sweep *s, shmq_queue *q) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(used);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
             uint64_t word = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
-            if (shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == s->row) {
+            if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == s->row) {
                 s->consumers[group] |= UINT64_C(1) << (row & 63);
             }
         }

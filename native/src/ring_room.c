@@ -85,7 +85,7 @@ bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
         return false;
     }
     uint64_t word = shmq_load_acquire(&row->word); /* SYNC row.owner */
-    return shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_process_dead(q->m, shmq_row_inner(word));
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue) {

@@ -75,6 +75,12 @@ static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint6
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
 
+/* Another thread closes the consumer that this one waits for. */
+static bool is_closing(shmq_queue *q, uint32_t owner) {
+    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
+}
+
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d) {
     bool claimed = false;
     SHMQ_TRY(shmq_queue_usable(q));
@@ -99,6 +105,10 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
     }
     shmq_patience patience = {0};
     for (;;) {
+        if (is_closing(q, owner)) {
+            status = SHMQ_CLOSED;
+            break;
+        }
         status = wait_round(q, owner, row, until_ns, &patience, d);
         if (status != SHMQ_TIMEOUT) {
             break;

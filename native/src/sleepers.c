@@ -10,7 +10,7 @@ static uint32_t groups_in_use(const shmq_queue *q) {
 }
 
 shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
-    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK]) : 0; /* SYNC chunk */
+    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK]) : 0; /* SYNC row.chunk */
     if (row == 0 || chunk == 0 || (chunk & (SHMQ_PAGE_BYTES - 1)) != 0 || !shmq_inside(q->m, chunk, SHMQ_PAGE_BYTES)) {
         return NULL;
     }
@@ -150,7 +150,7 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
         if (shmq_load_relaxed(&q->page->chunks[group]) == 0) {
             uint64_t chunk;
             SHMQ_TRY(shmq_page_take(q->m, &chunk));
-            shmq_store_release(&q->page->chunks[group], chunk); /* SYNC chunk: zeroed rows before their offset; the root */
+            shmq_store_release(&q->page->chunks[group], chunk); /* SYNC row.chunk: zeroed rows before their offset; the root */
         }
         if (shmq_load_relaxed(&q->page->groups) <= group) {
             shmq_store_seq(&q->page->groups, group + 1);
@@ -178,12 +178,22 @@ shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
     return status;
 }
 
+void shmq_row_closing(shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    uint64_t word = shmq_load_relaxed(&consumer->word);
+    if (shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == q->m->row) {
+        shmq_cas_seq(&consumer->word, word, shmq_row_word(shmq_row_generation(word), q->m->row, SHMQ_ROW_CLOSING));
+        shmq_add_seq(&consumer->wake, 1);
+        shmq_futex_wake(&consumer->wake, 1);
+    }
+}
+
 shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     shmq_member *m = q->m;
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);
-    if (shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == m->row) {
+    if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
         shmq_store_release(&consumer->word, shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
         shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63)));
     }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "scratch_segment.h"
+#include "shmq/inspect.h"
 
 static void test_a_segment_has_the_mode_that_was_asked_for(void) {
     mode_t before = umask(0077);
@@ -347,6 +348,32 @@ static void test_a_deleted_directory_is_noticed_by_all(void) {
     CHECK(!scratch_exists());
 }
 
+static void test_a_segment_is_swept_only_without_members(void) {
+    scratch_create(true);
+    shmq_identity identity;
+    CHECK_EQUAL(shmq_segment_inspect(scratch_name, &identity), SHMQ_OK);
+    CHECK(!identity.has_members && identity.anonymous && identity.size == SCRATCH_MEMORY && identity.uuid[2] == 3);
+    shmq_member *m = scratch_attach();
+    CHECK_EQUAL(shmq_segment_inspect(scratch_name, &identity), SHMQ_OK);
+    CHECK(identity.has_members);
+    bool removed = true;
+    CHECK_EQUAL(shmq_segment_sweep(scratch_name, &removed), SHMQ_OK);
+    CHECK(!removed && scratch_exists());
+    scratch_kill(m);
+    /* Somebody who holds the structure lock is about to become a member. */
+    shmq_member *other = scratch_attach();
+    CHECK_EQUAL(shmq_structure_lock(other), SHMQ_OK);
+    CHECK_EQUAL(shmq_segment_sweep(scratch_name, &removed), SHMQ_OK);
+    CHECK(!removed);
+    shmq_structure_unlock(other);
+    scratch_kill(other);
+    CHECK_EQUAL(shmq_segment_sweep(scratch_name, &removed), SHMQ_OK);
+    CHECK(removed && !scratch_exists());
+    CHECK_EQUAL(shmq_segment_sweep(scratch_name, &removed), SHMQ_GONE);
+    shmq_member_free(m);
+    shmq_member_free(other);
+}
+
 int main(void) {
     test_a_segment_has_the_mode_that_was_asked_for();
     test_a_budget_out_of_range_makes_no_segment();
@@ -363,5 +390,6 @@ int main(void) {
     test_the_last_member_takes_an_anonymous_segment_along();
     test_an_unlinked_anonymous_segment_takes_no_new_member();
     test_a_deleted_directory_is_noticed_by_all();
+    test_a_segment_is_swept_only_without_members();
     return 0;
 }

@@ -321,6 +321,60 @@ static void test_processes_that_race_for_memory_never_share_it(void) {
     scratch_remove();
 }
 
+/* Takes and gives back until it is killed; it says once that it has begun. */
+static void churn(shmq_member *m, int told) {
+    CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+    CHECK(write(told, "x", 1) == 1);
+    for (uint32_t round = 0;; round++) {
+        uint64_t run, page;
+        lock(m);
+        CHECK_EQUAL(shmq_run_take(m, 1 + round % 5, round % 2 ? SHMQ_GRANULE_RING : SHMQ_GRANULE_SLAB, &run), SHMQ_OK);
+        CHECK_EQUAL(shmq_page_take(m, &page), SHMQ_OK);
+        if (round < 60 && round % 3 == 0) { /* not for ever: nobody sweeps their blocks here */
+            make_slab(m, round / 4);
+            (void)shmq_blocks_reclaim(m); /* the slab that was just made has a block in use: it stays */
+        }
+        if (round % 2 == 0) {
+            make_queue(m, round % 40, 1 + round % 2, SHMQ_ENTRY_DELETED);
+            shmq_queues_release(m);
+        }
+        shmq_run_give(m, run);
+        shmq_page_give(m, page);
+        shmq_structure_unlock(m);
+    }
+}
+
+static void test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots(void) {
+    unsigned seed = (unsigned)time(NULL);
+    printf("seed %u\n", seed);
+    srand(seed);
+    for (int kill_count = 0; kill_count < 40; kill_count++) {
+        scratch_create(false);
+        shmq_member *m = scratch_attach();
+        int pipes[2];
+        CHECK_EQUAL(pipe(pipes), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            churn(m, pipes[1]);
+        }
+        char byte;
+        CHECK(read(pipes[0], &byte, 1) == 1);
+        struct timespec moment = {0, rand() % 3000000}; /* not a synchronisation: where it is struck is up to chance */
+        nanosleep(&moment, NULL);
+        CHECK_EQUAL(kill(child, SIGKILL), 0);
+        int status;
+        CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+        lock(m);
+        check_valid(m);
+        CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+        shmq_structure_unlock(m);
+        close(pipes[0]);
+        close(pipes[1]);
+        shmq_member_free(m);
+        scratch_remove();
+    }
+}
+
 int main(void) {
     test_pages_share_granules_and_come_zeroed();
     test_runs_of_rings_come_zeroed_and_do_not_overlap();
@@ -331,5 +385,6 @@ int main(void) {
     test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it();
     test_a_signal_ends_the_wait_for_the_lock();
     test_processes_that_race_for_memory_never_share_it();
+    test_a_kill_at_any_time_leaves_a_map_that_fits_its_roots();
     return 0;
 }

@@ -6,7 +6,7 @@
  *   1  a drop does not look at the generation
  *   2  the sweep drops views that no cell names although entries are left (a bit that is taken again meanwhile)
  *   3  unpin drops the bit first and clears its cell afterwards
- *   4  a view bit is taken without a look whether an entry is left, and after the entry was settled
+ *   4  a reaper drops the bit of a cell although another one took the cell away
  *   5  a pin cell does not carry its row's generation (a late reaper meets the next owner's equal pin)
  *
  * Rows: 0 and 1 have a consumer each, who holds entry 0 or 1, may pin, settles and unpins. The one in row 1 may die at
@@ -71,7 +71,8 @@ inline finish(g) {
     atomic { if :: sgen == g && (state == SHARED || state == BUILDING) -> sgen = g + 1; state = FREE :: else fi }
 }
 
-#define MAY_DIE if :: mortal -> goto died :: true fi
+/* A death is part of the step before it: no state of its own. */
+#define STEP(access) atomic { access; if :: mortal -> goto died :: true fi }
 
 proctype consumer(byte r; byte life; bool mortal) {
     bool last, got;
@@ -86,56 +87,38 @@ proctype consumer(byte r; byte life; bool mortal) {
         }
     :: else
     fi;
-#if BUG == 4
-    slot[r] = DEQUEUED;
-    drop_word(1, 1 << r, 0, last);
-    if :: last -> finish(1) :: else fi;
-    slot[r] = EMPTY;
-#endif
     if
     :: true -> goto settle /* no view wanted */
     :: true
     fi;
-    atomic { assert(cell[r] == 0); cell[r] = TENTATIVE; cmark[r] = life };
-    MAY_DIE;
-    cgen[r] = 1;
-    MAY_DIE;
+    STEP(assert(cell[r] == 0); cell[r] = TENTATIVE; cmark[r] = life);
+    STEP(cgen[r] = 1);
     atomic {
         if
-        :: wgen == 1 && (BUG == 4 || entries != 0) && views != 3 ->
+        :: wgen == 1 && entries != 0 && views != 3 ->
             v = ((views & 1) -> 2 : 1);
             views = views | v;
             viewer[v - 1] = r + 1
         :: else
-        fi
+        fi;
+        if :: mortal -> goto died :: true fi
     };
-    MAY_DIE;
-    atomic { cell[r] = v; cmark[r] = life };
-    MAY_DIE;
+    STEP(cell[r] = v; cmark[r] = life);
 settle:
-#if BUG != 4
-    slot[r] = DEQUEUED;
-    MAY_DIE;
-    drop_word(1, 1 << r, 0, last);
-    MAY_DIE;
+    STEP(slot[r] = DEQUEUED);
+    STEP(drop_word(1, 1 << r, 0, last));
     if :: last -> finish(1) :: else fi;
-    MAY_DIE;
-    slot[r] = EMPTY;
-    MAY_DIE;
-#endif
+    STEP(slot[r] = EMPTY);
     if
     :: v != 0 ->
         atomic { assert(wgen == 1 && (views & v)); viewer[v - 1] = 0 }; /* the view was good to its end */
 #if BUG == 3
-        drop_word(1, 0, v, last);
-        MAY_DIE;
+        STEP(drop_word(1, 0, v, last));
         cell[r] = 0;
 #else
-        cell[r] = 0;
-        MAY_DIE;
-        drop_word(1, 0, v, last);
+        STEP(cell[r] = 0);
+        STEP(drop_word(1, 0, v, last));
 #endif
-        MAY_DIE;
         if :: last -> finish(1) :: else fi
     :: else
     fi;
@@ -175,7 +158,7 @@ proctype reaper() {
             if :: won -> cell[1] = 0 :: else fi
         };
         if
-        :: won && c != TENTATIVE ->
+        :: (won || BUG == 4) && c != TENTATIVE ->
             atomic { assert(viewer[c - 1] == 0 || viewer[c - 1] == 1) }; /* not a view of the heir's */
             drop_word(g, 0, c, last);
             if :: last -> finish(g) :: else fi
@@ -229,7 +212,6 @@ inline sweep() {
 proctype sweeper() {
     byte sg, st, g, e, v, c, g2, named;
     bool won;
-    sweep();
     sweep()
 }
 
@@ -240,11 +222,11 @@ proctype heir() {
     fi
 }
 
-/* The next use: one entry, bit 0, for ever. */
+/* The next use: two entries, for ever. */
 proctype taker() {
     (state == FREE && sgen == 2);
     state = BUILDING;
-    atomic { assert(wgen == 2 && entries == 0 && views == 0); entries = 1; nextuse = true };
+    atomic { assert(wgen == 2 && entries == 0 && views == 0); entries = 3; nextuse = true };
     atomic { assert(state == BUILDING && sgen == 2); state = SHARED }
 }
 
@@ -269,5 +251,5 @@ init {
         assert(sgen == 2 && wgen == 2)
     fi;
     (timeout || nextuse || slot[1] == AVAILABLE);
-    assert(!nextuse || (wgen == 2 && entries == 1 && views == 0 && sgen == 2))
+    assert(!nextuse || (wgen == 2 && entries == 3 && views == 0 && sgen == 2))
 }

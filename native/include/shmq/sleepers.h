@@ -19,6 +19,8 @@ void shmq_wake_joiners(shmq_queue *q);
 /* Rows. SHMQ_LIMIT: 1,023 are in use. Opening and closing take the structure lock. */
 shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row);
 shmq_status shmq_row_close(shmq_queue *q, uint32_t row);
+/* Before a close: its threads that wait come back with SHMQ_CLOSED. */
+void shmq_row_closing(shmq_queue *q, uint32_t row);
 shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row);
 /* A row to wait on: a spare one of this process, or a new one. */
 shmq_status shmq_row_borrow(shmq_queue *q, uint32_t *row);

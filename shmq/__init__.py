@@ -1,0 +1,101 @@
+"""shmq: message queues for the processes of one host, in a directory, without a server.
+
+Start with `shmq.open(path)`: a Broker, whose `queue(name)` gives Queues. `shmq.mp` takes the place of multiprocessing's
+queues. Below: runtime wires, engine has queues and messages, core is the thin face of the native library.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if not sys.platform.startswith("linux"):
+    raise ImportError("shmq runs on Linux only: it stands on futexes, open-file-description locks and /dev/shm")
+
+from typing import TYPE_CHECKING, Any
+
+from shmq.codec import Codec
+from shmq.engine.consumer import Consumer
+from shmq.engine.loan import Loan
+from shmq.engine.message import Message
+from shmq.engine.queue import Queue
+from shmq.errors import (
+    BrokerError,
+    BrokerNotFound,
+    Closed,
+    ConsumerRefused,
+    CorruptionError,
+    DecodeError,
+    Empty,
+    Full,
+    MessageTooLarge,
+    NotFound,
+    OptionsMismatch,
+    OutOfSpace,
+    Returned,
+    SelectorError,
+    SettlementError,
+    ShmqError,
+    ShutDown,
+    Timeout,
+    TransactionAborted,
+    VersionMismatch,
+    WorkerError,
+)
+from shmq.headers import Header
+from shmq.options import Durability, PutOptions, QueueOptions, Size
+from shmq.runtime import Broker, open
+from shmq.statistics import BrokerStatistics, Death, ProcessInfo, QueueStatistics
+from shmq.version import __version__
+
+if TYPE_CHECKING:
+    from shmq.pool.worker_pool import WorkerPool
+
+__all__ = [
+    "Broker",
+    "BrokerError",
+    "BrokerNotFound",
+    "BrokerStatistics",
+    "Closed",
+    "Codec",
+    "ConsumerRefused",
+    "Consumer",
+    "CorruptionError",
+    "Death",
+    "DecodeError",
+    "Durability",
+    "Empty",
+    "Full",
+    "Header",
+    "Loan",
+    "Message",
+    "MessageTooLarge",
+    "NotFound",
+    "OptionsMismatch",
+    "OutOfSpace",
+    "ProcessInfo",
+    "PutOptions",
+    "Queue",
+    "QueueOptions",
+    "QueueStatistics",
+    "Returned",
+    "SelectorError",
+    "SettlementError",
+    "ShmqError",
+    "ShutDown",
+    "Size",
+    "Timeout",
+    "TransactionAborted",
+    "VersionMismatch",
+    "WorkerError",
+    "WorkerPool",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "WorkerPool":  # brings multiprocessing along: only for those who use it
+        from shmq.pool.worker_pool import WorkerPool
+
+        return WorkerPool
+    raise AttributeError(f"module 'shmq' has no attribute {name!r}")

@@ -1,0 +1,38 @@
+"""Who is a member of a broker, for people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from shmq._native import Member
+from shmq.statistics import ProcessInfo
+
+__all__ = ["processes"]
+
+
+def _state_of(pid: int) -> Literal["live", "stopped"]:
+    import psutil  # when first needed: it takes longer to import than all of shmq
+
+    try:
+        status = psutil.Process(pid).status()
+    except psutil.Error:
+        return "live"  # of another pid namespace: its lock says that it lives, and nothing says more
+    return "stopped" if status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "live"
+
+
+def processes(member: Member) -> tuple[ProcessInfo, ...]:
+    """The members of the broker, the dead that nobody has reaped yet among them, in the order of their rows."""
+    found = []
+    for row in member.processes():
+        pid, attached_ns, name, held, pinned, dead = row[3], row[6], row[7], row[8], row[9], row[11]
+        found.append(
+            ProcessInfo(
+                pid=pid,
+                name=name,
+                started_at=attached_ns / 1e9,
+                state="dead" if dead else _state_of(pid),
+                unsettled=held,
+                pinned_bytes=pinned,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,185 @@
+"""This process's membership in one broker, as its users see it."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+from uuid import uuid4
+
+from shmq.codec import AnyCodec, Codec, check_codec
+from shmq.core.process_table import processes
+from shmq.core.queue import declare, queue_names, reap
+from shmq.engine.membership import Membership
+from shmq.engine.queue import Queue
+from shmq.errors import Closed, NotFound, OptionsMismatch
+from shmq.names import check_queue_name
+from shmq.options import QueueOptions, QueueSettings, check_queue_options
+from shmq.statistics import BrokerStatistics
+from shmq.version import __version__
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+__all__ = ["Broker"]
+
+T = TypeVar("T")
+
+
+class Broker:
+    """This process's membership in one broker. Shared by threads, survives fork, can be pickled.
+
+    Made by shmq.open(). Handles opened separately count: the last close is the close. Forgotten ones are closed at the
+    end of the process.
+    """
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Broker {self._membership.name}{', closed' if self._closed else ''}>"
+
+    def __reduce__(self) -> Any:
+        self._live()
+        from shmq.engine.opening import rejoin
+
+        return rejoin, (self._membership.key, self._membership.path)
+
+    @property
+    def path(self) -> str | None:
+        """Absolute path of the directory; None: anonymous."""
+        return self._membership.path
+
+    @property
+    def url(self) -> str:
+        """What shmq.open() takes, too: "shmq:///abs/dir"."""
+        return self._membership.url
+
+    def _live(self) -> Membership:
+        if self._closed:
+            raise Closed(f"this handle on the broker {self._membership.name} is closed", remedy="open it again")
+        self._membership.live()
+        return self._membership
+
+    # ---- queues ------------------------------------------------------------------------------------------------
+
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: None = None, create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Literal["bytes"], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[bytes]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Literal["pickle"], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Codec[T], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[T]: ...
+    def queue(
+        self, name: str | None = None, *, codec: Any = None, create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]:
+        """Declare or open a queue.
+
+        name: 1 to 200 bytes of UTF-8 without control characters and "/"; None: a new name, temporary=True implied.
+        codec: how this handle turns bodies into bytes and back: None (bytes-like, str, JSON values, numpy arrays),
+            "bytes", "pickle" (any object; the only way to unpickle) or a Codec.
+        create: False: NotFound when there is none.
+        options: see QueueOptions. What is not given is taken as it is; what is given and was given before must be
+            equal; what nobody gave before is set by the first who does, so the start order does not matter.
+
+        Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument; Full
+        or OutOfSpace without room for the ring; BrokerError for one queue too many.
+
+        Example: jobs = broker.queue("jobs", maxsize=1000)
+        """
+        self._live()
+        checked = check_codec(codec)
+        settings = check_queue_options(cast(dict[str, object], options))
+        target = options.get("dead_letter")
+        if isinstance(target, Queue) and target._membership is not self._membership:
+            raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
+        if name is None:
+            if settings.temporary is False:
+                raise ValueError("temporary=False: a queue without a name is temporary; give it a name")
+            name = f"temporary-{uuid4().hex}"
+            settings = QueueSettings(
+                **{field: getattr(settings, field) for field in QueueSettings.__slots__ if field != "temporary"},
+                temporary=True,
+            )
+        return self._declare(name, checked, settings, create=create)
+
+    def _declare(self, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
+        encoded = check_queue_name(name)
+        membership = self._membership
+        for _ in range(100):
+            index, incarnation, differs = declare(membership.live(), encoded, settings, create)
+            if differs is not None:
+                raise self._mismatch(name, settings, differs)
+            try:
+                return Queue._open(self, name, codec, index, incarnation)
+            except NotFound:
+                continue  # deleted in between
+        raise NotFound(f"queue {name!r} is deleted again and again", remedy="look who deletes it")
+
+    def _mismatch(self, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:
+        there = self._declare(name, None, QueueSettings(), create=False)
+        state = there._settings()
+        number = QueueSettings.__slots__.index(differs)
+        by = state["given_by"][number] or state["created_by"]
+        value = cast(dict[str, object], state)[differs]
+        if isinstance(value, bytes):
+            value = value.decode(errors="replace")
+        return OptionsMismatch(
+            f"queue {name!r} has another {differs}",
+            figures=f"{differs}={getattr(settings, differs)!r} here, {value!r} since it was set by pid {by}",
+            remedy=f"open it without {differs}, or use another name",
+        )
+
+    def queues(self) -> list[Queue[Any]]:
+        """All queues, by name."""
+        found = []
+        for raw, index, incarnation in sorted(queue_names(self._live().live())):
+            try:
+                found.append(Queue._open(self, raw.decode(errors="replace"), None, index, incarnation))
+            except NotFound:
+                continue
+        return found
+
+    # ---- look, leave -------------------------------------------------------------------------------------------
+
+    def statistics(self) -> BrokerStatistics:
+        """A snapshot of memory, processes and queues. Reaps the dead first, so that what they held is counted right."""
+        member = self._live().live()
+        reap(member)
+        usage = member.usage()
+        return BrokerStatistics(
+            path=self._membership.path,
+            version=__version__,
+            memory=usage["memory"],
+            memory_reserved=usage["reserved"],
+            memory_used=usage["used"],
+            disk_used=0,
+            log_bytes=0,
+            processes=processes(member),
+            queues=MappingProxyType({queue.name: queue.statistics() for queue in self.queues()}),
+        )
+
+    def close(self) -> None:
+        """Leave. Twice is fine. With the last handle of this process, threads that wait get Closed, and what was
+        received and not settled goes back in its place."""
+        if not self._closed:
+            self._closed = True
+            self._membership.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,254 @@
+"""A subscription: what it has lent, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from shmq.engine.dead_letter import retry_graves
+from shmq.engine.message import Message
+from shmq.errors import Closed, Empty, SettlementError, ShmqError, ShutDown
+from shmq.options import check_timeout
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from shmq.core.queue import Delivery
+    from shmq.engine.queue import Queue
+
+__all__ = ["Consumer"]
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("shmq.broker")
+_STALLED = 5.0  # seconds at its prefetch before a consumer says so
+
+
+class Consumer(Generic[T]):
+    """A subscription to one queue. Iterating yields messages until shutdown; then the loop ends.
+
+    Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
+    back in its place, uncounted, when it is closed or its process ends; a death counts.
+
+    Example:
+        >>> for m in queue.consumer():  # doctest: +SKIP
+        ...     with m:
+        ...         print(m.body)
+    """
+
+    def __init__(self, queue: Queue[T], prefetch: int | None = None) -> None:
+        if prefetch is not None and (isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1):
+            raise ValueError(f"prefetch={prefetch!r}: 1 or more unsettled messages, or None for no limit")
+        self._closed = True  # until the row is ours
+        self._queue = queue
+        self._prefetch = prefetch
+        self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
+        self._dropped: list[int] = []
+        self._room = threading.Condition(threading.Lock())
+        self._waiting = threading.Lock()  # held by the thread that sleeps on the consumer's own row
+        member = queue._membership.live()
+        self._row = queue._row_open()
+        self._serial = member.serial
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """True after close(), or when its broker was closed."""
+        return self._closed or self._queue._membership.closed
+
+    # ---- receiving ---------------------------------------------------------------------------------------------
+
+    def receive(self, *, timeout: float | None = None) -> Message[T]:
+        """Borrow the first message until it is settled.
+
+        timeout: seconds; None waits for ever, 0 does not wait.
+        Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
+        consumer were dropped unsettled (they went back, counted).
+
+        Example: with consumer.receive(timeout=1.0) as m: ...
+        """
+        timeout = check_timeout(timeout)
+        self._check()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if self._prefetch is not None:
+            self._wait_for_credit(deadline)
+            if deadline is not None:
+                timeout = max(0.0, deadline - time.monotonic())
+        if self._queue._membership.graves:
+            retry_graves(self._queue._membership)
+        own_row = self._waiting.acquire(blocking=False)
+        try:
+            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout)
+        finally:
+            if own_row:
+                self._waiting.release()
+        return self._lend(delivery)
+
+    def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
+        """Wait for the first message, then take what is there, at most `limit`; [] after the timeout. Raises ShutDown.
+
+        With a prefetch no more than its credit are taken.
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise ValueError(f"receive_many({limit!r}): a limit of 1 or more is expected")
+        messages: list[Message[T]] = []
+        try:
+            messages.append(self.receive(timeout=timeout))
+            while len(messages) < limit and (self._prefetch is None or len(self._held) < self._prefetch):
+                messages.append(self.receive(timeout=0))
+        except Empty:
+            pass
+        except ShmqError:
+            if not messages:
+                raise  # else the next call meets the reason again
+        return messages
+
+    def __iter__(self) -> Iterator[Message[T]]:
+        mine: dict[int, object] = {}
+        try:
+            while True:
+                try:
+                    m = self.receive()
+                except ShutDown:
+                    return
+                mine = {p: right for p, right in mine.items() if self._held.get(p, (None, None))[1] is right}
+                mine[m.position] = self._held[m.position][1]
+                yield m
+                del m
+        finally:
+            self._give_back(mine)  # left by break: what is in hand goes back, uncounted
+
+    def _wait_for_credit(self, deadline: float | None) -> None:
+        began, said = time.monotonic(), False
+        with self._room:
+            while self._prefetch is not None and len(self._held) >= self._prefetch:
+                self._check()
+                now = time.monotonic()
+                if deadline is not None and now >= deadline:
+                    raise Empty(
+                        f"this consumer of queue {self._queue.name!r} has all that its prefetch allows",
+                        figures=f"{len(self._held)} unsettled, prefetch={self._prefetch}",
+                        remedy="settle some, or raise prefetch",
+                    )
+                if not said and now - began >= _STALLED:
+                    said = True
+                    shown = ", ".join(map(str, sorted(self._held)[:10]))
+                    _LOG.warning(
+                        "a consumer of queue %r takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
+                        self._queue.name,
+                        len(self._held),
+                        shown,
+                        self._prefetch,
+                        extra={"queue": self._queue.name},
+                    )
+                self._room.wait(min(0.5, _STALLED if deadline is None else deadline - now))
+
+    def _check(self) -> None:
+        if self._closed:
+            raise Closed(f"this consumer of queue {self._queue.name!r} is closed", remedy="make a new one")
+        member = self._queue._membership.member
+        if member.forked or member.serial != self._serial:
+            raise SettlementError(
+                f"this consumer of queue {self._queue.name!r} belongs to the parent process",
+                remedy="make a consumer of its own in each process",
+            )
+        if self._dropped:
+            dropped, self._dropped = sorted(self._dropped), []
+            raise SettlementError(
+                f"{len(dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back",
+                figures="positions " + ", ".join(map(str, dropped[:10])),
+                remedy="use `with m:` or `m.ack()`",
+            )
+
+    # ---- what is in hand ---------------------------------------------------------------------------------------
+
+    def _lend(self, delivery: Delivery) -> Message[T]:
+        message = Message._of_delivery(self._queue, self, delivery)
+        self._held[delivery.position] = (delivery, object())
+        return message
+
+    def _claim(self, message: Message[T], outcome: str) -> None:
+        """The right to settle a message goes to one thread, once. Raises SettlementError."""
+        held = self._held.get(message.position)
+        if message._outcome is None and held is not None and held[0] is message._delivery:
+            member = self._queue._membership.member
+            if member.forked or member.serial != self._serial:
+                raise SettlementError(
+                    f"message {message.id} of queue {self._queue.name!r} belongs to the parent process",
+                    remedy="settle it there, or receive in each process for itself",
+                )
+            if self._held.pop(message.position, None) is held:
+                if self._prefetch is not None:
+                    with self._room:
+                        self._room.notify()
+                return
+        why = f"was {message._outcome}" if message._outcome else "went back when its consumer was closed or left"
+        raise SettlementError(
+            f"message {message.id} of queue {self._queue.name!r} {why}; it cannot be {outcome}",
+            figures=f"position {message.position}",
+            remedy="settle each message once, while its consumer is open",
+        )
+
+    def _forgot(self, message: Message[T]) -> None:
+        """A message object was dropped unsettled: the next call says so, and the attempt counts."""
+        held = self._held.get(message._position)
+        if held is None or held[0] is not message._delivery or self._held.pop(message._position, None) is not held:
+            return
+        if held[0].release(True):
+            self._dropped.append(message._position)
+            if self._prefetch is not None and self._room.acquire(blocking=False):
+                self._room.notify()  # else whoever has it looks again within half a second
+                self._room.release()
+
+    def _give_back(self, rights: dict[int, object] | None = None) -> None:
+        chosen = [p for p, (_, right) in self._held.items() if rights is None or rights.get(p) is right]
+        for position in sorted(chosen, reverse=True):
+            held = self._held.pop(position, None)
+            if held is not None:
+                held[0].release(False)
+
+    def close(self) -> None:
+        """Messages that are not settled go back in their place, uncounted. Twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        member = self._queue._membership.member
+        if member.closed or member.forked or member.serial != self._serial:
+            self._held.clear()
+            return
+        self._give_back()
+        if self._dropped:
+            warnings.warn(
+                f"{len(self._dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back. "
+                "Use `with m:` or `m.ack()`",
+                ResourceWarning,
+                stacklevel=2,
+            )
+        with self._room:
+            self._room.notify_all()
+        self._queue._row_closing(self._row)  # its threads that wait get Closed
+        with self._waiting:
+            self._queue._row_close(self._row)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Consumer belongs to its process and cannot be pickled; pass the Queue")
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            try:
+                self.close()
+            except ShmqError as error:
+                _LOG.debug("a consumer could not be closed: %s", error)

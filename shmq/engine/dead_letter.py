@@ -1,0 +1,127 @@
+"""Dead messages: out of their queue, into the one for the dead, with the reason. Never lost on the way.
+
+The order: the entry is locked (nobody else gets it), its copy is put among the dead, the entry is settled. A death in
+between gives the entry back to its queue, so a message may be among the dead twice, never not at all. Where the queue of
+the dead has no room the message stays locked by this process and is tried again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.core.queue import NAME_MAX, Delivery, obituaries
+from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError
+from shmq.headers import decode_headers, encode_headers
+from shmq.statistics import Death, DeathReason
+
+if TYPE_CHECKING:
+    from shmq.engine.membership import Membership
+    from shmq.engine.queue import Queue
+
+__all__ = ["SUFFIX", "Grave", "bury", "default_name", "retry_graves"]
+
+SUFFIX: Final = ".dead"
+_LOG: Final = logging.getLogger("shmq.broker")
+
+
+@dataclass(slots=True)
+class Grave:
+    """A dead message that is locked by this process and not yet among the dead."""
+
+    queue: Queue[Any]
+    delivery: Delivery
+    death: Death
+
+
+def default_name(name: str) -> str:
+    """The queue for the dead of a queue that names none. A name that is too long for the suffix is shortened."""
+    room = NAME_MAX - len(SUFFIX)
+    return name.encode()[:room].decode(errors="ignore") + SUFFIX
+
+
+def _reason_text(error: BaseException | str | None) -> str | None:
+    if error is None or isinstance(error, str):
+        return error
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def _death_of(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
+    notes = obituaries(queue._membership.live(), delivery.message_id)
+    signals = [signal for _, signal, _ in notes if signal]
+    return Death(
+        queue=queue.name,
+        reason=reason,
+        error=_reason_text(error),
+        at=time.time(),
+        pids=tuple(pid for pid, _, _ in notes),
+        signal=signals[-1] if signals else None,
+    )
+
+
+def _copy(grave: Grave) -> None:
+    """Put the message among the dead. Raises Full, OutOfSpace."""
+    delivery = grave.delivery
+    target = grave.queue._dead_letter_queue()
+    try:
+        block = decode_headers(delivery.head())
+        head = encode_headers(block.user, content_type=block.content_type, death=grave.death)
+    except (DecodeError, ValueError, TypeError):
+        head = encode_headers(None, death=grave.death)  # damaged headers must not keep it out of the grave
+    view = delivery.view()
+    body = memoryview(view) if view is not None else delivery.body()
+    if body is False:
+        body = b""  # damaged: the report says so, and its headers remain
+    target._put_encoded(delivery.content, head, (body,), 0)
+
+
+def bury(
+    queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None
+) -> bool:
+    """Move an acquired message to the dead.
+
+    Arguments:
+        queue: where it died.
+        delivery: acquired or locked by this process.
+        reason: as in Death.
+        error: text, or an exception whose traceback is kept.
+
+    Returns False if the message is not ours any more. Without room among the dead it stays locked, and is tried again
+    by later calls of this process.
+    """
+    if not delivery.lock():
+        return False
+    grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
+    try:
+        _copy(grave)
+    except (Full, OutOfSpace) as full:
+        _LOG.warning(
+            "message %d of queue %r is dead (%s), but there is no room for it: %s; it is tried again",
+            delivery.message_id,
+            queue.name,
+            reason,
+            full,
+            extra={"queue": queue.name, "message_id": delivery.message_id},
+        )
+        queue._membership.graves.append(grave)
+        return True
+    except BaseException:
+        delivery.release(True)
+        raise
+    return delivery.discard()
+
+
+def retry_graves(membership: Membership) -> None:
+    """Try again to bury what found no room."""
+    with membership.lock:
+        waiting, membership.graves = membership.graves, []
+        for grave in waiting:
+            try:
+                _copy(grave)
+            except ShmqError:
+                membership.graves.append(grave)
+            else:
+                grave.delivery.discard()

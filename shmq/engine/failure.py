@@ -1,0 +1,131 @@
+"""What went wrong with a queue, in words: status codes of the core become exceptions that name queue, figures, remedy."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from shmq.core.status import exception_of, parts_of
+from shmq.errors import (
+    Closed,
+    ConsumerRefused,
+    CorruptionError,
+    Empty,
+    Full,
+    MessageTooLarge,
+    NotFound,
+    SettlementError,
+    ShutDown,
+    Timeout,
+)
+
+if TYPE_CHECKING:
+    from shmq.engine.queue import Queue
+
+__all__ = ["accepted", "failure_of", "largest_body", "note_accepted"]
+
+_local = threading.local()
+
+LARGEST_BODY = 1 << 30
+
+
+def note_accepted(count: int) -> None:
+    """How many of a put_many of this thread were put, for the Full that is about to be raised."""
+    _local.accepted = count
+
+
+def accepted() -> int:
+    count: int = getattr(_local, "accepted", 0)
+    _local.accepted = 0
+    return count
+
+
+def largest_body(memory: int) -> tuple[int, str]:
+    """Bytes that a body may have at most in a broker of this budget, and what sets that limit."""
+    if memory // 4 < LARGEST_BODY:
+        return memory // 4, "a quarter of the broker's memory; open a new broker with a larger memory="
+    return LARGEST_BODY, "the largest that shmq takes; split the body"
+
+
+def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
+    limit, remedy = largest_body(memory)
+    return MessageTooLarge(
+        f"the message does not fit into queue {name!r}",
+        figures=f"{size:,} bytes, at most {limit:,}",
+        remedy=f"the limit is {remedy}",
+    )
+
+
+def _full(queue: Queue[Any], status: str) -> Full:
+    count = accepted()
+    name = queue.name
+    if status == "FULL_MEMORY":
+        usage = queue._membership.member.usage()
+        pinned = sum(row[9] for row in queue._membership.member.processes())
+        return Full(
+            f"the memory of the broker is used up, no room for a message of queue {name!r}",
+            resource="memory",
+            limit=usage["memory"],
+            used=usage["used"],
+            accepted=count,
+            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used, {pinned:,} pinned by views and loans",
+            remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
+        )
+    settings = queue._settings()
+    limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
+    used = queue._used() if status == "FULL_COUNT" else limit
+    remedy = "take messages out, or wait with a longer timeout"
+    if status == "FULL_RING":
+        remedy += ", or make the queue with a larger maxsize"
+    return Full(
+        f"queue {name!r} is full",
+        resource="maxsize",
+        limit=limit,
+        used=used,
+        accepted=count,
+        figures=f"{used:,} of {limit:,} messages" + (f", {count:,} of this call accepted" if count else ""),
+        remedy=remedy,
+    )
+
+
+def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseException:
+    """The exception for a failed call on this queue; called by the native core."""
+    name = queue._name
+    what, figures, remedy = parts_of(trail)
+    if status == "EMPTY":
+        return Empty(f"nothing came to queue {name!r} within the timeout", remedy="wait longer, or do other work")
+    if status.startswith("FULL"):
+        return _full(queue, status)
+    if status == "SHUT_DOWN":
+        return ShutDown(f"queue {name!r} is shut down", remedy="reopen() takes it back into service")
+    if status == "NOT_FOUND":
+        return NotFound(f"queue {name!r} was deleted", remedy="broker.queue(name) makes it anew")
+    if status == "CLOSED" and not queue._membership.closed:
+        return Closed(f"this consumer of queue {name!r} is closed", remedy="make a new one")
+    if status == "CLOSED":
+        return Closed(f"the broker of queue {name!r} is closed in this process", remedy="open it again")
+    if status == "TIMEOUT":
+        return Timeout(f"queue {name!r} was not done within the timeout", remedy="wait longer, or see shmq ls and ps")
+    if status == "SETTLED":
+        return SettlementError(f"this loan on queue {name!r} is over", remedy="use a new loan for each message")
+    if status == "LIMIT":
+        crowd = queue._crowd()
+        return ConsumerRefused(
+            f"queue {name!r} can have no consumer more",
+            figures=f"{crowd['consumers']} consumers and {crowd['asleep']} waiting threads, 1,023 rows",
+            remedy="close consumers, or use more queues",
+        )
+    if status == "TOO_LARGE":
+        limit, remedy = largest_body(queue._membership.memory)
+        return MessageTooLarge(
+            f"the message does not fit into queue {name!r}",
+            figures=f"at most {limit:,} bytes",
+            remedy=f"the limit is {remedy}",
+        )
+    if status == "CORRUPT":
+        return CorruptionError(
+            f"damage in queue {name!r}: {what}",
+            figures=figures,
+            remedy="the slot is quarantined and the rest works on; shmq check tells more",
+        )
+    return exception_of(status, trail, errno)

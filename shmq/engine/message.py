@@ -1,0 +1,319 @@
+"""One delivery of a message, and its settlement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from shmq.codec import content_type_of, decode
+from shmq.errors import CorruptionError, SettlementError
+from shmq.headers import Header, HeaderBlock, decode_headers
+from shmq.statistics import Death
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from shmq.core.queue import Delivery
+    from shmq.engine.consumer import Consumer
+    from shmq.engine.queue import Queue
+
+__all__ = ["Message"]
+
+T = TypeVar("T")
+
+_REDELIVERED = 2 << 4  # flag R of the slot word
+
+
+class Message(Generic[T]):
+    """One delivery. Immutable but for its settlement, which happens once and may be done by any thread.
+
+    As a context manager: left normally: ack(). By an Exception: retry(error). By KeyboardInterrupt, SystemExit or
+    cancellation: release(). Settled inside: nothing more. Exceptions pass through.
+
+    Made by Queue.receive, Consumer and Queue.browse, never by hand. Not to be sent to other processes: send m.body.
+
+    Example:
+        >>> with queue.receive() as m:  # doctest: +SKIP
+        ...     print(m.body)
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_block",
+        "_body",
+        "_browsed",
+        "_bytes",
+        "_consumer",
+        "_content",
+        "_deaths",
+        "_delivery",
+        "_enqueued_ns",
+        "_failed",
+        "_has_body",
+        "_head",
+        "_id",
+        "_outcome",
+        "_position",
+        "_queue",
+        "_redelivered",
+        "_size",
+        "_view",
+    )
+
+    _delivery: Delivery | None
+    _consumer: Consumer[T] | None
+    _outcome: str | None
+
+    @classmethod
+    def _of_delivery(cls, queue: Queue[T], consumer: Consumer[T] | None, delivery: Delivery) -> Message[T]:
+        self = cls.__new__(cls)
+        self._queue, self._consumer, self._delivery = queue, consumer, delivery
+        self._position, self._id, self._size = delivery.position, delivery.message_id, delivery.size
+        self._content, self._enqueued_ns = delivery.content, delivery.enqueued_ns
+        self._failed, self._deaths = delivery.delivery, delivery.deaths
+        self._redelivered = delivery.word & _REDELIVERED != 0
+        self._head = delivery.head()
+        self._block: HeaderBlock | None = None
+        self._bytes: bytes | None = None
+        self._view: memoryview | None = None
+        self._has_body = False
+        self._body: Any = None
+        self._browsed = False
+        self._outcome = None
+        return self
+
+    @classmethod
+    def _of_browse(cls, queue: Queue[T], seen: tuple[int, int, int, int, int, int, int, bytes, bytes]) -> Message[T]:
+        self = cls.__new__(cls)
+        self._queue, self._consumer, self._delivery = queue, None, None
+        self._position, self._id, self._enqueued_ns, self._content, self._failed, self._deaths = seen[:6]
+        self._redelivered = bool(seen[6])
+        self._head, self._bytes = seen[7], seen[8]
+        self._size = len(seen[8])
+        self._block = None
+        self._view = None
+        self._has_body = False
+        self._body = None
+        self._browsed = True
+        self._outcome = "browsed"
+        return self
+
+    def __init__(self) -> None:
+        raise TypeError("a Message is made by receive(), a consumer or browse(), not by hand")
+
+    def __repr__(self) -> str:
+        return f"<Message {self._id} at {self._position} of {self._queue.name!r}, {self._outcome or 'unsettled'}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Message belongs to the process that received it and cannot be pickled; send m.body")
+
+    # ---- what it says ------------------------------------------------------------------------------------------
+
+    def _headers(self) -> HeaderBlock:
+        if self._block is None:
+            self._block = decode_headers(self._head)
+        return self._block
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """Read-only. Raises DecodeError for damaged ones."""
+        return self._headers().user
+
+    @property
+    def id(self) -> int:
+        """Unique in the broker for ever."""
+        return self._id
+
+    @property
+    def position(self) -> int:
+        """Place in its queue, growing."""
+        return self._position
+
+    @property
+    def queue(self) -> Queue[T]:
+        """The queue that it was taken from."""
+        return self._queue
+
+    @property
+    def size(self) -> int:
+        """Bytes of the encoded body."""
+        return self._size
+
+    @property
+    def content_type(self) -> str:
+        """What the body is, as the producer's codec named it."""
+        return content_type_of(self._content, self._headers().content_type if self._content == 255 else None)
+
+    @property
+    def enqueued_at(self) -> float:
+        """POSIX seconds."""
+        return (self._enqueued_ns + self._queue._membership.clock_offset_ns) / 1e9
+
+    @property
+    def redelivered(self) -> bool:
+        """It was with a consumer before: released, retried, or its process died."""
+        return self._redelivered
+
+    @property
+    def delivery_count(self) -> int:
+        """Deliveries, deaths included, this one too; release() takes its one back."""
+        return self._failed + self._deaths + (0 if self._browsed else 1)
+
+    @property
+    def death(self) -> Death | None:
+        """On a dead message: why."""
+        return self._headers().death
+
+    # ---- the body ----------------------------------------------------------------------------------------------
+
+    def _data(self) -> bytes | memoryview:
+        """The encoded body: where it lies if it is pinned, else an own copy."""
+        if self._view is not None:
+            return self._view
+        if self._bytes is None:
+            delivery = self._delivery
+            if delivery is None or self._outcome is not None:
+                raise SettlementError(
+                    f"message {self._id} of queue {self._queue.name!r} was {self._outcome}; its body has gone with it",
+                    remedy="read m.body before you settle",
+                )
+            pinned = delivery.view()
+            if pinned is not None:
+                self._view = memoryview(pinned)
+                return self._view
+            data = delivery.body()
+            if data is False:
+                raise CorruptionError(
+                    f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
+                    figures=f"position {self._position}, {self._size:,} bytes",
+                    remedy="reject() takes it out; shmq check tells more",
+                )
+            self._bytes = data
+        return self._bytes
+
+    def _keep_body(self) -> None:
+        """Called before settlement: a body that was not read yet stays readable afterwards."""
+        if not self._has_body and self._delivery is not None:
+            try:
+                self._data()
+            except CorruptionError:
+                pass  # damaged since its delivery: who reads it later hears of it, the settlement goes on
+
+    @property
+    def body(self) -> T:
+        """Decoded on first use, an own copy. Raises DecodeError."""
+        if not self._has_body:
+            content_type = self._headers().content_type if self._content == 255 else None
+            self._body = decode(self._content, content_type, self._data(), self._queue._codec)
+            self._has_body = True
+        return self._body  # type: ignore[no-any-return]
+
+    def view(self) -> memoryview:
+        """The encoded body, read-only. One that lies in a block is not copied but pinned, also after the settlement,
+        until the view goes; a small one, which lies in its slot, is copied."""
+        data = self._data()
+        return (data if isinstance(data, memoryview) else memoryview(data)).toreadonly()
+
+    def array(self) -> NDArray[Any]:
+        """The same as numpy, read-only; of other bodies than arrays: uint8."""
+        from shmq.codec_array import array_view
+
+        if self._content == 3:
+            return array_view(self.view())
+        import numpy
+
+        array = numpy.frombuffer(self.view(), dtype=numpy.uint8)
+        array.flags.writeable = False
+        return array
+
+    # ---- settlement --------------------------------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """True after one of the four outcomes."""
+        return self._outcome is not None and not self._browsed
+
+    def _begin(self, outcome: str) -> Delivery:
+        """Claim the right to settle; at most one thread gets it."""
+        consumer = self._consumer
+        if self._browsed or consumer is None or self._delivery is None:
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} was only browsed",
+                remedy="receive() lends a message; browse() only shows it",
+            )
+        consumer._claim(self, outcome)
+        return self._delivery
+
+    def _end(self, done: bool, outcome: str) -> None:
+        self._outcome = outcome
+        if not done:
+            self._outcome = "taken away"
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} was taken away before {outcome}",
+                figures=f"position {self._position}",
+                remedy="its queue was purged or deleted, or its consumer closed; the work may be done twice",
+            )
+
+    def ack(self) -> None:
+        """Done. Raises SettlementError for a second or late one; nothing changes then."""
+        delivery = self._begin("acked")
+        self._keep_body()
+        self._end(delivery.settle(), "acked")
+
+    def release(self, *, delay: float = 0.0, elsewhere: bool = False) -> None:
+        """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
+
+        delay and elsewhere belong to a later stage. Raises SettlementError as ack().
+        """
+        _refuse_later(delay=delay, elsewhere=elsewhere)
+        delivery = self._begin("released")
+        self._keep_body()
+        self._end(delivery.release(False), "released")
+
+    def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
+        """Failed: back in its place, counted; at max_deliveries it is dead, with `error` as the reason.
+
+        delay belongs to a later stage. Raises SettlementError as ack().
+        """
+        _refuse_later(delay=delay)
+        delivery = self._begin("retried")
+        self._keep_body()
+        self._end(self._queue._retry(delivery, error), "retried")
+
+    def reject(self, error: BaseException | str | None = None) -> None:
+        """Never again: dead at once, with `error` as the reason. Raises SettlementError as ack()."""
+        delivery = self._begin("rejected")
+        self._keep_body()
+        self._end(self._queue._reject(delivery, error), "rejected")
+
+    def __enter__(self) -> Message[T]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._outcome is not None and self._outcome != "taken away":
+            return
+        if error is None:
+            self.ack()
+            return
+        try:
+            if isinstance(error, Exception):
+                self.retry(error)
+            else:
+                self.release()
+        except SettlementError as late:
+            error.add_note(str(late))  # what ended the block is what the caller has to see
+
+    def __del__(self) -> None:
+        consumer = getattr(self, "_consumer", None)
+        if consumer is not None and self._outcome is None:
+            consumer._forgot(self)
+
+
+def _refuse_later(**options: object) -> None:
+    for name, value in options.items():
+        if value:
+            raise ValueError(f"{name} belongs to a later stage of shmq and is not built yet; leave it out")

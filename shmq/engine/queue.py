@@ -1,0 +1,324 @@
+"""A handle on one queue: produce, take, borrow, look. Managing it is in queue_management."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+
+from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, Codec, check_decodable, decode, encode
+from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, Delivery, QueueHandle
+from shmq.engine.consumer import Consumer
+from shmq.engine.dead_letter import bury
+from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
+from shmq.engine.loan import Loan
+from shmq.engine.message import Message
+from shmq.engine.queue_management import QueueManagement
+from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
+from shmq.headers import Header, decode_headers, encode_headers
+from shmq.options import check_put_options, check_timeout
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import DTypeLike
+
+    from shmq.engine.broker import Broker
+    from shmq.engine.membership import Membership
+    from shmq.options import PutOptions
+
+__all__ = ["Queue"]
+
+T = TypeVar("T")
+
+
+def _kind_of(codec: AnyCodec) -> int:
+    if codec is None:
+        return CODEC_DEFAULT
+    return CODEC_BYTES if codec == "bytes" else CODEC_OTHER
+
+
+class Queue(QueueManagement, QueueHandle, Generic[T]):
+    """A handle on one queue. Shared by threads, survives fork, can be pickled; holds nothing, needs no close.
+
+    `get` takes a message for good. `receive` lends it until it is settled. Choose `receive` when losing the message
+    in hand to a crash would matter.
+
+    Made by Broker.queue(). put, put_many, get and get_many are written in C; help(Queue.put) tells of them.
+    """
+
+    _broker: Broker
+    _membership: Membership
+    _name: str
+    _codec: AnyCodec
+
+    @classmethod
+    def _open(cls, broker: Broker, name: str, codec: AnyCodec, index: int, incarnation: int) -> Queue[Any]:
+        self: Queue[Any] = cls.__new__(cls)
+        self._broker, self._membership, self._name, self._codec = broker, broker._membership, name, codec
+        self._bind(broker._membership.live(), index, incarnation, _kind_of(codec))
+        return self
+
+    def __init__(self) -> None:
+        raise TypeError("a Queue is made by Broker.queue(name)")
+
+    def __repr__(self) -> str:
+        return f"<Queue {self._name!r} of {self._membership.name}>"
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self._broker, self._name, self._codec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Queue):
+            return NotImplemented
+        return self._name == other._name and self._membership is other._membership
+
+    def __hash__(self) -> int:
+        return hash((self._name, self._membership.key))
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that it was opened with."""
+        return self._broker
+
+    # ---- called by the native core -----------------------------------------------------------------------------
+
+    def _attach(self) -> None:
+        self._membership.live()
+        raise AssertionError("a queue without a binding")  # only between __new__ and _open
+
+    def _failure(self, status: str, trail: str, errno: int) -> BaseException:
+        return failure_of(self, status, trail, errno)
+
+    def _accepted(self, count: int) -> None:
+        note_accepted(count)
+
+    def _put_slow(self, body: T, options: dict[str, Any]) -> int:
+        timeout = check_timeout(options.pop("timeout", None))
+        content, head, pieces = self._encode(body, check_put_options(options))
+        return self._put_encoded(content, head, pieces, timeout)
+
+    def _head_of_options(self, bodies: Iterable[T], options: dict[str, Any]) -> Mapping[str, Header] | None:
+        options.pop("timeout", None)
+        return check_put_options(options)
+
+    def _encode(
+        self, body: T, headers: Mapping[str, Header] | None
+    ) -> tuple[int, bytes | None, tuple[bytes | memoryview, ...]]:
+        encoded = encode(body, self._codec)
+        if encoded.size > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, encoded.size, self._membership.memory)
+        head = encode_headers(headers, content_type=encoded.content_type) or None
+        return encoded.content, head, tuple(encoded.pieces)
+
+    def _bury(self, delivery: Delivery) -> None:
+        """It died too often before this delivery; it is not handed out again."""
+        settings = self._settings()
+        max_deaths = settings["max_deaths"]
+        deadly = max_deaths != 0 and delivery.deaths >= max_deaths
+        bury(self, delivery, "max_deaths" if deadly else "max_deliveries")
+
+    def _take(self, delivery: Delivery) -> T:
+        """get() of a body that C does not decode: decoded, then settled."""
+        content_type = None
+        try:
+            if delivery.content == NAMED:
+                content_type = decode_headers(delivery.head()).content_type
+            check_decodable(delivery.content, content_type, self._codec)
+        except DecodeError:
+            delivery.release(False)  # an unknown content type: the message stays in its place
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        view = delivery.view()
+        data = memoryview(view) if view is not None else delivery.body()
+        if data is False or (view is not None and not delivery.intact()):
+            delivery.release(True)
+            raise CorruptionError(
+                f"the checksum of a message of queue {self._name!r} does not fit",
+                figures=f"position {delivery.position}, {delivery.size:,} bytes",
+                remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
+            )
+        try:
+            body = decode(delivery.content, content_type, data, self._codec)
+        except DecodeError as error:
+            self._retry(delivery, error)  # the codec failed: the attempt counts
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        if not delivery.settle():
+            raise SettlementError(
+                f"a message of queue {self._name!r} was taken away before it was settled",
+                figures=f"position {delivery.position}",
+                remedy="the queue was purged or deleted; call get() again",
+            )
+        return cast(T, body)
+
+    # ---- outcomes ----------------------------------------------------------------------------------------------
+
+    def _retry(self, delivery: Delivery, error: BaseException | str | None) -> bool:
+        limit = self._settings()["max_deliveries"]
+        if limit != 0 and delivery.delivery + 1 >= limit:
+            return bury(self, delivery, "max_deliveries", error)
+        return delivery.release(True)
+
+    def _reject(self, delivery: Delivery, error: BaseException | str | None) -> bool:
+        if self._is_for_the_dead():
+            return delivery.release(True)  # nothing dies further from here
+        return bury(self, delivery, "rejected", error)
+
+    # ---- produce -----------------------------------------------------------------------------------------------
+
+    def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan:
+        """Memory for a message of `nbytes` bytes, to be written in place and put by commit().
+
+        timeout: seconds to wait for memory, and at commit for room; None waits for ever.
+        Raises Full, OutOfSpace, MessageTooLarge, ShutDown at commit.
+
+        Example: with queue.loan(5) as loan: loan.view[:] = b"hello"
+        """
+        if isinstance(nbytes, bool) or not isinstance(nbytes, int) or nbytes < 0:
+            raise ValueError(f"loan({nbytes!r}): a number of bytes is expected")
+        if nbytes > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, nbytes, self._membership.memory)
+        timeout = check_timeout(timeout)
+        head = encode_headers(check_put_options(cast(dict[str, object], options))) or None
+        return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout)
+
+    def loan_array(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[PutOptions],
+    ) -> Loan:
+        """Memory for an array, to be filled in place (loan.array) and put by commit().
+
+        shape, dtype: as for numpy.empty; no objects. timeout and errors as loan().
+
+        Example: with queue.loan_array((480, 640), "uint8") as loan: loan.array[:] = 0
+        """
+        import numpy
+
+        from shmq.codec_array import array_prefix
+
+        prefix = array_prefix(shape, dtype)
+        kind = numpy.dtype(dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        count = 1
+        for size in sizes:
+            count *= size
+        nbytes = len(prefix) + count * kind.itemsize
+        if nbytes > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, nbytes, self._membership.memory)
+        timeout = check_timeout(timeout)
+        head = encode_headers(check_put_options(cast(dict[str, object], options))) or None
+        buffer = self._loan(head, nbytes, timeout)
+        with memoryview(buffer) as view:
+            view[: len(prefix)] = prefix
+        return Loan(self, buffer, ARRAY, timeout, (len(prefix), kind, sizes))
+
+    # ---- borrow ------------------------------------------------------------------------------------------------
+
+    def _implicit(self) -> Consumer[T]:
+        """The consumer of this process whose messages Queue.receive lends."""
+        member = self._membership.live()
+        key = self._identity()
+        with self._membership.lock:
+            found = self._membership.consumers.get(key)
+            if found is None or found.closed or found._serial != member.serial:
+                found = Consumer(self)
+                self._membership.consumers[key] = found
+        return cast("Consumer[T]", found)
+
+    def receive(self, *, timeout: float | None = None) -> Message[T]:
+        """Borrow the first message until it is settled.
+
+        timeout: seconds; None waits for ever, 0 does not wait.
+        Raises Empty, ShutDown (shut down and drained), NotFound.
+
+        Example: with queue.receive(timeout=1.0) as m: print(m.body)
+        """
+        message = self._implicit().receive(timeout=timeout)
+        message._queue = self  # this handle's codec decodes it
+        return message
+
+    def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
+        """Wait for the first message, then borrow what is there, at most `limit`; [] after the timeout.
+
+        Raises ShutDown (shut down and drained), NotFound.
+        """
+        messages = self._implicit().receive_many(limit, timeout=timeout)
+        for message in messages:
+            message._queue = self
+        return messages
+
+    def consumer(
+        self, *, prefetch: int | None = None, selector: str | None = None, priority: int = 0, exclusive: bool = False
+    ) -> Consumer[T]:
+        """A subscription of one's own.
+
+        prefetch: at most so many unsettled; None: taken when asked for, no limit.
+        selector, priority, exclusive belong to a later stage: ValueError.
+        Raises ConsumerRefused when the queue's table is full.
+
+        Example: for m in queue.consumer(): ...
+        """
+        for name, value in (("selector", selector), ("priority", priority), ("exclusive", exclusive)):
+            if value:
+                raise ValueError(f"{name} belongs to a later stage of shmq and is not built yet; leave it out")
+        return Consumer(self, prefetch)
+
+    # ---- look --------------------------------------------------------------------------------------------------
+
+    def browse(
+        self, *, start: Literal["first", "next"] | int = "first", follow: bool = False, selector: str | None = None
+    ) -> Iterator[Message[T]]:
+        """The messages in order, without taking any. Counts nothing; settling what it yields is a SettlementError.
+
+        start: "first"; "next": only newcomers; int: from that position.
+        follow: True: wait for more, until the queue is shut down.
+        selector belongs to a later stage: ValueError.
+
+        Example: for m in queue.browse(): print(m.position, m.body)
+        """
+        if selector is not None:
+            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
+        if start == "first":
+            position = 0
+        elif start == "next":
+            position = self._tail()
+        elif isinstance(start, int) and not isinstance(start, bool) and start >= 0:
+            position = start
+        else:
+            raise ValueError(f'start={start!r}: "first", "next" or a position is expected')
+        return self._browsed(position, follow)
+
+    def _browsed(self, position: int, follow: bool) -> Iterator[Message[T]]:
+        end = None if follow else self._tail()  # who comes later is not waited for
+        while end is None or position < end:
+            position, seen = self._browse(position)
+            if seen is not None:
+                if end is not None and seen[0] >= end:
+                    return
+                yield Message._of_browse(self, seen)
+            elif end is not None:
+                return
+            else:
+                try:
+                    self._browse_wait(position, None)
+                except ShutDown:
+                    return
+
+
+def _unpickled(broker: Broker, name: str, codec: None | Literal["bytes", "pickle"] | Codec[Any]) -> Queue[Any]:
+    return cast(Any, broker).queue(name, codec=codec, create=False)  # type: ignore[no-any-return]
+
+

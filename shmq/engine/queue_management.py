@@ -1,0 +1,155 @@
+"""The part of a queue that manages: counts, settings, shutdown, purge, deletion."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from shmq.core.queue import QueueHandle
+from shmq.engine.dead_letter import SUFFIX, bury, default_name
+from shmq.errors import ShmqError
+from shmq.options import QueueOptions, QueueSettings, check_timeout
+from shmq.statistics import QueueStatistics
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.engine.broker import Broker
+    from shmq.engine.membership import Membership
+    from shmq.engine.queue import Queue
+
+__all__ = ["QueueManagement"]
+
+_OPEN, _DRAINING, _STOPPED = 0, 1, 2
+_DEAD_LETTER_BIT = 1 << 6
+
+
+class QueueManagement(QueueHandle):
+    """Base of Queue."""
+
+    if TYPE_CHECKING:
+        _broker: Broker
+        _membership: Membership
+        _name: str
+
+    # ---- look --------------------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> QueueOptions:
+        """All options of this stage, as in force."""
+        settings = self._settings()
+        return QueueOptions(
+            maxsize=settings["maxsize"],
+            slot_size=settings["slot_size"],
+            temporary=settings["temporary"],
+            max_deliveries=settings["max_deliveries"],
+            max_deaths=settings["max_deaths"],
+            checksum=settings["checksum"],
+            dead_letter=self._dead_letter_name(),
+        )
+
+    def qsize(self) -> int:
+        """Ready to be received now: counted in the slots, exact at rest."""
+        return self._census()["ready"]
+
+    def statistics(self) -> QueueStatistics:
+        """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums."""
+        census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
+        age = None
+        if census["oldest_ns"]:
+            age = max(0.0, (time.monotonic_ns() - census["oldest_ns"]) / 1e9)
+        first = census["first_position"]
+        return QueueStatistics(
+            name=self._name,
+            ready=census["ready"],
+            unsettled=census["unsettled"],
+            delayed=0,
+            bytes=census["bytes"],
+            memory_bytes=census["memory_bytes"],
+            disk_bytes=0,
+            flowed=False,
+            oldest_age=age,
+            first_position=None if first == (1 << 64) - 1 else first,
+            next_position=census["next_position"],
+            consumers=crowd["consumers"],
+            producers_waiting=crowd["producers_waiting"],
+            shut_down=settings["shut_down"] != _OPEN,
+            put=counters["put"],
+            delivered=counters["got"] + counters["received"],
+            acked=counters["got"] + counters["acked"],
+            redelivered=counters["redelivered"],
+            deaths=counters["died"],
+            dead_lettered=counters["dead_lettered"],
+            expired=0,
+            dropped=0,
+        )
+
+    def join(self, *, timeout: float | None = None) -> None:
+        """Wait until nothing is ready or unsettled.
+
+        timeout: seconds; None waits for ever. Raises Timeout.
+        """
+        self._join(check_timeout(timeout))
+
+    # ---- manage ------------------------------------------------------------------------------------------------
+
+    def purge(self, *, selector: str | None = None) -> int:
+        """Settle everything that is ready; how many. What consumers hold stays theirs, newcomers stay.
+
+        selector belongs to a later stage: ValueError.
+        """
+        if selector is not None:
+            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
+        return self._purge()
+
+    def shutdown(self, *, immediate: bool = False) -> None:
+        """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
+
+        immediate: takers end at once, messages stay.
+        """
+        self._shut_down(_STOPPED if immediate else _DRAINING)
+
+    def reopen(self) -> None:
+        """Takes a queue that was shut down back into service."""
+        self._shut_down(_OPEN)
+
+    def delete(self) -> None:
+        """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
+        named, else with it."""
+        if self._settings()["given"] & _DEAD_LETTER_BIT:
+            self._shut_down(_STOPPED)
+            self._move_to_the_dead()
+        self._delete()
+
+    def _move_to_the_dead(self) -> None:
+        position = 0
+        while True:
+            position, seen = self._browse(position)
+            if seen is None:
+                return
+            delivery: Delivery | None = self._steal(seen[0])
+            if delivery is not None:
+                bury(cast("Queue[Any]", self), delivery, "queue_deleted")
+
+    # ---- the dead ----------------------------------------------------------------------------------------------
+
+    def _dead_letter_name(self) -> str:
+        return self._settings()["dead_letter"].decode(errors="replace") or default_name(self._name)
+
+    def _is_for_the_dead(self) -> bool:
+        """Made for the dead of another queue: from here nothing dies further."""
+        settings = self._settings()
+        return (
+            self._name.endswith(SUFFIX)
+            and not settings["given"] & _DEAD_LETTER_BIT
+            and settings["max_deliveries"] == 0
+            and settings["max_deaths"] == 0
+        )
+
+    def _dead_letter_queue(self) -> Queue[Any]:
+        name = self._dead_letter_name()
+        if self._settings()["given"] & _DEAD_LETTER_BIT:
+            return self._broker.queue(name)
+        try:
+            return self._broker._declare(name, None, QueueSettings(max_deliveries=0, max_deaths=0), create=True)
+        except ShmqError:
+            return self._broker.queue(name)  # somebody made it with limits of his own: his they are

@@ -1,0 +1,53 @@
+"""The composition root: from what a user types to a Broker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from os import PathLike
+
+from shmq.engine.broker import Broker
+from shmq.engine.opening import open_anonymous_broker, open_directory
+from shmq.names import parse_broker_path
+from shmq.options import Durability, Size, check_broker_options
+
+__all__ = ["Broker", "open"]
+
+logging.getLogger("shmq").addHandler(logging.NullHandler())
+
+
+def open(
+    path: str | PathLike[str] | None = None,
+    *,
+    create: bool = True,
+    memory: Size | None = None,
+    mode: int | None = None,
+    patience: float | None = None,
+    disk: Size | None = None,
+    durability: Durability | None = None,
+    encryption_key: bytes | Callable[[], bytes] | None = None,
+) -> Broker:
+    """Open the broker in a directory; make it if there is none.
+
+    path: a directory, or "shmq:///abs/dir". None: anonymous (no directory, shared by passing handles, gone with its last
+        user).
+    create: False: BrokerNotFound when there is none.
+    memory: budget of the segment, bytes or text such as "64MiB"; new: half of /dev/shm, at most 4 GiB.
+    mode: of the directory, files lose the x bits; new: 0o700; 0o770 for a group.
+    patience: seconds for which a stopped process may delay others; new: 0.1.
+    disk, durability, encryption_key belong to later stages: ValueError.
+
+    Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory
+    again in a process gives another handle on the same membership.
+
+    Raises PermissionError for another user's directory, BrokerError for a remote file system or a full process table,
+    BrokerNotFound, VersionMismatch, CorruptionError, OutOfSpace.
+
+    Example: shmq.open("hello.shmq").queue("greetings").put("hello, world")
+    """
+    settings = check_broker_options(
+        memory=memory, mode=mode, patience=patience, disk=disk, durability=durability, encryption_key=encryption_key
+    )
+    if path is None:
+        return open_anonymous_broker(settings)
+    return open_directory(parse_broker_path(path), settings, create=create)

@@ -1,0 +1,359 @@
+"""What open() finds in a directory, or makes there."""
+
+import json
+import logging
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from shmq.core import segment
+from shmq.engine import ownership
+from shmq.engine.directory import BrokerDirectory, open_anonymous
+from shmq.engine.orphans import orphans, sweep_orphans
+from shmq.errors import (
+    BrokerError,
+    BrokerNotFound,
+    CorruptionError,
+    OptionsMismatch,
+    VersionMismatch,
+)
+
+MEMORY = 8 << 20
+Member = segment.Member
+
+
+@pytest.fixture
+def directory(broker_dir: Path) -> Iterator[BrokerDirectory]:
+    yield BrokerDirectory(str(broker_dir))
+    name = named(broker_dir)
+    if name:
+        segment.unlink(name)
+
+
+def named(path: Path) -> str:
+    try:
+        content = json.loads((path / "segment").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(content["name"]) if isinstance(content, dict) and "name" in content else ""
+
+
+def exists(name: str) -> bool:
+    return name in segment.list_segments()
+
+
+def mode_of(path: Path | str) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def alter(path: Path, **changes: object) -> None:
+    record = path / "segment"
+    record.write_text(json.dumps({**json.loads(record.read_bytes()), **changes}))
+
+
+def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirectory, broker_dir: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        member = directory.open(memory=MEMORY)
+    finally:
+        os.umask(before)
+    assert mode_of(broker_dir) == 0o700
+    assert member.name == named(broker_dir)
+    assert member.name.startswith(f"shmq-{os.geteuid()}-")
+    assert mode_of(f"/dev/shm/{member.name}") == 0o600
+    assert mode_of(broker_dir / "lock") == mode_of(broker_dir / "segment") == 0o600
+    header = member.header()
+    assert header["path"] == str(broker_dir)
+    assert header["memory"] == MEMORY
+    assert header["patience_ns"] == 100_000_000
+    member.close(True)
+    assert member.closed
+
+
+def test_a_group_shares_all_files_of_its_broker(directory: BrokerDirectory, broker_dir: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        member = directory.open(memory=MEMORY, mode=0o770)
+    finally:
+        os.umask(before)
+    assert mode_of(broker_dir) == 0o770
+    for path in (broker_dir / "lock", broker_dir / "segment", Path("/dev/shm", member.name)):
+        assert mode_of(path) == 0o660, path
+        assert path.stat().st_gid == broker_dir.stat().st_gid
+    member.close(True)
+
+
+def test_a_second_open_joins_the_same_segment(directory: BrokerDirectory) -> None:
+    first = directory.open(memory=MEMORY)
+    second = directory.open(create=False)
+    assert second.name == first.name
+    assert second.row != first.row
+    assert [row[0] for row in first.processes()] == [first.row, second.row]
+    second.close(True)
+    assert [row[0] for row in first.processes()] == [first.row]
+    first.close(True)
+    again = directory.open()
+    assert again.name == first.name
+    again.close(True)
+
+
+def test_an_existing_directory_keeps_its_mode(directory: BrokerDirectory, broker_dir: Path) -> None:
+    broker_dir.mkdir()
+    broker_dir.chmod(0o755)
+    member = directory.open(memory=MEMORY)
+    assert mode_of(broker_dir) == 0o755
+    assert mode_of(f"/dev/shm/{member.name}") == 0o600
+    member.close(True)
+
+
+def test_a_mode_that_is_given_changes_an_existing_directory_without_broker(
+    directory: BrokerDirectory, broker_dir: Path
+) -> None:
+    broker_dir.mkdir(0o700)
+    member = directory.open(memory=MEMORY, mode=0o770)
+    assert mode_of(broker_dir) == 0o770
+    assert mode_of(broker_dir / "lock") == 0o660
+    member.close(True)
+
+
+def test_modes_that_a_broker_cannot_have_are_refused(directory: BrokerDirectory, broker_dir: Path) -> None:
+    for mode in (0o777, 0o600, 0o750, 0):
+        with pytest.raises(ValueError, match=r"0o770"):
+            directory.open(memory=MEMORY, mode=mode)
+    assert not broker_dir.exists()
+
+
+def test_nothing_is_made_without_create(directory: BrokerDirectory, broker_dir: Path) -> None:
+    with pytest.raises(BrokerNotFound, match="create=True"):
+        directory.open(create=False)
+    assert not broker_dir.exists()
+    broker_dir.mkdir(0o700)
+    with pytest.raises(BrokerNotFound, match="'segment'"):
+        directory.open(create=False)
+    assert not (broker_dir / "segment").exists()
+
+
+def test_options_that_differ_are_refused_with_both_values(directory: BrokerDirectory) -> None:
+    member = directory.open(memory=MEMORY + 100, patience=0.25)
+    given: list[dict[str, float]] = [{"memory": 2 * MEMORY}, {"patience": 0.5}, {"mode": 0o770}]
+    for options, has in zip(given, (f"{MEMORY}", "0.25", "0o700"), strict=True):
+        with pytest.raises(OptionsMismatch, match=has) as caught:
+            directory.open(**options)  # type: ignore[arg-type]
+        (option,) = options
+        assert f"without {option}" in caught.value.remedy
+    same = directory.open(memory=MEMORY + 200, patience=0.25, mode=0o700)
+    same.close(True)
+    member.close(True)
+
+
+def test_a_size_that_no_segment_can_have_makes_none(directory: BrokerDirectory, broker_dir: Path) -> None:
+    with pytest.raises(BrokerError, match="allowed are"):
+        directory.open(memory=4096)
+    assert not (broker_dir / "segment").exists()
+
+
+def test_a_lost_segment_is_made_anew_and_logged(
+    directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = directory.open(memory=MEMORY, patience=0.3)
+    lost.close(True)
+    segment.unlink(lost.name)
+    with caplog.at_level(logging.WARNING, "shmq.broker"):
+        member = directory.open(create=False)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "gone" in caplog.text
+    assert member.name not in ("", lost.name)
+    assert member.name == named(broker_dir)
+    header = member.header()
+    assert (header["memory"], header["patience_ns"]) == (MEMORY, 300_000_000)
+    member.close(True)
+
+
+def test_a_segment_of_an_earlier_boot_is_replaced(
+    directory: BrokerDirectory, broker_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = directory.open(memory=MEMORY)
+    old.close(True)
+    alter(broker_dir, boot_id=str(uuid4()))
+    with caplog.at_level(logging.WARNING, "shmq.broker"):
+        member = directory.open()
+    assert "boot" in caplog.text
+    assert member.name != old.name
+    assert not exists(old.name)
+    member.close(True)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"\0" * 100, b"{", b"[]", b"[" * 4000, b"x" * 5000, b'{"format": 1}', b'{"format": 1, "name": 7}'],
+    ids=["empty", "zeros", "torn", "list", "deep", "long", "bare", "types"],
+)
+def test_garbage_in_place_of_the_record_is_corruption(
+    directory: BrokerDirectory, broker_dir: Path, garbage: bytes
+) -> None:
+    broker_dir.mkdir(0o700)
+    (broker_dir / "segment").write_bytes(garbage)
+    with pytest.raises(CorruptionError) as caught:
+        directory.open(memory=MEMORY)
+    assert caught.value.filename == str(broker_dir / "segment")
+    assert caught.value.remedy
+    assert (broker_dir / "segment").read_bytes() == garbage
+
+
+def test_a_record_that_names_another_file_is_corruption(directory: BrokerDirectory, broker_dir: Path) -> None:
+    member = directory.open(memory=MEMORY)
+    member.close(True)
+    for name in ("../../etc/passwd", "sem.other", f"shmq-0-{uuid4().hex}"):
+        alter(broker_dir, name=name)
+        with pytest.raises(CorruptionError):
+            directory.open()
+    alter(broker_dir, name=member.name)
+    directory.open().close(True)
+
+
+def test_a_record_of_another_format_is_left_alone(directory: BrokerDirectory, broker_dir: Path) -> None:
+    member = directory.open(memory=MEMORY)
+    member.close(True)
+    alter(broker_dir, format=2)
+    content = (broker_dir / "segment").read_bytes()
+    with pytest.raises(VersionMismatch, match="format"):
+        directory.open()
+    assert (broker_dir / "segment").read_bytes() == content
+    assert exists(member.name)
+
+
+def test_a_directory_that_everybody_may_change_is_refused(directory: BrokerDirectory, broker_dir: Path) -> None:
+    broker_dir.mkdir()
+    broker_dir.chmod(0o777)
+    with pytest.raises(PermissionError, match="0o777"):
+        directory.open(memory=MEMORY)
+    assert list(broker_dir.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_another_users_directory_is_refused_before_anything_is_opened(
+    directory: BrokerDirectory, broker_dir: Path
+) -> None:
+    broker_dir.mkdir(0o700)
+    os.chown(broker_dir, 12345, 12345)
+    with pytest.raises(PermissionError, match=r"12345.*0o700.*mode=0o770"):
+        directory.open(memory=MEMORY)
+    assert list(broker_dir.iterdir()) == []
+    # A group of ours makes the difference.
+    broker_dir.chmod(0o770)
+    os.chown(broker_dir, 12345, os.getegid())
+    directory.open(memory=MEMORY).close(True)
+
+
+def test_a_remote_file_system_is_refused(
+    directory: BrokerDirectory, broker_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "filesystem_type", lambda fd: 0x6969)
+    with pytest.raises(BrokerError, match="NFS"):
+        directory.open(memory=MEMORY)
+    assert list(broker_dir.iterdir()) == []
+
+
+def test_a_link_in_place_of_the_record_is_not_followed(
+    directory: BrokerDirectory, broker_dir: Path, tmp_path: Path
+) -> None:
+    directory.open(memory=MEMORY).close(True)
+    (broker_dir / "segment").rename(tmp_path / "elsewhere")
+    (broker_dir / "segment").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CorruptionError, match="no regular file"):
+        directory.open()
+
+
+def test_a_deleted_directory_ends_its_broker(directory: BrokerDirectory, broker_dir: Path) -> None:
+    member = directory.open(memory=MEMORY)
+    assert not member.gone()
+    shutil.rmtree(broker_dir)
+    assert member.gone()
+    other = directory.open(memory=MEMORY)
+    assert other.name != member.name
+    assert not other.gone()
+    member.close(True)
+    assert not exists(member.name)
+    other.close(True)
+
+
+def test_an_anonymous_segment_goes_with_its_last_member() -> None:
+    first = open_anonymous(memory=MEMORY)
+    second = segment.attach(first.name)
+    first.close(True)
+    assert exists(second.name)
+    second.close(True)
+    assert not exists(second.name)
+    with pytest.raises(BrokerNotFound):
+        segment.attach(first.name)
+
+
+def make_unnamed(broker_dir: Path) -> str:
+    """A segment as a death leaves it between the two steps of creation."""
+    found = broker_dir.stat()
+    return segment.create(
+        uuid4(), memory=MEMORY, patience=0.1, mode=0o600, path=str(broker_dir), directory=(found.st_dev, found.st_ino)
+    )
+
+
+def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: BrokerDirectory, broker_dir: Path) -> None:
+    rests = directory.open(memory=MEMORY)
+    rests.close(True)
+    used = open_anonymous(memory=MEMORY)
+    unnamed = make_unnamed(broker_dir)
+    anonymous = segment.create(uuid4(), memory=MEMORY, patience=0.1, mode=0o600)
+    listed = {identity.name for identity in orphans()}
+    # Others that open brokers at the same time sweep too: listed, or gone already.
+    assert {unnamed, anonymous} <= listed | ({unnamed, anonymous} - set(segment.list_segments()))
+    assert not {rests.name, used.name} & listed
+    sweep_orphans()
+    assert not exists(unnamed)
+    assert not exists(anonymous)
+    assert exists(rests.name)
+    assert exists(used.name)
+    used.close(True)
+
+
+def test_a_directory_that_is_not_there_proves_nothing(directory: BrokerDirectory, broker_dir: Path) -> None:
+    member = directory.open(memory=MEMORY)
+    member.close(True)
+    away = broker_dir.with_name("away")
+    broker_dir.rename(away)
+    assert member.name not in {identity.name for identity in orphans()}
+    broker_dir.mkdir(0o700)  # another one under the same path
+    assert member.name not in {identity.name for identity in orphans()}
+    sweep_orphans()
+    assert exists(member.name)
+    broker_dir.rmdir()
+    away.rename(broker_dir)
+    again = directory.open()
+    assert again.name == member.name
+    again.close(True)
+
+
+def test_a_failed_record_leaves_no_segment(
+    directory: BrokerDirectory, broker_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    created: list[str] = []
+    create = segment.create
+
+    def remember(*arguments: object, **options: object) -> str:
+        created.append(create(*arguments, **options))  # type: ignore[arg-type]
+        return created[-1]
+
+    monkeypatch.setattr(segment, "create", remember)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        directory.open(memory=MEMORY)
+    assert len(created) == 1
+    assert not exists(created[0])
+    monkeypatch.undo()
+    directory.open(memory=MEMORY).close(True)
