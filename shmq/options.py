@@ -117,9 +117,9 @@ LATER_QUEUE_OPTIONS: Final = tuple(name for name in QueueOptions.__annotations__
 LATER_PUT_OPTIONS: Final = tuple(name for name in PutOptions.__annotations__ if name not in CORE_PUT_OPTIONS)
 
 # In force where nobody gave another. dead_letter has none: it is made from the queue's name; memory has none: it is
-# made from the size of /dev/shm. A slot of 256 bytes has 192 for headers and body: most tasks need no block.
+# made from the size of /dev/shm. A slot of 192 bytes has 128 for headers and body: small tasks need no block.
 DEFAULTS: Final = QueueSettings(
-    maxsize=0, slot_size=256, temporary=False, max_deliveries=20, max_deaths=3, checksum=True, dead_letter=None
+    maxsize=0, slot_size=192, temporary=False, max_deliveries=20, max_deaths=3, checksum=True, dead_letter=None
 )
 BROKER_DEFAULTS: Final = BrokerSettings(memory=None, mode=0o700, patience=0.1)
 

@@ -29,8 +29,8 @@ def open(
 ) -> Broker:
     """Open the broker in a directory; make it if there is none.
 
-    path: a directory, or "shmq:///abs/dir". None: anonymous (no directory, shared by passing handles, gone with its last
-        user).
+    path: a directory, or "shmq:///abs/dir". None: anonymous (no directory, shared by passing handles, gone with its
+        last user).
     create: False: BrokerNotFound when there is none.
     memory: budget of the segment, bytes or text such as "64MiB"; new: half of /dev/shm, at most 4 GiB.
     mode: of the directory, files lose the x bits; new: 0o700; 0o770 for a group.

@@ -37,6 +37,19 @@ def broker_dir(tmp_path: Path) -> Path:
     return tmp_path / "broker"
 
 
+@pytest.fixture(autouse=True)
+def _brokers_end_with_their_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The segment of a broker with a directory outlives its processes on purpose; here its directory goes, too."""
+    uses_files = "tmp_path" in request.fixturenames
+    files: Path | None = request.getfixturevalue("tmp_path") if uses_files else None
+    yield
+    if files is None:
+        return
+    for record in files.rglob("segment"):
+        for name in re.findall(rb"shmq-[0-9]+-[0-9a-f]{32}", record.read_bytes()) if record.is_file() else ():
+            (SHARED_MEMORY / name.decode()).unlink(missing_ok=True)
+
+
 @pytest.fixture
 def seed() -> int:
     """The seed for anything random in this test; a failure shows it, SHMQ_TEST_SEED sets it for a repeat."""

@@ -11,6 +11,7 @@ typedef struct py_delivery {
     py_queue *queue; /* strong */
     shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
     uint64_t serial; /* of the member: another one after a fork */
+    bool over;       /* settled, given back, or found to be not ours any more */
     shmq_delivery d;
 } py_delivery;
 
@@ -49,13 +50,6 @@ static void free_object(PyObject *o) {
     Py_DECREF(type);
 }
 
-static void delivery_dealloc(PyObject *o) {
-    py_delivery *self = (py_delivery *)o;
-    shmq_queue_unbind(self->q);
-    Py_CLEAR(self->queue);
-    free_object(o);
-}
-
 /* Ours, in this process, and its broker open? */
 static shmq_status usable(const py_delivery *self) {
     shmq_member *m = self->q->m;
@@ -65,7 +59,19 @@ static shmq_status usable(const py_delivery *self) {
     return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
 }
 
+static void delivery_dealloc(PyObject *o) {
+    py_delivery *self = (py_delivery *)o;
+    /* A signal between the taking and the lending, or in the middle of a settlement, leaves nobody else who knows of it. */
+    if (!self->over && usable(self) == SHMQ_OK) {
+        (void)shmq_release(self->q, &self->d, false);
+    }
+    shmq_queue_unbind(self->q);
+    Py_CLEAR(self->queue);
+    free_object(o);
+}
+
 static PyObject *answer(py_delivery *self, shmq_status status) {
+    self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
     if (status == SHMQ_OK) {
         Py_RETURN_TRUE;
     }
@@ -109,7 +115,10 @@ static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
     shmq_status status = usable(self);
-    return answer(self, status == SHMQ_OK ? shmq_lock(self->q, &self->d) : status);
+    if (status == SHMQ_OK && (status = shmq_lock(self->q, &self->d)) == SHMQ_OK) {
+        Py_RETURN_TRUE;
+    }
+    return answer(self, status);
 }
 
 static PyObject *delivery_head(PyObject *o, PyObject *unused) {
@@ -198,7 +207,7 @@ static PyType_Slot delivery_slots[] = {
     {Py_tp_dealloc, (void *)delivery_dealloc},
     {Py_tp_methods, delivery_methods},
     {Py_tp_members, delivery_members},
-    {Py_tp_doc, "One acquired entry. Dropping it releases nothing: the Message that owns it does."},
+    {Py_tp_doc, "One acquired entry. Dropped without an outcome it goes back in its place, uncounted."},
     {0, NULL},
 };
 PyType_Spec delivery_spec = {

@@ -18,6 +18,10 @@ static shmq_status next_offer(py_queue *self, uint32_t owner, uint32_t row, uint
         status = shmq_offer_wait(self->q, owner, row, until_ns, d);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status == SHMQ_OK && PyErr_CheckSignals() < 0) { /* the signal came while we waited: then nothing was taken */
+        shmq_offer_cancel(self->q, d);
+        status = SHMQ_INTERRUPTED;
+    }
     return status;
 }
 
@@ -192,7 +196,8 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
                 Py_CLEAR(list);
             }
         } else if (got == GOT_ERROR) {
-            if (!first) {
+            bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
+            if (!first && !interrupted) {
                 PyErr_Clear(); /* what was taken is handed over; the next call meets the reason again */
                 return list;
             }

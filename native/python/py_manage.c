@@ -141,6 +141,7 @@ static PyObject *queue_row_closing(PyObject *o, PyObject *args) {
     }
     if (shmq_row_at(self->q, row) != NULL) {
         shmq_row_closing(self->q, row);
+        shmq_notify_all(self->q); /* those of its threads that wait on other rows look, too */
     }
     Py_RETURN_NONE;
 }

@@ -11,11 +11,15 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
         *until_ns = SHMQ_FOR_EVER;
         return true;
     }
-    double seconds = PyFloat_AsDouble(timeout);
+    double seconds = PyBool_Check(timeout) ? 0 : PyFloat_AsDouble(timeout);
+    if (PyBool_Check(timeout) || (seconds == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
+        PyErr_Format(PyExc_TypeError, "timeout=%R: seconds are expected, 0 not to wait, or None to wait for ever", timeout);
+        return false;
+    }
     if (seconds == -1.0 && PyErr_Occurred()) {
         return false;
     }
-    if (!(seconds >= 0) || PyBool_Check(timeout)) {
+    if (!(seconds >= 0)) {
         PyErr_Format(PyExc_ValueError, "timeout=%R: seconds from 0 on are expected, or None to wait for ever", timeout);
         return false;
     }

@@ -7,17 +7,17 @@
 #include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "memory", "patience_ns", "mode", "anonymous", "path", "uuid", "directory", NULL};
+    static char *names[] = {"name", "memory", "patience_ns", "mode", "anonymous", "path", "uuid", "directory", "id_epoch", NULL};
     const char *name, *uuid;
     unsigned long long memory, patience_ns, device = 0, inode = 0;
-    unsigned int mode;
+    unsigned int mode, id_epoch = 0;
     int anonymous;
     Py_ssize_t uuid_bytes;
     PyObject *path = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KK):segment_create", names, &name, &memory,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KK)I:segment_create", names, &name, &memory,
                                      &patience_ns, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid, &uuid_bytes,
-                                     &device, &inode)) {
+                                     &device, &inode, &id_epoch)) {
         return NULL;
     }
     shmq_segment_plan plan = {.name = name,
@@ -27,7 +27,8 @@ static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject 
                               .anonymous = anonymous != 0,
                               .path = PyBytes_AsString(path),
                               .directory_device = device,
-                              .directory_inode = inode};
+                              .directory_inode = inode,
+                              .id_epoch = id_epoch};
     if (uuid_bytes != sizeof(plan.uuid)) {
         Py_DECREF(path);
         return PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd", uuid_bytes);
@@ -120,8 +121,8 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
 
 static PyMethodDef functions[] = {
     {"segment_create", (PyCFunction)(void (*)(void))segment_create, METH_VARARGS | METH_KEYWORDS,
-     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0))\n\n"
-     "directory: st_dev and st_ino of the broker's. Make the segment /dev/shm/name; it appears complete or not at all."},
+     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0), id_epoch=0)\n\n"
+     "directory: st_dev and st_ino of the broker's. id_epoch: the high 24 bits of message ids. Make the segment /dev/shm/name; it appears complete or not at all."},
     {"segment_inspect", segment_inspect, METH_O, "segment_inspect(name)\n\nThe segment's identity, as a dict."},
     {"segment_sweep", segment_sweep, METH_O,
      "segment_sweep(name)\n\nRemove the segment unless it has members; True when it is removed."},

@@ -124,6 +124,20 @@ static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_bloc
     return TAKEN;
 }
 
+/* The slab changed under us, and the bit that we cleared may be the only hint at a FREE block of its new class. The bit
+ * first, the class after it: when that still says "none", the slab is being made, and its maker sets the class bit
+ * later. The other way round, another taker clears the new class' bit in between, and nobody sets it again.
+ * SYNC block.hint */
+static void put_hint_back(shmq_member *m, const shmq_place *place) {
+    shmq_or_seq(&place->slab->free[place->index / 64], UINT64_C(1) << (place->index % 64));
+    uint64_t class_word = shmq_load_seq(&place->slab->class_word);
+    if (class_word >= 1 && class_word <= SHMQ_CLASSES) {
+        shmq_place now = *place;
+        now.size_class = (uint32_t)class_word - 1;
+        shmq_block_hint(m, &now);
+    }
+}
+
 static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule, shmq_block *block) {
     shmq_slab_shm *slab = shmq_slab_at(m, granule);
     if (slab == NULL || shmq_slab_class(slab) != size_class) {
@@ -144,13 +158,7 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
                 return true;
             }
             if (taking == NOT_THIS_CLASS) {
-                /* The slab changed under us, and the bit may be the only hint at a FREE block of its new class. */
-                place.size_class = shmq_slab_class(slab);
-                if (place.size_class < SHMQ_CLASSES) {
-                    shmq_block_hint(m, &place);
-                } else {
-                    shmq_or_seq(&slab->free[part], bit);
-                }
+                put_hint_back(m, &place);
                 return false;
             }
         }
@@ -196,7 +204,11 @@ static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
         for (; bits != 0; bits &= bits - 1) {
             uint32_t granule = at * 64 + (uint32_t)__builtin_ctzll(bits);
             if (take_from_slab(m, size_class, granule, block)) {
-                shmq_store_relaxed(&m->block_hint[size_class], granule);
+                if (shmq_class_count(size_class) > 1) {
+                    /* Large blocks are looked for from the same place each time: the one that was freed last is still
+                     * in the caches, and going round through all of them would touch them all. */
+                    shmq_store_relaxed(&m->block_hint[size_class], granule);
+                }
                 return true;
             }
             clear_class_bit(m, size_class, granule);

@@ -59,7 +59,8 @@ bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64
     /* After the claim, else two threads write it for one cell; before the bit, so that who sees the bit sees both. */
     shmq_store_release(&cell->generation, generation); /* SYNC block.pin */
     uint32_t view = take_view_bit(place.block, generation);
-    shmq_store_release(&cell->cell, view == 0 ? 0 : shmq_pin_cell(offset, view, m->row_generation)); /* SYNC block.pin */
+    /* SYNC block.pin */
+    shmq_store_release(&cell->cell, view == 0 ? 0 : shmq_pin_cell(offset, view, m->row_generation));
     if (view == 0) {
         return false;
     }

@@ -54,7 +54,8 @@ shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *bloc
     }
     uint32_t generation = next_generation(slab);
     fill_slab(m, slab, size_class, generation);
-    shmq_store_release(&slab->class_word, (uint64_t)size_class + 1); /* SYNC block.slab */
+    /* SYNC block.slab. Seq, not release alone: SYNC block.hint needs it in one order with the hints. */
+    shmq_store_seq(&slab->class_word, (uint64_t)size_class + 1);
     if (shmq_class_count(size_class) > 1) {
         set_class_bit(m, size_class, granule);
     }

@@ -81,8 +81,8 @@ TARGET_SSE42 static uint32_t crc_sse42(uint32_t crc, const void *data, size_t by
     return ~crc_single(~crc, data, bytes);
 }
 
-/* Three streams of `stream` bytes. `twice` and `once` are x^(16 stream - 33) and x^(8 stream - 33) modulo the polynomial:
- * the product without carries stands one bit low in its 64, and the instruction multiplies by x^32 once more. */
+/* Three streams of `stream` bytes. `twice` and `once` are x^(16 stream - 33) and x^(8 stream - 33) modulo the
+ * polynomial: the product without carries stands one bit low in its 64, and the instruction multiplies by x^32. */
 TARGET_CLMUL static inline uint32_t crc_three(uint32_t crc, const unsigned char *at, size_t stream, uint32_t twice,
                                               uint32_t once) {
     uint64_t a = crc, b = 0, c = 0;

@@ -35,6 +35,7 @@ static void child_after_fork(void) {
             close(m->lock_fd);
             m->lock_fd = -1;
         }
+        pthread_mutex_init(&m->handles_lock, NULL); /* dropping a handle in a child that never joins takes it */
     }
     pthread_mutex_init(&list_mutex, NULL);
     pthread_mutex_init(&rejoin_mutex, NULL);

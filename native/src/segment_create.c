@@ -59,9 +59,6 @@ static shmq_status reserve_fixed(int fd, const shmq_layout *layout) {
     return number == 0 ? SHMQ_OK : shmq_fail_errno("cannot reserve %llu bytes", (unsigned long long)layout->slabs);
 }
 
-/* 24 bits that grow with time, so that ids of a broker whose segment was lost do not come again: minutes since 2020. */
-static uint64_t id_epoch(uint64_t wall_ns) { return (wall_ns / UINT64_C(60000000000) - UINT64_C(26297280)) & 0xffffff; }
-
 static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shmq_layout *layout) {
     /* Everything else is right as zeros: rows and directory entries FREE, granules free, not reserved. */
     static const shmq_segment_shm nothing;
@@ -92,7 +89,7 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     header.directory_device = plan->directory_device;
     header.directory_inode = plan->directory_inode;
     header.header_crc = shmq_header_crc(&header);
-    shmq_store_relaxed(&header.message_ids, id_epoch(header.created_ns) << 40);
+    shmq_store_relaxed(&header.message_ids, (uint64_t)(plan->id_epoch & 0xffffff) << 40);
     shmq_store_relaxed(&header.reserved_bytes, layout->slabs);
     ssize_t written = pwrite(fd, &header, sizeof(header), 0);
     return written == (ssize_t)sizeof(header) ? SHMQ_OK : shmq_fail_errno("cannot write the header of the segment");

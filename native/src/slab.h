@@ -83,8 +83,8 @@ bool shmq_block_release(shmq_member *m, const shmq_place *place, uint32_t genera
 bool shmq_block_finish(shmq_member *m, const shmq_place *place, uint32_t generation);
 
 /* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, low half of the row's generation above.
- * The last is for the reaper: without it a late one meets the same view of the row's next owner in the same cell, cannot
- * tell, and ends it. */
+ * The last is for the reaper: without it a late one meets the same view of the row's next owner in the same cell,
+ * cannot tell, and ends it. */
 static inline uint64_t shmq_pin_cell(uint64_t offset, uint32_t view, uint32_t row_generation) {
     return (offset >> 6) | ((uint64_t)view << 40) | ((uint64_t)(row_generation & 0xffffu) << 48);
 }

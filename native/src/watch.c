@@ -35,24 +35,39 @@ static bool vacant(shmq_member *m, uint64_t word) {
     return word == 0 || (!is_ours(m, word) && (row_of(word) >= SHMQ_PROCESS_ROWS || shmq_process_dead(m, row_of(word))));
 }
 
+/* Take a place that is vacant, or whose holder is dead. */
+static bool take_place(shmq_watcher *w, uint64_t wake) {
+    shmq_segment_shm *header = w->m->header;
+    for (int place = 0; place < 2; place++) {
+        uint64_t seen = shmq_load_seq(&header->watch[place]);
+        if (place == 1 && is_ours(w->m, shmq_load_seq(&header->watch[0]))) {
+            return false; /* the second one is there for the first one's process: it must be another */
+        }
+        if (vacant(w->m, seen) && shmq_cas_seq(&header->watch[place], seen, watch_word(w->m, 0))) {
+            shmq_store_seq(&header->watch_wake[place], wake);
+            w->place = place;
+            return true;
+        }
+    }
+    return false;
+}
+
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
     shmq_segment_shm *header = m->header;
     uint64_t wake = (uint64_t)((unsigned char *)word - m->base);
     *w = (shmq_watcher){.m = m, .word = word, .place = -1, .volunteer = -1};
-    for (int place = 0; place < 2; place++) {
-        uint64_t seen = shmq_load_seq(&header->watch[place]);
-        if (place == 1 && is_ours(m, shmq_load_seq(&header->watch[0]))) {
-            break; /* the second one is there for the first one's process: it must be another */
-        }
-        if (vacant(m, seen) && shmq_cas_seq(&header->watch[place], seen, watch_word(m, 0))) {
-            shmq_store_seq(&header->watch_wake[place], wake);
-            w->place = place;
-            return;
-        }
+    if (take_place(w, wake)) {
+        return;
     }
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
         if (shmq_load_relaxed(&header->volunteers[i]) == 0 && shmq_cas_seq(&header->volunteers[i], 0, wake)) {
-            w->volunteer = i;
+            /* Who leaves a place clears it, then looks for volunteers; we stand up, then look at the places again: one of
+             * the two sees the other. */
+            if (take_place(w, wake)) {
+                shmq_cas_seq(&header->volunteers[i], wake, 0);
+            } else {
+                w->volunteer = i;
+            }
             return;
         }
     }
@@ -105,6 +120,15 @@ void shmq_watch_tick(shmq_watcher *w) {
     }
 }
 
+static bool anybody_volunteers(shmq_member *m) {
+    for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
+        if (shmq_load_seq(&m->header->volunteers[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void wake_volunteer(shmq_member *m) {
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
         uint64_t offset = shmq_load_seq(&m->header->volunteers[i]);
@@ -133,7 +157,7 @@ void shmq_watch_leave(shmq_watcher *w) {
     if (is_ours(w->m, seen)) {
         shmq_cas_seq(&header->watch[w->place], seen, 0);
     }
-    uint32_t high = shmq_load_relaxed(&header->process_high);
+    uint32_t high = anybody_volunteers(w->m) ? shmq_load_relaxed(&header->process_high) : 0;
     for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
         if (shmq_load_seq(&w->m->rows[row].held) != 0) {
             wake_volunteer(w->m); /* somebody holds something, and nobody watches it now */

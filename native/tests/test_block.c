@@ -1,8 +1,4 @@
-/* Blocks one step at a time: classes, references, pins, slabs that come and go, each half-done step and its repair;
- * then threads of one process in each other's way. */
-#include <pthread.h>
-#include <time.h>
-
+/* Blocks one step at a time: classes, references, pins, slabs that come and go, each half-done step and its repair. */
 #include "block_traffic.h"
 
 static shmq_member *m;
@@ -419,48 +415,7 @@ static void test_damage_in_the_words_is_reported(void) {
     end();
 }
 
-static uint64_t seed;
-
-static void *run_worker(void *argument) {
-    uint64_t random = seed + (uint64_t)(uintptr_t)argument * 7919;
-    traffic_worker worker = {.m = m, .table = &table, .random = random | 1};
-    for (int i = 0; i < 40000; i++) {
-        traffic_step(&worker);
-        if (i % 2048 == 0) {
-            traffic_sweep(m, &table); /* finds nobody dead, and must harm nobody */
-            CHECK(shmq_blocks_valid(m) == NULL);
-        }
-    }
-    while (worker.pin_count > 0) {
-        traffic_unpin(&worker, 0);
-    }
-    return NULL;
-}
-
-/* Each free slot of the table was a block once; hints are right at rest, without a sweep, when nobody died. */
-static void test_threads_share_slabs_without_losing_a_block(void) {
-    begin();
-    pthread_t threads[4];
-    for (uintptr_t i = 0; i < 4; i++) {
-        CHECK(pthread_create(&threads[i], NULL, run_worker, (void *)i) == 0);
-    }
-    for (int i = 0; i < 4; i++) {
-        CHECK(pthread_join(threads[i], NULL) == 0);
-    }
-    traffic_check(m, &table);
-    traffic_drain(m, &table);
-    traffic_check(m, &table);
-    CHECK_EQUAL(used(), 0);
-    CHECK_EQUAL(shmq_load_seq(&m->process->pinned_bytes), 0);
-    CHECK(shmq_load_seq(&table.pinned) > 100);
-    traffic_check_all_given_back(m);
-    end();
-}
-
-int main(int argc, char **argv) {
-    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
-    printf("seed %llu\n", (unsigned long long)seed);
-    fflush(stdout);
+int main(void) {
     test_classes_grow_by_half_at_most_and_fill_their_slab();
     test_blocks_of_all_sizes_do_not_overlap();
     test_a_reference_is_dropped_once_and_only_in_its_generation();
@@ -474,6 +429,5 @@ int main(int argc, char **argv) {
     test_a_slab_left_half_retired_serves_again_after_the_next_reclaim();
     test_stale_hints_lead_nowhere_and_are_cleared();
     test_damage_in_the_words_is_reported();
-    test_threads_share_slabs_without_losing_a_block();
     return 0;
 }

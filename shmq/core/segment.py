@@ -102,7 +102,14 @@ def default_memory() -> int:
 
 
 def create(
-    uuid: UUID, *, memory: int, patience: float, mode: int, path: str = "", directory: tuple[int, int] = (0, 0)
+    uuid: UUID,
+    *,
+    memory: int,
+    patience: float,
+    mode: int,
+    path: str = "",
+    directory: tuple[int, int] = (0, 0),
+    epoch: int = 0,
 ) -> str:
     """Makes a segment, complete or not at all, and returns its name.
 
@@ -113,12 +120,13 @@ def create(
         mode: of the file, 0o600 or 0o660.
         path: of the broker's directory; "": anonymous.
         directory: its device and inode.
+        epoch: high 24 bits of the message ids, so that those of a lost segment do not come again.
 
     Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have.
     """
     name = segment_name(uuid)
     patience_ns = round(patience * 1e9)
-    segment_create(name, memory, patience_ns, mode, not path, path, uuid.bytes, directory)
+    segment_create(name, memory, patience_ns, mode, not path, path, uuid.bytes, directory, epoch & 0xFFFFFF)
     return name
 
 

@@ -92,8 +92,8 @@ class Broker:
         options: see QueueOptions. What is not given is taken as it is; what is given and was given before must be
             equal; what nobody gave before is set by the first who does, so the start order does not matter.
 
-        Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument; Full
-        or OutOfSpace without room for the ring; BrokerError for one queue too many.
+        Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
+        Full or OutOfSpace without room for the ring; BrokerError for one queue too many.
 
         Example: jobs = broker.queue("jobs", maxsize=1000)
         """

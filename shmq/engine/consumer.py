@@ -49,10 +49,13 @@ class Consumer(Generic[T]):
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
         self._dropped: list[int] = []
-        self._room = threading.Condition(threading.Lock())
-        self._waiting = threading.Lock()  # held by the thread that sleeps on the consumer's own row
+        # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
+        self._room = threading.Condition(threading.RLock())
+        self._inside = 0  # threads that are taking a message
+        self._asleep = False  # one of them sleeps on the consumer's own row
         member = queue._membership.live()
         self._row = queue._row_open()
+        self._row_taken = True
         self._serial = member.serial
         self._closed = False
 
@@ -75,19 +78,15 @@ class Consumer(Generic[T]):
         timeout = check_timeout(timeout)
         self._check()
         deadline = None if timeout is None else time.monotonic() + timeout
-        if self._prefetch is not None:
-            self._wait_for_credit(deadline)
-            if deadline is not None:
-                timeout = max(0.0, deadline - time.monotonic())
-        if self._queue._membership.graves:
-            retry_graves(self._queue._membership)
-        own_row = self._waiting.acquire(blocking=False)
+        own_row = self._enter(deadline)
         try:
-            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout)
+            if deadline is not None and self._prefetch is not None:
+                timeout = max(0.0, deadline - time.monotonic())
+            if self._queue._membership.graves:
+                retry_graves(self._queue._membership)
+            return self._lend(self._queue._receive(self._row, self._row if own_row else 0, timeout))
         finally:
-            if own_row:
-                self._waiting.release()
-        return self._lend(delivery)
+            self._leave(own_row)
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
         """Wait for the first message, then take what is there, at most `limit`; [] after the timeout. Raises ShutDown.
@@ -109,7 +108,7 @@ class Consumer(Generic[T]):
         return messages
 
     def __iter__(self) -> Iterator[Message[T]]:
-        mine: dict[int, object] = {}
+        mine: dict[int, object] = {}  # position -> right to settle
         try:
             while True:
                 try:
@@ -117,36 +116,69 @@ class Consumer(Generic[T]):
                 except ShutDown:
                     return
                 mine = {p: right for p, right in mine.items() if self._held.get(p, (None, None))[1] is right}
-                mine[m.position] = self._held[m.position][1]
+                mine[m.position] = self._held.get(m.position, (None, None))[1]
                 yield m
                 del m
         finally:
             self._give_back(mine)  # left by break: what is in hand goes back, uncounted
 
-    def _wait_for_credit(self, deadline: float | None) -> None:
-        began, said = time.monotonic(), False
+    def _enter(self, deadline: float | None) -> bool:
+        """Begin to take a message, within the credit; True: this thread sleeps on the consumer's own row."""
         with self._room:
-            while self._prefetch is not None and len(self._held) >= self._prefetch:
-                self._check()
-                now = time.monotonic()
-                if deadline is not None and now >= deadline:
-                    raise Empty(
-                        f"this consumer of queue {self._queue.name!r} has all that its prefetch allows",
-                        figures=f"{len(self._held)} unsettled, prefetch={self._prefetch}",
-                        remedy="settle some, or raise prefetch",
-                    )
-                if not said and now - began >= _STALLED:
-                    said = True
-                    shown = ", ".join(map(str, sorted(self._held)[:10]))
-                    _LOG.warning(
-                        "a consumer of queue %r takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
-                        self._queue.name,
-                        len(self._held),
-                        shown,
-                        self._prefetch,
-                        extra={"queue": self._queue.name},
-                    )
-                self._room.wait(min(0.5, _STALLED if deadline is None else deadline - now))
+            if self._prefetch is not None:
+                self._wait_for_credit(self._prefetch, deadline)
+            self._inside += 1
+            own_row = not self._asleep
+            self._asleep = True
+            return own_row
+
+    def _leave(self, own_row: bool) -> None:
+        with self._room:
+            self._inside -= 1
+            if own_row:
+                self._asleep = False
+            if self._prefetch is not None:
+                self._room.notify()
+        if self._closed:
+            self._give_row_back()
+
+    def _give_row_back(self) -> None:
+        """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
+        with self._room:
+            if self._inside or not self._row_taken:
+                return
+            self._row_taken = False
+        if self._is_ours():
+            self._queue._row_close(self._row)
+
+    def _wait_for_credit(self, prefetch: int, deadline: float | None) -> None:
+        began, said = time.monotonic(), False
+        while len(self._held) + self._inside >= prefetch:
+            now = time.monotonic()
+            if deadline is not None and now >= deadline:
+                raise Empty(
+                    f"this consumer of queue {self._queue.name!r} has all that its prefetch allows",
+                    figures=f"{len(self._held)} unsettled, {self._inside} threads waiting, prefetch={prefetch}",
+                    remedy="settle some, or raise prefetch",
+                )
+            if not said and now - began >= _STALLED and len(self._held) >= prefetch:
+                said = True
+                _LOG.warning(
+                    "a consumer of queue %r takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
+                    self._queue.name,
+                    len(self._held),
+                    ", ".join(map(str, sorted(self._held)[:10])),
+                    prefetch,
+                    extra={"queue": self._queue.name},
+                )
+            # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
+            self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
+            self._check()
+
+    def _is_ours(self) -> bool:
+        """Its broker is open, and this is the process that made it."""
+        member = self._queue._membership.member
+        return not member.closed and not member.forked and member.serial == self._serial
 
     def _check(self) -> None:
         if self._closed:
@@ -170,11 +202,19 @@ class Consumer(Generic[T]):
     def _lend(self, delivery: Delivery) -> Message[T]:
         message = Message._of_delivery(self._queue, self, delivery)
         self._held[delivery.position] = (delivery, object())
+        if self._closed:  # by another thread, which may have given back before this one came
+            self._give_back()
+            self._check()
         return message
+
+    def _holds(self, message: Message[T]) -> bool:
+        """Neither settled nor given back; in a child of its process, too."""
+        held = self._held.get(message._position)
+        return held is not None and held[0] is message._delivery and not self._queue._membership.closed
 
     def _claim(self, message: Message[T], outcome: str) -> None:
         """The right to settle a message goes to one thread, once. Raises SettlementError."""
-        held = self._held.get(message.position)
+        held = self._held.get(message._position)
         if message._outcome is None and held is not None and held[0] is message._delivery:
             member = self._queue._membership.member
             if member.forked or member.serial != self._serial:
@@ -182,14 +222,13 @@ class Consumer(Generic[T]):
                     f"message {message.id} of queue {self._queue.name!r} belongs to the parent process",
                     remedy="settle it there, or receive in each process for itself",
                 )
-            if self._held.pop(message.position, None) is held:
+            if not member.closed and self._held.pop(message._position, None) is held:
                 if self._prefetch is not None:
                     with self._room:
                         self._room.notify()
                 return
-        why = f"was {message._outcome}" if message._outcome else "went back when its consumer was closed or left"
         raise SettlementError(
-            f"message {message.id} of queue {self._queue.name!r} {why}; it cannot be {outcome}",
+            f"message {message.id} of queue {self._queue.name!r} {message._fate()}; it cannot be {outcome}",
             figures=f"position {message.position}",
             remedy="settle each message once, while its consumer is open",
         )
@@ -199,11 +238,12 @@ class Consumer(Generic[T]):
         held = self._held.get(message._position)
         if held is None or held[0] is not message._delivery or self._held.pop(message._position, None) is not held:
             return
-        if held[0].release(True):
-            self._dropped.append(message._position)
-            if self._prefetch is not None and self._room.acquire(blocking=False):
-                self._room.notify()  # else whoever has it looks again within half a second
-                self._room.release()
+        if not self._is_ours() or not held[0].release(True):
+            return
+        self._dropped.append(message._position)
+        if self._prefetch is not None and self._room.acquire(blocking=False):
+            self._room.notify()  # else whoever has it looks again within half a second
+            self._room.release()
 
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
         chosen = [p for p, (_, right) in self._held.items() if rights is None or rights.get(p) is right]
@@ -213,15 +253,16 @@ class Consumer(Generic[T]):
                 held[0].release(False)
 
     def close(self) -> None:
-        """Messages that are not settled go back in their place, uncounted. Twice is fine."""
-        if self._closed:
-            return
-        self._closed = True
+        """Messages that are not settled go back in their place, uncounted. Twice is fine. Its threads that wait get
+        Closed."""
+        with self._room:
+            if self._closed:
+                return
+            self._closed = True
         member = self._queue._membership.member
-        if member.closed or member.forked or member.serial != self._serial:
+        if member.forked or member.serial != self._serial:
             self._held.clear()
             return
-        self._give_back()
         if self._dropped:
             warnings.warn(
                 f"{len(self._dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back. "
@@ -229,11 +270,14 @@ class Consumer(Generic[T]):
                 ResourceWarning,
                 stacklevel=2,
             )
+        if member.closed:
+            self._held.clear()
+            return
+        self._give_back()
         with self._room:
             self._room.notify_all()
         self._queue._row_closing(self._row)  # its threads that wait get Closed
-        with self._waiting:
-            self._queue._row_close(self._row)
+        self._give_row_back()
 
     def __enter__(self) -> Self:
         return self

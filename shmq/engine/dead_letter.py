@@ -1,8 +1,8 @@
 """Dead messages: out of their queue, into the one for the dead, with the reason. Never lost on the way.
 
 The order: the entry is locked (nobody else gets it), its copy is put among the dead, the entry is settled. A death in
-between gives the entry back to its queue, so a message may be among the dead twice, never not at all. Where the queue of
-the dead has no room the message stays locked by this process and is tried again.
+between gives the entry back to its queue, so a message may be among the dead twice, never not at all. Where the queue
+of the dead has no room the message stays locked by this process and is tried again.
 """
 
 from __future__ import annotations

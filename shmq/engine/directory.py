@@ -205,9 +205,9 @@ class BrokerDirectory:
             "broker %s: its segment %s %s; messages that were not durable are gone", self.path, record.name, reason
         )
         segment.unlink(record.name)
-        return self._create(dir_fd, memory=record.memory, mode=record.mode, patience=record.patience)
+        return self._create(dir_fd, memory=record.memory, mode=record.mode, patience=record.patience, epoch=record.epoch + 1)
 
-    def _create(self, dir_fd: int, *, memory: int, mode: int, patience: float) -> Member:
+    def _create(self, dir_fd: int, *, memory: int, mode: int, patience: float, epoch: int = 0) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
         found = os.fstat(dir_fd)
@@ -219,6 +219,7 @@ class BrokerDirectory:
             mode=file_mode(mode),
             path=self.path,
             directory=(found.st_dev, found.st_ino),
+            epoch=epoch,
         )
         try:
             if mode != PRIVATE_MODE:
@@ -237,6 +238,7 @@ class BrokerDirectory:
                 memory=segment.whole_granules(memory),
                 patience=patience,
                 mode=mode,
+                epoch=epoch,
             )
             write_record(dir_fd, record, mode=file_mode(mode), group=found.st_gid)
         except BaseException:

@@ -1,4 +1,4 @@
-"""What went wrong with a queue, in words: status codes of the core become exceptions that name queue, figures, remedy."""
+"""What went wrong with a queue, in words: status codes become exceptions that name queue, figures, remedy."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shmq.errors import SettlementError
 
@@ -73,10 +73,10 @@ class Loan:
             import numpy
 
             if self._shape is None:
-                self._numpy = numpy.frombuffer(self._buffer, dtype=numpy.uint8)
+                self._numpy = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)
             else:
                 prefix, dtype, shape = self._shape
-                items = numpy.frombuffer(self._buffer, dtype=numpy.uint8)[prefix:]
+                items = numpy.frombuffer(cast(Any, self._buffer), dtype=numpy.uint8)[prefix:]
                 self._numpy = items.view(dtype).reshape(shape)
         return self._numpy
 

@@ -74,6 +74,8 @@ class Membership:
         with _LOCK:
             if _OPEN.get(self.key) is self:
                 del _OPEN[self.key]
+        for consumer in list(self.consumers.values()):
+            consumer.close()
         self.member.close(False)
 
     @staticmethod

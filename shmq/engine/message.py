@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -58,13 +60,33 @@ class Message(Generic[T]):
         "_position",
         "_queue",
         "_redelivered",
+        "_settled_at",
+        "_settled_by",
         "_size",
         "_view",
     )
 
-    _delivery: Delivery | None
+    _queue: Queue[T]
     _consumer: Consumer[T] | None
+    _delivery: Delivery | None
+    _position: int
+    _id: int
+    _size: int  # bytes
+    _content: int
+    _enqueued_ns: int
+    _failed: int
+    _deaths: int
+    _redelivered: bool
+    _head: bytes
+    _block: HeaderBlock | None  # the head, decoded at first use
+    _bytes: bytes | None
+    _view: memoryview | None
+    _has_body: bool
+    _body: Any
+    _browsed: bool
     _outcome: str | None
+    _settled_at: float  # monotonic seconds
+    _settled_by: int  # thread
 
     @classmethod
     def _of_delivery(cls, queue: Queue[T], consumer: Consumer[T] | None, delivery: Delivery) -> Message[T]:
@@ -75,11 +97,11 @@ class Message(Generic[T]):
         self._failed, self._deaths = delivery.delivery, delivery.deaths
         self._redelivered = delivery.word & _REDELIVERED != 0
         self._head = delivery.head()
-        self._block: HeaderBlock | None = None
-        self._bytes: bytes | None = None
-        self._view: memoryview | None = None
+        self._block = None
+        self._bytes = None
+        self._view = None
         self._has_body = False
-        self._body: Any = None
+        self._body = None
         self._browsed = False
         self._outcome = None
         return self
@@ -174,11 +196,17 @@ class Message(Generic[T]):
             return self._view
         if self._bytes is None:
             delivery = self._delivery
-            if delivery is None or self._outcome is not None:
+            if delivery is None or self._consumer is None or not self._consumer._holds(self):
                 raise SettlementError(
-                    f"message {self._id} of queue {self._queue.name!r} was {self._outcome}; its body has gone with it",
+                    f"message {self._id} of queue {self._queue.name!r} {self._fate()}; its body has gone with it",
+                    figures=f"position {self._position}",
                     remedy="read m.body before you settle",
                 )
+            return self._load(delivery)
+        return self._bytes
+
+    def _load(self, delivery: Delivery) -> bytes | memoryview:
+        if self._view is None and self._bytes is None:
             pinned = delivery.view()
             if pinned is not None:
                 self._view = memoryview(pinned)
@@ -191,13 +219,13 @@ class Message(Generic[T]):
                     remedy="reject() takes it out; shmq check tells more",
                 )
             self._bytes = data
-        return self._bytes
+        return self._view if self._view is not None else self._bytes or b""
 
     def _keep_body(self) -> None:
         """Called before settlement: a body that was not read yet stays readable afterwards."""
         if not self._has_body and self._delivery is not None:
             try:
-                self._data()
+                self._load(self._delivery)
             except CorruptionError:
                 pass  # damaged since its delivery: who reads it later hears of it, the settlement goes on
 
@@ -235,6 +263,15 @@ class Message(Generic[T]):
         """True after one of the four outcomes."""
         return self._outcome is not None and not self._browsed
 
+    def _fate(self) -> str:
+        """By whom and when it was settled, for error texts."""
+        if self._browsed:
+            return "was only browsed"
+        if self._outcome is None:
+            return "went back when its consumer or broker was closed, or its loop was left"
+        by = next((t.name for t in threading.enumerate() if t.ident == self._settled_by), "that has ended")
+        return f"was {self._outcome} by thread {by} {time.monotonic() - self._settled_at:.3f} s ago"
+
     def _begin(self, outcome: str) -> Delivery:
         """Claim the right to settle; at most one thread gets it."""
         consumer = self._consumer
@@ -247,7 +284,7 @@ class Message(Generic[T]):
         return self._delivery
 
     def _end(self, done: bool, outcome: str) -> None:
-        self._outcome = outcome
+        self._outcome, self._settled_at, self._settled_by = outcome, time.monotonic(), threading.get_ident()
         if not done:
             self._outcome = "taken away"
             raise SettlementError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
-from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, Codec, check_decodable, decode, encode
+from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
 from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, Delivery, QueueHandle
 from shmq.engine.consumer import Consumer
 from shmq.engine.dead_letter import bury
@@ -50,6 +50,15 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     _membership: Membership
     _name: str
     _codec: AnyCodec
+
+    if TYPE_CHECKING:  # in C, see native/python/py_put.c and py_get.c
+
+        def put(self, body: T, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> int: ...
+        def put_many(
+            self, bodies: Iterable[T], *, timeout: float | None = None, **options: Unpack[PutOptions]
+        ) -> None: ...
+        def get(self, *, timeout: float | None = None) -> T: ...
+        def get_many(self, limit: int, *, timeout: float | None = None) -> list[T]: ...
 
     @classmethod
     def _open(cls, broker: Broker, name: str, codec: AnyCodec, index: int, incarnation: int) -> Queue[Any]:
@@ -318,7 +327,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
                     return
 
 
-def _unpickled(broker: Broker, name: str, codec: None | Literal["bytes", "pickle"] | Codec[Any]) -> Queue[Any]:
+def _unpickled(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:
     return cast(Any, broker).queue(name, codec=codec, create=False)  # type: ignore[no-any-return]
 
 

@@ -22,7 +22,7 @@ _MAX_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """Names a segment. The last three are what it was made with, so that a lost one is made anew in the same way."""
+    """Names a segment. The last ones are what it was made with, so that a lost one is made anew in the same way."""
 
     name: str
     uuid: UUID
@@ -30,6 +30,7 @@ class SegmentRecord:
     memory: int  # bytes
     patience: float  # seconds
     mode: int  # of the directory
+    epoch: int = 0  # how many segments were lost before it; part of each message id
 
 
 def _garbage(path: str, fault: str) -> CorruptionError:
@@ -64,9 +65,12 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         memory=content["memory"],
         patience=float(content["patience"]),
         mode=int(content["mode"], 8),
+        epoch=content["epoch"],
     )
     if not is_segment_name(record.name) or not record.name.endswith(record.uuid.hex):
         raise ValueError(f"no segment has the name {record.name!r}")
+    if type(record.epoch) is not int or record.epoch < 0:
+        raise ValueError(f"epoch {record.epoch!r} is out of range")
     if type(record.memory) is not int or record.memory <= 0 or not 0 <= record.patience < 1e9:
         raise ValueError(f"memory {record.memory!r} or patience {record.patience!r} is out of range")
     return record
@@ -121,6 +125,7 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "memory": record.memory,
         "patience": record.patience,
         "mode": f"{record.mode:04o}",
+        "epoch": record.epoch,
     }
     temporary = f"{RECORD_NAME}.new"
     # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.

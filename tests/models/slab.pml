@@ -1,16 +1,19 @@
 /* One granule as a slab: takers, a dropper and its late helper, and holders of the structure lock who retire the slab
  * and make another of the same or another class, or give the granule away.
  *
- *   spin -a [-DDEATHS=0] [-DBUG=n] slab.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m400000 -w26
+ *   spin -a [-DDEATHS=0] [-DTAKERS=1] [-DBUG=n] slab.pml
+ *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m400000 -w25
  *
  * Without BUG it must end without an error, with DEATHS=0 (then also: no FREE block without its hints at rest) and with
  * DEATHS=1 (the default: a holder of the lock or a taker may die at any step; hints may be lost then, a sweep's
  * work, but nothing else). Each BUG must end in "assertion violated":
+ * With -DTAKERS=1 each is a matter of seconds, but BUG 6 needs two takers; two takers take minutes.
  *   1  a taker looks at the slab's class before it reads the block's state
  *   2  a new slab does not raise the generations
  *   3  a taker that clears the class bit does not look at the free bits again              (-DDEATHS=0)
  *   4  a new slab raises each block's own generation only, not all above the highest
  *   5  the slab is given up while a block is not retired
+ *   6  a taker that gives a hint back looks at the class before it sets the bit          (-DDEATHS=0)
  *
  * The granule has three thirds. Class 1: blocks 0, 1, 2 are a third each. Class 2: block 0 is two thirds, block 1 the
  * last: it begins where block 2 of class 1 begins, and that is what a late helper meets. */
@@ -19,6 +22,9 @@
 #endif
 #ifndef DEATHS
 #define DEATHS 1
+#endif
+#ifndef TAKERS
+#define TAKERS 2
 #endif
 #ifndef ROUNDS
 #define ROUNDS 1
@@ -151,10 +157,16 @@ next:
     fi;
     goto out;
 other: /* it may be the only hint at a FREE block of the slab that is there now */
+#if BUG == 6
     dc = class;
+    freebits = freebits | (1 << i);
+#else
+    freebits = freebits | (1 << i);
+    dc = class;
+#endif
     if
-    :: dc == 0 -> freebits = freebits | (1 << i)
-    :: else -> hint(dc, i)
+    :: dc != 0 && !classbit[dc] -> classbit[dc] = true
+    :: else
     fi;
     goto out;
 clear:
@@ -284,7 +296,9 @@ init {
         classbit[1] = true;
         run dropper();
         run dropper();
+#if TAKERS == 2
         run taker(1);
+#endif
         if
         :: run taker(1)
         :: run taker(2)

@@ -64,8 +64,8 @@ void shmq_block_share(shmq_member *m, const shmq_block *block);
 /* Drop reference bit `bit` (entries: 0 to 23) of this generation; frees the block with the last one. Repeatable by anyone. */
 void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit);
 
-/* Pin a block that an entry in our hands names: a free view bit, with its cell in our pin table. False: none is free
- * (the caller copies). The pin outlives the entry. */
+/* Pin a block that an entry in our hands names: a free view bit, with its cell in our pin table. False: no bit or no cell
+ * is free, or the block has no entry of this generation any more (the caller copies). The pin outlives the entry. */
 bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin);
 void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes);
 
@@ -74,10 +74,11 @@ void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes);
 unsigned char *shmq_block_at(const shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* Clean up after the dead (all repeatable, by any number at once):
- *   unpin_dead    every pin of a dead process row
+ *   unpin_dead    every pin of a dead process row; nothing when its process lives
  *   sweep         BUILDING blocks of `dead` rows: drops the references that no slot names. `named(context, offset, gen)`
  *                 answers the mask of entry bits that slots name; called after the word was read. Also finishes frees
- *                 that stopped half-way, repairs hints, and drops view bits that no cell names.
+ *                 that stopped half-way, repairs hints, and drops view bits that no cell names of blocks whose
+ *                 entries have all gone (before that, such a bit may be somebody's again by the time it is dropped).
  *                 Answers how many blocks it freed. */
 typedef uint32_t (*shmq_named)(void *context, uint64_t offset, uint32_t generation);
 typedef bool (*shmq_row_dead)(void *context, uint32_t process_row);

@@ -44,7 +44,7 @@ typedef struct shmq_declaration {
     bool create;
 } shmq_declaration;
 
-#define SHMQ_DEFAULT_SLOT_SIZE 128u
+#define SHMQ_DEFAULT_SLOT_SIZE 192u
 #define SHMQ_DEFAULT_MAX_DELIVERIES 20u
 #define SHMQ_DEFAULT_MAX_DEATHS 3u
 

@@ -68,6 +68,7 @@ typedef struct shmq_segment_plan {
     uint64_t directory_device; /* st_dev of the directory, 0 when anonymous */
     uint64_t directory_inode;
     uint8_t uuid[16];
+    uint32_t id_epoch; /* 24 bits, one more for each segment that a broker has lost: its message ids never come again */
 } shmq_segment_plan;
 
 /* Create a segment that appears under its name complete or not at all. SHMQ_EXISTS, SHMQ_NO_SPACE, SHMQ_OS. */

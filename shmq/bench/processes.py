@@ -1,0 +1,77 @@
+"""Producer and consumer processes of one measurement: started together, watched, ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from typing import Any
+
+from shmq.bench.contestant import CONTEXT
+
+__all__ = ["run_together"]
+
+
+def _child(target: Callable[..., Any], arguments: tuple[Any, ...], barrier: Any, report: Any) -> None:
+    try:
+        barrier.wait(60)
+        result = target(*arguments)
+        report.send((time.monotonic_ns(), result, None))
+    except KeyboardInterrupt:
+        pass
+    except BaseException as error:
+        report.send((time.monotonic_ns(), None, f"{type(error).__name__}: {error}"))
+    finally:
+        report.close()
+
+
+def run_together(
+    jobs: list[tuple[Callable[..., Any], tuple[Any, ...]]], timeout: float = 300.0
+) -> tuple[float, list[Any]]:
+    """Run each job in a process of its own, all released at once.
+
+    Returns seconds from the release to the end of the last job, and what each answered.
+    Raises RuntimeError when a process fails, dies, or does not end within `timeout` seconds.
+    """
+    barrier: Any = CONTEXT.Barrier(len(jobs) + 1)
+    processes: list[Any] = []
+    ends: list[Any] = []
+    try:
+        for target, arguments in jobs:
+            receiving, sending = CONTEXT.Pipe(duplex=False)
+            process = CONTEXT.Process(target=_child, args=(target, arguments, barrier, sending))  # type: ignore[attr-defined]
+            process.start()
+            sending.close()
+            processes.append(process)
+            ends.append(receiving)
+        barrier.wait(60)
+        began = time.monotonic_ns()
+        answers = _collect(ends, began, timeout)
+        for process in processes:
+            process.join()
+        last = max(answer[0] for answer in answers)
+        return (last - began) / 1e9, [answer[1] for answer in answers]
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def _collect(ends: list[Any], began: int, timeout: float) -> list[tuple[int, Any]]:
+    answers: dict[int, tuple[int, Any]] = {}
+    while len(answers) < len(ends):
+        left = timeout - (time.monotonic_ns() - began) / 1e9
+        waiting = [end for number, end in enumerate(ends) if number not in answers]
+        ready: list[Any] = list(wait(waiting, max(0.0, left)))
+        if not ready:
+            raise RuntimeError(f"the measurement did not end within {timeout:.0f} s")
+        for end in ready:
+            try:
+                at, result, fault = end.recv()
+            except EOFError:
+                raise RuntimeError("a process of the measurement died") from None
+            if fault is not None:
+                raise RuntimeError(f"a process of the measurement failed: {fault}")
+            answers[ends.index(end)] = (at, result)
+    return [answers[number] for number in range(len(ends))]

@@ -1,0 +1,171 @@
+"""shmq bench: measure shmq beside multiprocessing.Queue and os.pipe on this machine, in one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+LARGE = 65536  # bytes; from here on what waits is limited, or the backlog is all that one measures
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+
+
+@click.group()
+def bench() -> None:
+    """Measure shmq beside multiprocessing.Queue and os.pipe, in turn, in one run: medians and ratios.
+
+    Absolute figures depend on the machine and on what else it does; the ratios are of the same rounds.
+
+    \b
+    Example:
+      shmq bench throughput --size 64
+      shmq bench latency
+    """
+
+
+def _progress() -> tuple[Callable[[str], None], Callable[[], None]]:
+    """How to say what is being measured, and how to stop saying it: one line on a terminal, lines otherwise."""
+    if not sys.stderr.isatty():
+        return (lambda text: click.echo(text, err=True)), (lambda: None)
+    from rich.console import Console
+
+    status = Console(stderr=True).status("measuring")
+    status.start()
+    return (lambda text: status.update(text)), status.stop
+
+
+def _wants_json(context: click.Context, here: bool) -> bool:
+    parent: Any = context.find_root().params
+    return here or bool(parent.get("as_json") or parent.get("json"))
+
+
+def _print(
+    title: str, settings: dict[str, object], rows: Sequence[Any], columns: dict[str, str], as_json: bool
+) -> None:
+    if as_json:
+        click.echo(json.dumps({**settings, "cpus": os.cpu_count(), "rows": [asdict(row) for row in rows]}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for number, heading in enumerate(columns.values()):
+        table.add_column(heading, justify="left" if number == 0 else "right")
+    for row in rows:
+        cells = []
+        for field in columns:
+            value = getattr(row, field)
+            cells.append(value if isinstance(value, str) else f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}")
+        table.add_row(*cells)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
+
+
+@bench.command()
+@click.option("--size", default=64, show_default=True, type=click.IntRange(1, 1 << 28), help="Bytes of a message.")
+@click.option("--producers", default=1, show_default=True, type=click.IntRange(1, 64), help="Producer processes.")
+@click.option("--consumers", default=1, show_default=True, type=click.IntRange(1, 64), help="Consumer processes.")
+@click.option("--batch", default=1, show_default=True, type=click.IntRange(1, 10000), help="Messages a call, for shmq.")
+@click.option("--loan", is_flag=True, help="Also shmq with a loan on one side and a view on the other: no copy.")
+@click.option(
+    "--maxsize", type=click.IntRange(0), help="Most messages waiting, 0: no limit. Default 0; 16 from 64 KiB on."
+)
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--seconds", default=0.5, show_default=True, type=click.FloatRange(0.01, 60), help="Of a round, about.")
+@_json_option
+@click.pass_context
+def throughput(
+    context: click.Context,
+    size: int,
+    producers: int,
+    consumers: int,
+    batch: int,
+    loan: bool,
+    maxsize: int | None,
+    rounds: int,
+    seconds: float,
+    as_json: bool,
+) -> None:
+    """Messages a second through one queue.
+
+    \b
+    Example:
+      shmq bench throughput
+      shmq bench throughput --batch 100
+      shmq bench throughput --size 1048576 --loan
+      shmq bench throughput --producers 4 --consumers 4
+    """
+    from shmq.bench.throughput import measure_throughput
+
+    if maxsize is None:
+        maxsize = 16 if size >= LARGE else 0
+    keys = ["shmq-loan", "shmq", "multiprocessing", "pipe"] if loan else ["shmq", "multiprocessing", "pipe"]
+    if size > 4096 and consumers > 1:
+        keys.remove("pipe")  # two readers would share the bytes of one record
+    say, done = _progress()
+    try:
+        rows = list(
+            measure_throughput(
+                keys,
+                size=size,
+                producers=producers,
+                consumers=consumers,
+                batch=batch,
+                rounds=rounds,
+                seconds=seconds,
+                maxsize=maxsize,
+                progress=say,
+            )
+        )
+    finally:
+        done()
+    settings: dict[str, object] = {
+        "bench": "throughput",
+        "size": size,
+        "producers": producers,
+        "consumers": consumers,
+        "batch": batch,
+        "maxsize": maxsize,
+        "rounds": rounds,
+    }
+    title = f"{size:,} bytes, {producers} to {consumers} processes, batch {batch}, median of {rounds} rounds"
+    columns = {
+        "name": "",
+        "messages_per_second": "messages/s",
+        "megabytes_per_second": "MB/s",
+        "lowest": "slowest",
+        "highest": "fastest",
+        "ratio": f"{rows[0].name} is x times",
+    }
+    _print(title, settings, rows, columns, _wants_json(context, as_json))
+
+
+@bench.command()
+@click.option("--size", default=64, show_default=True, type=click.IntRange(8, 1 << 28), help="Bytes of a message.")
+@click.option("--messages", default=500, show_default=True, type=click.IntRange(10), help="Messages a round.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def latency(context: click.Context, size: int, messages: int, rounds: int, as_json: bool) -> None:
+    """Microseconds from put() to the return of a get() that was asleep.
+
+    \b
+    Example:
+      shmq bench latency
+    """
+    from shmq.bench.latency import measure_latency
+
+    say, done = _progress()
+    keys = ["shmq", "multiprocessing", "pipe"]
+    try:
+        rows = list(measure_latency(keys, size=size, messages=messages, rounds=rounds, progress=say))
+    finally:
+        done()
+    settings: dict[str, object] = {"bench": "latency", "size": size, "messages": messages, "rounds": rounds}
+    columns = {"name": "", "p50": "p50 us", "p90": "p90 us", "p99": "p99 us", "ratio": "shmq takes x times as long"}
+    _print(f"wake-up from idle, {size:,} bytes", settings, rows, columns, _wants_json(context, as_json))

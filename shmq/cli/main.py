@@ -1,0 +1,110 @@
+"""The way in, and the way out: exit codes, errors as one line on stderr, silence on a closed pipe."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from shmq.errors import (
+    BrokerNotFound,
+    CorruptionError,
+    Empty,
+    Full,
+    NotFound,
+    OptionsMismatch,
+    OutOfSpace,
+    SelectorError,
+    ShmqError,
+    ShutDown,
+    Timeout,
+)
+from shmq.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DONE", "EMPTY", "FAILED", "INTERRUPTED", "NOT_FOUND", "USAGE", "main"]
+
+DONE, FAILED, USAGE, NOT_FOUND, EMPTY, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# What an error is called at the beginning of its line, and the exit code; the first that fits.
+_WORDS: tuple[tuple[type[ShmqError], str, int], ...] = (
+    (Empty, "empty", EMPTY),
+    (Timeout, "timed out", EMPTY),
+    (BrokerNotFound, "not found", NOT_FOUND),
+    (NotFound, "not found", NOT_FOUND),
+    (OptionsMismatch, "mismatch", USAGE),
+    (SelectorError, "selector", USAGE),
+    (Full, "full", FAILED),
+    (OutOfSpace, "out of space", FAILED),
+    (CorruptionError, "damage", FAILED),
+    (ShutDown, "shut down", FAILED),
+    (ShmqError, "failed", FAILED),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs one command and exits."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given == ["--version"]:  # asked by scripts, often: without click
+        print(f"shmq {__version__}")
+        sys.exit(DONE)
+    sys.exit(_run(given))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    import click
+
+    from shmq.cli.root import root
+
+    _log_to_stderr()
+    try:
+        code = root.main(args=list(arguments), prog_name="shmq", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        _give_up_stdout()
+        return DONE  # who reads has seen enough
+    except ShmqError as error:
+        word, code = next((word, code) for kind, word, code in _WORDS if isinstance(error, kind))
+        return _say(f"{word}: {error}", code)
+    except OSError as error:
+        text = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename is not None and str(error.filename) not in text else ""
+        return _say(f"failed: {text}{where}", FAILED)
+
+
+def _say(text: str, code: int) -> int:
+    from shmq.cli.text import escaped
+
+    try:
+        print(escaped(text), file=sys.stderr, flush=True)
+    except OSError:
+        pass  # nobody listens
+    return code
+
+
+def _give_up_stdout() -> None:
+    """What is still buffered goes nowhere, so that the interpreter does not complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _log_to_stderr() -> None:
+    """Warnings of the library are words of the command."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.setLevel(logging.WARNING)
+    logging.getLogger("shmq").addHandler(handler)

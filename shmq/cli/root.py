@@ -1,0 +1,137 @@
+"""The group of all commands. A command's module is imported when the command is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import click
+
+from shmq.cli.session import Session
+from shmq.version import __version__
+
+__all__ = ["root"]
+
+
+class Entry(NamedTuple):
+    """Where a command is, and what it does, so that the list of all needs none of them."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+_ENTRIES = {
+    "init": Entry("shmq.cli.declare", "init", "Make a broker in a directory."),
+    "ls": Entry("shmq.cli.look", "ls", "List the queues."),
+    "stat": Entry("shmq.cli.look", "stat", "Show all counts of a queue, or of the broker."),
+    "ps": Entry("shmq.cli.look", "ps", "List the processes that use the broker."),
+    "declare": Entry("shmq.cli.declare", "declare", "Make a queue with options."),
+    "put": Entry("shmq.cli.put", "put", "Put a message, or one for each line."),
+    "get": Entry("shmq.cli.get", "get", "Take messages and print them."),
+    "peek": Entry("shmq.cli.browse", "peek", "Print messages without taking them."),
+    "tail": Entry("shmq.cli.browse", "tail", "Print newcomers without taking them, until Ctrl-C."),
+    "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready."),
+    "rm": Entry("shmq.cli.manage", "rm", "Delete a queue with its messages."),
+    "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for everybody who uses it."),
+    "reopen": Entry("shmq.cli.manage", "reopen", "Take a queue that was shut down back into service."),
+    "work": Entry("shmq.cli.work", "work", "Handle the messages of a queue by a function, in processes."),
+    "check": Entry("shmq.cli.check", "check", "Look for damage in a broker that may be in use."),
+    "gc": Entry("shmq.cli.gc", "gc", "Remove segments that nobody uses."),
+    "doctor": Entry("shmq.cli.doctor", "doctor", "Look whether this machine is fit for shmq."),
+    "bench": Entry("shmq.cli.bench", "bench", "Measure throughput and latency on this machine."),
+    "demo": Entry("shmq.cli.demo", "demo", "Show what shmq does, in a minute."),
+}
+
+
+def _set_directory(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Session).directory = value
+
+
+def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Session).json = True
+
+
+def _directory_option(variable: str | None) -> click.Option:
+    return click.Option(
+        ["-d", "--directory"],
+        metavar="DIR",
+        envvar=variable,
+        expose_value=False,
+        callback=_set_directory,
+        help="The broker: a directory or shmq:// URL; default $SHMQ_DIR.",
+    )
+
+
+def _json_option() -> click.Option:
+    return click.Option(
+        ["--json"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_json,
+        help="Print one JSON object, or one for each line.",
+    )
+
+
+def _names(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def _with_global_options(command: click.Command) -> click.Command:
+    """They may stand before the command or behind it."""
+    if isinstance(command, click.Group):
+        for member in command.commands.values():
+            _with_global_options(member)
+        return command
+    names = _names(command)
+    if "--json" not in names:
+        command.params.append(_json_option())
+    if not names & {"-d", "--directory"}:
+        command.params.append(_directory_option(None))
+    return command
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and summary, and loads the one that is asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [name for name, entry in _ENTRIES.items() if find_spec(entry.module) is not None]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        entry = _ENTRIES.get(name)
+        if entry is None or find_spec(entry.module) is None:
+            return None
+        if name not in self.commands:
+            command: Any = getattr(import_module(entry.module), entry.attribute)
+            self.commands[name] = _with_global_options(command)
+        return self.commands[name]
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _ENTRIES[name].summary) for name in self.list_commands(context)])
+
+
+@click.group(
+    cls=LazyGroup,
+    params=[_directory_option("SHMQ_DIR"), _json_option()],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="shmq", message="%(prog)s %(version)s")
+@click.pass_context
+def root(context: click.Context) -> None:
+    """Message queues for the processes of one host, in a directory, without a server.
+
+    Data goes to stdout, words to stderr. Exit codes: 0 done, 1 failed, 2 usage or option mismatch, 3 no such broker or
+    queue, 4 empty or timed out, 130 Ctrl-C.
+
+    \b
+    Example:
+      export SHMQ_DIR=/var/lib/shop
+      shmq init --memory 512MiB
+      shmq put orders '{"id": 7}' --as json
+      shmq get orders --timeout 1
+    """
+    context.ensure_object(Session)

@@ -1,0 +1,119 @@
+"""What the commands share: which broker, which form of output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shmq.errors import NotFound, ShmqError
+
+if TYPE_CHECKING:
+    from shmq.codec import AnyCodec
+    from shmq.engine.broker import Broker
+    from shmq.engine.queue import Queue
+
+__all__ = ["Session", "confirm", "pass_session", "say", "usage"]
+
+
+@dataclass
+class Session:
+    """One call of the command.
+
+    Attributes:
+        directory: of the broker, as -d or $SHMQ_DIR gave it; None: nobody did.
+        json: output for programs.
+    """
+
+    directory: str | None = None
+    json: bool = False
+
+    def place(self) -> str:
+        """The broker's directory, for those commands that need one."""
+        if not self.directory:
+            raise click.UsageError(
+                "no broker is named; give its directory before the command (shmq -d DIR ...), or set SHMQ_DIR"
+            )
+        return self.directory
+
+    def open(self) -> Broker:
+        """The broker. Raises BrokerNotFound: only `init` makes one."""
+        from shmq.errors import BrokerNotFound
+        from shmq.runtime import open
+
+        place = self.place()
+        with usage():
+            try:
+                return open(place, create=False)
+            except BrokerNotFound as error:
+                raise BrokerNotFound(
+                    error.what, figures=error.figures, remedy="check the path, or make one by shmq init"
+                ) from None
+
+    def queue(self, broker: Broker, name: str, codec: Any = None, *, create: bool = False) -> Queue[Any]:
+        """A queue; only put and declare make one."""
+        chosen: AnyCodec = codec
+        with usage():
+            try:
+                return broker.queue(name, codec=chosen, create=create)  # type: ignore[arg-type,misc]
+            except NotFound:
+                raise NotFound(
+                    f"there is no queue {name!r}", remedy=f"shmq ls shows what is there, shmq declare {name} makes it"
+                ) from None
+
+    def result(self, value: Mapping[str, Any], text: str | None = None) -> None:
+        """The command's data: one JSON object, or a text; None: in text there is nothing to say."""
+        if self.json:
+            self.line(value)
+        elif text is not None:
+            write(text + "\n")
+
+    def line(self, value: Mapping[str, Any]) -> None:
+        """One JSON object on a line of its own."""
+        from shmq.cli.text import escaped
+
+        write(escaped(json.dumps(value, ensure_ascii=False), json=True) + "\n")
+
+
+pass_session = click.make_pass_decorator(Session, ensure=True)
+
+
+def write(text: str) -> None:
+    """To stdout, at once: a reader that has gone is noticed here and not at the end."""
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
+def say(text: str) -> None:
+    """Words go to stderr."""
+    from shmq.cli.text import escaped
+
+    click.echo(escaped(text), err=True)
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """What the library refuses as an argument is a fault in the command line: exit code 2 with its text."""
+    try:
+        yield
+    except ShmqError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(str(error), ctx=None) from error
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Goes on with --yes or after a yes on the terminal; without a terminal --yes is needed."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("this cannot be undone, and nobody can be asked here; say --yes")
+    from shmq.cli.text import escaped
+
+    if not click.confirm(escaped(question), err=True):
+        raise click.ClickException("nothing was done")
