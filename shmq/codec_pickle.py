@@ -11,7 +11,9 @@ Everything is little endian; gaps are zero. The module pickle is imported when f
 
 from __future__ import annotations
 
+import io
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.errors import DecodeError
@@ -19,16 +21,22 @@ from shmq.errors import DecodeError
 if TYPE_CHECKING:
     import pickle
 
-__all__ = ["decode_pickle", "encode_pickle"]
+__all__ = ["decode_pickle", "encode_pickle", "load_pickle"]
 
 _MAGIC: Final = b"shmqpkl1"
 _START: Final = struct.Struct("<8sIIQ")
+_START_ALONE: Final = struct.Struct("<8sIIQ40x")  # without buffers the stream begins right behind it
 _ALIGNMENT: Final = 64
 _MIN_OUT_OF_BAND: Final = 4096  # below it a copy into the stream is cheaper than a piece of its own
 
 
-def encode_pickle(body: object) -> list[bytes | memoryview]:
-    """The object in pieces. What pickle raises, the caller gets: nothing is put then."""
+def encode_pickle(body: object, pickler: Callable[..., pickle.Pickler] | None = None) -> list[bytes | memoryview]:
+    """The object in pieces. What pickle raises, the caller gets: nothing is put then.
+
+    Arguments:
+        body: any object that can be pickled.
+        pickler: a subclass of pickle.Pickler with reducers of its own, such as multiprocessing's; None: pickle's.
+    """
     import pickle
 
     buffers: list[memoryview] = []
@@ -43,7 +51,15 @@ def encode_pickle(body: object) -> list[bytes | memoryview]:
         buffers.append(view)
         return False
 
-    stream = pickle.dumps(body, protocol=5, buffer_callback=keep_apart)
+    stream: bytes | memoryview
+    if pickler is None:
+        stream = pickle.dumps(body, protocol=5, buffer_callback=keep_apart)
+    else:
+        file = io.BytesIO()
+        pickler(file, 5, True, keep_apart).dump(body)  # protocol, fix_imports, buffer_callback
+        stream = file.getbuffer()
+    if not buffers:
+        return [_START_ALONE.pack(_MAGIC, 0, 0, len(stream)), stream]
     lengths = [buffer.nbytes for buffer in buffers]
     start = _START.pack(_MAGIC, len(buffers), 0, len(stream)) + struct.pack(f"<{len(lengths)}Q", *lengths)
     pieces: list[bytes | memoryview] = [start]
@@ -64,16 +80,25 @@ def decode_pickle(data: memoryview) -> Any:
 
     Raises DecodeError for anything that `encode_pickle` cannot have made, and around whatever unpickling raises.
     """
+    place = _parse(data)
+    try:
+        return _load(data, *place)
+    except Exception as error:
+        raise _no_pickle("the body cannot be unpickled", f"{type(error).__name__}: {error}", data) from error
+
+
+def load_pickle(data: memoryview) -> Any:
+    """As `decode_pickle`, but what unpickling raises is raised as it is."""
+    return _load(data, *_parse(data))
+
+
+def _load(data: memoryview, stream_at: int, stream_end: int, spans: list[tuple[int, int]]) -> Any:
     import pickle
 
-    stream_at, stream_end, spans = _parse(data)
     # Given as bytearrays: for a buffer that was read-only the stream itself says so, and pickle wraps it.
     buffers = [bytearray(data[at : at + length]) for at, length in spans]
     with data[stream_at:stream_end] as stream:
-        try:
-            return pickle.loads(stream, buffers=buffers)
-        except Exception as error:
-            raise _no_pickle("the body cannot be unpickled", f"{type(error).__name__}: {error}", data) from error
+        return pickle.loads(stream, buffers=buffers)
 
 
 def _parse(data: memoryview) -> tuple[int, int, list[tuple[int, int]]]:

@@ -90,7 +90,7 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
     if (status == SHMQ_SETTLED) {
         return GOT_AGAIN;
     }
-    bool direct = self->codec_kind == CODEC_BYTES || (self->codec_kind == CODEC_DEFAULT && d->content <= CONTENT_TEXT);
+    bool direct = is_direct(self, d->content);
     if (status == SHMQ_POISONED || !direct) {
         shmq_add_relaxed(&self->q->counters->received, 1);
     }
@@ -128,8 +128,7 @@ static enum got get_one(py_queue *self, uint64_t until_ns, PyObject **body, shmq
     if (*status != SHMQ_OK) {
         return GOT_ERROR;
     }
-    bool simple = d.body == 0 && (self->codec_kind == CODEC_BYTES ||
-                                  (self->codec_kind == CODEC_DEFAULT && d.content <= CONTENT_TEXT));
+    bool simple = d.body == 0 && is_direct(self, d.content);
     if (SHMQ_LIKELY(simple) && !is_poisoned(self, &d)) {
         return get_inline(self, &d, body);
     }

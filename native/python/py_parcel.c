@@ -16,7 +16,7 @@ bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
             return false;
         }
         p->out.content = CONTENT_BYTES;
-    } else if (self->codec_kind == CODEC_DEFAULT && PyUnicode_CheckExact(body)) {
+    } else if (knows_text(self) && PyUnicode_CheckExact(body)) {
         bytes = (char *)PyUnicode_AsUTF8AndSize(body, &size);
         if (bytes == NULL) {
             PyErr_Clear(); /* lone surrogates: the encoder says it in words */
@@ -94,7 +94,7 @@ void parcel_clear(parcel *p) {
 }
 
 static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
-    if (d->content == CONTENT_TEXT && self->codec_kind == CODEC_DEFAULT) {
+    if (d->content == CONTENT_TEXT && knows_text(self)) {
         return PyUnicode_DecodeUTF8((const char *)d->bytes, (Py_ssize_t)d->body_len, "strict");
     }
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)d->body_len);

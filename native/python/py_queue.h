@@ -7,7 +7,8 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
-enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2 };
+/* PICKLE takes exact bytes and text as they are, too; the rest of it is Python's. */
+enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PICKLE = 3 };
 enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
 
 /* A piece without the interpreter lock, during which close() of the broker waits for us. */
@@ -34,6 +35,16 @@ bool queue_ready(py_queue *self);
 PyObject *queue_raise(py_queue *self, shmq_status status);
 /* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
+
+/* Does the handle take exact str, and answer a body of text as such? */
+static inline bool knows_text(const py_queue *self) {
+    return self->codec_kind == CODEC_DEFAULT || self->codec_kind == CODEC_PICKLE;
+}
+
+/* Is a body of this content handed out by C, without the codec in Python? */
+static inline bool is_direct(const py_queue *self, uint32_t content) {
+    return self->codec_kind == CODEC_BYTES || (knows_text(self) && content <= CONTENT_TEXT);
+}
 
 /* A message on its way in, with the Python objects whose memory it points to. */
 typedef struct parcel {

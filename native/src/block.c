@@ -217,6 +217,20 @@ static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
     return false;
 }
 
+#define SWEEP_NS UINT64_C(1000000000)
+
+static bool nobody(void *context, uint32_t row) {
+    (void)context, (void)row;
+    return false;
+}
+
+/* Blocks that a death left without a hint, or with a view bit that nobody names, are found by a sweep. Who would have to
+ * say "no memory" makes one first, but not every time: it looks at every block. */
+static bool sweep_is_due(shmq_member *m) {
+    uint64_t now = shmq_now_ns(), swept = shmq_load_relaxed(&m->swept_ns);
+    return now - swept >= SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
+}
+
 /* No FREE block of this class: a new slab. First from the map; when that has no room, from slabs that nobody uses. */
 static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_block *block) {
     if (find_block(m, size_class, block)) { /* another process made a slab while we waited for the lock */
@@ -230,6 +244,12 @@ static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_blo
     uint64_t given_back = shmq_blocks_reclaim(m);
     if (find_block(m, size_class, block)) {
         return SHMQ_OK;
+    }
+    if (given_back == 0 && sweep_is_due(m) && shmq_blocks_sweep(m, nobody, NULL, NULL) != 0) {
+        given_back = shmq_blocks_reclaim(m);
+        if (find_block(m, size_class, block)) {
+            return SHMQ_OK;
+        }
     }
     return given_back != 0 ? shmq_slab_make(m, size_class, block) : status;
 }

@@ -148,7 +148,7 @@ static bool sweep_queues(sweep *s, bool locked) {
             continue; /* deleted, or damaged: nobody waits there */
         }
         bool swept = sweep_queue(s, q);
-        bool goes = swept && !s->own && !locked && shmq_load_relaxed(&q->page->temporary) != 0 &&
+        bool goes = swept && !locked && shmq_load_relaxed(&q->page->temporary) != 0 &&
                     q->page->temporary_row == s->row && q->page->temporary_generation == s->generation;
         if (goes) {
             (void)shmq_queue_delete(q);

@@ -96,6 +96,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
     SHMQ_TRY(shmq_queue_usable(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
     shmq_status status = SHMQ_OK;
+    uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
         shmq_delivery d;
         uint64_t p = position;
@@ -123,7 +124,8 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
         uint64_t limit = d.word != 0 ? 1000000 : q->m->patience_ns;
         status = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
-        if (status == SHMQ_INTERRUPTED) {
+        if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
+            status = SHMQ_INTERRUPTED;
             break;
         }
     }

@@ -80,6 +80,7 @@ bool shmq_ring_ready(shmq_queue *q) {
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     shmq_status slept = SHMQ_OK;
     bool arm = false;
+    uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
         uint32_t seen = shmq_load_seq(&q->ring->drained);
         if (arm) {
@@ -95,7 +96,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
         if (now >= until_ns) {
             return SHMQ_TIMEOUT;
         }
-        if (slept == SHMQ_INTERRUPTED) {
+        if (slept == SHMQ_INTERRUPTED || now >= slice_end) {
             return SHMQ_INTERRUPTED;
         }
         uint64_t piece = arm ? q->m->patience_ns : 2000000;

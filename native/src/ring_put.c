@@ -41,6 +41,7 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
 /* A block for the body, waiting for memory while there is none. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
     shmq_member *m = q->m;
+    uint64_t slice_end = shmq_slice_end(m);
     for (uint64_t backoff = 1000000;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block);
@@ -56,8 +57,8 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
             shmq_status slept = shmq_sleep(m, &m->header->memory_full, seen, until);
             shmq_one_less(&m->header->memory_waiters);
-            if (slept == SHMQ_INTERRUPTED) {
-                return slept;
+            if (slept == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
+                return SHMQ_INTERRUPTED;
             }
             continue;
         }

@@ -173,6 +173,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     shmq_patience patience = {0};
     uint64_t piece = 1000000; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
+    uint64_t slice_end = shmq_slice_end(q->m);
     while (SHMQ_UNLIKELY(status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING)) {
         if (status == SHMQ_FULL_COUNT && shmq_load_seq(&q->page->recount_due) != 0 && shmq_recount(q)) {
             status = shmq_put_now(q, o);
@@ -193,6 +194,9 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             SHMQ_TRY(shmq_queue_usable(q));
             if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
                 return SHMQ_SHUT_DOWN;
+            }
+            if (shmq_now_ns() >= slice_end) {
+                return SHMQ_INTERRUPTED;
             }
         }
     }

@@ -104,6 +104,7 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
         SHMQ_TRY(shmq_row_borrow(q, &row));
     }
     shmq_patience patience = {0};
+    uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
         if (is_closing(q, owner)) {
             status = SHMQ_CLOSED;
@@ -124,6 +125,10 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
         }
         if (shmq_now_ns() >= until_ns) {
             status = SHMQ_EMPTY;
+            break;
+        }
+        if (shmq_now_ns() >= slice_end) {
+            status = SHMQ_INTERRUPTED;
             break;
         }
     }

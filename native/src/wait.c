@@ -22,7 +22,7 @@ static int futex_wait(shmq_a32 *word, uint32_t expected, uint64_t ns) {
 shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns) {
     shmq_watcher watcher;
     shmq_status status;
-    uint64_t slice_end = shmq_now_ns() + SHMQ_SLICE_NS;
+    uint64_t slice_end = shmq_slice_end(m);
     shmq_watch_enter(&watcher, m, word);
     for (;;) {
         uint64_t now = shmq_now_ns();

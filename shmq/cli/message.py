@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from shmq.codec import CONTENT_TYPES, JSON, PICKLE
 from shmq.cli.text import escaped
+from shmq.codec import CONTENT_TYPES, JSON, PICKLE
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
@@ -107,5 +107,3 @@ def printer(session: Session, *, raw: bool = False, headers: bool = False) -> Ca
         out.flush()
 
     return write
-
-

@@ -50,9 +50,10 @@ def _set_directory(context: click.Context, parameter: click.Parameter, value: st
         context.ensure_object(Session).directory = value
 
 
-def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
     if value:
         context.ensure_object(Session).json = True
+    return value
 
 
 def _directory_option(variable: str | None) -> click.Option:
@@ -66,11 +67,11 @@ def _directory_option(variable: str | None) -> click.Option:
     )
 
 
-def _json_option() -> click.Option:
+def _json_option(*, expose: bool) -> click.Option:
     return click.Option(
         ["--json"],
         is_flag=True,
-        expose_value=False,
+        expose_value=expose,
         callback=_set_json,
         help="Print one JSON object, or one for each line.",
     )
@@ -88,7 +89,7 @@ def _with_global_options(command: click.Command) -> click.Command:
         return command
     names = _names(command)
     if "--json" not in names:
-        command.params.append(_json_option())
+        command.params.append(_json_option(expose=False))
     if not names & {"-d", "--directory"}:
         command.params.append(_directory_option(None))
     return command
@@ -116,12 +117,12 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[_directory_option("SHMQ_DIR"), _json_option()],
+    params=[_directory_option("SHMQ_DIR"), _json_option(expose=True)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="shmq", message="%(prog)s %(version)s")
 @click.pass_context
-def root(context: click.Context) -> None:
+def root(context: click.Context, json: bool) -> None:
     """Message queues for the processes of one host, in a directory, without a server.
 
     Data goes to stdout, words to stderr. Exit codes: 0 done, 1 failed, 2 usage or option mismatch, 3 no such broker or

@@ -7,18 +7,26 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from shmq.errors import NotFound, ShmqError
 
 if TYPE_CHECKING:
-    from shmq.codec import AnyCodec
     from shmq.engine.broker import Broker
     from shmq.engine.queue import Queue
 
-__all__ = ["Session", "confirm", "pass_session", "say", "usage"]
+__all__ = ["Refused", "Session", "confirm", "pass_session", "say", "usage", "write"]
+
+
+class Refused(click.ClickException):
+    """The command line is well formed, but asks for what cannot be: exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        say(f"refused: {self.message}")
 
 
 @dataclass
@@ -36,7 +44,7 @@ class Session:
     def place(self) -> str:
         """The broker's directory, for those commands that need one."""
         if not self.directory:
-            raise click.UsageError(
+            raise Refused(
                 "no broker is named; give its directory before the command (shmq -d DIR ...), or set SHMQ_DIR"
             )
         return self.directory
@@ -57,10 +65,9 @@ class Session:
 
     def queue(self, broker: Broker, name: str, codec: Any = None, *, create: bool = False) -> Queue[Any]:
         """A queue; only put and declare make one."""
-        chosen: AnyCodec = codec
         with usage():
             try:
-                return broker.queue(name, codec=chosen, create=create)  # type: ignore[arg-type,misc]
+                return broker.queue(name, codec=codec, create=create)
             except NotFound:
                 raise NotFound(
                     f"there is no queue {name!r}", remedy=f"shmq ls shows what is there, shmq declare {name} makes it"
@@ -104,7 +111,7 @@ def usage() -> Iterator[None]:
     except ShmqError:
         raise
     except (ValueError, TypeError) as error:
-        raise click.UsageError(str(error), ctx=None) from error
+        raise Refused(str(error)) from error
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -112,7 +119,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.UsageError("this cannot be undone, and nobody can be asked here; say --yes")
+        raise Refused("this cannot be undone, and nobody can be asked here; say --yes")
     from shmq.cli.text import escaped
 
     if not click.confirm(escaped(question), err=True):

@@ -24,6 +24,7 @@ __all__ = [
     "CODEC_BYTES",
     "CODEC_DEFAULT",
     "CODEC_OTHER",
+    "CODEC_PICKLE",
     "NAME_MAX",
     "SETTINGS",
     "Delivery",
@@ -41,6 +42,7 @@ __all__ = [
 CODEC_DEFAULT: Final = 0
 CODEC_BYTES: Final = 1
 CODEC_OTHER: Final = 2
+CODEC_PICKLE: Final = 3  # as DEFAULT for exact bytes and str, OTHER for all else
 
 # In the order of enum shmq_setting.
 SETTINGS: Final = (

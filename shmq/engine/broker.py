@@ -36,6 +36,7 @@ class Broker:
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
         self._closed = False
+        self._implied = False
 
     def __repr__(self) -> str:
         return f"<Broker {self._membership.name}{', closed' if self._closed else ''}>"
@@ -175,6 +176,14 @@ class Broker:
         if not self._closed:
             self._closed = True
             self._membership.leave()
+
+    def _leave_when_dropped(self) -> None:
+        """Of a handle that came with an unpickled queue."""
+        self._implied = True
+
+    def __del__(self) -> None:
+        if getattr(self, "_implied", False):
+            self.close()
 
     def __enter__(self) -> Self:
         return self

@@ -82,8 +82,7 @@ class Consumer(Generic[T]):
         try:
             if deadline is not None and self._prefetch is not None:
                 timeout = max(0.0, deadline - time.monotonic())
-            if self._queue._membership.graves:
-                retry_graves(self._queue._membership)
+            retry_graves(self._queue._membership)
             return self._lend(self._queue._receive(self._row, self._row if own_row else 0, timeout))
         finally:
             self._leave(own_row)

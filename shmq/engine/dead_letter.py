@@ -78,9 +78,7 @@ def _copy(grave: Grave) -> None:
     target._put_encoded(delivery.content, head, (body,), 0)
 
 
-def bury(
-    queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None
-) -> bool:
+def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None) -> bool:
     """Move an acquired message to the dead.
 
     Arguments:
@@ -115,7 +113,9 @@ def bury(
 
 
 def retry_graves(membership: Membership) -> None:
-    """Try again to bury what found no room."""
+    """Try again to bury what found no room. Called wherever somebody looks or takes."""
+    if not membership.graves:
+        return
     with membership.lock:
         waiting, membership.graves = membership.graves, []
         for grave in waiting:

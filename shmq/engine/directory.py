@@ -205,7 +205,9 @@ class BrokerDirectory:
             "broker %s: its segment %s %s; messages that were not durable are gone", self.path, record.name, reason
         )
         segment.unlink(record.name)
-        return self._create(dir_fd, memory=record.memory, mode=record.mode, patience=record.patience, epoch=record.epoch + 1)
+        return self._create(
+            dir_fd, memory=record.memory, mode=record.mode, patience=record.patience, epoch=record.epoch + 1
+        )
 
     def _create(self, dir_fd: int, *, memory: int, mode: int, patience: float, epoch: int = 0) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""

@@ -61,14 +61,17 @@ def _full(queue: Queue[Any], status: str) -> Full:
     name = queue.name
     if status == "FULL_MEMORY":
         usage = queue._membership.member.usage()
-        pinned = sum(row[9] for row in queue._membership.member.processes())
+        pinned = {row[3]: row[9] for row in queue._membership.member.processes() if row[9]}
+        most = sorted(pinned.items(), key=lambda item: -item[1])[:3]
+        who = " (" + ", ".join(f"pid {pid}: {size:,}" for pid, size in most) + ")" if most else ""
         return Full(
             f"the memory of the broker is used up, no room for a message of queue {name!r}",
             resource="memory",
             limit=usage["memory"],
             used=usage["used"],
             accepted=count,
-            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used, {pinned:,} pinned by views and loans",
+            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used, "
+            f"{sum(pinned.values()):,} pinned by views and loans{who}",
             remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
         )
     settings = queue._settings()

@@ -133,7 +133,7 @@ class Loan:
 
     def __del__(self) -> None:
         buffer = getattr(self, "_buffer", None)
-        if buffer is not None and buffer.state == _OPEN:
+        if buffer is not None and buffer.state == _OPEN and not self._queue._membership.member.forked:
             warnings.warn(
                 f"a loan of {buffer.size:,} bytes on queue {self._queue.name!r} was dropped; it is abandoned. "
                 "Use `with queue.loan(...)`",

@@ -122,8 +122,15 @@ def _watch_exit() -> None:
     if not _watching:
         _watching.add("fork")
         os.register_at_fork(after_in_child=_after_fork)
-        atexit.register(close_all)
+        atexit.register(_at_exit)
     _watch_multiprocessing()
+
+
+def _at_exit() -> None:
+    # multiprocessing's own exit function joins the children first and then runs our finalizer; atexit would come before
+    # it, and an anonymous broker would be gone before a spawned child has joined it.
+    if "multiprocessing" not in _watching:
+        close_all()
 
 
 def _watch_multiprocessing() -> None:
@@ -140,12 +147,14 @@ def _watch_multiprocessing() -> None:
 
 
 def _finalize_child(function: Callable[[], None]) -> None:
+    _watching.add("multiprocessing")
     sys.modules["multiprocessing.util"].Finalize(None, function, exitpriority=-100)
 
 
 def _after_fork() -> None:
     global _LOCK
     _LOCK = threading.Lock()  # another thread of the parent may have held it
+    _watching.discard("multiprocessing")  # its finalizers are the parent's; in a child of its own it comes back above
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's

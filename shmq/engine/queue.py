@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
-from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, Delivery, QueueHandle
+from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, CODEC_PICKLE, Delivery, QueueHandle
 from shmq.engine.consumer import Consumer
-from shmq.engine.dead_letter import bury
+from shmq.engine.dead_letter import bury, retry_graves
 from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
 from shmq.engine.loan import Loan
 from shmq.engine.message import Message
 from shmq.engine.queue_management import QueueManagement
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
 from shmq.headers import Header, decode_headers, encode_headers
-from shmq.options import check_put_options, check_timeout
+from shmq.options import QueueSettings, check_put_options, check_timeout
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -34,6 +34,8 @@ T = TypeVar("T")
 def _kind_of(codec: AnyCodec) -> int:
     if codec is None:
         return CODEC_DEFAULT
+    if codec == "pickle":
+        return CODEC_PICKLE
     return CODEC_BYTES if codec == "bytes" else CODEC_OTHER
 
 
@@ -126,6 +128,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
     def _bury(self, delivery: Delivery) -> None:
         """It died too often before this delivery; it is not handed out again."""
+        retry_graves(self._membership)
         settings = self._settings()
         max_deaths = settings["max_deaths"]
         deadly = max_deaths != 0 and delivery.deaths >= max_deaths
@@ -134,6 +137,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _take(self, delivery: Delivery) -> T:
         """get() of a body that C does not decode: decoded, then settled."""
         content_type = None
+        retry_graves(self._membership)
         try:
             if delivery.content == NAMED:
                 content_type = decode_headers(delivery.head()).content_type
@@ -328,6 +332,5 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
 
 def _unpickled(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:
-    return cast(Any, broker).queue(name, codec=codec, create=False)  # type: ignore[no-any-return]
-
-
+    broker._leave_when_dropped()  # nobody but this queue may know of the handle, so nobody could close it
+    return broker._declare(name, codec, QueueSettings(), create=False)

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.queue import QueueHandle
-from shmq.engine.dead_letter import SUFFIX, bury, default_name
-from shmq.errors import ShmqError
+from shmq.engine.dead_letter import SUFFIX, bury, default_name, retry_graves
+from shmq.errors import Full, ShmqError
 from shmq.options import QueueOptions, QueueSettings, check_timeout
 from shmq.statistics import QueueStatistics
 
@@ -53,6 +53,7 @@ class QueueManagement(QueueHandle):
 
     def statistics(self) -> QueueStatistics:
         """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums."""
+        retry_graves(self._membership)
         census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
         age = None
         if census["oldest_ns"]:
@@ -88,7 +89,9 @@ class QueueManagement(QueueHandle):
 
         timeout: seconds; None waits for ever. Raises Timeout.
         """
-        self._join(check_timeout(timeout))
+        timeout = check_timeout(timeout)
+        retry_graves(self._membership)
+        self._join(timeout)
 
     # ---- manage ------------------------------------------------------------------------------------------------
 
@@ -114,10 +117,21 @@ class QueueManagement(QueueHandle):
 
     def delete(self) -> None:
         """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
-        named, else with it."""
-        if self._settings()["given"] & _DEAD_LETTER_BIT:
+        named, else with it.
+
+        Raises Full without room for them there; the queue stays then.
+        """
+        settings = self._settings()
+        if settings["given"] & _DEAD_LETTER_BIT:
             self._shut_down(_STOPPED)
             self._move_to_the_dead()
+            if any(grave.queue._identity() == self._identity() for grave in self._membership.graves):
+                self._shut_down(settings["shut_down"])
+                raise Full(
+                    f"queue {self._name!r} cannot be deleted: no room for its messages among the dead",
+                    figures=f"dead_letter={self._dead_letter_name()!r}",
+                    remedy="take messages out there, or purge() this queue first",
+                )
         self._delete()
 
     def _move_to_the_dead(self) -> None:

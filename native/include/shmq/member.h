@@ -53,6 +53,7 @@ typedef struct shmq_member {
     bool structure_held;
     uint32_t page_hint, run_hint;  /* granules where pages and runs are looked for first; structure lock */
     struct shmq_queue *handles;    /* one per queue that this process uses; handles_lock */
+    shmq_a64 swept_ns;             /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns;            /* when this process last looked for the dead */
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;

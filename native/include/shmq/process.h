@@ -78,7 +78,9 @@ SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);
 
 /* A pin: one view of one block. cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47 (255: being taken
- * or given back, protects every view bit of that generation from the sweep), 0: free. generation is written before cell. */
+ * or given back, protects every view bit of that generation from the sweep), low half of the row's generation in bits 48 to
+ * 63, so that a late reaper cannot take an equal pin of the row's next owner for the dead one's; 0: free. generation is
+ * written after the cell is claimed and before the view bit is taken. */
 typedef struct shmq_pin_shm {
     shmq_a64 cell;
     shmq_a64 generation;

@@ -1,0 +1,62 @@
+"""peek and tail: messages are shown, and stay where they are."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import click
+
+from shmq.cli.get import NothingThere
+from shmq.cli.look import complete_queue
+from shmq.cli.message import printer
+from shmq.cli.session import Session, pass_session, say
+
+__all__ = ["peek", "tail"]
+
+
+@click.command("peek")
+@click.argument("queue", shell_complete=complete_queue)
+@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default: all.")
+@click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")
+@click.option("--raw", is_flag=True, help="Write bodies unchanged, and nothing between them.")
+@pass_session
+def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bool) -> None:
+    """Print messages from the first one on, without taking any. The exit code is 4 if there is none.
+
+    \b
+    Example:
+      shmq peek orders --headers -n 10
+      shmq peek orders.dead --json | jq .death
+    """
+    if raw and (session.json or headers):
+        raise click.UsageError("--raw excludes --json and --headers")
+    with session.open() as broker:
+        show = printer(session, raw=raw, headers=headers)
+        shown = 0
+        for message in islice(session.queue(broker, queue).browse(), count):
+            show(message)
+            shown += 1
+        if not shown:
+            raise NothingThere(f"empty: nothing is in {queue!r}")
+
+
+@click.command("tail")
+@click.argument("queue", shell_complete=complete_queue)
+@click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")
+@pass_session
+def tail(session: Session, queue: str, headers: bool) -> None:
+    """Print what comes from now on, without taking it, until the queue is shut down, or Ctrl-C.
+
+    A message that is taken before tail has seen it is not shown.
+
+    \b
+    Example:
+      shmq tail orders --headers
+      shmq tail orders --json | jq -c .body
+    """
+    with session.open() as broker:
+        show = printer(session, headers=headers)
+        newcomers = session.queue(broker, queue).browse(start="next", follow=True)
+        say(f"watching {queue!r}; Ctrl-C ends")
+        for message in newcomers:
+            show(message)

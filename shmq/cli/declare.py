@@ -1,0 +1,103 @@
+"""init and declare: brokers and queues come to be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from shmq.cli.session import Refused, Session, pass_session, usage
+from shmq.options import CORE_QUEUE_OPTIONS
+
+if TYPE_CHECKING:
+    from shmq.options import Durability
+
+__all__ = ["declare", "init"]
+
+_YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_NUMBERS = ("maxsize", "max_deliveries", "max_deaths")
+_SWITCHES = ("temporary", "checksum")
+
+
+def _octal(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        return int(value.removeprefix("0o"), 8)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no mode; write 0700 for yourself, 0770 for a group") from None
+
+
+@click.command("init")
+@click.option(
+    "--memory", metavar="SIZE", help="Budget of the segment, such as 512MiB; default half of /dev/shm, at most 4GiB."
+)
+@click.option("--mode", metavar="MODE", callback=_octal, help="Of the directory: 0700 (default), or 0770 for a group.")
+@click.option("--disk", metavar="SIZE", help="Budget on disk; of a later stage.")
+@click.option("--durability", metavar="LEVEL", help="none, os or sync; of a later stage.")
+@pass_session
+def init(session: Session, memory: str | None, mode: int | None, disk: str | None, durability: str | None) -> None:
+    """Make a broker in the directory, and the directory.
+
+    If there is one already it stays, and the options that are given must be its own.
+
+    \b
+    Example:
+      shmq -d /var/lib/shop init --memory 512MiB
+    """
+    from shmq.runtime import open
+    from shmq.statistics import as_json
+
+    place = session.place()
+    with usage():
+        broker = open(
+            place, memory=_size(memory), mode=mode, disk=disk, durability=cast("Durability | None", durability)
+        )
+    with broker:
+        session.result(as_json(broker.statistics()) if session.json else {})
+
+
+def _size(text: str | None) -> int | str | None:
+    """Bytes as a number alone are bytes."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else text
+
+
+def _option(given: str) -> tuple[str, object]:
+    name, sign, text = given.partition("=")
+    if not sign or not name:
+        raise Refused(f"{given!r} is no option; write NAME=VALUE, such as maxsize=1000")
+    if name in _SWITCHES:
+        if text.lower() not in _YES:
+            raise Refused(f"{name}={text!r} is neither true nor false")
+        return name, _YES[text.lower()]
+    if name in _NUMBERS:
+        try:
+            return name, int(text.replace(",", "").replace("_", ""))
+        except ValueError:
+            raise Refused(f"{name}={text!r} is no whole number") from None
+    return name, _size(text) if name == "slot_size" else text
+
+
+@click.command("declare")
+@click.argument("queue")
+@click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
+@pass_session
+def declare(session: Session, queue: str, options: tuple[str, ...]) -> None:
+    """Make a queue, or see that it has these options.
+
+    Options: maxsize, slot_size, max_deliveries, max_deaths, checksum, dead_letter. One that nobody gave before is set
+    now; one that was given must be equal, else the exit code is 2.
+
+    \b
+    Example:
+      shmq declare orders maxsize=1000 max_deliveries=5 dead_letter=failed-orders
+    """
+    given: dict[str, Any] = dict(_option(option) for option in options)
+    if given.get("temporary"):
+        raise Refused(
+            "a temporary queue goes with the process that made it, and this command ends now; leave temporary out"
+        )
+    with session.open() as broker, usage():
+        found = broker.queue(queue, **given)
+        known = {name: value for name, value in found.options.items() if name in CORE_QUEUE_OPTIONS}
+        session.result({"name": found.name, "options": known})

@@ -1,0 +1,295 @@
+"""doctor: is this machine, and this directory, fit for shmq?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import click
+
+from shmq.cli.session import Session, pass_session, usage
+from shmq.cli.text import size, wants_colour
+from shmq.errors import ShmqError
+
+__all__ = ["doctor"]
+
+State = Literal["ok", "note", "bad"]
+
+_SMALL = 256 << 20  # /dev/shm of a container is 64 MiB when nobody says otherwise
+_KERNEL = (5, 10)
+
+
+class Verdict(NamedTuple):
+    """What one look has told."""
+
+    check: str
+    state: State
+    detail: str
+
+
+@click.command("doctor")
+@pass_session
+def doctor(session: Session) -> None:
+    """Look at /dev/shm, limits, kernel, liveness (a child is killed and must be seen dead), leftovers, and at DIR.
+
+    Needs no broker. The exit code is 1 if something is bad; notes do not count.
+
+    \b
+    Example:
+      shmq doctor
+      shmq -d /var/lib/shop doctor --json
+    """
+    verdicts = [verdict for name, look in _LOOKS.items() for verdict in _protected(name, look)]
+    if session.directory:
+        from shmq.names import parse_broker_path
+
+        with usage():
+            path = parse_broker_path(session.directory)
+        verdicts += _protected("directory", lambda: _look_at_directory(path))
+    bad = any(verdict.state == "bad" for verdict in verdicts)
+    session.result({"ok": not bad, "checks": [verdict._asdict() for verdict in verdicts]}, _text(verdicts))
+    if bad:
+        click.get_current_context().exit(1)
+
+
+def _protected(name: str, look: Callable[[], Iterator[Verdict]]) -> list[Verdict]:
+    """A look that fails is a finding, not the end of the visit."""
+    found: list[Verdict] = []
+    try:
+        for verdict in look():
+            found.append(verdict)
+    except (ShmqError, OSError) as error:
+        found.append(Verdict(name, "bad", str(error)))
+    return found
+
+
+def _text(verdicts: list[Verdict]) -> str:
+    width = max(len(verdict.check) for verdict in verdicts)
+    colours = {"ok": "32", "note": "33", "bad": "31"}
+    lines = []
+    for verdict in verdicts:
+        state = f"{verdict.state:<4}"
+        if wants_colour():
+            state = f"\x1b[{colours[verdict.state]}m{state}\x1b[0m"
+        lines.append(f"{state}  {verdict.check:<{width}}  {verdict.detail}")
+    return "\n".join(lines)
+
+
+# ---- the machine -----------------------------------------------------------------------------------------------
+
+
+def _look_at_shared_memory() -> Iterator[Verdict]:
+    from shmq.core.segment import SHM_DIRECTORY, default_memory, filesystem_type, list_segments
+
+    found = os.statvfs(SHM_DIRECTORY)
+    total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+    directory = os.open(SHM_DIRECTORY, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        kind = filesystem_type(directory)
+    finally:
+        os.close(directory)
+    if kind != 0x01021994:
+        yield Verdict("/dev/shm", "bad", f"is no tmpfs (type {kind:#x}); mount one there")
+    state: State = "note" if total < _SMALL or free < total // 10 else "ok"
+    remedy = "; enlarge it (in Docker --shm-size)" if state == "note" else ""
+    detail = f"{size(total)}, {size(free)} free, a new broker takes at most {size(default_memory())}{remedy}"
+    yield Verdict("/dev/shm", state, detail)
+    names = list_segments()
+    ours = [name for name in names if name.startswith(f"shmq-{os.geteuid()}-")]
+    yield Verdict("segments", "ok", f"{len(names)}, of which {len(ours)} are ours")
+
+
+def _look_at_kernel() -> Iterator[Verdict]:
+    import platform
+
+    release = platform.release()
+    version = tuple(int(part) for part in release.split("-")[0].split(".")[:2] if part.isdigit())
+    state: State = "ok" if version >= _KERNEL else "bad"
+    libc = " ".join(platform.libc_ver()) or "libc unknown"
+    yield Verdict("kernel", state, f"Linux {release}, {platform.machine()}, {libc}; 5.10 or later is needed")
+    cpus = len(os.sched_getaffinity(0))
+    yield Verdict("CPUs", "ok", f"{cpus} for this process, of {os.cpu_count()}")
+
+
+def _look_at_limits() -> Iterator[Verdict]:
+    import resource
+
+    for name, number, need, noun in (
+        ("open files", resource.RLIMIT_NOFILE, 256, ""),
+        ("file size", resource.RLIMIT_FSIZE, 1 << 30, " bytes"),
+        ("address space", resource.RLIMIT_AS, 8 << 30, " bytes"),
+    ):
+        soft, hard = resource.getrlimit(number)
+        if soft == resource.RLIM_INFINITY:
+            yield Verdict(name, "ok", "no limit")
+            continue
+        state: State = "ok" if soft >= need else "note"
+        remedy = "" if state == "ok" else f"; less than {need:,} may be too few, see ulimit"
+        of = "" if hard == resource.RLIM_INFINITY else f" of at most {hard:,}"
+        yield Verdict(name, state, f"{soft:,}{noun}{of}{remedy}")
+
+
+# ---- liveness --------------------------------------------------------------------------------------------------
+
+
+def _look_at_liveness() -> Iterator[Verdict]:
+    """A child takes a message and is killed: it must be seen alive, then dead, and the message must come back."""
+    import signal
+    import time
+
+    from shmq.core.segment import MEMORY_MIN
+    from shmq.runtime import open
+
+    with open(None, memory=MEMORY_MIN) as broker:
+        queue = broker.queue("doctor")
+        queue.put("pulse")
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _hold_until_killed(queue, theirs)
+        os.close(theirs)
+        try:
+            held = os.read(ours, 1) == b"."
+            states = {process.pid: process.state for process in broker.statistics().processes}
+        finally:
+            os.close(ours)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        alive = held and states.get(child) == "live" and queue.qsize() == 0
+        yield Verdict("locks", *_said(alive, "a living process is seen alive", f"states {states}"))
+        began = time.perf_counter()
+        back = queue.get_many(1, timeout=5.0) == ["pulse"]
+        took = time.perf_counter() - began
+        gone = all(process.pid != child for process in broker.statistics().processes)
+        text = f"a killed process is seen dead, its message was back after {took * 1000:.1f} ms"
+        yield Verdict("liveness", *_said(back and gone, text, "the message of a killed process did not come back"))
+
+
+def _said(good: bool, then: str, otherwise: str) -> tuple[State, str]:
+    return ("ok", then) if good else ("bad", otherwise)
+
+
+def _hold_until_killed(queue: Any, pipe: int) -> None:
+    """In the child; never returns."""
+    import signal
+
+    try:
+        message = queue.receive(timeout=5.0)
+        os.write(pipe, b"." if message is not None else b"?")
+        while True:
+            signal.pause()
+    finally:
+        os._exit(1)
+
+
+def _look_at_waking() -> Iterator[Verdict]:
+    """Another process sleeps in get() and is woken by a put."""
+    import signal
+    import time
+
+    from shmq.core.segment import MEMORY_MIN
+    from shmq.runtime import open
+
+    with open(None, memory=MEMORY_MIN) as broker:
+        there, back = broker.queue("there"), broker.queue("back")
+        child = os.fork()
+        if child == 0:
+            try:
+                for _ in range(20):
+                    back.put(there.get(timeout=5.0))
+            finally:
+                os._exit(0)
+        try:
+            rounds = []
+            for number in range(20):
+                began = time.perf_counter()
+                there.put(number)
+                if back.get_many(1, timeout=5.0) != [number]:
+                    yield Verdict("waking", "bad", "a sleeping process was not woken within 5 s")
+                    return
+                rounds.append(time.perf_counter() - began)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        yield Verdict("waking", "ok", f"there and back in {sorted(rounds)[10] * 1e6:,.0f} µs (futexes)")
+
+
+def _look_at_leftovers() -> Iterator[Verdict]:
+    from shmq.engine.orphans import orphans
+
+    sure = orphans()
+    doubtful = [identity for identity in orphans(deleted=True) if identity not in sure]
+    taken = sum(identity.memory for identity in sure + doubtful)
+    if not taken:
+        yield Verdict("leftovers", "ok", "none")
+        return
+    parts = []
+    if sure:
+        parts.append(f"{len(sure)} segments that nobody uses: shmq gc")
+    if doubtful:
+        parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard")
+    yield Verdict("leftovers", "note", f"up to {size(taken)}; " + "; ".join(parts))
+
+
+# ---- the directory ---------------------------------------------------------------------------------------------
+
+
+def _look_at_directory(path: str) -> Iterator[Verdict]:
+    from shmq.engine.ownership import check_filesystem, check_owner
+
+    if not os.path.isdir(path):
+        yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
+        return
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        found = os.fstat(directory)
+        check_owner(path, found)
+        check_filesystem(path, directory)
+        kind = _file_system(found.st_dev)
+    finally:
+        os.close(directory)
+    yield Verdict("directory", "ok", f"{path}, mode {found.st_mode & 0o777:04o}, on {kind}")
+    yield from _look_at_segment(path)
+
+
+def _look_at_segment(path: str) -> Iterator[Verdict]:
+    from shmq.cli.check import segment_fault
+    from shmq.core.segment import inspect
+    from shmq.engine.record import read_record
+
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        record = read_record(path, directory)
+    finally:
+        os.close(directory)
+    if record is None:
+        yield Verdict("broker", "note", f"none in {path}; shmq init makes one")
+        return
+    fault = segment_fault(path)
+    if fault is not None:
+        yield Verdict("broker", "bad", fault)
+        return
+    identity = inspect(record.name)
+    use = "in use" if identity.has_members else "not in use"
+    yield Verdict("broker", "ok", f"{record.name}, {size(identity.memory)}, {use}")
+
+
+def _file_system(device: int) -> str:
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            place, _, source = line.partition(" - ")
+            if place.split(" ", 3)[2] == number:
+                return source.split(" ", 1)[0]
+    return "a file system of unknown type"
+
+
+_LOOKS: dict[str, Callable[[], Iterator[Verdict]]] = {
+    "/dev/shm": _look_at_shared_memory,
+    "kernel": _look_at_kernel,
+    "limits": _look_at_limits,
+    "liveness": _look_at_liveness,
+    "waking": _look_at_waking,
+    "leftovers": _look_at_leftovers,
+}

@@ -1,0 +1,129 @@
+"""ls, stat and ps: what there is, how much of it, and who uses it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shmq.cli.session import Session, pass_session
+from shmq.cli.text import age, size, table
+from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
+
+if TYPE_CHECKING:
+    from shmq.engine.broker import Broker
+
+__all__ = ["complete_queue", "ls", "ps", "stat"]
+
+_SIZES = ("bytes", "memory_bytes", "disk_bytes", "memory", "memory_reserved", "memory_used", "disk_used", "log_bytes")
+
+
+def complete_queue(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Names for the shell's completion; none if there is no broker to ask."""
+    from shmq.runtime import open
+
+    place = context.find_root().ensure_object(Session).directory or os.environ.get("SHMQ_DIR")
+    try:
+        with open(place or "", create=False) as broker:
+            return [queue.name for queue in broker.queues() if queue.name.startswith(incomplete)]
+    except Exception:  # a half-typed command line is no place for errors
+        return []
+
+
+def _statistics(broker: Broker) -> BrokerStatistics:
+    """Of the broker without this process, which is a member only to look."""
+    seen = broker.statistics()
+    return replace(seen, processes=tuple(process for process in seen.processes if process.pid != os.getpid()))
+
+
+@click.command("ls")
+@pass_session
+def ls(session: Session) -> None:
+    """List the queues: messages ready and with consumers, bytes, age of the oldest, consumers.
+
+    \b
+    Example:
+      shmq ls
+      shmq ls --json | jq '.queues[].ready'
+    """
+    with session.open() as broker:
+        queues = _statistics(broker).queues
+        rows = [
+            [
+                queue.name + (" (shut down)" if queue.shut_down else ""),
+                f"{queue.ready:,}",
+                f"{queue.unsettled:,}",
+                size(queue.bytes),
+                age(queue.oldest_age),
+                f"{queue.consumers:,}",
+            ]
+            for queue in queues.values()
+        ]
+        text = table(["queue", "ready", "unsettled", "bytes", "oldest", "consumers"], rows)
+        session.result({"queues": {name: as_json(queue) for name, queue in queues.items()}}, text)
+
+
+@click.command("stat")
+@click.argument("queue", required=False, shell_complete=complete_queue)
+@pass_session
+def stat(session: Session, queue: str | None) -> None:
+    """Show all counts of a queue; without a name those of the broker.
+
+    \b
+    Example:
+      shmq stat orders
+      shmq --json stat orders | jq .acked
+    """
+    with session.open() as broker:
+        found: QueueStatistics | BrokerStatistics
+        found = _statistics(broker) if queue is None else session.queue(broker, queue).statistics()
+        session.result(as_json(found), _counts(found))
+
+
+def _counts(found: QueueStatistics | BrokerStatistics) -> str:
+    rows = [(field.name, _shown(field.name, getattr(found, field.name))) for field in fields(found)]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "oldest_age":
+        return age(value)
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}" + (f" ({size(value)})" if name in _SIZES and value >= 1024 else "")
+    return str(value) if isinstance(value, str) else f"{len(value):,}"
+
+
+@click.command("ps")
+@pass_session
+def ps(session: Session) -> None:
+    """List the processes that use the broker: state, messages they hold, bytes they pin by views and loans.
+
+    \b
+    Example:
+      shmq ps
+      shmq ps --json | jq '.processes[] | select(.state == "stopped") | .pid'
+    """
+    with session.open() as broker:
+        found = _statistics(broker).processes
+        now = time.time()
+        rows = [
+            [
+                process.name,
+                process.state,
+                str(process.pid),
+                age(max(0.0, now - process.started_at)),
+                f"{process.unsettled:,}",
+                size(process.pinned_bytes),
+            ]
+            for process in found
+        ]
+        text = table(["process", "state", "pid", "age", "unsettled", "pinned"], rows, left=2)
+        session.result({"processes": [as_json(process) for process in found]}, text)

@@ -1,0 +1,166 @@
+"""put: one message from the command line or stdin, or one for each line of stdin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shmq.cli.look import complete_queue
+from shmq.cli.session import Refused, Session, pass_session, say, usage
+from shmq.errors import DecodeError, Full, ShmqError
+
+if TYPE_CHECKING:
+    from shmq.engine.queue import Queue
+
+__all__ = ["put"]
+
+_CHUNK = 1 << 18
+
+
+class BadBody(Exception):
+    """This body is not what --as says."""
+
+
+def _encoded(data: bytes, kind: str) -> bytes:
+    """The body as it is put. JSON stays as it was written, but it must be some."""
+    if kind == "json":
+        from shmq.codec_json import decode_json
+
+        try:
+            decode_json(memoryview(data))
+        except DecodeError as error:
+            raise BadBody(f"no JSON: {error.__cause__ or error}") from None
+    elif kind == "text":
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise BadBody(f"no UTF-8 at byte {error.start:,}; say --as bytes") from None
+    return data
+
+
+def _codec(kind: str) -> Any:
+    """A codec under the standard content type whose bodies are encoded already."""
+    from shmq.codec import CONTENT_TYPES, JSON, TEXT, Codec
+
+    if kind == "bytes":
+        return "bytes"
+    return Codec(CONTENT_TYPES[JSON if kind == "json" else TEXT], encode=bytes, decode=bytes)
+
+
+def _headers(given: tuple[str, ...]) -> dict[str, str] | None:
+    from shmq.headers import encode_headers
+
+    headers = {}
+    for header in given:
+        name, sign, value = header.partition("=")
+        if not sign:
+            raise Refused(f"-H {header!r}: write NAME=VALUE")
+        headers[name] = value
+    with usage():
+        encode_headers(headers or None)  # before anything is read from stdin
+    return headers or None
+
+
+@click.command("put")
+@click.argument("queue", shell_complete=complete_queue)
+@click.argument("body", required=False, metavar="[BODY | -]")
+@click.option(
+    "--as", "kind", type=click.Choice(["text", "json", "bytes"]), default="text", help="What the body is; default text."
+)
+@click.option("--lines", is_flag=True, help="One message for each line of stdin, put as they come.")
+@click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header; may be repeated.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait for room; default: for ever."
+)
+@pass_session
+def put(
+    session: Session,
+    queue: str,
+    body: str | None,
+    kind: str,
+    lines: bool,
+    headers: tuple[str, ...],
+    timeout: float | None,
+) -> None:
+    """Put a message and print its id. BODY is the text itself; "-", or nothing, is stdin.
+
+    A queue that is not there is made.
+
+    \b
+    Example:
+      shmq put orders '{"id": 7}' --as json -H source=web
+      shmq put pictures - --as bytes < cat.jpg
+      seq 1000 | shmq put numbers - --lines
+    """
+    given = _headers(headers)
+    from_stdin = body is None or body == "-"
+    if lines and not from_stdin:
+        raise Refused("--lines reads from stdin; give - instead of a body")
+    if body is None and sys.stdin.isatty():
+        raise Refused("there is no body; give one, or - to type it here")
+    with session.open() as broker:
+        target = session.queue(broker, queue, _codec(kind), create=True)
+        if lines:
+            _put_lines(session, target, kind, given, timeout)
+            return
+        data = sys.stdin.buffer.read() if from_stdin else os.fsencode(body or "")
+        try:
+            identity = target.put(_encoded(data, kind), timeout=timeout, headers=given)
+        except BadBody as error:
+            raise Refused(f"the body is {error}") from None
+        session.result({"id": identity}, str(identity))
+
+
+def _chunks() -> Iterator[bytes]:
+    """What stdin has, as it comes."""
+    while chunk := os.read(0, _CHUNK):
+        yield chunk
+
+
+def _batches(chunks: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """The lines, without their ends, as many at a time as are there: nobody waits for a buffer to fill."""
+    rest: list[bytes] = []
+    for chunk in chunks:
+        if b"\n" not in chunk:
+            rest.append(chunk)
+            continue
+        *whole, last = b"".join([*rest, chunk]).split(b"\n")
+        rest = [last] if last else []
+        yield whole
+    if rest:
+        yield [b"".join(rest)]
+
+
+def _put_lines(
+    session: Session, target: Queue[Any], kind: str, headers: dict[str, str] | None, timeout: float | None
+) -> None:
+    from shmq.cli.progress import progress
+
+    done = 0
+    fault: BadBody | None = None
+    try:
+        with progress(f"put {target.name}") as advance:
+            for batch in _batches(_chunks()):
+                bodies: list[bytes] = []
+                try:
+                    for line in batch:
+                        bodies.append(_encoded(line, kind))
+                except BadBody as error:
+                    fault = error
+                target.put_many(bodies, timeout=timeout, headers=headers)
+                done += len(bodies)
+                if fault is not None:
+                    raise Refused(f"line {done + 1:,} is {fault}; the {done:,} lines before it were put")
+                advance(len(bodies), sum(map(len, bodies)))
+    except Full as error:
+        done += error.accepted
+        say(f"{done:,} lines were put")
+        raise
+    except (KeyboardInterrupt, ShmqError):
+        say(f"{done:,} lines were put, perhaps some more")
+        raise
+    session.result({"put": done})

@@ -1,0 +1,79 @@
+"""work: a function handles the messages of a queue, in as many processes as one likes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shmq.cli.look import complete_queue
+from shmq.cli.session import Refused, Session, pass_session
+from shmq.statistics import as_json
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+
+__all__ = ["work"]
+
+
+def _function(spec: str) -> Callable[[Message[Any]], Any]:
+    """The function that MODULE:FUNCTION names, the module looked for where the command was typed, too."""
+    module_name, sign, attributes = spec.partition(":")
+    if not sign or not module_name or not attributes:
+        raise Refused(f"{spec!r} is no function; write MODULE:FUNCTION, such as shop.invoices:handle")
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and misses another one
+        raise Refused(f"there is no module {error.name!r} in {here} or on the path of Python") from None
+    for name in attributes.split("."):
+        if not hasattr(found, name):
+            raise Refused(f"{module_name!r} has no {attributes!r}")
+        found = getattr(found, name)
+    if not callable(found):
+        raise Refused(f"{spec!r} is no function but {type(found).__name__}")
+    return found  # type: ignore[no-any-return]
+
+
+@click.command("work")
+@click.argument("queue", shell_complete=complete_queue)
+@click.argument("function", metavar="MODULE:FUNCTION")
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Processes; default: one for each CPU. 0: this one.",
+)
+@click.option("--results", metavar="QUEUE", help="Gets what the function returns.")
+@click.option("--until-empty", is_flag=True, help="End when nothing is ready or unsettled.")
+@pass_session
+def work(
+    session: Session, queue: str, function: str, processes: int | None, results: str | None, until_empty: bool
+) -> None:
+    """Call FUNCTION with each message of a queue, until it is shut down and drained.
+
+    The function gets a Message; when it returns, the message is done; when it raises, the message is tried again. The
+    first Ctrl-C finishes what is in hand, the second one gives it back.
+
+    \b
+    Example:
+      shmq work orders shop.invoices:handle -n 4 --until-empty
+    """
+    handler = _function(function)
+    from shmq.pool.worker_pool import WorkerPool
+
+    with session.open() as broker:
+        source = session.queue(broker, queue)
+        target = None if results is None else session.queue(broker, results, create=True)
+        pool = WorkerPool(source, handler, processes=processes, results=target)
+        pool.run(until_empty=until_empty)
+        session.result(as_json(source.statistics()) if session.json else {})

@@ -1,0 +1,16 @@
+"""Takes the place of multiprocessing's queues: same signatures, same exceptions, no feeder thread.
+
+Once put() has returned, the message lies in shared memory: it outlives the process that put it, which can be joined
+before anybody has read. What cannot be pickled raises in put(), where nothing was put then. A process that is killed
+holds no lock that others wait for.
+
+Example:
+    from shmq.mp import Queue  # was: from multiprocessing import Queue
+"""
+
+from shmq.mp.context import get_context
+from shmq.mp.joinable_queue import JoinableQueue
+from shmq.mp.queue import Queue
+from shmq.mp.simple_queue import SimpleQueue
+
+__all__ = ["JoinableQueue", "Queue", "SimpleQueue", "get_context"]

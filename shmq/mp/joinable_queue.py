@@ -1,0 +1,121 @@
+"""In place of multiprocessing.JoinableQueue."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from shmq.mp.queue import Queue, wait_seconds
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.mp.object_queue import ObjectQueue
+
+__all__ = ["JoinableQueue"]
+
+T = TypeVar("T")
+
+
+class _Hand:
+    """What this process has got of one queue and not done, in order. Shared by all its handles on that queue."""
+
+    def __init__(self, queue: ObjectQueue) -> None:
+        self._queue = queue
+        self._row = queue._row_open()
+        self._serial = queue._membership.live().serial
+        self._undone: deque[Delivery] = deque()
+        self._waiting = threading.Lock()  # held by the thread that sleeps on the row of this hand
+
+    def is_ours(self) -> bool:
+        """False in a forked child: it has nothing in its hand."""
+        member = self._queue._membership.member
+        return not member.forked and member.serial == self._serial
+
+    def get(self, timeout: float | None) -> Any:
+        own_row = self._waiting.acquire(blocking=False)
+        try:
+            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout)
+        finally:
+            if own_row:
+                self._waiting.release()
+        try:
+            body = self._queue.decoded(delivery)
+        except Exception:
+            self._undone.append(delivery)  # it counts as got, as with multiprocessing
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        self._undone.append(delivery)
+        return body
+
+    def done(self) -> bool:
+        """False: nothing is left that could be done."""
+        while True:
+            try:
+                delivery = self._undone.popleft()
+            except IndexError:
+                return False
+            if delivery.settle():
+                return True
+
+    def __del__(self) -> None:
+        member = self._queue._membership.member
+        if getattr(self, "_undone", None) is None or member.closed or not self.is_ours():
+            return
+        while self._undone:
+            self._undone.pop().release(False)
+        self._queue._row_close(self._row)
+
+
+_HANDS: Final[weakref.WeakValueDictionary[tuple[str, str], _Hand]] = weakref.WeakValueDictionary()
+_LOCK: Final = threading.RLock()
+
+
+class JoinableQueue(Queue[T]):
+    """A Queue that knows when the work is done.
+
+    What get() returns stays with this process until task_done(). What a process that ends has not done goes back in its
+    place: join() waits on, and another process gets it. So it counts against maxsize until it is done.
+
+    Example: todo: JoinableQueue[str] = JoinableQueue()
+    """
+
+    _held: _Hand | None = None
+
+    def _hand(self) -> _Hand:
+        held = self._held
+        if held is None or not held.is_ours():
+            key = (self._queue._membership.key, self._queue.name)
+            with _LOCK:
+                held = _HANDS.get(key)
+                if held is None or not held.is_ours():
+                    held = _HANDS[key] = _Hand(self._queue)
+            self._held = held
+        return held
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        """As Queue.get(), but the object stays with this process until task_done().
+
+        What cannot be unpickled counts as got, too. Raises ConsumerRefused in the 1,024th process that gets.
+        """
+        if self._closed:
+            raise self._refusal()
+        return self._hand().get(wait_seconds(block, timeout))  # type: ignore[no-any-return]
+
+    def task_done(self) -> None:
+        """The oldest object that this process has got and not done is done.
+
+        Raises ValueError if it has none.
+        """
+        if not self._hand().done():
+            raise ValueError(
+                f"task_done() called too many times on {self!r}: this process has got nothing that is not done; "
+                "call it once for each get(), in the process that got"
+            )
+
+    def join(self) -> None:
+        """Wait until everything that was put was got and done."""
+        self._queue.join()

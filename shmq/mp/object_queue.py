@@ -1,0 +1,92 @@
+"""The engine's queue as multiprocessing's queues use it: any object, by multiprocessing's own reducers."""
+
+from __future__ import annotations
+
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.codec import OCTETS, PICKLE, TEXT, decode
+from shmq.codec_pickle import encode_pickle, load_pickle
+from shmq.engine.queue import Queue
+from shmq.errors import CorruptionError, NotFound, SettlementError
+from shmq.options import QueueSettings
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.engine.broker import Broker
+
+__all__ = ["ObjectQueue"]
+
+_COPIED: Final = 65536  # bytes; above it a body is unpickled where it lies
+# Nothing of them needs a reducer; the plain pickler is three times as fast.
+_PLAIN: Final = frozenset((int, float, bool, type(None), str, bytes))
+
+
+class ObjectQueue(Queue[Any]):
+    """Takes bytes and str as they are and pickles all else. Nothing dies here: what fails to unpickle is taken."""
+
+    @classmethod
+    def make(cls, broker: Broker, name: str, maxsize: int) -> ObjectQueue:
+        """Raises ValueError for a maxsize that is too large, Full or OutOfSpace without memory for its slots."""
+        settings = QueueSettings(maxsize=maxsize or None, max_deliveries=0, max_deaths=0)
+        return cls._of(broker._declare(name, "pickle", settings, create=True))
+
+    @classmethod
+    def find(cls, broker: Broker, name: str) -> ObjectQueue:
+        """Raises NotFound."""
+        return cls._of(broker._declare(name, "pickle", QueueSettings(), create=False))
+
+    @classmethod
+    def _of(cls, queue: Queue[Any]) -> ObjectQueue:
+        found = cls._open(queue.broker, queue.name, "pickle", *queue._identity())
+        assert isinstance(found, cls)
+        return found
+
+    # ---- called by the native core -----------------------------------------------------------------------------
+
+    def _put_slow(self, body: Any, options: dict[str, Any]) -> int:
+        pieces = encode_pickle(body, None if type(body) in _PLAIN else ForkingPickler)
+        return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"))
+
+    def _take(self, delivery: Delivery) -> Any:
+        try:
+            body = self.decoded(delivery)
+        except Exception:
+            delivery.settle()  # as with multiprocessing: left in its place it would fail every get() to come
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        if not delivery.settle():
+            raise SettlementError(
+                f"a message of queue {self._name!r} was taken away before it was settled",
+                figures=f"position {delivery.position}",
+                remedy="the queue was deleted; use another one",
+            )
+        return body
+
+    def decoded(self, delivery: Delivery) -> Any:
+        """The object. Raises what unpickling raises, CorruptionError for a damaged body."""
+        view = delivery.view() if delivery.size > _COPIED else None
+        data = delivery.body() if view is None else memoryview(view)
+        if data is False or (view is not None and not delivery.intact()):
+            raise CorruptionError(
+                f"the checksum of a message of queue {self._name!r} does not fit; the message is lost",
+                figures=f"position {delivery.position}, {delivery.size:,} bytes",
+                remedy="something wrote into shared memory that is not its own; shmq check tells more",
+            )
+        content = delivery.content
+        if content == PICKLE:
+            return load_pickle(memoryview(data))
+        if content == OCTETS:
+            return bytes(data)
+        if content == TEXT:
+            return str(data, "utf-8")
+        return decode(content, None, data, "pickle")
+
+    def remove(self) -> None:
+        """Deletes the queue with all that is in it. Twice is fine."""
+        try:
+            self._delete()
+        except NotFound:
+            pass

@@ -1,0 +1,148 @@
+"""In place of multiprocessing.Queue."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+from shmq.errors import Closed
+from shmq.mp.heirs import Bequest, bequeath
+from shmq.mp.object_queue import ObjectQueue
+from shmq.mp.process_broker import joined_broker, own_broker
+from shmq.options import check_queue_options
+
+__all__ = ["Queue", "wait_seconds"]
+
+T = TypeVar("T")
+
+
+def wait_seconds(block: bool, timeout: float | None) -> float | None:
+    """multiprocessing's two arguments as one: None waits for ever, 0 does not wait."""
+    if not block:
+        return 0.0
+    return None if timeout is None else max(0.0, +timeout)
+
+
+class Queue(Generic[T]):
+    """A queue of objects for this process and those that it starts, however they are started.
+
+    Arguments:
+        maxsize: most messages; 0 or less: as many as the memory of the broker holds.
+        ctx: accepted, since multiprocessing's has it; nothing depends on it.
+
+    Raises ValueError for a maxsize above 16,777,216; Full or OutOfSpace without memory for its slots.
+
+    Can be pickled at any time, not only while a child is being started. When its maker has dropped it and every process
+    that was started with it has ended, it is deleted; one that was pickled otherwise lives until its maker's end.
+
+    Example: todo: Queue[int] = Queue(maxsize=100)
+    """
+
+    def __init__(self, maxsize: int = 0, *, ctx: Any = None) -> None:
+        limit = check_queue_options({"maxsize": 0 if maxsize <= 0 else maxsize}).maxsize or 0
+        self._maxsize = limit
+        self._closed = False
+        self._bind(ObjectQueue.make(own_broker(), f"mp-{uuid4().hex}", limit))
+        self._bequest: Bequest | None = bequeath(self, self._queue)
+
+    def _bind(self, queue: ObjectQueue) -> None:
+        self._queue = queue
+        self._put = queue.put
+        self._get = queue.get
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        if self._bequest is not None:
+            self._bequest.hand_over()
+        return (self._queue._membership.key, self._queue.name, self._maxsize)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        key, name, self._maxsize = state
+        self._closed = False
+        self._bequest = None
+        self._bind(ObjectQueue.find(joined_broker(key), name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._queue.name}{', closed' if self._closed else ''}>"
+
+    def _refusal(self) -> Closed:
+        return Closed(f"{type(self).__name__} {self._queue.name} is closed", remedy="close() ends only this object")
+
+    # ---- put and get -------------------------------------------------------------------------------------------
+
+    def put(self, obj: T, block: bool = True, timeout: float | None = None) -> None:
+        """Put an object at the end; when it returns, the object lies in shared memory, whatever becomes of this process.
+
+        block: False: do not wait for room, whatever timeout says.
+        timeout: seconds to wait for room; None waits for ever, less than 0 is 0.
+
+        Raises queue.Full; ValueError after close(); ShutDown; MessageTooLarge; and what pickling raises: then nothing
+        was put.
+        """
+        if self._closed:
+            raise self._refusal()
+        if block and timeout is None:
+            self._put(obj)
+        else:
+            self._put(obj, timeout=wait_seconds(block, timeout))
+
+    def put_nowait(self, obj: T) -> None:
+        """put(obj, block=False)"""
+        self.put(obj, False)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        """Take the first object. If this process dies before it has it, the object is still there.
+
+        block: False: do not wait, whatever timeout says.
+        timeout: seconds to wait; None waits for ever, less than 0 is 0.
+
+        Raises queue.Empty; ValueError after close(); ShutDown (shut down and drained); and what unpickling raises: then
+        the object is taken and lost. Interrupted by a signal's handler that raises, nothing was taken.
+        """
+        if self._closed:
+            raise self._refusal()
+        if block and timeout is None:
+            return self._get()  # type: ignore[no-any-return]
+        return self._get(timeout=wait_seconds(block, timeout))  # type: ignore[no-any-return]
+
+    def get_nowait(self) -> T:
+        """get(block=False)"""
+        return self.get(False)
+
+    # ---- look --------------------------------------------------------------------------------------------------
+
+    def qsize(self) -> int:
+        """How many objects can be got now. Exact when nobody else puts or gets meanwhile."""
+        return self._queue.qsize()
+
+    def empty(self) -> bool:
+        """Whether there is nothing to get now; False as soon as put() has returned. OSError after close()."""
+        if self._closed:
+            raise OSError(str(self._refusal()))  # as multiprocessing, whose pipe is closed then
+        return not self._queue._is_ready()
+
+    def full(self) -> bool:
+        """Whether a put() would have to wait now."""
+        if self._maxsize:
+            return self._queue._used() >= self._maxsize
+        return self._queue.qsize() >= self._queue._settings()["slots"]
+
+    # ---- end ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """No put() and get() by this object any more. Others, in this process and elsewhere, go on. Twice is fine."""
+        self._closed = True
+
+    def join_thread(self) -> None:
+        """Nothing to do: there is no thread, and what was put is there."""
+
+    def cancel_join_thread(self) -> None:
+        """Nothing to do: there is no thread, and no process waits at its end."""
+
+    def shutdown(self, immediate: bool = False) -> None:
+        """For everybody: put() raises ShutDown; get() drains what is there, then raises ShutDown. Waiting ones wake.
+
+        immediate: what is there is thrown away, so that get() raises at once, and nobody need do it for join() to end.
+        """
+        self._queue.shutdown(immediate=immediate)
+        if immediate:
+            self._queue.purge()

@@ -1,0 +1,49 @@
+"""In place of multiprocessing.SimpleQueue."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from shmq.mp.queue import Queue
+
+__all__ = ["SimpleQueue"]
+
+T = TypeVar("T")
+
+
+class SimpleQueue(Generic[T]):
+    """A queue without limit, timeouts and counts. Otherwise as Queue.
+
+    Arguments:
+        ctx: accepted, since multiprocessing's has it; nothing depends on it.
+
+    Example: results: SimpleQueue[str] = SimpleQueue()
+    """
+
+    def __init__(self, *, ctx: Any = None) -> None:
+        self._all: Queue[T] = Queue()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._all._queue.name}{', closed' if self._all._closed else ''}>"
+
+    def _check_open(self) -> None:
+        if self._all._closed:
+            raise OSError(str(self._all._refusal()))  # where Queue raises ValueError, as with multiprocessing
+
+    def put(self, obj: T) -> None:
+        """Put an object at the end. Raises OSError after close(), and what pickling raises: then nothing was put."""
+        self._check_open()
+        self._all.put(obj)
+
+    def get(self) -> T:
+        """Take the first object; waits for ever. Raises OSError after close()."""
+        self._check_open()
+        return self._all.get()
+
+    def empty(self) -> bool:
+        """Whether there is nothing to get now. OSError after close()."""
+        return self._all.empty()
+
+    def close(self) -> None:
+        """No put() and get() by this object any more. Twice is fine."""
+        self._all.close()

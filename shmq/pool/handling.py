@@ -1,0 +1,108 @@
+"""One message: through the handler, its result put, settled whatever happens."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shmq.errors import Closed, Full, NotFound, ShutDown
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+    from shmq.pool.job import Job
+
+__all__ = ["HandlerLeft", "Handling", "ResultsUnusable", "log_failure"]
+
+_LOG = logging.getLogger("shmq.pool")
+_TEXT = 32768  # characters of a traceback that are kept
+_NO_ROOM = 5.0  # seconds without room for a result before that is said
+
+
+class ResultsUnusable(Exception):
+    """The results queue takes nothing any more. The message went back."""
+
+
+class HandlerLeft(Exception):
+    """The handler raised what is no Exception, such as SystemExit."""
+
+
+@dataclass
+class Handling:
+    """What the pool does with each message: as in `with m:`, with the result put before the ack.
+
+    Attributes:
+        job: the handler and where its results go.
+        is_stopping: whether to give up waiting for room for a result; its message goes back then, uncounted.
+        warn: takes a sentence for the pool's log.
+        in_worker: in a process of the pool. SystemExit and the like are the handler's failure there: released, the same
+            message would end one worker after the other, for ever.
+    """
+
+    job: Job
+    is_stopping: Callable[[], bool]
+    warn: Callable[[str], None]
+    in_worker: bool
+
+    def handle(self, message: Message[Any]) -> str | None:
+        """Returns the traceback of a failed attempt, else None.
+
+        Raises ResultsUnusable; and what is no Exception, if not in_worker.
+        """
+        try:
+            with message:
+                result = self._result_of(message)
+                # Who settled it as failed has no result; who acked it early has one.
+                if self.job.results is not None and message._outcome in (None, "acked"):
+                    self._put_result(message, result)
+        except ResultsUnusable:
+            raise
+        except Exception as error:
+            text = "".join(traceback.format_exception(error)).rstrip()
+            return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
+        return None
+
+    def _result_of(self, message: Message[Any]) -> Any:
+        try:
+            return self.job.handler(message)
+        except Exception:
+            raise
+        except BaseException as error:
+            if not self.in_worker:
+                raise
+            raise HandlerLeft(f"the handler raised {type(error).__name__}; a pool takes that as a failure") from error
+
+    def _put_result(self, message: Message[Any], result: Any) -> None:
+        assert self.job.results is not None
+        said = False
+        while True:
+            try:
+                self.job.results.put(result, timeout=_NO_ROOM)
+                return
+            except Full as full:
+                if self.is_stopping():
+                    if not message.settled:
+                        message.release()
+                    return
+                if not said:
+                    said = True
+                    self.warn(f"results wait for room: {full}")
+            except (ShutDown, NotFound, Closed) as error:
+                if not message.settled:
+                    message.release()
+                raise ResultsUnusable(str(error)) from error
+
+
+def log_failure(queue: str, pid: int, message_id: int, attempt: int, text: str) -> None:
+    """An attempt that failed, in the log of the process that owns the pool."""
+    _LOG.error(
+        "message %d of queue %r failed (attempt %d, pid %d)\n%s",
+        message_id,
+        queue,
+        attempt,
+        pid,
+        text,
+        extra={"queue": queue, "message_id": message_id, "pid": pid},
+    )

@@ -1,0 +1,112 @@
+"""A pool without processes: the messages are handled in the thread that runs it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+from shmq.errors import Empty, ShutDown, Timeout, WorkerError
+from shmq.pool.handling import Handling, ResultsUnusable, log_failure
+from shmq.pool.intake import Intake
+from shmq.pool.job import Job
+from shmq.pool.progress import INTERVAL, Progress
+
+__all__ = ["InThread"]
+
+_LOG = logging.getLogger("shmq.pool")
+_OUTSIDERS = 0.1  # seconds between looks at a queue where this thread waits for what others hold
+
+
+class InThread:
+    """One run of a pool with processes=0. Same verbs as Supervisor; made by any thread, run by one."""
+
+    def __init__(self, job: Job, *, progress: bool = False) -> None:
+        self._job = job
+        self._stopping = False
+        self._intake: Intake | None = None
+        self._thread = 0
+        self._handling = Handling(job, lambda: self._stopping, self._warn, in_worker=False)
+        self._progress = Progress(job.queue) if progress else None
+
+    def _warn(self, text: str) -> None:
+        name = self._job.queue.name
+        _LOG.warning("pool of queue %r: %s", name, text, extra={"queue": name, "pid": os.getpid()})
+
+    def stop(self) -> None:
+        """The message in hand is finished, then run() ends. For any thread and for signal handlers."""
+        self._stopping = True
+        if self._intake is not None:
+            self._intake.stop()
+
+    def kill(self) -> None:
+        """A signal handler of the same thread ends the handler, and its message goes back; others can only ask."""
+        if threading.get_ident() == self._thread:
+            self._stopping = True
+            raise KeyboardInterrupt
+        self.stop()
+
+    def close(self) -> None:
+        """Nothing is held before run()."""
+
+    def pids(self) -> list[int]:
+        """This very process."""
+        return [os.getpid()]
+
+    def run(self) -> None:
+        """Raises what the handler raises that is no Exception, WorkerError, NotFound."""
+        job = self._job
+        if job.initializer is not None:
+            job.initializer(*job.initargs)
+        self._thread = threading.get_ident()
+        self._intake = Intake(job.queue)
+        if self._stopping:  # asked before there was anything to stop
+            self._intake.stopping = True
+        try:
+            self._handle_all(self._intake)
+        except ShutDown:
+            pass
+        except ResultsUnusable as error:
+            raise WorkerError(
+                f"the pool of queue {job.queue.name!r} cannot put its results",
+                figures=str(error),
+                remedy="keep the results queue in service until the pool has ended; no message is lost",
+            ) from error
+        finally:
+            self._intake.close()
+            if self._progress is not None:
+                self._progress.close()
+
+    def _handle_all(self, intake: Intake) -> None:
+        until_empty = self._job.until_empty
+        wait = 0.0 if until_empty else None
+        if self._progress is not None and not until_empty:
+            wait = INTERVAL
+        while True:
+            try:
+                message = intake.next(wait)
+            except Empty:
+                if until_empty:
+                    if self._is_empty():
+                        return
+                    wait = _OUTSIDERS
+                if self._progress is not None:
+                    self._progress.update(1)
+                continue
+            if message is None:
+                return
+            text = self._handling.handle(message)
+            if text is not None:
+                log_failure(self._job.queue.name, os.getpid(), message.id, message.delivery_count, text)
+            if until_empty:
+                wait = 0.0
+            if self._progress is not None:
+                self._progress.tick(1)
+            del message
+
+    def _is_empty(self) -> bool:
+        try:
+            self._job.queue.join(timeout=0)
+        except Timeout:
+            return False
+        return True

@@ -1,0 +1,71 @@
+"""Taking messages until somebody says stop: a signal, or another thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from shmq.errors import Closed
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+    from shmq.engine.queue import Queue
+
+__all__ = ["Intake"]
+
+
+class _Stopped(BaseException):
+    """Raised by a signal handler, and only while the thread waits for a message: it ends that wait."""
+
+
+class Intake:
+    """A consumer whose wait can be ended from outside. The message in hand is never disturbed.
+
+    Belongs to the thread that made it; stop() may be called by any thread, and by a signal handler of that thread.
+    """
+
+    def __init__(self, queue: Queue[Any]) -> None:
+        self._consumer = queue.consumer()
+        self._thread = threading.get_ident()
+        self._lock = threading.Lock()  # never taken by the signal handler
+        self._waiting = False
+        self.stopping = False
+
+    def stop(self) -> None:
+        """No message more. Ends the wait for one."""
+        self.stopping = True
+        if threading.get_ident() == self._thread:
+            if self._waiting:
+                self._waiting = False
+                raise _Stopped
+            return
+        with self._lock:
+            if self._waiting:
+                self._consumer.close()  # a message that came in this very moment goes back, uncounted
+
+    def next(self, timeout: float | None) -> Message[Any] | None:
+        """The next message; None: stop. Raises Empty after `timeout` seconds, ShutDown, NotFound."""
+        try:
+            return self._next(timeout)
+        except _Stopped:
+            return None
+
+    def _next(self, timeout: float | None) -> Message[Any] | None:
+        with self._lock:
+            if self.stopping:
+                return None
+            self._waiting = True
+        try:
+            message = self._consumer.receive(timeout=timeout)
+        except Closed:
+            if not self.stopping:
+                raise
+            return None
+        finally:
+            with self._lock:
+                self._waiting = False
+        return None if self._consumer.closed else message
+
+    def close(self) -> None:
+        """Twice is fine."""
+        self._consumer.close()

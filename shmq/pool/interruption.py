@@ -1,0 +1,59 @@
+"""Ctrl-C and SIGTERM while a pool runs in the main thread: counted, told to the pool, and put back as they were."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+__all__ = ["Interruption"]
+
+
+class Interruption:
+    """In a `with` block of the main thread, tells each Ctrl-C and SIGTERM. In other threads it does nothing.
+
+    Arguments:
+        tell: called by the signal handler with how many came so far; what it raises is raised where the program is.
+
+    What is ignored stays ignored (nohup, jobs in the background of a script).
+    """
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self._before: dict[int, Any] = {}
+        self.count = 0
+        self.first: int | None = None
+
+    def _handle(self, number: int, frame: object) -> None:
+        self.count += 1
+        if self.first is None:
+            self.first = number
+        self._tell(self.count)
+
+    def __enter__(self) -> Interruption:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before = signal.getsignal(number)
+                if before not in (
+                    signal.SIG_IGN,
+                    None,
+                ):  # None: set by other than Python, nothing that we could restore
+                    self._before[number] = before
+                    signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+        self._before.clear()
+
+    def raise_as_usual(self) -> None:
+        """What the first signal would have done to a program that does not know it: KeyboardInterrupt, or an exit
+        with code 143."""
+        if self.first == signal.SIGTERM:
+            raise SystemExit(128 + signal.SIGTERM)
+        raise KeyboardInterrupt

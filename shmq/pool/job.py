@@ -1,0 +1,58 @@
+"""What the workers of a pool do, and how it gets to them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+    from shmq.engine.queue import Queue
+
+__all__ = ["Job", "Parcel"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """As WorkerPool got it.
+
+    Attributes:
+        queue, handler, results, initializer, initargs, max_messages: see WorkerPool.
+        until_empty: workers say when they find nothing.
+    """
+
+    queue: Queue[Any]
+    handler: Callable[[Message[Any]], Any]
+    results: Queue[Any] | None = None
+    initializer: Callable[..., object] | None = None
+    initargs: tuple[Any, ...] = ()
+    max_messages: int | None = None
+    until_empty: bool = False
+
+
+class Parcel:
+    """A job on its way to a worker: pickled with it, but unpickled only when the worker asks.
+
+    What cannot be unpickled, such as a handler whose module fails, would otherwise end the process before any code of
+    ours runs in it, with a traceback on the terminal and nothing for the pool. After a fork nothing is pickled at all.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job: Job | None = job
+        self._pickled = b""
+
+    def __getstate__(self) -> bytes:
+        return bytes(ForkingPickler.dumps(self._job))
+
+    def __setstate__(self, pickled: bytes) -> None:
+        self._job, self._pickled = None, pickled
+
+    def open(self) -> Job:
+        """The job. Raises whatever the import of its handler raises."""
+        if self._job is None:
+            opened: Job = pickle.loads(self._pickled)
+            self._job = opened
+        return self._job

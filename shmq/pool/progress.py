@@ -1,0 +1,77 @@
+"""How far a pool is: a bar on a terminal, a line now and then otherwise. Words go to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shmq.engine.queue import Queue
+
+__all__ = ["INTERVAL", "Progress"]
+
+INTERVAL = 0.25  # seconds between updates
+_LINES = 5.0  # seconds between lines
+
+
+class Progress:
+    """Shows how many messages of a queue have been settled since it was made, of how many."""
+
+    def __init__(self, queue: Queue[Any]) -> None:
+        self._queue = queue
+        self._began = time.monotonic()
+        self._before = self._settled()
+        self._next = self._began
+        self._bar: Any = None
+        self._task: Any = None
+        self._due = self._began + _LINES
+        if sys.stderr.isatty():
+            self._make_bar()
+
+    def _make_bar(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]:,.0f} a second"),
+            TimeElapsedColumn(),
+        )
+        self._bar = Bar(*columns, console=Console(stderr=True), auto_refresh=False, redirect_stdout=False)
+        self._bar.start()
+        self._task = self._bar.add_task(self._queue.name, total=None, rate=0.0)
+
+    def _settled(self) -> int:
+        statistics = self._queue.statistics()
+        return statistics.acked + statistics.dead_lettered
+
+    def tick(self, workers: int) -> None:
+        """As update(), at most once in INTERVAL."""
+        if time.monotonic() >= self._next:
+            self.update(workers)
+
+    def update(self, workers: int) -> None:
+        """Look, and show."""
+        statistics = self._queue.statistics()
+        done = statistics.acked + statistics.dead_lettered - self._before
+        total = done + statistics.ready + statistics.unsettled + statistics.delayed
+        now = time.monotonic()
+        self._next = now + INTERVAL
+        rate = done / max(now - self._began, 1e-3)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, rate=rate, refresh=True)
+        elif now >= self._due or workers == 0:
+            self._due = now + _LINES
+            text = f"{self._queue.name}: {done:,} of {total:,}, {rate:,.0f} a second, {workers} workers"
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Show the end."""
+        self.update(0)
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None

@@ -1,0 +1,297 @@
+"""Keeps the workers of a pool: starts and replaces them, hears them, ends them.
+
+Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or somebody calls; it wakes by
+itself only while there is a reason: a worker that has not heard yet, a start that is to be tried again, a bar to draw.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import signal
+import time
+from multiprocessing.connection import wait
+from multiprocessing.context import BaseContext
+from typing import Any
+
+from shmq.core.queue import obituary_signal, reap
+from shmq.errors import NotFound, Timeout, WorkerError
+from shmq.pool.handling import log_failure
+from shmq.pool.job import Job, Parcel
+from shmq.pool.progress import INTERVAL, Progress
+from shmq.pool.report import Failed, Report, Sign, Warned
+from shmq.pool.worker_process import WorkerProcess
+
+__all__ = ["Supervisor"]
+
+_LOG = logging.getLogger("shmq.pool")
+_GIVE_UP = 5  # workers that die as they start, one after the other, before the pool gives up
+_REMIND = (
+    0.05  # seconds after which a worker is asked again to stop: a signal just before its wait does not end the wait
+)
+_OUTSIDERS = 0.5  # seconds between looks at a queue where idle workers wait for what others hold
+_numbers = itertools.count(1)
+
+
+class Supervisor:
+    """One run of a pool. All but stop() and kill() belongs to one thread.
+
+    Arguments:
+        job: what the workers do.
+        processes: how many of them.
+        context: how they are started.
+        progress: show how far it is.
+    """
+
+    def __init__(self, job: Job, processes: int, context: BaseContext, *, progress: bool = False) -> None:
+        self._job = job
+        self._parcel = Parcel(job)
+        self._wanted = processes
+        self._context = context
+        self._workers: list[WorkerProcess] = []
+        self._stopping = False
+        self._killing = False
+        self._drained = False  # the queue was shut down and a worker found nothing more in it
+        self._error: BaseException | None = None
+        self._failures = 0
+        self._start_after = 0.0
+        self._look_after = 0.0
+        self._wake_r, self._wake_w = os.pipe()
+        os.set_blocking(self._wake_r, False)
+        os.set_blocking(self._wake_w, False)
+        self._progress = Progress(job.queue) if progress else None
+
+    # ---- asked by others ---------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Workers finish what they have in hand, then run() ends. For any thread and for signal handlers."""
+        self._stopping = True
+        self._wake()
+
+    def kill(self) -> None:
+        """Workers are killed, what they have in hand goes back, run() ends. For any thread and for signal handlers."""
+        self._killing = True
+        self.stop()
+
+    def _wake(self) -> None:
+        try:
+            os.write(self._wake_w, b"\0")
+        except OSError:
+            pass  # full: it is awake already; closed: it has ended
+
+    def pids(self) -> list[int]:
+        """Of the workers that are there now."""
+        return [worker.pid for worker in list(self._workers)]
+
+    # ---- the run -----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Returns when it is done, or was asked to stop. Raises WorkerError, NotFound, TypeError."""
+        try:
+            if not (self._job.until_empty and not self._workers and self._is_empty()):
+                self._supervise()
+        finally:
+            self.close()
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Ends whatever is left. Part of run()."""
+        self._kill_all()
+        if self._progress is not None:
+            self._progress.close()
+        os.close(self._wake_r)
+        wake, self._wake_w = self._wake_w, -1
+        os.close(wake)
+
+    def _supervise(self) -> None:
+        while True:
+            if self._killing:
+                return
+            self.staff()
+            if not self._workers and (self._stopping or self._drained):
+                return
+            if self._stopping:
+                self._ask_to_stop()
+            self._sleep()
+
+    def staff(self) -> None:
+        """Start the workers that are missing."""
+        while (
+            len(self._workers) < self._wanted
+            and not self._stopping
+            and not self._drained
+            and time.monotonic() >= self._start_after
+        ):
+            name = f"shmq-worker-{next(_numbers)}"
+            self._workers.append(WorkerProcess(self._parcel, self._context, name))
+
+    def _ask_to_stop(self) -> None:
+        now = time.monotonic()
+        for worker in self._workers:
+            if not worker.heard and now - worker.asked_at >= _REMIND:
+                worker.ask_to_stop()
+
+    def _sleep(self) -> None:
+        signs: dict[Any, WorkerProcess] = {}
+        for worker in self._workers:
+            signs[worker.end_sign] = worker
+            if worker.report_sign is not None:
+                signs[worker.report_sign] = worker
+        ready = wait([self._wake_r, *signs], self._sleep_limit())
+        if self._wake_r in ready:
+            self._clear_wake()
+        for worker in {id(signs[sign]): signs[sign] for sign in ready if sign in signs}.values():
+            self._hear(worker)
+        if self._progress is not None:
+            self._progress.tick(len(self._workers))
+        if self._job.until_empty and self._look_after and time.monotonic() >= self._look_after:
+            self._look_if_empty()
+
+    def _clear_wake(self) -> None:
+        try:
+            os.read(self._wake_r, 4096)
+        except BlockingIOError:
+            pass
+
+    def _sleep_limit(self) -> float | None:
+        now = time.monotonic()
+        limits = []
+        if self._stopping and not all(worker.heard for worker in self._workers):
+            limits.append(_REMIND)
+        elif not self._stopping and not self._drained and len(self._workers) < self._wanted:
+            limits.append(max(0.0, self._start_after - now))
+        if self._progress is not None:
+            limits.append(INTERVAL)
+        if self._look_after and not self._stopping:
+            limits.append(max(0.0, self._look_after - now))
+        return min(limits, default=None)
+
+    # ---- what workers say --------------------------------------------------------------------------------------
+
+    def _hear(self, worker: WorkerProcess) -> None:
+        over = worker.has_ended()  # looked at first: what it said before its end is in the pipe then
+        for report in worker.read():
+            self._note(worker, report)
+        if over:
+            self._workers.remove(worker)
+            self._bury(worker, worker.collect())
+
+    def _note(self, worker: WorkerProcess, report: Report) -> None:
+        if report is Sign.WORKING:
+            self._failures = 0
+        elif report is Sign.IDLE:
+            self._look_if_empty()
+        elif isinstance(report, Failed):
+            log_failure(self._job.queue.name, worker.pid, report.message_id, report.attempt, report.text)
+        elif isinstance(report, Warned):
+            self._say(worker, report.text)
+
+    def _look_if_empty(self) -> None:
+        if self._is_empty():
+            self._stopping = True
+        else:  # others hold something, of whom no report comes
+            self._look_after = time.monotonic() + _OUTSIDERS
+
+    def _is_empty(self) -> bool:
+        try:
+            self._job.queue.join(timeout=0)
+        except Timeout:
+            return False
+        return True
+
+    # ---- how workers end ---------------------------------------------------------------------------------------
+
+    def _bury(self, worker: WorkerProcess, code: int) -> None:
+        if code != 0 or worker.ended is None:
+            self._tell_of_death(worker.pid, code)
+        if worker.ended is not None and worker.ended.why in ("stopped", "worn", "drained", "deleted", "results"):
+            self._note_end(worker)
+        elif self._stopping:
+            pass  # it was asked to end, and did so before it could say anything
+        elif worker.died_as_it_started:
+            self._note_failure(worker, code)
+        else:
+            self._failures = 0
+            text = worker.ended.text if worker.ended is not None else ""
+            self._say(worker, f"{_end_of(code)}{_behind(text)}; what it had in hand goes back, it is replaced")
+        if self._job.until_empty and not self._stopping:
+            self._look_after = time.monotonic() + _OUTSIDERS
+
+    def _tell_of_death(self, pid: int, code: int) -> None:
+        """So that its messages are back at once, though nobody may be waiting, and their Death can say why."""
+        member = self._job.queue.broker._membership.live()
+        reap(member)
+        if code < 0:
+            obituary_signal(member, pid, -code)
+
+    def _note_end(self, worker: WorkerProcess) -> None:
+        assert worker.ended is not None
+        why, text = worker.ended.why, worker.ended.text
+        name = self._job.queue.name
+        if why == "drained":
+            self._drained = True
+        elif why == "deleted":
+            self._stopping = True
+            self._error = NotFound(f"queue {name!r} of the pool was deleted", remedy="stop the pool before delete()")
+        elif why == "results" and self._error is None:
+            self._stopping = True
+            self._error = WorkerError(
+                f"the pool of queue {name!r} cannot put its results",
+                figures=text,
+                remedy="keep the results queue in service until the pool has ended; no message is lost",
+            )
+
+    def _note_failure(self, worker: WorkerProcess, code: int) -> None:
+        self._failures += 1
+        text = worker.ended.text if worker.ended is not None else ""
+        _LOG.error(
+            "a worker of queue %r died as it started: %s%s",
+            self._job.queue.name,
+            _end_of(code),
+            _behind(text),
+            extra={"queue": self._job.queue.name, "pid": worker.pid},
+        )
+        if self._failures >= _GIVE_UP:
+            self._stopping = True
+            self._error = WorkerError(
+                f"the workers of queue {self._job.queue.name!r} die as they start",
+                figures=f"{self._failures} in a row, the last one (pid {worker.pid}): "
+                + (text.splitlines()[-1] if text else _end_of(code)),
+                remedy="call the handler and the initializer in a plain process to see what is wrong; no message is lost",
+            )
+            if text:
+                self._error.add_note(f"in the worker:\n{text}")
+        elif self._failures > 1:
+            self._start_after = time.monotonic() + 0.05 * 2**self._failures
+
+    def _say(self, worker: WorkerProcess, text: str) -> None:
+        name = self._job.queue.name
+        _LOG.warning("worker %d of queue %r: %s", worker.pid, name, text, extra={"queue": name, "pid": worker.pid})
+
+    def _kill_all(self) -> None:
+        for worker in self._workers:
+            worker.kill()
+        while self._workers:
+            worker = self._workers.pop()
+            wait([worker.end_sign])
+            for report in worker.read():
+                if isinstance(report, Failed):
+                    self._note(worker, report)
+            code = worker.collect()
+            if code != 0 and not self._job.queue.broker._membership.closed:
+                self._tell_of_death(worker.pid, code)
+
+
+def _end_of(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def _behind(text: str) -> str:
+    return f"\n{text}" if text else ""

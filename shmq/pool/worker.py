@@ -1,0 +1,101 @@
+"""The main function of a worker process: takes messages and handles them until it is told to stop.
+
+It prints nothing and ignores Ctrl-C, which a terminal sends to the whole group: that is the pool's affair. SIGTERM asks it
+to finish what it has in hand. When the process that owns the pool has gone, it does the same.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import traceback
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+from shmq.errors import Empty, NotFound, ShutDown
+from shmq.pool.handling import Handling, ResultsUnusable
+from shmq.pool.intake import Intake
+from shmq.pool.report import Ended, Failed, Reports, Sign, Warned
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+    from shmq.pool.job import Job, Parcel
+
+__all__ = ["work"]
+
+_OWNER_LOOK = 5.0  # seconds between looks at whether the pool's process lives, while there is nothing to do
+
+
+def work(parcel: Parcel, pipe: Connection) -> None:
+    """What a worker process runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    reports = Reports(pipe)
+    try:
+        job = parcel.open()
+        if job.initializer is not None:
+            job.initializer(*job.initargs)
+        intake = Intake(job.queue)
+    except BaseException as error:  # SystemExit, too: the pool has to know why
+        reports.send(Ended("start", "".join(traceback.format_exception(error)).rstrip()))
+        raise SystemExit(1) from None
+    reports.send(Ended(*Worker(job, intake, reports).run()))
+    intake.close()
+
+
+class Worker:
+    """The loop over messages."""
+
+    def __init__(self, job: Job, intake: Intake, reports: Reports) -> None:
+        self._job = job
+        self._intake = intake
+        self._reports = reports
+        self._handling = Handling(job, lambda: intake.stopping, self._warn, in_worker=True)
+
+    def _warn(self, text: str) -> None:
+        self._reports.send(Warned(text))
+
+    def _on_sigterm(self, number: int, frame: object) -> None:
+        if not self._intake.stopping:
+            self._reports.send(Sign.STOPPING)
+        self._intake.stop()
+
+    def run(self) -> tuple[str, str]:
+        """Handles messages. Returns why it ended, and the error if there was one."""
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._reports.send(Sign.READY)
+        handled = 0
+        try:
+            while (message := self._next()) is not None:
+                if handled == 0:
+                    self._reports.send(Sign.WORKING)
+                text = self._handling.handle(message)
+                if text is not None:
+                    self._reports.send(Failed(message.id, message.delivery_count, text))
+                del message  # what it pins must not wait for the next one
+                handled += 1
+                if handled == self._job.max_messages:
+                    return "worn", ""
+        except ShutDown:
+            return "drained", ""
+        except NotFound as error:
+            return "deleted", str(error)
+        except ResultsUnusable as error:
+            return "results", str(error)
+        except Exception as error:
+            return "error", "".join(traceback.format_exception(error)).rstrip()
+        return "stopped", ""
+
+    def _next(self) -> Message[Any] | None:
+        if self._job.until_empty:
+            try:
+                return self._intake.next(0)
+            except Empty:
+                self._reports.send(Sign.IDLE)
+        while True:
+            try:
+                return self._intake.next(_OWNER_LOOK)
+            except Empty:
+                owner = multiprocessing.parent_process()
+                if owner is not None and not owner.is_alive():
+                    return None

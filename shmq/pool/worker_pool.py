@@ -1,0 +1,248 @@
+"""WorkerPool: handles the messages of one queue in processes of its own, and outlives them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from multiprocessing.context import BaseContext
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from shmq.core.process_table import processes as members
+from shmq.engine.queue import Queue
+from shmq.errors import Timeout
+from shmq.options import check_timeout
+from shmq.pool.in_thread import InThread
+from shmq.pool.interruption import Interruption
+from shmq.pool.job import Job
+from shmq.pool.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from shmq.engine.message import Message
+    from shmq.statistics import ProcessInfo
+
+__all__ = ["WorkerPool"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Runner = Supervisor | InThread
+
+
+class _Run:
+    """One run, from its claim to its end."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+        self.thread: threading.Thread | None = None
+        self.owner = 0  # the thread that runs it
+
+    def main(self) -> None:
+        """What the thread "shmq-pool" runs."""
+        self.owner = threading.get_ident()
+        try:
+            self.runner.run()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+
+def _end_forgotten(run: _Run) -> None:
+    """At the end of the program, before multiprocessing waits for its children."""
+    run.runner.kill()
+    run.done.wait(10.0)
+
+
+class WorkerPool(Generic[T, R]):
+    """Handles the messages of one queue, as in `with m:`, but an exception is logged and recorded and the pool goes on.
+
+    A worker that dies is replaced, and only its message is handled again, by whoever is free, within milliseconds. A
+    message that kills max_deaths workers is among the dead with the signal and the pids; one that fails max_deliveries
+    times, with the last traceback. A worker that dies between the result and the ack has put a result that comes again.
+
+    Arguments:
+        queue: whose messages.
+        handler: called with each Message, in a worker. Returning acks, an exception retries; it may settle the message
+            itself. With forkserver and spawn it has to stand at the top of a module.
+        processes: how many; None: the CPUs that this process may use; 0: none, in the thread that calls run().
+        results: gets what the handler returns, put before the ack; nothing of messages it settled as failed.
+        initializer, initargs: called in each worker before its first message.
+        max_messages: a worker is replaced after so many.
+        mp_context: how workers are started; None: forkserver.
+        progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
+        selector belongs to a later stage: ValueError.
+
+    Failed attempts and deaths of workers are logged to "shmq.pool" in this process. Workers print nothing.
+
+    Example:
+        >>> WorkerPool(jobs, handle, processes=4, results=squares).run(until_empty=True)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        queue: Queue[T],
+        handler: Callable[[Message[T]], R],
+        *,
+        processes: int | None = None,
+        results: Queue[R] | None = None,
+        selector: str | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+        max_messages: int | None = None,
+        mp_context: BaseContext | None = None,
+        progress: bool = False,
+    ) -> None:
+        if selector is not None:
+            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
+        for name, value, kind in (("queue", queue, Queue), ("results", results, Queue)):
+            if not isinstance(value, kind) and not (name == "results" and value is None):
+                raise TypeError(f"{name}={value!r}: a Queue is expected")
+        for name, call in (("handler", handler), ("initializer", initializer)):
+            if not callable(call) and not (name == "initializer" and call is None):
+                raise TypeError(f"{name}={call!r}: a function is expected")
+        _check_count("processes", processes, 0)
+        _check_count("max_messages", max_messages, 1)
+        self._processes = len(os.sched_getaffinity(0)) if processes is None else processes
+        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages)
+        self._context = mp_context
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._run: _Run | None = None
+
+    def __repr__(self) -> str:
+        state = "running" if self._run is not None else "at rest"
+        return f"<WorkerPool of {self._job.queue.name!r}, {self._processes} processes, {state}>"
+
+    # ---- one run -----------------------------------------------------------------------------------------------
+
+    def _claim(self, *, until_empty: bool) -> _Run:
+        with self._lock:
+            if self._run is not None:
+                raise RuntimeError("the pool runs already; stop() it first, or make another one")
+            job = self._job
+            job = Job(job.queue, job.handler, job.results, job.initializer, job.initargs, job.max_messages, until_empty)
+            runner: Runner
+            if self._processes == 0:
+                runner = InThread(job, progress=self._progress)
+            else:
+                context = self._context or multiprocessing.get_context("forkserver")
+                runner = Supervisor(job, self._processes, context, progress=self._progress)
+            self._run = _Run(runner)
+            return self._run
+
+    def _leave(self, run: _Run) -> None:
+        with self._lock:
+            if self._run is run:
+                self._run = None
+
+    def run(self, *, until_empty: bool = False) -> None:
+        """Handle messages in this thread's time, until the queue is shut down and drained.
+
+        until_empty: until nothing is ready, delayed or unsettled, with whomever it is.
+
+        In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand; a second one kills
+        them, and their messages go back, counted as a death. A run that was to go on until it is told to stop then
+        returns; one that was asked until_empty, or that was killed, raises KeyboardInterrupt (SIGTERM: SystemExit 143),
+        for not all is done. stop() lets it return, too.
+
+        Raises WorkerError if workers keep dying as they start, with the error of the last one, or if results cannot be
+        put; NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers; RuntimeError if the
+        pool runs already. No message is lost by any of them.
+
+        Example: WorkerPool(jobs, handle).run()
+        """
+        run = self._claim(until_empty=until_empty)
+        run.owner = threading.get_ident()
+
+        def tell(count: int) -> None:
+            if count == 1:
+                run.runner.stop()
+            else:
+                run.runner.kill()
+
+        try:
+            with Interruption(tell) as interruption:
+                run.runner.run()
+        finally:
+            run.done.set()
+            self._leave(run)
+        if interruption.count > 1 or (interruption.count == 1 and until_empty):
+            interruption.raise_as_usual()
+
+    def stop(self, *, timeout: float | None = None) -> None:
+        """Let workers finish what they have in hand, then end the run. Without a run it does nothing. For any thread.
+
+        timeout: seconds after which workers are killed and their messages go back; None: as long as it takes, 0: kill
+            at once. With processes=0 nothing can be killed: Timeout, and the run ends after the message in hand.
+        Raises what ended a run that was started by `with`.
+        """
+        limit = check_timeout(timeout)
+        run = self._run
+        if run is None:
+            return
+        run.runner.stop()
+        if run.owner == threading.get_ident():
+            return  # by the handler itself, or a signal handler: the run ends when they return
+        try:
+            finished = run.done.wait(limit)
+        except BaseException:  # a second Ctrl-C
+            run.runner.kill()
+            raise
+        if not finished:
+            run.runner.kill()
+            if isinstance(run.runner, InThread):
+                raise Timeout(
+                    "the handler is still at work",
+                    figures=f"after {limit} seconds, in the thread that runs the pool",
+                    remedy="wait longer, or use processes, which can be killed",
+                )
+            run.done.wait()
+        if run.thread is not None:
+            run.thread.join()
+            self._leave(run)
+            error, run.error = run.error, None
+            if error is not None:
+                raise error
+
+    def processes(self) -> list[ProcessInfo]:
+        """The workers that are there now; with processes=0 this process. Empty without a run."""
+        run = self._run
+        if run is None:
+            return []
+        pids = set(run.runner.pids())
+        return [info for info in members(self._job.queue.broker._live().live()) if info.pid in pids]
+
+    def __enter__(self) -> Self:
+        run = self._claim(until_empty=False)
+        try:
+            if isinstance(run.runner, Supervisor):
+                run.runner.staff()  # here, so that a handler which cannot be sent is noticed here
+            run.thread = threading.Thread(target=run.main, name="shmq-pool", daemon=True)
+            run.thread.start()
+        except BaseException:
+            run.runner.close()
+            self._leave(run)
+            raise
+        self._finalizer = Finalize(None, _end_forgotten, args=(run,), exitpriority=10)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        finally:
+            self._finalizer.cancel()
+
+
+def _check_count(name: str, value: int | None, least: int) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise ValueError(f"{name}={value!r}: {least} or more, or None")

@@ -1,0 +1,169 @@
+"""A worker as its pool sees it: a process, its reports, its end."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.context import BaseContext
+from typing import TYPE_CHECKING, Any
+
+from shmq.pool.report import Ended, Report, Sign
+from shmq.pool.worker import work
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from shmq.pool.job import Parcel
+
+__all__ = ["WorkerProcess"]
+
+_QUICK = 1.0  # seconds; who dies sooner after it was ready, without a message, has died as it started
+
+
+@contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+    """A child inherits what is blocked, so that no Ctrl-C reaches it before it ignores them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class WorkerProcess:
+    """Starts a worker. Raises TypeError if the job cannot be sent to it."""
+
+    def __init__(self, parcel: Parcel, context: BaseContext, name: str) -> None:
+        self.reports, pipe = context.Pipe(duplex=False)
+        self.ready_at: float | None = None
+        self.has_worked = False
+        self.has_idled = False
+        self.ended: Ended | None = None
+        self.asked = False
+        self.asked_at = 0.0
+        self.heard = False
+        self._process: Any = context.Process(target=work, args=(parcel, pipe), name=name)  # type: ignore[attr-defined]
+        try:
+            self._start(context)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            self.reports.close()
+            raise TypeError(
+                f"the pool's job cannot be sent to a worker process: {error}; define the handler and the initializer at "
+                'the top of a module, or use processes=0, or mp_context=multiprocessing.get_context("fork")'
+            ) from error
+        finally:
+            pipe.close()
+        self.pid: int = self._process.pid
+        self._pidfd = self._open_pidfd()
+        self._open_reports: Connection | None = self.reports
+
+    def _start(self, context: BaseContext) -> None:
+        if context.get_start_method(allow_none=True) == "forkserver":
+            self._process.start()  # its children inherit from the server, which serves others, too
+            return
+        with _no_ctrl_c():
+            self._process.start()
+
+    def _open_pidfd(self) -> int | None:
+        """Tells of the end even while children of the worker hold its pipes open."""
+        try:
+            return os.pidfd_open(self.pid)
+        except OSError:
+            return None  # it has ended, or the sandbox does not allow it
+
+    # ---- what to wait for --------------------------------------------------------------------------------------
+
+    @property
+    def end_sign(self) -> int:
+        """A descriptor that is readable when the process has ended."""
+        if self._pidfd is not None:
+            return self._pidfd
+        sentinel: int = self._process.sentinel
+        return sentinel
+
+    @property
+    def report_sign(self) -> Connection | None:
+        """Readable when there are reports; None: there will be no more."""
+        return self._open_reports
+
+    def read(self) -> list[Report]:
+        """The reports that are there, noted."""
+        found: list[Report] = []
+        pipe = self._open_reports
+        try:
+            while pipe is not None and pipe.poll():
+                report = pipe.recv()
+                self._note(report)
+                found.append(report)
+        except (EOFError, OSError):
+            self.close_reports()
+        return found
+
+    def _note(self, report: Report) -> None:
+        if report is Sign.READY:
+            self.ready_at = time.monotonic()
+        elif report is Sign.WORKING:
+            self.has_worked = True
+        elif report is Sign.IDLE:
+            self.has_idled = True
+        elif report is Sign.STOPPING:
+            self.heard = True
+        elif isinstance(report, Ended):
+            self.ended = report
+            self.heard = True
+
+    def close_reports(self) -> None:
+        if self._open_reports is not None:
+            self._open_reports.close()
+            self._open_reports = None
+
+    # ---- how it ends -------------------------------------------------------------------------------------------
+
+    def ask_to_stop(self) -> None:
+        """Ask it to finish what it has in hand. To be repeated until it is heard: see Supervisor."""
+        self.asked = True
+        self.asked_at = time.monotonic()
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once; what it has in hand goes back, counted as a death."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(OSError):
+            if self._pidfd is not None:
+                signal.pidfd_send_signal(self._pidfd, number)
+            elif self._process.is_alive():
+                os.kill(self.pid, number)
+
+    def has_ended(self) -> bool:
+        """Whether the process is over, without waiting."""
+        if self._pidfd is None:
+            return not self._process.is_alive()
+        from multiprocessing.connection import wait
+
+        return bool(wait([self._pidfd], 0))
+
+    def collect(self) -> int:
+        """After its end: the exit code, negative for a signal. Frees what the pool holds for it."""
+        self._process.join()
+        code: int = self._process.exitcode
+        self._process.close()
+        self.close_reports()
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+        return code
+
+    @property
+    def died_as_it_started(self) -> bool:
+        """It never was ready, or ended right after without having had a message."""
+        if self.ended is not None and self.ended.why not in ("start", "error"):
+            return False
+        if self.ready_at is None:
+            return True
+        return not self.has_worked and time.monotonic() - self.ready_at < _QUICK

@@ -1,0 +1,74 @@
+"""The benchmarks run small, as real processes, so that they never rot. What they measure is not judged here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from shmq.bench.processes import run_together
+from shmq.bench.throughput import rate_of
+
+
+def run(*arguments: str) -> dict:
+    command = [sys.executable, "-m", "shmq", "bench", *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--size", "64"],
+        ["--size", "64", "--batch", "10"],
+        ["--size", "64", "--producers", "2", "--consumers", "2"],
+        ["--size", "200000", "--loan"],
+    ],
+    ids=" ".join,
+)
+def test_throughput_reports_every_contestant_with_a_ratio(options: list[str]) -> None:
+    result = run("throughput", "--rounds", "1", "--seconds", "0.02", *options)
+    names = [row["name"] for row in result["rows"]]
+    assert names[0].startswith("shmq")
+    assert "multiprocessing.Queue" in names
+    for row in result["rows"]:
+        assert row["messages_per_second"] > 0
+        assert row["lowest"] <= row["messages_per_second"] <= row["highest"]
+    assert result["rows"][0]["ratio"] == 1.0
+
+
+def test_latency_reports_every_contestant_with_percentiles_in_order() -> None:
+    result = run("latency", "--rounds", "1", "--messages", "30")
+    assert {row["name"] for row in result["rows"]} == {"shmq", "multiprocessing.Queue", "os.pipe"}
+    for row in result["rows"]:
+        assert 0 < row["p50"] <= row["p90"] <= row["p99"]
+
+
+def test_a_contestant_that_loses_messages_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shmq.bench import contestant
+
+    class Losing(contestant.ShmqContestant):
+        def consume(self, size: int, count: int, batch: int) -> int:
+            return super().consume(size, count - 1, batch)
+
+    monkeypatch.setitem(contestant.CONTESTANTS, "losing", Losing)
+    with pytest.raises(RuntimeError, match="99 of 100 messages"):
+        rate_of("losing", size=8, producers=1, consumers=1, batch=1, messages=100)
+
+
+def die() -> None:
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail() -> None:
+    raise ValueError("on purpose")
+
+
+@pytest.mark.parametrize(("job", "word"), [(die, "died"), (fail, "on purpose")])
+def test_a_process_that_fails_ends_the_measurement_with_an_error(job: object, word: str) -> None:
+    with pytest.raises(RuntimeError, match=word):
+        run_together([(job, ())])  # type: ignore[list-item]

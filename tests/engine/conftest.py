@@ -1,0 +1,48 @@
+"""A broker and a queue for each test, and the three ways to take a message."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+
+MEMORY = "16MiB"
+
+Taker = Callable[[shmq.Queue[Any], float | None], Any]
+
+
+@pytest.fixture
+def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
+    with shmq.open(broker_dir, memory=MEMORY) as opened:
+        yield opened
+
+
+@pytest.fixture
+def queue(broker: shmq.Broker) -> shmq.Queue[Any]:
+    return broker.queue("jobs")
+
+
+def take_by_get(queue: shmq.Queue[Any], timeout: float | None) -> Any:
+    return queue.get(timeout=timeout)
+
+
+def take_by_receive(queue: shmq.Queue[Any], timeout: float | None) -> Any:
+    with queue.receive(timeout=timeout) as m:
+        return m.body
+
+
+def take_by_consumer(queue: shmq.Queue[Any], timeout: float | None) -> Any:
+    with queue.consumer() as consumer, consumer.receive(timeout=timeout) as m:
+        return m.body
+
+
+TAKERS = {"get": take_by_get, "receive": take_by_receive, "consumer": take_by_consumer}
+
+
+@pytest.fixture(params=sorted(TAKERS))
+def take(request: pytest.FixtureRequest) -> Taker:
+    """take(queue, timeout) -> body, settled."""
+    taker: Taker = TAKERS[request.param]
+    return taker
