@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.errors import DecodeError
@@ -30,12 +30,12 @@ _ALIGNMENT: Final = 64
 _MIN_OUT_OF_BAND: Final = 4096  # below it a copy into the stream is cheaper than a piece of its own
 
 
-def encode_pickle(body: object, pickler: Callable[..., pickle.Pickler] | None = None) -> list[bytes | memoryview]:
+def encode_pickle(body: object, reducers: Mapping[type, Any] | None = None) -> list[bytes | memoryview]:
     """The object in pieces. What pickle raises, the caller gets: nothing is put then.
 
     Arguments:
         body: any object that can be pickled.
-        pickler: a subclass of pickle.Pickler with reducers of its own, such as multiprocessing's; None: pickle's.
+        reducers: as copyreg.dispatch_table, which they replace; None: that.
     """
     import pickle
 
@@ -52,11 +52,13 @@ def encode_pickle(body: object, pickler: Callable[..., pickle.Pickler] | None = 
         return False
 
     stream: bytes | memoryview
-    if pickler is None:
+    if reducers is None:
         stream = pickle.dumps(body, protocol=5, buffer_callback=keep_apart)
     else:
         file = io.BytesIO()
-        pickler(file, 5, True, keep_apart).dump(body)  # protocol, fix_imports, buffer_callback
+        pickler = pickle.Pickler(file, protocol=5, buffer_callback=keep_apart)
+        pickler.dispatch_table = reducers
+        pickler.dump(body)
         stream = file.getbuffer()
     if not buffers:
         return [_START_ALONE.pack(_MAGIC, 0, 0, len(stream)), stream]
@@ -87,9 +89,16 @@ def decode_pickle(data: memoryview) -> Any:
         raise _no_pickle("the body cannot be unpickled", f"{type(error).__name__}: {error}", data) from error
 
 
-def load_pickle(data: memoryview) -> Any:
+def load_pickle(data: bytes | memoryview) -> Any:
     """As `decode_pickle`, but what unpickling raises is raised as it is."""
-    return _load(data, *_parse(data))
+    import pickle
+
+    if len(data) >= _ALIGNMENT:
+        magic, count, reserved, length = _START.unpack_from(data)
+        if magic == _MAGIC and count == reserved == 0 and length == len(data) - _ALIGNMENT:
+            return pickle.loads(data[_ALIGNMENT:])  # most bodies: nothing beside the stream, nothing to work out
+    view = memoryview(data)
+    return _load(view, *_parse(view))
 
 
 def _load(data: memoryview, stream_at: int, stream_end: int, spans: list[tuple[int, int]]) -> Any:

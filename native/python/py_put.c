@@ -149,7 +149,7 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, PyObject *he
 /* Put `count` parcels in order; *done of them were put when it fails. */
 static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
                              uint32_t *done) {
-    shmq_status status = SHMQ_OK;
+    shmq_status status = shmq_queue_usable(self->q);
     *done = 0;
     while (*done < count && status == SHMQ_OK) {
         uint32_t ready = *done, put = 0;

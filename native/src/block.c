@@ -94,7 +94,7 @@ enum taking { TAKEN, NOT_FREE, NOT_THIS_CLASS };
 static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_block *block) {
     uint64_t state = shmq_load_seq(&place->block->state);
     if (shmq_state_used(state)) {
-        uint64_t word = shmq_load_seq(&place->block->word);
+        uint64_t word = shmq_load_seq(&place->block->word); /* SYNC block.last */
         if (word != shmq_block_word(shmq_state_gen(state) + 1, 0)) {
             return NOT_FREE; /* a stale hint */
         }
@@ -112,7 +112,7 @@ static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_bloc
         return NOT_FREE;
     }
     uint64_t building = shmq_state_word(generation, place->size_class, m->row, SHMQ_BLOCK_BUILDING);
-    if (!shmq_cas_seq(&place->block->state, state, building)) { /* SYNC block.free */
+    if (!shmq_cas_seq(&place->block->state, state, building)) { /* SYNC block.free, SYNC block.owner */
         return NOT_FREE;
     }
     if (!shmq_cas_seq(&place->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {

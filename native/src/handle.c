@@ -45,19 +45,63 @@ shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *q) {
     return SHMQ_OK;
 }
 
-static bool still_live(shmq_member *m, const shmq_queue *q) {
-    return shmq_load_seq(&m->directory[q->index].word) == shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
+/* Is there another handle of this process on the same queue? One that was made before a fork and bound again here, or one
+ * that is made while another is on its way out. Under handles_lock. */
+static bool other_handle(const shmq_member *m, const shmq_queue *q) {
+    for (const shmq_queue *other = m->handles; other != NULL; other = other->next) {
+        if (other != q && other->index == q->index && other->incarnation == q->incarnation &&
+            other->serial == m->serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Under handles_lock. The line may speak of another incarnation by now. */
+static void detach_line(const shmq_member *m, const shmq_queue *q) {
+    if (!other_handle(m, q) && shmq_load_seq(&q->counters->attached) == (uint64_t)q->incarnation + 1) {
+        shmq_store_seq(&q->counters->attached, 0);
+    }
 }
 
 /* Say first that we may touch the queue's memory, then look whether it is still there: who gives the memory back looks at
- * our word after it has taken the entry out of service. */
-static shmq_status attach_line(shmq_queue *q) {
-    SHMQ_TRY(shmq_counters_of(q->m, q->index, &q->counters));
+ * our word after it has taken the entry out of service. Under handles_lock. */
+static shmq_status attach_line(const shmq_member *m, shmq_queue *q) {
     shmq_store_seq(&q->counters->attached, (uint64_t)q->incarnation + 1);
-    if (!still_live(q->m, q)) {
-        shmq_store_seq(&q->counters->attached, 0);
+    if (shmq_load_seq(&m->directory[q->index].word) != shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE)) {
+        detach_line(m, q);
         return SHMQ_NOT_FOUND;
     }
+    return SHMQ_OK;
+}
+
+/* Under handles_lock. */
+static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_counters_shm *counters,
+                            shmq_queue **queue) {
+    shmq_queue *q = malloc(sizeof *q);
+    if (q == NULL) {
+        return shmq_fail_errno("no memory for a queue handle");
+    }
+    q->index = index;
+    q->incarnation = incarnation;
+    q->counters = counters;
+    shmq_status status = attach_line(m, q);
+    if (status == SHMQ_OK && (status = shmq_queue_view(m, index, q)) != SHMQ_OK) {
+        q->index = index; /* the view begins with nothing, and may have come to nothing */
+        q->incarnation = incarnation;
+        q->counters = counters;
+        detach_line(m, q);
+    }
+    if (status != SHMQ_OK) {
+        free(q);
+        return status;
+    }
+    q->incarnation = incarnation;
+    q->counters = counters;
+    q->refs = 1;
+    q->next = m->handles;
+    m->handles = q;
+    *queue = q;
     return SHMQ_OK;
 }
 
@@ -70,7 +114,11 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
         return SHMQ_NOT_FOUND;
     }
     incarnation = shmq_entry_incarnation(word);
+    shmq_counters_shm *counters; /* before the mutex: it may wait for the structure lock */
+    SHMQ_TRY(shmq_counters_of(m, index, &counters));
     shmq_status status = SHMQ_OK;
+    /* Our word that we may touch the queue is changed under the mutex only: else the last unbind of one thread takes away
+     * what the bind of another has just said. */
     pthread_mutex_lock(&m->handles_lock);
     shmq_queue *q = m->handles;
     while (q != NULL && (q->index != index || q->incarnation != incarnation || q->serial != m->serial)) {
@@ -78,29 +126,11 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
     }
     if (q != NULL) {
         q->refs++;
+        *queue = q;
+    } else {
+        status = bind_new(m, index, incarnation, counters, queue);
     }
     pthread_mutex_unlock(&m->handles_lock);
-    if (q == NULL) {
-        q = malloc(sizeof *q);
-        if (q == NULL) {
-            return shmq_fail_errno("no memory for a queue handle");
-        }
-        status = shmq_queue_view(m, index, q);
-        if (status == SHMQ_OK) {
-            q->incarnation = incarnation;
-            status = attach_line(q);
-        }
-        if (status != SHMQ_OK) {
-            free(q);
-            return status;
-        }
-        q->refs = 1;
-        pthread_mutex_lock(&m->handles_lock);
-        q->next = m->handles;
-        m->handles = q;
-        pthread_mutex_unlock(&m->handles_lock);
-    }
-    *queue = q;
     return status;
 }
 
@@ -112,38 +142,30 @@ static void close_spare_rows(shmq_queue *q) {
     q->spare_count = 0;
 }
 
-static bool other_handle(const shmq_member *m, const shmq_queue *q) {
-    for (const shmq_queue *other = m->handles; other != NULL; other = other->next) {
-        if (other != q && other->index == q->index && other->incarnation == q->incarnation &&
-            other->serial == q->serial) {
-            return true; /* two threads made one each at the same time */
-        }
-    }
-    return false;
-}
-
 void shmq_queue_unbind(shmq_queue *q) {
     shmq_member *m = q->m;
+    bool ours = q->serial == m->serial && !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m);
     pthread_mutex_lock(&m->handles_lock);
     bool last = --q->refs == 0;
-    bool shared = false;
     if (last) {
         shmq_queue **link = &m->handles;
         while (*link != q) {
             link = &(*link)->next;
         }
         *link = q->next;
-        shared = other_handle(m, q);
+        if (ours && q->spare_count == 0) {
+            detach_line(m, q);
+        }
     }
     pthread_mutex_unlock(&m->handles_lock);
     if (!last) {
         return;
     }
-    if (q->serial == m->serial && !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m)) {
+    if (ours && q->spare_count != 0) { /* rows need the queue's memory: they go first, and without the mutex */
         close_spare_rows(q);
-        if (!shared) {
-            shmq_store_seq(&q->counters->attached, 0);
-        }
+        pthread_mutex_lock(&m->handles_lock);
+        detach_line(m, q);
+        pthread_mutex_unlock(&m->handles_lock);
     }
     free(q);
 }
@@ -152,10 +174,21 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
     if (q->serial == q->m->serial) {
         return SHMQ_OK;
     }
-    q->spare_count = 0; /* the parent's rows */
-    SHMQ_TRY(attach_line(q));
-    q->serial = q->m->serial;
-    return SHMQ_OK;
+    shmq_counters_shm *counters;
+    SHMQ_TRY(shmq_counters_of(q->m, q->index, &counters));
+    shmq_status status = SHMQ_OK;
+    pthread_mutex_lock(&q->m->handles_lock);
+    if (q->serial != q->m->serial) {
+        q->spare_count = 0; /* the parent's rows */
+        shmq_store_seq(&q->taking.busy, 0);
+        shmq_store_seq(&q->browsing.busy, 0);
+        shmq_store_seq(&q->putting.busy, 0);
+        q->counters = counters;
+        status = attach_line(q->m, q);
+        q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
+    }
+    pthread_mutex_unlock(&q->m->handles_lock);
+    return status;
 }
 
 void shmq_queue_wake_threads(shmq_member *m) {

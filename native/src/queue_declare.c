@@ -197,8 +197,10 @@ static void set(shmq_member *m, shmq_queue_shm *page, const shmq_declaration *d,
     (void)m;
     switch (setting) {
     case SHMQ_SET_MAXSIZE:
+        /* What is in the queue was not counted so far: the first put counts the slots, and none gets by before. */
+        shmq_or_seq(&page->count, UINT32_MAX);
+        shmq_store_seq(&page->recount_due, 1);
         shmq_store_seq(&page->maxsize, d->maxsize);
-        shmq_store_seq(&page->recount_due, 1); /* what is in the queue was not counted so far */
         break;
     case SHMQ_SET_MAX_DELIVERIES: shmq_store_seq(&page->max_deliveries, d->max_deliveries); break;
     case SHMQ_SET_MAX_DEATHS: shmq_store_seq(&page->max_deaths, d->max_deaths); break;
@@ -240,7 +242,6 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
         if (found < 0 && !d->create) {
             return SHMQ_NOT_FOUND;
         }
-        bool made = false;
         if (found < 0 || d->given != 0) {
             SHMQ_TRY(shmq_structure_lock(m));
             found = find(m, name, name_len, hash);
@@ -251,7 +252,6 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             } else if (d->create) {
                 status = make(m, name, name_len, d, hash, &index);
                 found = (int)index;
-                made = true;
             } else {
                 status = SHMQ_NOT_FOUND;
             }
@@ -264,8 +264,8 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             shmq_queue_unbind(*queue); /* deleted and the entry used again in between */
             continue;
         }
-        if (status != SHMQ_NOT_FOUND || made) {
-            return status;
+        if (status != SHMQ_NOT_FOUND) {
+            return status; /* else it was deleted in between: again */
         }
     }
 }
@@ -287,19 +287,34 @@ static void settle_everything(shmq_queue *q) {
     }
 }
 
-shmq_status shmq_queue_delete(shmq_queue *q) {
-    shmq_member *m = q->m;
-    SHMQ_TRY(shmq_structure_lock(m));
+/* Under the structure lock. */
+static bool mark_deleted(shmq_queue *q) {
     uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
-    bool deleted = shmq_cas_seq(&m->directory[q->index].word, live, shmq_entry_word(q->incarnation, SHMQ_ENTRY_DELETED));
-    if (deleted) {
-        shmq_store_seq(&q->page->state, SHMQ_QUEUE_DELETED);
+    uint64_t deleted = shmq_entry_word(q->incarnation, SHMQ_ENTRY_DELETED);
+    if (!shmq_cas_seq(&q->m->directory[q->index].word, live, deleted)) {
+        return false;
     }
-    shmq_structure_unlock(m);
+    shmq_store_seq(&q->page->state, SHMQ_QUEUE_DELETED);
+    return true;
+}
+
+shmq_status shmq_queue_delete(shmq_queue *q) {
+    SHMQ_TRY(shmq_structure_lock(q->m));
+    bool deleted = mark_deleted(q);
+    shmq_structure_unlock(q->m);
     if (!deleted) {
         return SHMQ_NOT_FOUND;
     }
     shmq_notify_all(q);
     settle_everything(q);
     return SHMQ_OK;
+}
+
+void shmq_queue_take_out(shmq_queue *q) {
+    if (mark_deleted(q)) {
+        shmq_notify_all(q);
+        if (q->m->process != NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
+            settle_everything(q);
+        }
+    }
 }

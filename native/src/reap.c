@@ -3,11 +3,10 @@
  *   1 row word -> REAPING of the same generation              anyone, repeatable
  *   2 every queue that it used: each word that names it       exact CAS, the row's generation looked at after each word
  *     then rewind, wake sleepers without a bit, notify, wake full
- *   3 its temporary queues are deleted
- *   4 under the structure lock, if the generation still is g: its blocks and pins, its counter lines' claims, its consumer
- *     rows; last the row word -> FREE, g + 1
+ *   3 under the structure lock, if the generation still is g: its temporary queues are deleted, its blocks and pins, its
+ *     counter lines' claims, its consumer rows given back; last the row word -> FREE, g + 1
  *
- * Messages are back with others after step 2. A death in any step leaves a dead row that the next reaper begins anew. The
+ * Messages are back with others after step 2, which waits for nobody. A death in any step leaves a dead row that the next reaper begins anew. The
  * generation after each word is what makes that safe: with one look before the sweep a reaper that stalls while another
  * finishes would go on to take the entries of the row's next owner. */
 #include "shmq/reap.h"
@@ -29,14 +28,17 @@ static bool still_dead(const sweep *s) {
     return s->own || shmq_row_generation(word) == s->generation;
 }
 
+static bool is_own_consumer(const sweep *s, const shmq_consumer_shm *consumer) {
+    uint64_t word = consumer != NULL ? shmq_load_acquire((shmq_a64 *)&consumer->word) : 0; /* SYNC row.owner */
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == s->row;
+}
+
 static void find_consumers(sweep *s, shmq_queue *q) {
     for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
         s->consumers[group] = 0;
         for (uint64_t used = shmq_load_seq(&q->page->sleepers[group].used); used != 0; used &= used - 1) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(used);
-            shmq_consumer_shm *consumer = shmq_row_at(q, row);
-            uint64_t word = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
-            if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == s->row) {
+            if (is_own_consumer(s, shmq_row_at(q, row))) {
                 s->consumers[group] |= UINT64_C(1) << (row & 63);
             }
         }
@@ -100,7 +102,10 @@ static bool sweep_queue(sweep *s, shmq_queue *q) {
             if (!names(s, shmq_word_owner(word)) || shmq_word_state(word) == SHMQ_FREE) {
                 break;
             }
-            if (!still_dead(s)) {
+            /* A consumer row is free before the row of its process is: a reaper that died in between has left us to
+             * meet its next owner. */
+            if (!still_dead(s) || (!(shmq_word_owner(word) & SHMQ_OWNER_PROCESS) &&
+                                   !is_own_consumer(s, shmq_row_at(q, shmq_word_owner(word))))) {
                 return false;
             }
             repair(s, q, slot, word);
@@ -134,7 +139,8 @@ static bool used_by(shmq_member *m, uint32_t row, uint32_t index) {
     return line != NULL && shmq_load_seq(&line->attached) != 0;
 }
 
-/* Steps 2 and 3. Without a row of our own we cannot say that we use a queue, so the caller holds the structure lock. */
+/* Step 2. Without a row of our own we cannot say that we use a queue, so the caller holds the structure lock. False: not
+ * all of it could be done, or somebody else has done it. */
 static bool sweep_queues(sweep *s, bool locked) {
     shmq_member *m = s->m;
     uint32_t high = shmq_load_acquire(&m->header->queue_high); /* SYNC directory.entry */
@@ -144,15 +150,13 @@ static bool sweep_queues(sweep *s, bool locked) {
         }
         shmq_queue view, *q = &view;
         shmq_status status = locked ? shmq_queue_view(m, index, &view) : shmq_queue_bind(m, index, 0, &q);
-        if (status != SHMQ_OK) {
+        if (status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT) {
             continue; /* deleted, or damaged: nobody waits there */
         }
-        bool swept = sweep_queue(s, q);
-        bool goes = swept && !locked && shmq_load_relaxed(&q->page->temporary) != 0 &&
-                    q->page->temporary_row == s->row && q->page->temporary_generation == s->generation;
-        if (goes) {
-            (void)shmq_queue_delete(q);
+        if (status != SHMQ_OK) {
+            return false; /* what it holds there must not be forgotten: the row stays, the next reaper begins anew */
         }
+        bool swept = sweep_queue(s, q);
         if (!locked) {
             shmq_queue_unbind(q);
         }
@@ -187,7 +191,24 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     return bits;
 }
 
-static void close_consumers(sweep *s) {
+/* Give back the consumer rows of the process on a queue: the bits first, as a row whose bit is clear is in nobody's way. */
+static void free_consumers(sweep *s, shmq_queue *q) {
+    find_consumers(s, q);
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        if (s->consumers[group] == 0) {
+            continue;
+        }
+        shmq_and_seq(&q->page->sleepers[group].used, ~s->consumers[group]);
+        for (uint64_t bits = s->consumers[group]; bits != 0; bits &= bits - 1) {
+            shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
+            shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        }
+    }
+}
+
+/* Its rows on every queue, its claims on their memory. Under the structure lock. */
+static void close_queues(sweep *s) {
     shmq_member *m = s->m;
     uint32_t high = shmq_load_seq(&m->header->queue_high);
     for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
@@ -196,43 +217,72 @@ static void close_consumers(sweep *s) {
         if (line == NULL) {
             continue;
         }
-        if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_FREE &&
-            shmq_load_seq(&line->attached) != 0 && shmq_queue_view(m, index, &q) == SHMQ_OK) {
-            find_consumers(s, &q);
-            for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-                for (uint64_t bits = s->consumers[group]; bits != 0; bits &= bits - 1) {
-                    shmq_consumer_shm *row = shmq_row_at(&q, group * 64 + (uint32_t)__builtin_ctzll(bits));
-                    uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
-                    shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
-                }
-                shmq_and_seq(&q.page->sleepers[group].used, ~s->consumers[group]);
-            }
-            shmq_store_seq(&q.page->recount_due, 1);
+        bool used = shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_FREE &&
+                    shmq_load_seq(&line->attached) != 0 && shmq_queue_view(m, index, &q) == SHMQ_OK;
+        if (used) {
+            free_consumers(s, &q);
         }
         shmq_store_seq(&line->moving, 0);
-        shmq_store_seq(&line->attached, 0);
+        if (used) { /* after `moving`: who is stopped by the count looks at this first */
+            shmq_store_seq(&q.page->recount_due, 1);
+            shmq_add_seq(&q.ring->full, 1);
+            shmq_futex_wake(&q.ring->full, INT32_MAX);
+        }
+        if (!s->own) { /* our own go one by one, with their handles */
+            shmq_store_seq(&line->attached, 0);
+        }
     }
 }
 
-/* Step 4, under the structure lock. */
+/* Queues that go with the process, or with one that was here before. Under the structure lock. */
+static void delete_temporaries(sweep *s) {
+    shmq_member *m = s->m;
+    uint32_t high = shmq_load_seq(&m->header->queue_high);
+    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+        shmq_queue q;
+        if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_LIVE &&
+            shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_relaxed(&q.page->temporary) != 0 &&
+            q.page->temporary_row == s->row && (int32_t)(q.page->temporary_generation - s->generation) <= 0) {
+            shmq_queue_take_out(&q);
+        }
+    }
+}
+
+static void clear_watch(sweep *s) {
+    uint64_t name = (uint64_t)(s->row + 1) | (uint64_t)s->generation << 32;
+    for (int place = 0; place < 2; place++) {
+        uint64_t word = shmq_load_seq(&s->m->header->watch[place]);
+        if ((word & ~(UINT64_C(3) << 16)) == name) {
+            shmq_cas_seq(&s->m->header->watch[place], word, 0);
+        }
+    }
+}
+
+/* Step 3, under the structure lock. */
 static void finish_row(sweep *s) {
     shmq_process_shm *row = &s->m->rows[s->row];
     uint64_t reaping = shmq_row_word(s->generation, 0, SHMQ_ROW_REAPING);
     if (shmq_load_seq(&row->word) != reaping) {
         return;
     }
+    delete_temporaries(s);
     shmq_blocks_unpin_dead(s->m, s->row);
     (void)shmq_blocks_sweep(s->m, is_swept, named, s);
-    close_consumers(s);
+    close_queues(s);
+    clear_watch(s);
     shmq_store_seq(&row->held, 0);
     shmq_store_seq(&row->inside, 0);
     shmq_store_seq(&row->pinned_bytes, 0);
     shmq_add_relaxed(&s->m->header->deaths, 1);
     shmq_store_seq(&s->m->header->memory_waiters, 0); /* as ring.waiters: the living count themselves again */
+    shmq_add_seq(&s->m->header->memory_full, 1);
+    shmq_futex_wake(&s->m->header->memory_full, INT32_MAX);
     shmq_cas_seq(&row->word, reaping, shmq_row_word(s->generation + 1, 0, SHMQ_ROW_FREE));
 }
 
-shmq_status shmq_reap_row(shmq_member *m, uint32_t row) {
+/* wait: for the structure lock, if somebody has it. Else the row stays as it is: what it held is back with others, and the
+ * next who looks does the rest. A sleeper that reaps must not sleep on behind a stopped process. */
+static shmq_status reap_row(shmq_member *m, uint32_t row, bool wait) {
     shmq_process_shm *process = &m->rows[row];
     uint64_t word = shmq_load_acquire(&process->word); /* SYNC row.owner */
     if (shmq_row_state(word) == SHMQ_ROW_FREE || !shmq_process_dead(m, row)) {
@@ -247,12 +297,16 @@ shmq_status shmq_reap_row(shmq_member *m, uint32_t row) {
     if (member && !sweep_queues(&s, false)) {
         return SHMQ_OK;
     }
-    SHMQ_TRY(shmq_structure_lock(m));
+    SHMQ_TRY(wait ? shmq_structure_lock(m) : shmq_structure_try(m));
     if (member || sweep_queues(&s, true)) {
         finish_row(&s);
     }
     shmq_structure_unlock(m);
     return SHMQ_OK;
+}
+
+shmq_status shmq_reap_row(shmq_member *m, uint32_t row) {
+    return row < SHMQ_PROCESS_ROWS ? reap_row(m, row, false) : SHMQ_OK;
 }
 
 shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped) {
@@ -261,7 +315,7 @@ shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped) {
     for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
         bool ours = m->process != NULL && row == m->row;
         if (!ours && shmq_row_state(shmq_load_seq(&m->rows[row].word)) != SHMQ_ROW_FREE && shmq_process_dead(m, row)) {
-            SHMQ_TRY(shmq_reap_row(m, row));
+            SHMQ_TRY(reap_row(m, row, true));
             ++*reaped;
         }
     }
@@ -270,7 +324,16 @@ shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped) {
 
 shmq_status shmq_sweep_own(shmq_member *m) {
     sweep s = {.m = m, .row = m->row, .generation = m->row_generation, .own = true};
+    shmq_status status;
     (void)sweep_queues(&s, false);
+    do {
+        status = shmq_structure_lock(m);
+    } while (status == SHMQ_INTERRUPTED); /* leaving cannot be done by halves; signals are seen after it */
+    SHMQ_TRY(status);
+    delete_temporaries(&s);
+    close_queues(&s);
+    clear_watch(&s);
+    shmq_structure_unlock(m);
     return SHMQ_OK;
 }
 

@@ -60,6 +60,9 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
+            if (ahead == 0 && state == SHMQ_CLAIMED && shmq_claim_clear(q, slot, word, false)) {
+                continue; /* its claimant is dead */
+            }
             *position = p;
             d->word = ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two observers see two orders */
             return SHMQ_EMPTY;
@@ -92,7 +95,6 @@ bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
 /* Until something may be at this position. Browsers are told of everything while they sleep. */
 shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns) {
     uint32_t row;
-    shmq_patience patience = {0};
     SHMQ_TRY(shmq_queue_usable(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
     shmq_status status = SHMQ_OK;
@@ -115,11 +117,8 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
         if (status != SHMQ_OK) {
             break;
         }
-        if (d.word != 0) {
-            shmq_slot_shm *slot = shmq_slot_at(q, p);
-            if (shmq_claim_clear(q, slot, d.word, false) || shmq_patience_over(q, &patience, p, d.word)) {
-                shmq_notify(q);
-            }
+        if (d.word != 0 && shmq_patience_over(q, &q->browsing, p, d.word)) {
+            shmq_notify(q);
         }
         uint64_t limit = d.word != 0 ? 1000000 : q->m->patience_ns;
         status = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until_ns - now < limit ? until_ns : now + limit);

@@ -82,17 +82,17 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     bool arm = false;
     uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
+        SHMQ_TRY(shmq_queue_usable(q));
         uint32_t seen = shmq_load_seq(&q->ring->drained);
         if (arm) {
-            shmq_store_seq(&q->ring->joiners, 1);
+            (void)shmq_swap_seq(&q->ring->joiners, 1); /* before the look, and not only in the program's order */
         }
         shmq_census c;
         shmq_ring_census(q, &c);
         uint64_t left = c.ready + c.unsettled + c.claimed, now = shmq_now_ns();
         if (left == 0) {
-            return SHMQ_OK;
+            return shmq_queue_usable(q); /* deleted: that is why it is empty */
         }
-        SHMQ_TRY(shmq_queue_usable(q));
         if (now >= until_ns) {
             return SHMQ_TIMEOUT;
         }

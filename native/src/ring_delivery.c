@@ -57,6 +57,7 @@ shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, 
     if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, 0, word & SHMQ_FLAG_CARRIED, SHMQ_BROKEN))) {
         return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
     }
+    shmq_store_seq(&q->page->recount_due, 1); /* a broken slot is no place of the queue any more */
     return shmq_damage(q->m, "slot", index);
 }
 

@@ -51,7 +51,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         }
         SHMQ_TRY(shmq_queue_usable(q));
         shmq_add_seq(&m->header->memory_waiters, 1);
-        /* Looked at again after the announcement: who frees a block now sees the waiter or is seen by this look. */
+        /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
         status = shmq_block_take(m, bytes, block);
         if (status == SHMQ_FULL_MEMORY) {
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
@@ -117,9 +117,9 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
         }
         if (ahead == 0) {
             if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */
-                continue;
+                continue; /* SYNC ring.browse: our writes come after the settlement that made it FREE */
             }
-            shmq_cas_seq(&ring->tail, t, t + 1);
+            shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
             if (shmq_word_carried(word)) {
                 shmq_and_seq(&q->carried[(t & q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
             }
@@ -138,7 +138,11 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
 
 static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
     if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->maxsize) == 0)) {
-        return claim(q, o);
+        shmq_status claimed = claim(q, o);
+        if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->maxsize) != 0) && claimed == SHMQ_OK) {
+            shmq_count_late(q); /* the limit came between our look and our claim */
+        }
+        return claimed;
     }
     shmq_moving(q, 1);
     shmq_status status = SHMQ_FULL_COUNT;
@@ -176,51 +180,55 @@ static void fill(shmq_queue *q, const shmq_outgoing *o) {
     copy_pieces(slot->inline_area + o->head_len, o);
 }
 
-/* Step 8. False: we were stopped so long that the claim became a hole; it is given back, and the put starts again. */
+/* Step 8. False: we were stopped so long that the claim became a hole; it is to be abandoned, and put again. */
 static bool publish(shmq_queue *q, shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
     uint32_t turn = shmq_turn(q, o->position);
     uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
-    if (SHMQ_LIKELY(shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, 0, 0, SHMQ_AVAILABLE)))) { /* T2: put is done */
-        if (o->block.offset != 0) {
-            shmq_block_share(q->m, &o->block);
-        }
-        return true;
+    if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, 0, 0, SHMQ_AVAILABLE)))) { /* T2 */
+        return false;
     }
-    for (;;) { /* T6, at the lap that the word has NOW: the tail may have passed the hole on to later laps */
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
-        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q)) {
-            return false;
-        }
-        if (shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
-            shmq_wake_full(q, o->position);
-            return false;
-        }
+    if (o->block.offset != 0) {
+        shmq_block_share(q->m, &o->block); /* SYNC block.publish: the slot names it before it is SHARED */
     }
+    return true;
 }
 
-/* Give a claim of ours up (T3 by the claimant itself). */
+/* Give a claim of ours up: T3 by the claimant itself, or T6 of what has become a hole. */
 static void abandon(shmq_queue *q, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
-    uint64_t claimed = shmq_word(shmq_turn(q, o->position), 0, shmq_self(q), 0, SHMQ_CLAIMED);
-    if (shmq_cas_seq(&slot->word, claimed, shmq_word_freed(claimed))) {
-        return;
-    }
-    for (;;) {
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
-        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q) ||
-            shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
+    uint64_t word = shmq_word(shmq_turn(q, o->position), 0, shmq_self(q), 0, SHMQ_CLAIMED);
+    while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
+        /* At the lap that the word has NOW: the tail may have passed the hole on to later laps. */
+        word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
+        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q)) {
             return;
         }
     }
+    shmq_wake_full(q, o->position);
 }
 
-static shmq_status put_again(shmq_queue *q, shmq_outgoing *o) {
-    do { /* the count was taken with the first claim and stays taken */
-        SHMQ_TRY(claim(q, o));
-        fill(q, o);
-    } while (!publish(q, o));
-    return SHMQ_OK;
+/* The first of these claims became a hole: it and all after it go to the tail, in order. Their places in the count stay
+ * taken, so nobody may believe a count of the slots before they have slots again. Answers how many were put. */
+static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_status *status) {
+    uint32_t done = 0;
+    shmq_moving(q, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        abandon(q, &o[i]);
+    }
+    while (done < count && (*status = claim(q, &o[done])) == SHMQ_OK) {
+        fill(q, &o[done]);
+        if (publish(q, &o[done])) {
+            done++;
+        } else {
+            abandon(q, &o[done]);
+        }
+    }
+    if (done < count && shmq_load_seq(&q->page->maxsize) != 0) {
+        shmq_count_give(q, count - done);
+    }
+    shmq_moving(q, -1);
+    return done;
 }
 
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
@@ -237,26 +245,18 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
     while (i < claimed && publish(q, &o[i])) {
         i++;
     }
-    if (SHMQ_UNLIKELY(i < claimed)) { /* number i became a hole: it and all after it go to the tail, in order */
-        for (uint32_t k = i + 1; k < claimed; k++) {
-            abandon(q, &o[k]);
-        }
+    if (SHMQ_UNLIKELY(i < claimed)) {
         shmq_status again = SHMQ_OK;
-        for (; i < claimed && (again = put_again(q, &o[i])) == SHMQ_OK; i++) {
-        }
-        if (again != SHMQ_OK) {
-            if (shmq_load_relaxed(&q->page->maxsize) != 0) {
-                shmq_count_give(q, claimed - i);
-            }
-            status = again;
-        }
+        i += put_again(q, &o[i], claimed - i, &again);
+        status = again != SHMQ_OK ? again : status;
     }
     *done = i;
     if (i != 0) {
         shmq_add_relaxed(&q->counters->put, i);
-        for (uint32_t wake = i < 4 ? i : 4; wake != 0 && shmq_anybody_idle(q); wake--) {
+        uint32_t wake = i < 4 ? i : 4;
+        do { /* once in any case: browsers sleep without being idle */
             shmq_notify(q);
-        }
+        } while (--wake != 0 && shmq_anybody_idle(q));
     }
     return *done == count ? SHMQ_OK : status;
 }
@@ -265,11 +265,8 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     SHMQ_TRY(claim_counted(q, o));
     fill(q, o);
     if (SHMQ_UNLIKELY(!publish(q, o))) {
-        shmq_status status = put_again(q, o);
-        if (status != SHMQ_OK) {
-            if (shmq_load_relaxed(&q->page->maxsize) != 0) {
-                shmq_count_give(q, 1);
-            }
+        shmq_status status = SHMQ_OK;
+        if (put_again(q, o, 1, &status) == 0) {
             return status;
         }
     }

@@ -14,9 +14,15 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
 }
 
 /* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring
- * that is full of unwanted entries from turning its own laps for ever. */
+ * that is full of unwanted entries from turning its own laps for ever. Where a count limits, each place that it grants is
+ * to be found, wherever it is. */
 static uint64_t room(shmq_queue *q, uint64_t t) {
-    uint64_t reach = shmq_slot_count(q) / 2;
+    uint64_t reach = shmq_load_relaxed(&q->page->maxsize) != 0 ? q->mask : shmq_slot_count(q) / 2;
+    uint64_t first = shmq_load_acquire(&shmq_slot_at(q, t)->word); /* SYNC ring.free */
+    int32_t behind = shmq_lap_ahead(first, shmq_turn(q, t));
+    if (behind == -1 && !can_step_over(first, behind)) {
+        return 0; /* a claim of the lap before: it may be a stopped one's, so this is a matter of patience */
+    }
     for (uint64_t k = 1; k <= reach; k++) {
         uint64_t word = shmq_load_acquire(&shmq_slot_at(q, t + k)->word); /* SYNC ring.free */
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, t + k));
@@ -53,7 +59,7 @@ bool shmq_carry(shmq_queue *q, uint64_t t) {
         } else if (shmq_lap_ahead(word, turn) == 0 && state == SHMQ_FREE) {
             break;
         }
-        shmq_cas_seq(&q->ring->tail, p, p + 1);
+        shmq_cas_seq(&q->ring->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
     }
     return reach != 0;
 }
@@ -65,13 +71,16 @@ bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     }
     bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word));
     if (limited) {
-        if (freed) {
+        if (freed && q->counters != NULL) { /* without a line nobody sees us move: the count stays one too high */
             shmq_count_give(q, 1);
         }
         shmq_moving(q, -1);
     }
     if (freed) {
-        shmq_wake_full(q, ((unsigned char *)slot - q->slots) / q->slot_size);
+        if (SHMQ_UNLIKELY(!limited && shmq_load_seq(&q->page->maxsize) != 0)) {
+            shmq_store_seq(&q->page->recount_due, 1); /* the limit came between our look and our CAS */
+        }
+        shmq_wake_full(q, (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size);
     }
     return freed;
 }
@@ -97,7 +106,7 @@ bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool ov
             return shmq_slot_free(q, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one */
         }
         return overdue && owner != shmq_self(q) &&
-               shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4 */
+               shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4, SYNC ring.hole */
     case SHMQ_QUARANTINED:
         return shmq_owner_dead(q, owner) && shmq_slot_free(q, slot, word); /* T6 */
     case SHMQ_DEQUEUED:
@@ -134,15 +143,21 @@ static bool quarantine_overdue(shmq_queue *q, uint64_t below) {
 }
 
 bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word) {
-    uint64_t now = shmq_now_ns();
+    uint64_t now = shmq_now_ns(), below = 0;
+    if (!shmq_cas32_seq(&wait->busy, 0, 1)) {
+        return false;
+    }
     if (wait->since_ns == 0 || wait->position != position || wait->word != word) {
-        *wait = (shmq_patience){.since_ns = now, .position = position, .word = word,
-                                .below = shmq_load_seq(&q->ring->tail)};
+        wait->since_ns = now;
+        wait->position = position;
+        wait->word = word;
+        wait->below = shmq_load_seq(&q->ring->tail);
     } else if (now - wait->since_ns >= q->m->patience_ns) {
         wait->since_ns = 0;
-        return quarantine_overdue(q, wait->below);
+        below = wait->below;
     }
-    return false;
+    shmq_store_seq(&wait->busy, 0);
+    return below != 0 && quarantine_overdue(q, below);
 }
 
 /* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot after that
@@ -170,7 +185,6 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     }
     SHMQ_TRY(shmq_prepare(q, o, until_ns));
     shmq_status status = shmq_put_now(q, o);
-    shmq_patience patience = {0};
     uint64_t piece = 1000000; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
@@ -179,13 +193,13 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             status = shmq_put_now(q, o);
             continue;
         }
+        if (shmq_patience_over(q, &q->putting, 0, 0)) {
+            piece = 1000000;
+        }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
             shmq_look_for_dead(q->m);
             status = shmq_put_now(q, o);
             break;
-        }
-        if (shmq_patience_over(q, &patience, 0, 0)) {
-            piece = 1000000;
         }
         waited = true;
         status = wait_once(q, o, until_ns, piece);

@@ -53,8 +53,8 @@ shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d) {
     return SHMQ_SETTLED;
 }
 
-/* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. */
-void shmq_rewind(shmq_queue *q, uint64_t p) {
+/* R2 and R3. Answers the new epoch, whose cell says nothing yet: until it does, it reads as "from the beginning". */
+static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
     shmq_ring_shm *ring = q->ring;
     uint64_t tail = shmq_load_seq(&ring->tail), count = shmq_slot_count(q);
     if (tail > count && p < tail - count) {
@@ -67,15 +67,19 @@ void shmq_rewind(shmq_queue *q, uint64_t p) {
         uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
         wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
     } while (!shmq_cas_seq(&ring->head, head, wanted));
-    uint64_t e = shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
-    shmq_store_release(&ring->cells[e % SHMQ_CELLS],
+    return shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
+}
+
+/* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. The cell
+ * has p itself, also where it lies in the old region: two entries there have an order, too. */
+void shmq_rewind(shmq_queue *q, uint64_t p) {
+    uint64_t e = rewind_head(q, p);
+    shmq_store_release(&q->ring->cells[e % SHMQ_CELLS],
                        ((e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS) | (p & SHMQ_POSITION_MASK)); /* R4, SYNC ring.cell */
 }
 
-void shmq_rewind_all(shmq_queue *q) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
-    shmq_rewind(q, tail > count ? tail - count - 1 : 0);
-}
+/* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
+void shmq_rewind_all(shmq_queue *q) { (void)rewind_head(q, 0); }
 
 shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
@@ -95,6 +99,18 @@ shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
     return SHMQ_SETTLED;
 }
 
+/* What was stolen from it is not held by it any more; it finds out late, and may never ask. */
+static void let_go(shmq_queue *q, uint32_t owner) {
+    uint32_t row = owner & 0xfffu;
+    if (!(owner & SHMQ_OWNER_PROCESS)) {
+        shmq_consumer_shm *consumer = shmq_row_at(q, owner);
+        row = consumer != NULL ? shmq_row_inner(shmq_load_acquire(&consumer->word)) : SHMQ_PROCESS_ROWS; /* SYNC row.owner */
+    }
+    if (row < SHMQ_PROCESS_ROWS) {
+        shmq_one_less(&q->m->rows[row].held);
+    }
+}
+
 /* An entry that nobody is about to get: purge and delete take it from whoever holds it. */
 shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, position);
@@ -109,12 +125,20 @@ shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d) {
         uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
         shmq_hold(q->m, 1);
         if (shmq_cas_seq(&slot->word, word, locked)) { /* T13: the owner's next CAS fails */
+            if (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) {
+                let_go(q, shmq_word_owner(word));
+            }
             d->position = position;
             d->word = locked;
             d->tag = tag;
             d->owner = shmq_self(q);
             shmq_delivery_read(q, slot, d);
-            return shmq_delivery_resolve(q, slot, d) ? SHMQ_OK : shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
+            if (shmq_delivery_resolve(q, slot, d)) {
+                return SHMQ_OK;
+            }
+            shmq_hold(q->m, -1);
+            shmq_status status = shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
+            return status != SHMQ_OK ? status : SHMQ_EMPTY;
         }
         shmq_hold(q->m, -1);
     }

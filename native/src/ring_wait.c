@@ -7,10 +7,10 @@
 #define CLAIM_LOOK_NS UINT64_C(1000000) /* how often a waiter behind a claim asks whether the claimant lives */
 
 /* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
-static shmq_status look(shmq_queue *q, uint32_t owner, shmq_patience *patience, bool *claimed, shmq_delivery *d) {
+static shmq_status look(shmq_queue *q, uint32_t owner, bool *claimed, shmq_delivery *d) {
     shmq_status status = shmq_offer(q, owner, d);
     *claimed = status == SHMQ_EMPTY && d->word != 0;
-    if (*claimed && shmq_patience_over(q, patience, d->position, d->word)) {
+    if (*claimed && shmq_patience_over(q, &q->taking, d->position, d->word)) {
         shmq_notify(q);
         status = shmq_offer(q, owner, d);
         *claimed = status == SHMQ_EMPTY && d->word != 0;
@@ -21,9 +21,8 @@ static shmq_status look(shmq_queue *q, uint32_t owner, shmq_patience *patience, 
 static shmq_status spin(shmq_queue *q, uint32_t owner, uint64_t until_ns, bool *claimed, shmq_delivery *d) {
     uint64_t start = shmq_now_ns();
     uint64_t end = until_ns < start + SPIN_NS ? until_ns : start + SPIN_NS;
-    shmq_patience patience = {0};
     for (;;) {
-        shmq_status status = look(q, owner, &patience, claimed, d);
+        shmq_status status = look(q, owner, claimed, d);
         if (status != SHMQ_EMPTY || shmq_now_ns() >= end) {
             return status;
         }
@@ -41,11 +40,10 @@ static void count_rescue(shmq_queue *q, const shmq_delivery *d) {
 }
 
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
-static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_patience *patience,
-                              shmq_delivery *d) {
+static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
     bool claimed = false;
     uint32_t seen = shmq_announce(q, row, false);
-    shmq_status status = look(q, owner, patience, &claimed, d);
+    shmq_status status = look(q, owner, &claimed, d);
     uint64_t now = shmq_now_ns();
     shmq_status slept = SHMQ_OK;
     bool slept_at_all = false;
@@ -71,6 +69,8 @@ static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint6
     status = shmq_offer(q, owner, d);
     if (status == SHMQ_OK && slept_at_all && !notified && slept == SHMQ_TIMEOUT && !claimed) {
         count_rescue(q, d);
+    } else if (status != SHMQ_OK && status != SHMQ_EMPTY && notified) {
+        shmq_notify(q);
     }
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
@@ -103,14 +103,13 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
     if (row == 0) {
         SHMQ_TRY(shmq_row_borrow(q, &row));
     }
-    shmq_patience patience = {0};
     uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
         if (is_closing(q, owner)) {
             status = SHMQ_CLOSED;
             break;
         }
-        status = wait_round(q, owner, row, until_ns, &patience, d);
+        status = wait_round(q, owner, row, until_ns, d);
         if (status != SHMQ_TIMEOUT) {
             break;
         }

@@ -47,6 +47,9 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
+/* Is it still CLAIMED after a short wait? Then it is worth a system call to ask whether the claimant lives. */
+static bool still_claimed(shmq_slot_shm *slot, uint64_t word) { return still_offered(slot, word); }
+
 enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED };
 
 /* Steps 4 and 5: offer, then look at the epoch again. */
@@ -150,6 +153,9 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             continue;
         }
         if (state == SHMQ_CLAIMED) {
+            if (!still_claimed(slot, word)) {
+                continue;
+            }
             if (shmq_claim_clear(q, slot, word, false)) {
                 shmq_notify(q); /* whoever sleeps behind what is a hole now */
                 continue;
@@ -173,7 +179,11 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
                 continue;
             }
         } else if (state == SHMQ_PENDING || state == SHMQ_HELD || state > SHMQ_BROKEN) {
-            return shmq_mark_broken(q, slot, word, shmq_word_lap(word));
+            shmq_status status = shmq_mark_broken(q, slot, word, shmq_word_lap(word));
+            if (status != SHMQ_OK) {
+                return status;
+            }
+            continue; /* it changed under us */
         }
         p++;
     }
@@ -189,21 +199,24 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) {
     shmq_status status;
     d->owner = owner;
-    while ((status = walk(q, d)) == SHMQ_INTERRUPTED) {
-    }
-    if (SHMQ_LIKELY(status == SHMQ_OK)) {
+    for (;;) {
+        while ((status = walk(q, d)) == SHMQ_INTERRUPTED) {
+        }
+        if (status != SHMQ_OK) {
+            return status;
+        }
         shmq_slot_shm *slot = shmq_slot_at(q, d->position);
         shmq_delivery_read(q, slot, d);
-        if (SHMQ_UNLIKELY(!shmq_delivery_resolve(q, slot, d))) {
-            uint64_t word = shmq_load_seq(&slot->word);
-            if (shmq_word_state(word) != SHMQ_OFFERED || shmq_word_owner(word) != owner ||
-                shmq_word_tag(word) != d->tag) {
-                return shmq_offer(q, owner, d); /* taken over and used again while we read: what we read was another's */
-            }
-            return shmq_mark_broken(q, slot, word, shmq_word_lap(word));
+        if (SHMQ_LIKELY(shmq_delivery_resolve(q, slot, d))) {
+            return SHMQ_OK;
+        }
+        /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */
+        uint64_t word = shmq_load_seq(&slot->word);
+        if (shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == owner && shmq_word_tag(word) == d->tag &&
+            (status = shmq_mark_broken(q, slot, word, shmq_word_lap(word))) != SHMQ_OK) {
+            return status;
         }
     }
-    return status;
 }
 
 /* The word that says "OFFERED to us, this time"; 0: somebody took it over. */
@@ -215,16 +228,32 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
     return ours ? word : 0;
 }
 
+/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a walk. A claim ends the
+ * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
+static bool more_behind(shmq_queue *q, uint64_t p) {
+    for (uint32_t i = 0; i < SPINS; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, ++p);
+        uint64_t word = shmq_load_seq(&slot->word);
+        uint32_t state = shmq_word_state(word);
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
+            return false;
+        }
+        if (state == SHMQ_AVAILABLE && is_here(slot, word, ahead, p)) {
+            return true;
+        }
+    }
+    return true;
+}
+
 static void took(shmq_queue *q, const shmq_delivery *d) {
     if (d->in_turn) {
         advance(q, d->head_seen, d->position + 1);
     }
     shmq_store_relaxed(&q->near, d->position);
-    if (shmq_anybody_idle(q)) { /* the baton: whoever leaves with an entry looks whether there is one more for a sleeper */
-        uint64_t word = shmq_load_seq(&shmq_slot_at(q, d->position + 1)->word);
-        if (shmq_word_state(word) == SHMQ_AVAILABLE || !d->in_turn) {
-            shmq_notify(q);
-        }
+    /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
+    if (shmq_anybody_idle(q) && (!d->in_turn || more_behind(q, d->position))) {
+        shmq_notify(q);
     }
 }
 

@@ -17,16 +17,19 @@ shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
     return (shmq_consumer_shm *)shmq_at(q->m, chunk) + row % SHMQ_ROWS_A_CHUNK;
 }
 
-/* The bit is ours: we owe this row one wake. */
-static void wake_row(shmq_queue *q, uint32_t row) {
+/* The bit is ours: we owe this row one wake. False: nobody is there to be woken, its process has died. */
+static bool wake_row(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     if (consumer == NULL) {
-        return;
+        return false;
     }
     shmq_add_seq(&consumer->wake, 1);
-    if (shmq_load_seq(&consumer->sleeps) != 0) {
-        shmq_futex_wake(&consumer->wake, 1);
+    if (shmq_load_seq(&consumer->sleeps) != 0 && shmq_futex_wake_count(&consumer->wake, 1) > 0) {
+        return true;
     }
+    /* Not in the kernel: just awake, about to sleep (it will see the word), or dead. */
+    uint64_t word = shmq_load_acquire(&consumer->word); /* SYNC row.owner */
+    return shmq_row_state(word) != SHMQ_ROW_FREE && !shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
 static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
@@ -37,8 +40,9 @@ static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
         uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
         if (shmq_and_seq(idle, ~(UINT64_C(1) << bit)) >> bit & 1) {
             shmq_store_relaxed(&q->rotation, group * 64 + bit + 1);
-            wake_row(q, group * 64 + bit);
-            return true;
+            if (wake_row(q, group * 64 + bit)) {
+                return true;
+            }
         }
     }
     return false;
@@ -47,7 +51,7 @@ static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
 static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t group) {
     uint64_t word = shmq_swap_seq(bits, 0);
     for (; word != 0; word &= word - 1) {
-        wake_row(q, group * 64 + (uint32_t)__builtin_ctzll(word));
+        (void)wake_row(q, group * 64 + (uint32_t)__builtin_ctzll(word));
     }
 }
 
@@ -167,12 +171,14 @@ shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
     shmq_status status = find_row(q, row);
     if (status == SHMQ_OK) {
         shmq_consumer_shm *consumer = shmq_row_at(q, *row);
-        uint32_t generation = shmq_row_generation(shmq_load_relaxed(&consumer->word));
+        uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
+        uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
         shmq_store_relaxed(&consumer->sleeps, 0);
         shmq_store_relaxed(&consumer->kind, kind);
         shmq_store_relaxed(&consumer->unsettled, 0);
-        shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
         shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
+        /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */
+        shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
     }
     shmq_structure_unlock(m);
     return status;
@@ -194,8 +200,8 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
+        shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
         shmq_store_release(&consumer->word, shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
-        shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63)));
     }
     shmq_structure_unlock(m);
     return SHMQ_OK;

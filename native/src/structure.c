@@ -26,7 +26,7 @@ static bool lock_threads(shmq_member *m) {
     return pthread_mutex_timedlock(&m->lock, &until) == 0;
 }
 
-static int lock_byte(int fd) {
+static int lock_byte(int fd, bool wait) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
     if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
         return 0;
@@ -34,7 +34,8 @@ static int lock_byte(int fd) {
     if (errno != EAGAIN && errno != EACCES) {
         return -1;
     }
-    return fcntl(fd, F_OFD_SETLKW, &lock);
+    errno = EINTR;
+    return wait ? fcntl(fd, F_OFD_SETLKW, &lock) : -1;
 }
 
 /* This one byte may be unlocked: it is taken and given back by the same call of the same process. The row's byte never. */
@@ -43,14 +44,14 @@ static void unlock_byte(int fd) {
     SHMQ_ASSERT(fcntl(fd, F_OFD_SETLK, &lock) == 0);
 }
 
-shmq_status shmq_structure_lock(shmq_member *m) {
-    if (!lock_threads(m)) {
+static shmq_status lock_structure(shmq_member *m, bool wait) {
+    if (wait ? !lock_threads(m) : pthread_mutex_trylock(&m->lock) != 0) {
         return shmq_fail(SHMQ_INTERRUPTED, "another thread of this process waits for the structure lock");
     }
     shmq_status status = SHMQ_OK;
     if (m->lock_fd < 0) {
         status = shmq_fail(SHMQ_CLOSED, "this process is no member of the broker any more");
-    } else if (lock_byte(m->lock_fd) != 0) {
+    } else if (lock_byte(m->lock_fd, wait) != 0) {
         status = errno == EINTR ? shmq_fail(SHMQ_INTERRUPTED, "a signal came while waiting for the structure lock")
                                 : shmq_fail_errno("cannot lock the structure of the segment %s", m->name);
     }
@@ -72,6 +73,10 @@ shmq_status shmq_structure_lock(shmq_member *m) {
     shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
     return SHMQ_OK;
 }
+
+shmq_status shmq_structure_lock(shmq_member *m) { return lock_structure(m, true); }
+
+shmq_status shmq_structure_try(shmq_member *m) { return lock_structure(m, false); }
 
 void shmq_structure_unlock(shmq_member *m) {
     SHMQ_ASSERT(m->structure_held);

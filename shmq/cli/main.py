@@ -59,11 +59,17 @@ def _run(arguments: Sequence[str]) -> int:
 
     from shmq.cli.root import root
 
+    if "_SHMQ_COMPLETE" in os.environ:  # the shell asks what could come next
+        root.main(args=list(arguments), prog_name="shmq")
     _log_to_stderr()
     try:
-        code = root.main(args=list(arguments), prog_name="shmq", standalone_mode=False)
+        # Not root.main(): it has a word of its own for Ctrl-C, and calls a closed pipe a failure.
+        with root.make_context("shmq", list(arguments)) as context:
+            root.invoke(context)
         sys.stdout.flush()
-        return code if isinstance(code, int) else DONE
+        return DONE
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -36,7 +36,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     )
     found = os.fstat(0)
     task = bar.add_task(title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, messages=0)
-    began = drawn = time.monotonic()
+    began, drawn = time.monotonic(), 0.0
     done = 0
 
     def advance(messages: int, size: int) -> None:

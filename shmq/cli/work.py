@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,21 @@ def _function(spec: str) -> Callable[[Message[Any]], Any]:
     return found  # type: ignore[no-any-return]
 
 
+@contextmanager
+def _noticed() -> Iterator[list[int]]:
+    """Yields a list that has, at the end of the block, the signals that came; who handles them goes on doing so."""
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    came: list[int] = []
+    try:
+        yield came
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        came += os.read(reader, 1024)  # b"" when none came: nobody has the other end any more
+        os.close(reader)
+
+
 @click.command("work")
 @click.argument("queue", shell_complete=complete_queue)
 @click.argument("function", metavar="MODULE:FUNCTION")
@@ -74,6 +91,9 @@ def work(
     with session.open() as broker:
         source = session.queue(broker, queue)
         target = None if results is None else session.queue(broker, results, create=True)
-        pool = WorkerPool(source, handler, processes=processes, results=target)
-        pool.run(until_empty=until_empty)
+        pool = WorkerPool(source, handler, processes=processes, results=target, progress=sys.stderr.isatty())
+        with _noticed() as came:
+            pool.run(until_empty=until_empty)
+        if signal.SIGINT in came:
+            raise KeyboardInterrupt  # the pool ended in order, for it was told so: the exit code says who told it
         session.result(as_json(source.statistics()) if session.json else {})

@@ -120,8 +120,8 @@ def retry_graves(membership: Membership) -> None:
         waiting, membership.graves = membership.graves, []
         for grave in waiting:
             try:
-                _copy(grave)
+                if grave.delivery.lock():  # else deleted with its queue
+                    _copy(grave)
+                    grave.delivery.discard()
             except ShmqError:
                 membership.graves.append(grave)
-            else:
-                grave.delivery.discard()

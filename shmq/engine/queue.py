@@ -304,6 +304,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         """
         if selector is not None:
             raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
+        self._is_ready()  # or raises: deleted, closed
         if start == "first":
             position = 0
         elif start == "next":

@@ -36,6 +36,7 @@ class QueueManagement(QueueHandle):
     @property
     def options(self) -> QueueOptions:
         """All options of this stage, as in force."""
+        self._is_ready()  # or raises: deleted, closed
         settings = self._settings()
         return QueueOptions(
             maxsize=settings["maxsize"],
@@ -123,9 +124,10 @@ class QueueManagement(QueueHandle):
         """
         settings = self._settings()
         if settings["given"] & _DEAD_LETTER_BIT:
+            retry_graves(self._membership)
             self._shut_down(_STOPPED)
             self._move_to_the_dead()
-            if any(grave.queue._identity() == self._identity() for grave in self._membership.graves):
+            if self._graves():
                 self._shut_down(settings["shut_down"])
                 raise Full(
                     f"queue {self._name!r} cannot be deleted: no room for its messages among the dead",
@@ -134,12 +136,19 @@ class QueueManagement(QueueHandle):
                 )
         self._delete()
 
+    def _graves(self) -> set[int]:
+        """Positions of dead messages that this process holds, since there was no room for them."""
+        mine = self._identity()
+        return {grave.delivery.position for grave in self._membership.graves if grave.queue._identity() == mine}
+
     def _move_to_the_dead(self) -> None:
-        position = 0
+        position, waiting = 0, self._graves()
         while True:
             position, seen = self._browse(position)
             if seen is None:
                 return
+            if seen[0] in waiting:
+                continue
             delivery: Delivery | None = self._steal(seen[0])
             if delivery is not None:
                 bury(cast("Queue[Any]", self), delivery, "queue_deleted")

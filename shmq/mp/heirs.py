@@ -4,9 +4,9 @@ A queue of multiprocessing ends with its last file descriptor. One of shmq has n
 no process was started since and it was never pickled, else when every process that may have got it has ended. Nobody
 counts, so nobody who is killed is missing from the count:
 
-- each fork gets a pipe whose writing end stays with the child and what it forks; the kernel closes it with the last one;
-- a child that is being spawned is multiprocessing's, whose sentinel is such a pipe;
-- whoever got the queue in any other way is not known. Then the queue lives for as long as its broker.
+- each fork gets a pipe whose writing end stays with the child and what it forks, and is closed with the last of them;
+- a child that its maker spawns is multiprocessing's, whose sentinel is such a pipe;
+- whoever got the queue in any other way is not known: it is public then and lives for as long as its broker.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ class Bequest:
         self.pid = os.getpid()
         self.born = born  # forks up to this one came before it
         self.died = born  # and those after this one after it
-        self.public = False
         self.spawned: list[weakref.ref[Any]] = []
 
-    def hand_over(self) -> None:
-        """The queue is being pickled."""
+    def hand_over(self) -> bool:
+        """The queue is being pickled. False: not by its maker for a child that it spawns."""
         child = get_spawning_popen()
-        if child is None:
-            self.public = True
-        else:
-            self.spawned.append(weakref.ref(child))
+        if child is None or self.pid != os.getpid():
+            return False
+        self.spawned.append(weakref.ref(child))
+        return True
 
     def has_heirs(self) -> bool:
         """Under the lock."""
@@ -61,7 +60,7 @@ _forking: Final[set[int]] = set()  # serials of forks that have begun and not en
 _dropped: Final[deque[Bequest]] = deque()  # by finalizers, which may run anywhere
 _waiting: Final[list[Bequest]] = []
 _begun = 0  # forks
-_living = 0  # bequests whose handle lives; without one no fork needs a pipe
+_living: Final[set[Bequest]] = set()  # whose handle lives; without one no fork needs a pipe
 _watching = False
 
 
@@ -72,39 +71,35 @@ def bequeath(handle: object, queue: ObjectQueue) -> Bequest:
         handle: the object that the program has.
         queue: made by this process.
     """
-    global _living, _watching
+    global _watching
     if not _watching:
         _watching = True
         os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
     _sweep()
     bequest = Bequest(queue, min(_forking, default=_begun + 1) - 1)
-    _living += 1
+    _living.add(bequest)
     weakref.finalize(handle, _drop, bequest).atexit = False  # at exit the whole broker goes
     return bequest
 
 
 def _drop(bequest: Bequest) -> None:
-    global _living
-    if bequest.pid != os.getpid():
-        return
-    _living -= 1
-    if not bequest.public:
+    if bequest.pid == os.getpid():
         bequest.died = _begun
         _dropped.append(bequest)
+        _living.discard(bequest)
         _sweep()
 
 
 def _sweep() -> None:
     # A finalizer may find the lock taken by the very thread that it interrupts. Whoever has it takes care of this one.
-    while _dropped or _waiting:
-        if not _LOCK.acquire(blocking=False):
-            return
+    while (_dropped or _waiting) and _LOCK.acquire(blocking=False):
         try:
             while _dropped:
                 _waiting.append(_dropped.popleft())
             _forget_ended_families()
-            ended = [bequest for bequest in _waiting if not bequest.has_heirs()]
-            _waiting[:] = [bequest for bequest in _waiting if bequest not in ended]
+            with_heirs = {bequest for bequest in _waiting if bequest.has_heirs()}
+            ended = [bequest for bequest in _waiting if bequest not in with_heirs]
+            _waiting[:] = with_heirs
         finally:
             _LOCK.release()
         for bequest in ended:
@@ -137,8 +132,9 @@ def _before_fork() -> None:
 
 
 def _after_in_parent() -> None:
-    if _local.pipe is not None:
-        serial, writing = _local.pipe
+    pipe = getattr(_local, "pipe", None)
+    if pipe is not None:
+        serial, writing = pipe
         _local.pipe = None
         if writing != _UNKNOWN:
             os.close(writing)
@@ -147,7 +143,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     # The writing end stays open until this process ends, and is inherited by what it forks.
-    global _LOCK, _living
+    global _LOCK
     _LOCK = threading.Lock()
     for reading in _families.values():
         if reading != _UNKNOWN:
@@ -156,7 +152,7 @@ def _after_in_child() -> None:
     _forking.clear()
     _dropped.clear()
     _waiting.clear()
-    _living = 0
+    _living.clear()
 
 
 def _forget_ended_families() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -71,7 +72,16 @@ class _Hand:
 
 
 _HANDS: Final[weakref.WeakValueDictionary[tuple[str, str], _Hand]] = weakref.WeakValueDictionary()
-_LOCK: Final = threading.RLock()
+# Reentrant: the garbage collector may drop a hand while another one is being made.
+_LOCK = threading.RLock()
+
+
+def _after_fork() -> None:
+    global _LOCK
+    _LOCK = threading.RLock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class JoinableQueue(Queue[T]):

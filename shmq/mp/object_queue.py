@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shmq.codec import OCTETS, PICKLE, TEXT, decode
 from shmq.codec_pickle import encode_pickle, load_pickle
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ObjectQueue"]
 
 _COPIED: Final = 65536  # bytes; above it a body is unpickled where it lies
-# Nothing of them needs a reducer; the plain pickler is three times as fast.
+# Nothing in them can have a reducer; the plain pickler is three times as fast.
 _PLAIN: Final = frozenset((int, float, bool, type(None), str, bytes))
 
 
@@ -45,7 +46,11 @@ class ObjectQueue(Queue[Any]):
     # ---- called by the native core -----------------------------------------------------------------------------
 
     def _put_slow(self, body: Any, options: dict[str, Any]) -> int:
-        pieces = encode_pickle(body, None if type(body) in _PLAIN else ForkingPickler)
+        if type(body) in _PLAIN:
+            pieces = encode_pickle(body)
+        else:
+            # What ForkingPickler does when it is made; a subclass in Python would cost more than the pickling itself.
+            pieces = encode_pickle(body, {**copyreg.dispatch_table, **ForkingPickler._extra_reducers})  # type: ignore[attr-defined]
         return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"))
 
     def _take(self, delivery: Delivery) -> Any:
@@ -67,26 +72,45 @@ class ObjectQueue(Queue[Any]):
 
     def decoded(self, delivery: Delivery) -> Any:
         """The object. Raises what unpickling raises, CorruptionError for a damaged body."""
-        view = delivery.view() if delivery.size > _COPIED else None
-        data = delivery.body() if view is None else memoryview(view)
-        if data is False or (view is not None and not delivery.intact()):
+        content = delivery.content
+        data: bytes | memoryview | Literal[False]
+        if delivery.size <= _COPIED:
+            data = delivery.body()
+        else:
+            view = delivery.view()
+            data = delivery.body() if view is None else memoryview(view) if delivery.intact() else False
+        if data is False:
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit; the message is lost",
                 figures=f"position {delivery.position}, {delivery.size:,} bytes",
                 remedy="something wrote into shared memory that is not its own; shmq check tells more",
             )
-        content = delivery.content
         if content == PICKLE:
-            return load_pickle(memoryview(data))
+            return load_pickle(data)
         if content == OCTETS:
             return bytes(data)
         if content == TEXT:
             return str(data, "utf-8")
         return decode(content, None, data, "pickle")
 
+    # ---- how long it lives -------------------------------------------------------------------------------------
+
+    def publish(self) -> None:
+        """From now on nobody knows who may have it: whoever made it must not delete it.
+
+        Kept with the queue, so that any process can say so. Nothing dies here, so the name that the queue has for its
+        dead is free to say it: this queue itself.
+        """
+        self._broker._declare(self._name, "pickle", QueueSettings(dead_letter=self._name), create=False)
+
+    def is_public(self) -> bool:
+        """Whether publish() was called, by whomever."""
+        return bool(self._settings()["dead_letter"])
+
     def remove(self) -> None:
-        """Deletes the queue with all that is in it. Twice is fine."""
+        """Deletes the queue with all that is in it, unless it is public. Twice is fine."""
         try:
-            self._delete()
+            if not self.is_public():
+                self._delete()
         except NotFound:
             pass

@@ -51,8 +51,8 @@ class Queue(Generic[T]):
         self._get = queue.get
 
     def __getstate__(self) -> tuple[Any, ...]:
-        if self._bequest is not None:
-            self._bequest.hand_over()
+        if self._bequest is None or not self._bequest.hand_over():
+            self._queue.publish()
         return (self._queue._membership.key, self._queue.name, self._maxsize)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -70,7 +70,7 @@ class Queue(Generic[T]):
     # ---- put and get -------------------------------------------------------------------------------------------
 
     def put(self, obj: T, block: bool = True, timeout: float | None = None) -> None:
-        """Put an object at the end; when it returns, the object lies in shared memory, whatever becomes of this process.
+        """Put an object at the end; once it has returned, the object is in shared memory and outlives this process.
 
         block: False: do not wait for room, whatever timeout says.
         timeout: seconds to wait for room; None waits for ever, less than 0 is 0.

@@ -58,13 +58,16 @@ class Intake:
         try:
             message = self._consumer.receive(timeout=timeout)
         except Closed:
-            if not self.stopping:
+            if not self._consumer.closed or not self._is_stopping():
                 raise
             return None
         finally:
             with self._lock:
                 self._waiting = False
         return None if self._consumer.closed else message
+
+    def _is_stopping(self) -> bool:
+        return self.stopping
 
     def close(self) -> None:
         """Twice is fine."""

@@ -1,7 +1,7 @@
 """Keeps the workers of a pool: starts and replaces them, hears them, ends them.
 
-Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or somebody calls; it wakes by
-itself only while there is a reason: a worker that has not heard yet, a start that is to be tried again, a bar to draw.
+Nothing here looks around in a loop. The supervisor sleeps until a worker reports or ends, or somebody calls; it wakes
+by itself only while there is a reason: a worker that has not heard yet, a start to be tried again, a bar to draw.
 """
 
 from __future__ import annotations
@@ -78,7 +78,13 @@ class Supervisor:
         try:
             os.write(self._wake_w, b"\0")
         except OSError:
-            pass  # full: it is awake already; closed: it has ended
+            pass  # full: it is awake already
+
+    def __del__(self) -> None:
+        # Not before: a thread that is about to wake a run which has just ended must not write into another file.
+        for descriptor in (getattr(self, "_wake_r", None), getattr(self, "_wake_w", None)):
+            if descriptor is not None:
+                os.close(descriptor)
 
     def pids(self) -> list[int]:
         """Of the workers that are there now."""
@@ -101,9 +107,6 @@ class Supervisor:
         self._kill_all()
         if self._progress is not None:
             self._progress.close()
-        os.close(self._wake_r)
-        wake, self._wake_w = self._wake_w, -1
-        os.close(wake)
 
     def _supervise(self) -> None:
         while True:
@@ -259,7 +262,7 @@ class Supervisor:
                 f"the workers of queue {self._job.queue.name!r} die as they start",
                 figures=f"{self._failures} in a row, the last one (pid {worker.pid}): "
                 + (text.splitlines()[-1] if text else _end_of(code)),
-                remedy="call the handler and the initializer in a plain process to see what is wrong; no message is lost",
+                remedy="call initializer and handler in a plain process to see what is wrong; no message is lost",
             )
             if text:
                 self._error.add_note(f"in the worker:\n{text}")

@@ -1,7 +1,7 @@
 """The main function of a worker process: takes messages and handles them until it is told to stop.
 
-It prints nothing and ignores Ctrl-C, which a terminal sends to the whole group: that is the pool's affair. SIGTERM asks it
-to finish what it has in hand. When the process that owns the pool has gone, it does the same.
+It prints nothing and ignores Ctrl-C, which a terminal sends to the whole group: that is the pool's affair. SIGTERM asks
+it to finish what it has in hand. When the process that owns the pool has gone, it does the same.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class WorkerProcess:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self.reports.close()
             raise TypeError(
-                f"the pool's job cannot be sent to a worker process: {error}; define the handler and the initializer at "
-                'the top of a module, or use processes=0, or mp_context=multiprocessing.get_context("fork")'
+                f"the pool's job cannot be sent to a worker process: {error}; define handler and initializer at the "
+                'top of a module, or use processes=0, or mp_context=multiprocessing.get_context("fork")'
             ) from error
         finally:
             pipe.close()

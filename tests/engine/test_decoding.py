@@ -1,7 +1,6 @@
 """Bodies: what goes in comes out, and what does not decode is neither lost nor taken."""
 
 import math
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +72,23 @@ def test_arrays_come_out_as_arrays(queue: shmq.Queue[Any], take: Taker) -> None:
     out[0] = 0  # an own copy
 
 
-REFUSED = [(1, 2), {1, 2}, {1: "a"}, math.nan, [math.inf], 2**2000, Point(1), numpy.array([object()]), {"a": (1,)}]
+REFUSED: dict[str, Any] = {
+    "tuple": (1, 2),
+    "set": {1, 2},
+    "other keys": {1: "a"},
+    "nan": math.nan,
+    "inf": [math.inf],
+    "too large an int": 10**5000,
+    "object": Point(1),
+    "objects in an array": numpy.array([object()]),
+    "tuple inside": {"a": [(1,)]},
+    "surrogates": "\ud800",
+}
 
 
-@pytest.mark.parametrize("body", REFUSED, ids=lambda body: f"{body!r:.20}")
-def test_what_would_not_come_back_equal_is_a_type_error_and_nothing_is_put(queue: shmq.Queue[Any], body: Any) -> None:
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_would_not_come_back_equal_is_a_type_error_and_nothing_is_put(queue: shmq.Queue[Any], name: str) -> None:
+    body = REFUSED[name]
     with pytest.raises(TypeError):
         queue.put(body)
     with pytest.raises(TypeError):
@@ -118,7 +129,7 @@ def test_a_pickle_is_read_only_by_a_handle_that_asked_for_it(broker: shmq.Broker
     m = plain.receive(timeout=0)
     with pytest.raises(shmq.DecodeError, match="pickle"):
         m.body  # noqa: B018
-    assert pickle.loads(bytes(m.view())).x == 3
+    assert b"Point" in bytes(m.view())
     m.release()
     assert take(pickling, 0) == Point(3)
 

@@ -7,6 +7,13 @@
 
 #define SHMQ_SPARE_ROWS 32u
 
+/* Patience: this process has seen this same word since then. No clock is stored in shared memory. Kept with the handle,
+ * not with the call: who asks with short timeouts, or only polls, must come to an end, too. */
+typedef struct shmq_patience {
+    shmq_a32 busy; /* one thread at a time; the others ask again soon */
+    uint64_t since_ns, position, word, below;
+} shmq_patience;
+
 typedef struct shmq_queue {
     shmq_member *m;
     shmq_queue_shm *page;
@@ -27,6 +34,7 @@ typedef struct shmq_queue {
     uint32_t spare_count;
     uint32_t refs;     /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
+    shmq_patience taking, browsing, putting;
     struct shmq_queue *next;
 } shmq_queue;
 
@@ -62,6 +70,8 @@ shmq_status shmq_queue_rebind(shmq_queue *q);
 shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
 /* Out of service for everybody; its entries are settled. Who waits gets SHMQ_NOT_FOUND. */
 shmq_status shmq_queue_delete(shmq_queue *q);
+/* The same for who holds the structure lock: may do with a view, and with what its maker has left. */
+void shmq_queue_take_out(shmq_queue *q);
 /* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counter line. */
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
 /* At close: wake every thread of this process (and others, spuriously) that sleeps on a queue that it uses. */

@@ -111,10 +111,6 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 /* NULL, or the first word that makes no sense. For a ring in use: a sentence is an error even under load. */
 const char *shmq_ring_valid(shmq_queue *q, uint64_t *where);
 
-/* Patience: I have seen this same word since then. No clock is stored in shared memory. */
-typedef struct shmq_patience {
-    uint64_t since_ns, position, word, below;
-} shmq_patience;
 /* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
 bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word);
 
@@ -129,6 +125,7 @@ void shmq_rewind_all(shmq_queue *q);                      /* to the ring's begin
 bool shmq_count_take(shmq_queue *q, uint32_t count);      /* room under maxsize? */
 void shmq_count_give(shmq_queue *q, uint32_t count);
 bool shmq_recount(shmq_queue *q);
+void shmq_count_late(shmq_queue *q); /* a claim that was made before somebody gave a maxsize */
 void shmq_moving(shmq_queue *q, int32_t change);
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
 void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);

@@ -17,6 +17,8 @@
 /* SHMQ_INTERRUPTED: a signal may have come while waiting (or another thread of this process has the lock for long: let
  * signal handlers run, then call again). Not recursive. Threads of one process exclude each other too. */
 shmq_status shmq_structure_lock(shmq_member *m);
+/* The same without waiting: SHMQ_INTERRUPTED when another process or thread has it. */
+shmq_status shmq_structure_try(shmq_member *m);
 void shmq_structure_unlock(shmq_member *m);
 
 /* All below: under the lock. Memory comes zeroed unless it is a slab's. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */

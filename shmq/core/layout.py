@@ -1,0 +1,293 @@
+"""The bytes of the shared segment, for tools that look at a live one with numpy. Written by tools/layout_map.
+
+A view takes part in no protocol and must not write. What it shows is a moment of each word, not one moment of all.
+Only memory that was reserved may be touched: reading a hole of a full /dev/shm ends the process. So look at tables,
+and at what they point to.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy
+
+__all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
+
+FINGERPRINT: Final = 0xAF8349490B8FF3B7  # of the layout that is described here
+
+# name: (bytes, ((field, format or struct, elements or 0, offset), ...))
+STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
+    "obituary": (
+        32,
+        (
+            ("message_id", "<u8", 0, 0),
+            ("at_ns", "<u8", 0, 8),
+            ("pid", "<u4", 0, 16),
+            ("signal", "<i4", 0, 20),
+        ),
+    ),
+    "segment": (
+        8192,
+        (
+            ("magic", "<u8", 0, 0),
+            ("version", "<u4", 0, 8),
+            ("byte_order", "<u4", 0, 12),
+            ("fingerprint", "<u8", 0, 16),
+            ("size", "<u8", 0, 24),
+            ("boot_id", "u1", 16, 32),
+            ("uuid", "u1", 16, 48),
+            ("features_required", "<u8", 0, 64),
+            ("features", "<u8", 0, 72),
+            ("created_ns", "<u8", 0, 80),
+            ("patience_ns", "<u8", 0, 88),
+            ("granule_count", "<u4", 0, 96),
+            ("process_rows", "<u4", 0, 100),
+            ("queue_count", "<u4", 0, 104),
+            ("uid", "<u4", 0, 108),
+            ("anonymous", "<u4", 0, 112),
+            ("mode", "<u4", 0, 116),
+            ("header_crc", "<u4", 0, 120),
+            ("processes", "<u8", 0, 128),
+            ("directory", "<u8", 0, 136),
+            ("granules", "<u8", 0, 144),
+            ("class_bitmaps", "<u8", 0, 152),
+            ("slabs", "<u8", 0, 160),
+            ("data", "<u8", 0, 168),
+            ("clock_offset_ns", "<u8", 0, 176),
+            ("directory_device", "<u8", 0, 184),
+            ("directory_inode", "<u8", 0, 192),
+            ("path", "S1024", 0, 256),
+            ("state", "<u4", 0, 1280),
+            ("message_ids", "<u8", 0, 1408),
+            ("dirty", "<u8", 0, 1536),
+            ("reserved_bytes", "<u8", 0, 1544),
+            ("process_high", "<u4", 0, 1552),
+            ("queue_high", "<u4", 0, 1556),
+            ("memory_full", "<u4", 0, 1664),
+            ("memory_waiters", "<u4", 0, 1668),
+            ("watch", "<u8", 2, 1792),
+            ("watch_wake", "<u8", 2, 1808),
+            ("volunteers", "<u8", 12, 1824),
+            ("damage", "<u8", 0, 1920),
+            ("rescues", "<u8", 0, 1928),
+            ("deaths", "<u8", 0, 1936),
+            ("obituaries_next", "<u8", 0, 2048),
+            ("obituaries", "obituary", 128, 4096),
+        ),
+    ),
+    "directory": (
+        64,
+        (
+            ("word", "<u8", 0, 0),
+            ("page", "<u8", 0, 8),
+            ("name_hash", "<u8", 0, 16),
+        ),
+    ),
+    "process": (
+        640,
+        (
+            ("word", "<u8", 0, 0),
+            ("pid", "<u4", 0, 8),
+            ("flags", "<u4", 0, 12),
+            ("start_time", "<u8", 0, 16),
+            ("pid_namespace", "<u8", 0, 24),
+            ("attached_ns", "<u8", 0, 32),
+            ("name", "S40", 0, 40),
+            ("pins", "<u8", 0, 80),
+            ("pin_cells", "<u4", 0, 88),
+            ("counters", "<u8", 0, 96),
+            ("magazines", "<u8", 0, 104),
+            ("progress", "<u8", 0, 128),
+            ("inside", "<u4", 0, 136),
+            ("held", "<u4", 0, 140),
+            ("pinned_bytes", "<u8", 0, 144),
+            ("log_io", "<u8", 0, 480),
+            ("env_io", "<u8", 0, 488),
+        ),
+    ),
+    "pin": (
+        16,
+        (
+            ("cell", "<u8", 0, 0),
+            ("generation", "<u8", 0, 8),
+        ),
+    ),
+    "counters": (
+        128,
+        (
+            ("attached", "<u8", 0, 0),
+            ("put", "<u8", 0, 8),
+            ("got", "<u8", 0, 16),
+            ("received", "<u8", 0, 24),
+            ("acked", "<u8", 0, 32),
+            ("redelivered", "<u8", 0, 40),
+            ("dead_lettered", "<u8", 0, 48),
+            ("purged", "<u8", 0, 56),
+            ("died", "<u8", 0, 64),
+            ("moving", "<u4", 0, 72),
+        ),
+    ),
+    "process_page": (
+        8192,
+        (
+            ("pins", "pin", 256, 0),
+            ("chunks", "<u8", 64, 4096),
+        ),
+    ),
+    "ring": (
+        1280,
+        (
+            ("kind", "<u4", 0, 0),
+            ("shift", "<u4", 0, 4),
+            ("slot_size", "<u4", 0, 8),
+            ("features", "<u4", 0, 12),
+            ("slots", "<u8", 0, 16),
+            ("cold", "<u8", 0, 24),
+            ("carried", "<u8", 0, 32),
+            ("run_granules", "<u8", 0, 40),
+            ("back", "<u8", 0, 48),
+            ("aside", "<u8", 0, 56),
+            ("level_shift", "<u8", 0, 64),
+            ("tail", "<u8", 0, 128),
+            ("head", "<u8", 0, 256),
+            ("floor", "<u8", 0, 264),
+            ("epoch", "<u8", 0, 384),
+            ("cells", "<u8", 64, 512),
+            ("full", "<u4", 0, 1024),
+            ("waiters", "<u4", 0, 1028),
+            ("drained", "<u4", 0, 1032),
+            ("joiners", "<u4", 0, 1036),
+            ("level_delta", "<u8", 0, 1152),
+            ("level_inhaled", "<u8", 0, 1160),
+            ("level_backed", "<u8", 0, 1168),
+            ("level_moved", "<u8", 0, 1176),
+            ("level_aside", "<u8", 0, 1184),
+        ),
+    ),
+    "sleepers": (
+        32,
+        (
+            ("idle", "<u8", 0, 0),
+            ("browse", "<u8", 0, 8),
+            ("want", "<u8", 0, 16),
+            ("used", "<u8", 0, 24),
+        ),
+    ),
+    "queue": (
+        8192,
+        (
+            ("index", "<u4", 0, 0),
+            ("incarnation", "<u4", 0, 4),
+            ("name_len", "<u4", 0, 8),
+            ("created_by", "<u4", 0, 12),
+            ("created_ns", "<u8", 0, 16),
+            ("name", "S200", 0, 128),
+            ("given", "<u8", 0, 384),
+            ("maxsize", "<u8", 0, 392),
+            ("max_deliveries", "<u4", 0, 400),
+            ("max_deaths", "<u4", 0, 404),
+            ("checksum", "<u4", 0, 408),
+            ("temporary", "<u4", 0, 412),
+            ("temporary_row", "<u4", 0, 416),
+            ("temporary_generation", "<u4", 0, 420),
+            ("given_by", "<u4", 8, 424),
+            ("dead_letter_len", "<u4", 0, 456),
+            ("dead_letter", "S200", 0, 464),
+            ("state", "<u4", 0, 768),
+            ("shut_down", "<u4", 0, 772),
+            ("groups", "<u4", 0, 776),
+            ("ring", "ring", 0, 896),
+            ("sleepers", "sleepers", 16, 2176),
+            ("chunks", "<u8", 16, 2688),
+            ("count", "<u8", 0, 2816),
+            ("recount_due", "<u4", 0, 2824),
+        ),
+    ),
+    "consumer": (
+        128,
+        (
+            ("word", "<u8", 0, 0),
+            ("target", "<u8", 0, 8),
+            ("wake", "<u4", 0, 16),
+            ("sleeps", "<u4", 0, 20),
+            ("kind", "<u4", 0, 24),
+            ("unsettled", "<u4", 0, 28),
+            ("progress", "<u8", 0, 32),
+        ),
+    ),
+    "slot": (
+        64,
+        (
+            ("word", "<u8", 0, 0),
+            ("position", "<u8", 0, 8),
+            ("message_id", "<u8", 0, 16),
+            ("enqueued_ns", "<u8", 0, 24),
+            ("body", "<u8", 0, 32),
+            ("body_gen", "<u4", 0, 40),
+            ("body_len", "<u4", 0, 44),
+            ("crc", "<u4", 0, 48),
+            ("head_len", "<u2", 0, 52),
+            ("delivery", "<u2", 0, 54),
+            ("tally", "<u8", 0, 56),
+            ("deaths", "<u2", 0, 56),
+            ("content", "u1", 0, 58),
+            ("priority", "u1", 0, 59),
+            ("props", "<u2", 0, 60),
+            ("death_tag", "<u2", 0, 62),
+        ),
+    ),
+    "cold": (
+        64,
+        (
+            ("place", "<u8", 0, 0),
+            ("number", "<u8", 0, 8),
+            ("enq_lsn", "<u8", 0, 16),
+            ("settle_lsn", "<u8", 0, 24),
+            ("expires_ns", "<u8", 0, 32),
+            ("not_before_ns", "<u8", 0, 40),
+            ("group", "<u8", 0, 48),
+            ("intent", "<u8", 0, 56),
+        ),
+    ),
+    "block": (
+        16,
+        (
+            ("word", "<u8", 0, 0),
+            ("state", "<u8", 0, 8),
+        ),
+    ),
+    "slab": (
+        4096,
+        (
+            ("class_word", "<u8", 0, 0),
+            ("free", "<u8", 4, 8),
+            ("block", "block", 248, 128),
+        ),
+    ),
+}
+
+
+@functools.cache
+def dtype(name: str) -> numpy.dtype[numpy.void]:
+    """The numpy structure of one struct; padding and what later versions will use has no names.
+
+    Example:
+        rows = numpy.frombuffer(segment, dtype("process"), count=PROCESS_ROWS, offset=header["processes"])
+    """
+    import numpy  # when first needed: it takes longer to import than all of shmq
+
+    size, fields = STRUCTS[name]
+    formats: list[object] = []
+    for _, kind, count, _ in fields:
+        element: object = dtype(kind) if kind in STRUCTS else kind
+        formats.append((element, (count,)) if count else element)
+    return numpy.dtype(
+        {
+            "names": [field for field, _, _, _ in fields],
+            "formats": formats,
+            "offsets": [offset for _, _, _, offset in fields],
+            "itemsize": size,
+        }
+    )

@@ -1,0 +1,145 @@
+"""The job with shmq: producers enqueue the files, a WorkerPool parses them, one worker is killed half-way."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import shmq
+from shmq.demo.definitions import Definitions, Result
+from shmq.demo.outcome import Outcome, Progress
+from shmq.demo.sources import SourceTree
+
+__all__ = ["PoolRun", "parse"]
+
+_BACKLOG = 256  # files on their way at most; then producers wait
+
+
+def parse(message: shmq.Message[bytes]) -> list[Any]:
+    """The handler: one file in, its counts out."""
+    result = Result(str(message.headers["file"]), Definitions.of(message.body), message.redelivered)
+    return result.to_body()
+
+
+def produce(queue: shmq.Queue[bytes], tree: SourceTree, first: int, step: int) -> None:
+    """A producer: its share of the files."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the affair of who started it
+    for name in tree.names[first::step]:
+        queue.put(tree.read(name), headers={"file": name})
+
+
+def kill_one_at_work(pool: shmq.WorkerPool[bytes, Any]) -> int | None:
+    """Kill a worker that has a message in hand, and return its pid; None: none had one.
+
+    Stopped first, then looked at: what it has in hand then, it still has when it dies.
+    """
+    for worker in pool.processes():
+        try:
+            os.kill(worker.pid, signal.SIGSTOP)
+            if any(info.unsettled for info in pool.processes() if info.pid == worker.pid):
+                os.kill(worker.pid, signal.SIGKILL)
+                return worker.pid
+            os.kill(worker.pid, signal.SIGCONT)
+        except ProcessLookupError:
+            continue
+    return None
+
+
+class PoolRun:
+    """One run of the job.
+
+    Arguments:
+        tree: the files.
+        workers, producers: how many processes of each.
+        kill: whether a worker is killed half-way.
+        progress: told how many files are done.
+    """
+
+    def __init__(self, tree: SourceTree, *, workers: int, producers: int, kill: bool, progress: Progress) -> None:
+        self._tree = tree
+        self._workers = workers
+        self._producers = producers
+        self._kill = kill
+        self._progress = progress
+        self._results: list[Result] = []
+        self._files: set[str] = set()
+        self._finished = 0.0
+        self._killed: int | None = None
+
+    def run(self) -> Outcome:
+        """Raises RuntimeError if a producer fails; what the pool raises."""
+        with shmq.open() as broker:
+            sources = broker.queue("sources", codec="bytes", maxsize=_BACKLOG)
+            counts = broker.queue("counts")
+            began = time.monotonic()
+            pool = shmq.WorkerPool(sources, parse, processes=self._workers, results=counts)
+            with self._producing(sources) as producers, pool:
+                try:
+                    self._collect(sources, counts, pool, producers)
+                except BaseException:
+                    pool.stop(timeout=1.0)
+                    raise
+                sources.shutdown()
+            messages = sources.statistics().put + counts.statistics().put
+        return Outcome(self._results, self._finished - began, messages, self._killed)
+
+    @contextmanager
+    def _producing(self, sources: shmq.Queue[bytes]) -> Iterator[list[BaseProcess]]:
+        context = multiprocessing.get_context("forkserver")
+        processes: list[BaseProcess] = []
+        try:
+            for number in range(self._producers):
+                process: BaseProcess = context.Process(
+                    target=produce, args=(sources, self._tree, number, self._producers), name=f"producer-{number}"
+                )
+                processes.append(process)
+                process.start()
+            yield processes
+        finally:
+            for process in processes:
+                if process.pid is not None:
+                    process.kill()
+                    process.join()
+
+    def _collect(
+        self,
+        sources: shmq.Queue[bytes],
+        counts: shmq.Queue[Any],
+        pool: shmq.WorkerPool[bytes, Any],
+        producers: list[BaseProcess],
+    ) -> None:
+        while True:
+            last = all(process.exitcode is not None for process in producers) and _is_drained(sources)
+            batch = counts.get_many(64, timeout=0 if last else 0.05)
+            if batch:
+                self._take(batch)
+            elif last:
+                break
+            if self._kill and self._killed is None and 2 * len(self._files) >= len(self._tree.names):
+                self._killed = kill_one_at_work(pool)
+        failed = [process.exitcode for process in producers if process.exitcode != 0]
+        if failed:
+            raise RuntimeError(f"producers failed with exit codes {failed}; read what they wrote on stderr")
+
+    def _take(self, batch: list[Any]) -> None:
+        self._finished = time.monotonic()
+        for body in batch:
+            result = Result.of_body(body)
+            self._results.append(result)
+            self._files.add(result.file)
+        self._progress(len(self._files))
+
+
+def _is_drained(queue: shmq.Queue[Any]) -> bool:
+    """Nothing ready, nothing in hand: as each result is put before its file is acked, all results are there."""
+    try:
+        queue.join(timeout=0)
+    except shmq.Timeout:
+        return False
+    return True

@@ -1,0 +1,133 @@
+"""check, gc and doctor: damage is found, leftovers go, and nothing that is in use is touched."""
+
+import json
+import mmap
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import shmq._native
+from tests.cli.shell import Shell, end
+
+
+def segment_of(directory: Path) -> Path:
+    return Path("/dev/shm", json.loads((directory / "segment").read_text())["name"])
+
+
+def test_a_sound_broker_is_called_sound_also_while_it_is_used(shell: Shell) -> None:
+    shell("put", "orders", "-", "--lines", given="x\n" * 500)
+    report = shell("check", "--json").json
+    assert report["findings"] == []
+    assert (report["queues"], report["messages"]) == (1, 500)
+    using = shell.start("get", "orders", "--follow")
+    try:
+        assert using.stdout is not None
+        assert using.stdout.readline() == "x\n"
+        assert shell("check").out.endswith(": sound\n")
+    finally:
+        end(using)
+
+
+def test_check_finds_a_slot_that_makes_no_sense(shell: Shell) -> None:
+    mark = b"where is this message?"
+    shell("put", "orders", mark.decode())
+    with segment_of(shell.directory).open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        body = memory.find(mark)
+        assert body > 0
+        slot = body - shmq._native.SLOT_HEADER
+        word = int.from_bytes(memory[slot : slot + 8], "little")
+        memory[slot : slot + 8] = (word | 0xF).to_bytes(8, "little")  # a state that there is not
+    outcome = shell("check", expected=1)
+    assert "queue 'orders', slot 0: a state that this version does not write" in outcome.out
+    report = shell("check", "--json", expected=1).json
+    assert report["findings"][0]["place"] == "queue 'orders'"
+
+
+def test_check_says_that_a_segment_is_lost_and_makes_no_new_one(shell: Shell) -> None:
+    segment = segment_of(shell.directory)
+    segment.unlink()
+    record = (shell.directory / "segment").read_bytes()
+    assert "its segment is lost" in shell("check", expected=1).out
+    assert (shell.directory / "segment").read_bytes() == record
+
+
+def test_check_reports_a_damaged_record(shell: Shell) -> None:
+    segment = segment_of(shell.directory)
+    try:
+        (shell.directory / "segment").write_text("garbage")
+        assert "damaged" in shell("check", "--json", expected=1).json["findings"][0]["fault"]
+        assert shell("ls", expected=1).words.startswith("damage: ")
+    finally:
+        segment.unlink()
+
+
+@pytest.mark.alone  # --discard takes what other tests have left on purpose
+def test_gc_removes_the_segment_of_a_directory_that_is_gone_only_when_told_so(shell: Shell) -> None:
+    segment = segment_of(shell.directory)
+    shutil.rmtree(shell.directory)
+    try:
+        kept = shell("gc", "--json").json["kept"]
+        assert segment.name in [identity["name"] for identity in kept]
+        assert segment.exists()
+        removed = shell("gc", "--discard", "--yes", "--json").json["removed"]
+        assert segment.name in [identity["name"] for identity in removed]
+        assert not segment.exists()
+    finally:
+        segment.unlink(missing_ok=True)
+
+
+def test_gc_leaves_a_broker_alone_and_reaps_its_dead(shell: Shell) -> None:
+    shell("put", "orders", "x")
+    with shmq.open(shell.directory) as broker:
+        member = broker._live().live()
+        holding = shell.start("get", "orders", "-n", "2")
+        try:
+            assert holding.stdout is not None
+            assert holding.stdout.readline() == "x\n"
+            assert holding.pid in [row[3] for row in member.processes()]
+        finally:
+            end(holding)  # killed
+        shell("gc")
+        assert [row[3] for row in member.processes()] == [os.getpid()]
+        assert broker.queue("orders").statistics().unsettled == 0
+
+
+@pytest.mark.alone
+def test_gc_discards_a_segment_of_another_version_that_nobody_uses(shell: Shell) -> None:
+    shell("put", "orders", "x")
+    segment = segment_of(shell.directory)
+    with segment.open("r+b") as file:
+        file.write(b"\0" * 8)  # neither this version's magic nor anybody else's
+    assert shell("ls", expected=1).words != ""
+    assert segment.exists()
+    assert shell("gc", "--discard", "--yes", "--json").json["discarded"] == segment.name
+    assert not segment.exists()
+    assert shell("ls", "--json").json == {"queues": {}}
+
+
+def test_doctor_sees_a_killed_child_and_needs_no_directory(bare: Shell) -> None:
+    del bare.environment["SHMQ_DIR"]
+    report = bare("doctor", "--json").json
+    verdicts = {check["check"]: check for check in report["checks"]}
+    assert report["ok"]
+    assert {"/dev/shm", "kernel", "open files", "locks", "liveness", "waking", "leftovers"} <= set(verdicts)
+    assert re.search(r"its message was back after [\d.]+ ms", verdicts["liveness"]["detail"])
+    assert verdicts["locks"]["state"] == verdicts["waking"]["state"] == "ok"
+
+
+def test_doctor_looks_at_the_directory(shell: Shell) -> None:
+    shown = shell("doctor").out
+    assert f"{shell.directory}, mode 0700, on " in shown
+    assert segment_of(shell.directory).name in shown
+
+
+def test_doctor_fails_for_a_directory_that_everybody_may_change(shell: Shell) -> None:
+    os.chmod(shell.directory, 0o777)
+    try:
+        outcome = shell("doctor", expected=1)
+        assert re.search("^bad +directory +.*everybody may change", outcome.out, re.MULTILINE)
+    finally:
+        os.chmod(shell.directory, 0o700)

@@ -1,0 +1,155 @@
+"""ls, stat, ps, declare and init, and what they say in JSON."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import shmq
+from shmq.cli.text import age, escaped, size, table
+from shmq.statistics import BrokerStatistics, ProcessInfo, QueueStatistics
+from tests.cli.shell import Shell, end
+
+
+def names(kind: type[BrokerStatistics | ProcessInfo | QueueStatistics]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def test_ls_shows_a_table_with_thousands_and_sizes(shell: Shell) -> None:
+    shell("put", "orders", '{"id": 7, "customer": "ann"}', "--as", "json")
+    shell("put", "numbers", "-", "--lines", given="".join(f"{number}\n" for number in range(1, 1001)))
+    lines = shell("ls").lines
+    assert lines[0] == "queue    ready  unsettled    bytes  oldest  consumers"
+    assert re.fullmatch(r"numbers  1,000          0  2\.8 KiB     \d s          0", lines[1])
+    assert re.fullmatch(r"orders       1          0     28 B    \s?\d+ s          0", lines[2])
+
+
+def test_an_empty_broker_has_a_table_without_rows(shell: Shell) -> None:
+    assert shell("ls").lines == ["queue  ready  unsettled  bytes  oldest  consumers"]
+
+
+def test_stat_has_the_fields_of_the_dataclasses(shell: Shell) -> None:
+    shell("put", "orders", "x")
+    assert list(shell("stat", "orders", "--json").json) == names(QueueStatistics)
+    broker = shell("stat", "--json").json
+    assert list(broker) == names(BrokerStatistics)
+    assert list(broker["queues"]["orders"]) == names(QueueStatistics)
+    assert [line.split()[0] for line in shell("stat", "orders").lines] == names(QueueStatistics)
+    assert [line.split()[0] for line in shell("stat").lines] == names(BrokerStatistics)
+
+
+def test_ps_shows_who_holds_what_but_not_itself(shell: Shell) -> None:
+    assert shell("ps", "--json").json == {"processes": []}
+    shell("declare", "orders")
+    waiting = shell.start("get", "orders", "-n", "2")
+    try:
+        assert waiting.stdout is not None
+        shell("put", "orders", "x")
+        assert waiting.stdout.readline() == "x\n"
+        (process,) = shell("ps", "--json").json["processes"]
+        assert list(process) == names(ProcessInfo)
+        assert (process["pid"], process["state"]) == (waiting.pid, "live")
+        assert str(waiting.pid) in shell("ps").lines[1].split()
+        assert shell("stat", "--json").json["processes"] == [process]
+    finally:
+        end(waiting)
+
+
+def test_init_makes_a_broker_and_repeats_in_peace(bare: Shell) -> None:
+    made = bare("init", "--memory", "16MiB", "--mode", "0700", "--json").json
+    assert (made["path"], made["memory"]) == (str(bare.directory), 16 << 20)
+    assert bare("init").out == ""
+    assert bare("init", "--memory", "16777216").words == ""
+    words = bare("init", "--memory", "32MiB", expected=2).words
+    assert words.startswith("mismatch: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--disk", "5GiB"), "disk belongs to a later stage"),
+        (("--durability", "sync"), "durability belongs to a later stage"),
+        (("--memory", "much"), "is no size"),
+        (("--mode", "rwx"), "is no mode"),
+        (("--mode", "0775"), "0o770"),
+    ],
+)
+def test_init_refuses_with_the_text_of_the_library(bare: Shell, arguments: tuple[str, ...], words: str) -> None:
+    assert words in bare("init", *arguments, expected=2).words
+    assert not Path(bare.directory, "segment").exists()
+
+
+def test_commands_without_a_broker_say_how_to_make_one(bare: Shell) -> None:
+    for arguments in (("ls",), ("put", "orders", "x"), ("check",), ("work", "orders", "json:loads")):
+        words = bare(*arguments, expected=3).words
+        assert words.startswith("not found: there is no broker")
+        assert "shmq init" in words
+
+
+def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
+    shown = shell("declare", "orders", "maxsize=100", "checksum=no", "dead_letter=failed", "--json").json
+    assert (shown["name"], shown["options"]["maxsize"], shown["options"]["checksum"]) == ("orders", 100, False)
+    with shmq.open(shell.directory) as broker:
+        assert broker.queue("orders").options == shown["options"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("maxsize=200", "maxsize=200 here, 100 since"),
+        ("maxsize=some", "no whole number"),
+        ("checksum=perhaps", "neither true nor false"),
+        ("colour=red", "no option 'colour'"),
+        ("priorities=10", "later stage"),
+        ("temporary=true", "leave temporary out"),
+        ("maxsize", "NAME=VALUE"),
+        ("slot_size=100", "out of range"),
+    ],
+)
+def test_declare_refuses_options_with_exit_code_2(shell: Shell, option: str, words: str) -> None:
+    shell("declare", "orders", "maxsize=100")
+    assert words in shell("declare", "orders", option, expected=2).words
+
+
+def test_a_directory_that_everybody_may_change_is_refused(shell: Shell) -> None:
+    shell.directory.chmod(0o777)
+    try:
+        assert shell("ls", expected=1).words.startswith("failed: everybody may change")
+    finally:
+        shell.directory.chmod(0o700)
+
+
+def test_a_name_that_no_queue_can_have_is_refused(shell: Shell) -> None:
+    assert '"/"' in shell("put", "a/b", "x", expected=2).words
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [size(number) for number in (0, 28, 1023, 1024, 2893, 5 << 20, 3 << 40)] == [
+        "0 B",
+        "28 B",
+        "1023 B",
+        "1.0 KiB",
+        "2.8 KiB",
+        "5.0 MiB",
+        "3.0 TiB",
+    ]
+    assert [age(seconds) for seconds in (None, 0.2, 119, 120, 7200, 200_000)] == [
+        "-",
+        "0 s",
+        "119 s",
+        "2 min",
+        "2 h",
+        "2 d",
+    ]
+
+
+def test_wide_characters_keep_the_columns_straight() -> None:
+    lines = table(["queue", "n"], [["注文", "1"], ["a", "22"]]).splitlines()
+    assert lines == ["queue   n", "注文    1", "a      22"]
+
+
+def test_control_characters_are_escaped() -> None:
+    assert escaped("a\x1b[2J\x9b\u202eb\n") == "a\\x1b[2J\\x9b\\u202eb\n"
+    assert escaped("\x1b\udcff", json=True) == "\\u001b\\udcff"
+    assert escaped("a\tb\n", line=True) == "a\\tb\\n"

@@ -1,0 +1,86 @@
+"""work: a function of a module of the user's handles messages, in processes and in this one."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell, end
+
+MODULE = """
+import os
+
+def double(message):
+    return 2 * message.body
+
+def fail(message):
+    raise ValueError("no good")
+
+def announce(message):
+    print("in hand", flush=True)
+    os.read(os.open("gate", os.O_RDONLY), 1)  # until the test opens the gate
+"""
+
+
+@pytest.fixture
+def jobs(shell: Shell, tmp_path: Path) -> Shell:
+    """A shell in a folder with the module `jobs`, and a queue with three numbers."""
+    (tmp_path / "jobs.py").write_text(MODULE)
+    shell("put", "numbers", "-", "--lines", "--as", "json", given="1\n2\n3\n")
+    return shell
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_work_handles_what_is_there_and_ends(jobs: Shell, processes: str) -> None:
+    jobs("work", "numbers", "jobs:double", "-n", processes, "--results", "doubled", "--until-empty")
+    assert sorted(jobs("get", "doubled", "-n", "9", "--timeout", "0").lines) == ["2", "4", "6"]
+    found = jobs("stat", "numbers", "--json").json
+    assert (found["ready"], found["unsettled"], found["acked"]) == (0, 0, 3)
+
+
+def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
+    jobs("shutdown", "numbers")
+    assert jobs("work", "numbers", "jobs:double", "-n", "1", "--json").json["acked"] == 3
+
+
+def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) -> None:
+    jobs("declare", "once", "max_deliveries=1")
+    jobs("put", "once", "x")
+    outcome = jobs("work", "once", "jobs:fail", "-n", "0", "--until-empty")
+    assert "no good" in outcome.words
+    assert outcome.out == ""
+    assert "no good" in jobs("peek", "once.dead", "--json").json["death"]["error"]
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("jobs", "MODULE:FUNCTION"),
+        ("nowhere:double", "no module 'nowhere'"),
+        ("jobs:treble", "has no 'treble'"),
+        ("jobs:os.sep", "no function but str"),
+    ],
+)
+def test_a_function_that_is_not_there_is_refused(jobs: Shell, function: str, words: str) -> None:
+    assert words in jobs("work", "numbers", function, "--until-empty", expected=2).words
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_the_first_signal_finishes_what_is_in_hand(
+    jobs: Shell, tmp_path: Path, stop: signal.Signals, code: int
+) -> None:
+    os.mkfifo(tmp_path / "gate")
+    working = jobs.start("work", "numbers", "jobs:announce", "-n", "0")
+    try:
+        assert working.stdout is not None
+        assert working.stdout.readline() == "in hand\n"
+        working.send_signal(stop)
+        gate = os.open(tmp_path / "gate", os.O_WRONLY)
+        os.close(gate)
+        working.communicate(timeout=30)
+        assert working.returncode == code
+    finally:
+        end(working)
+    found = jobs("stat", "numbers", "--json").json
+    assert (found["acked"], found["ready"], found["unsettled"]) == (1, 2, 0)

@@ -1,0 +1,181 @@
+"""Dead messages: attempts used up, rejected, deadly; they go to their queue with the reason, and nothing is lost."""
+
+import logging
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from tests.engine.child import Child, eventually
+
+
+def the_dead(broker: shmq.Broker, name: str = "jobs.dead") -> shmq.Message[Any]:
+    (message,) = broker.queue(name, create=False).browse()
+    return message
+
+
+def test_a_rejected_message_is_dead_at_once_with_the_reason(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs")
+    queue.put({"id": 7}, headers={"source": "web"})
+    queue.receive(timeout=0).reject("no such customer")
+    dead = the_dead(broker)
+    assert dead.body == {"id": 7}
+    assert dict(dead.headers) == {"source": "web"}
+    assert dead.death is not None
+    assert (dead.death.queue, dead.death.reason, dead.death.error) == ("jobs", "rejected", "no such customer")
+    assert (dead.death.pids, dead.death.signal) == ((), None)
+    assert dead.enqueued_at - 5 < dead.death.at < dead.enqueued_at + 5
+    statistics = queue.statistics()
+    assert (statistics.ready, statistics.unsettled, statistics.dead_lettered) == (0, 0, 1)
+
+
+def test_the_traceback_of_an_exception_is_kept(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deliveries=1)
+    queue.put("a")
+    with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
+        1 / 0  # noqa: B018
+    death = the_dead(broker).death
+    assert death is not None
+    assert death.reason == "max_deliveries"
+    assert "test_dead_letters.py" in (death.error or "")
+    assert "ZeroDivisionError" in (death.error or "")
+
+
+@pytest.mark.parametrize("body", ["small", b"x" * 100_000, {"n": [1.5] * 100}])
+def test_attempts_are_counted_up_to_max_deliveries(broker: shmq.Broker, body: Any) -> None:
+    queue = broker.queue("jobs", max_deliveries=3)
+    queue.put(body)
+    for n in (1, 2, 3):
+        m = queue.receive(timeout=0)
+        assert (m.delivery_count, m.redelivered) == (n, n > 1)
+        m.retry(f"attempt {n}")
+    with pytest.raises(shmq.Empty):
+        queue.receive(timeout=0)
+    dead = the_dead(broker)
+    assert dead.body == body
+    assert dead.death is not None
+    assert dead.death.error == "attempt 3"
+
+
+def test_releases_are_not_counted(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deliveries=2)
+    queue.put("a")
+    for _ in range(10):
+        queue.receive(timeout=0).release()
+    assert queue.receive(timeout=0).delivery_count == 1
+
+
+def test_zero_attempts_mean_no_limit(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deliveries=0)
+    queue.put("a")
+    for _ in range(50):
+        queue.receive(timeout=0).retry()
+    assert queue.receive(timeout=0).delivery_count == 51
+
+
+def test_a_message_that_kills_is_dead_after_max_deaths_with_the_pids(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deaths=2)
+    queue.put("deadly")
+    program = """
+m = shmq.open(sys.argv[1]).queue("jobs").receive(timeout=10)
+say(m.delivery_count)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    pids = []
+    for n in (1, 2):
+        with Child(program, broker_dir) as child:
+            assert child.line() == str(n)
+            child.process.wait(10)
+            assert child.process.returncode == -signal.SIGKILL
+            pids.append(child.pid)
+        eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
+    with pytest.raises(shmq.Empty):
+        queue.receive(timeout=0.1)
+    death = the_dead(broker).death
+    assert death is not None
+    assert (death.reason, death.pids) == ("max_deaths", tuple(pids))
+    assert death.signal in (None, signal.SIGKILL)
+    assert queue.statistics().deaths == 2
+
+
+@pytest.mark.parametrize("given", ["name", "queue"])
+def test_a_named_queue_for_the_dead_gets_them(broker: shmq.Broker, given: str) -> None:
+    graves = broker.queue("graves")
+    queue = broker.queue("jobs", dead_letter=graves if given == "queue" else "graves")
+    assert queue.options["dead_letter"] == "graves"
+    queue.put("a")
+    queue.receive(timeout=0).reject()
+    assert the_dead(broker, "graves").body == "a"
+    assert [q.name for q in broker.queues()] == ["graves", "jobs"]
+
+
+def test_nothing_dies_further_from_the_queue_of_the_dead(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs")
+    queue.put("a")
+    queue.receive(timeout=0).reject()
+    dead = broker.queue("jobs.dead")
+    for _ in range(30):
+        dead.receive(timeout=0).retry()
+    dead.receive(timeout=0).reject()
+    assert [q.name for q in broker.queues()] == ["jobs", "jobs.dead"]
+    assert dead.qsize() == 1
+
+
+def test_a_dead_message_can_be_mended_and_sent_back(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs")
+    queue.put({"id": 7})
+    queue.receive(timeout=0).reject()
+    with broker.queue("jobs.dead").receive(timeout=0) as m:
+        queue.put({**m.body, "customer": "ann"}, headers=m.headers)
+    with queue.receive(timeout=0) as m:
+        assert m.death is None
+        assert m.body == {"id": 7, "customer": "ann"}
+
+
+def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_again(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    graves = broker.queue("graves", maxsize=1)
+    queue = broker.queue("jobs", dead_letter="graves")
+    queue.put_many(["a", "b"])
+    queue.receive(timeout=0).reject()
+    with caplog.at_level(logging.WARNING, "shmq.broker"):
+        queue.receive(timeout=0).reject("no room for me")
+    assert "no room" in caplog.text
+    assert (queue.statistics().unsettled, queue.qsize(), graves.qsize()) == (1, 0, 1)
+    with pytest.raises(shmq.Timeout):
+        queue.join(timeout=0)
+    assert graves.get(timeout=0) == "a"
+    queue.join(timeout=0)
+    with graves.receive(timeout=0) as m:
+        assert m.body == "b"
+        assert m.death is not None
+        assert m.death.error == "no room for me"
+
+
+def test_what_waits_for_room_among_the_dead_is_in_its_queue_again_when_its_process_dies(
+    broker_dir: Path, broker: shmq.Broker
+) -> None:
+    broker.queue("graves", maxsize=1).put("stone")
+    queue = broker.queue("jobs", dead_letter="graves")
+    queue.put("a")
+    program = """
+q = shmq.open(sys.argv[1]).queue("jobs")
+q.receive(timeout=10).reject()
+say("rejected")
+listen()
+"""
+    with Child(program, broker_dir) as child:
+        assert child.line() == "rejected"
+        assert queue.statistics().unsettled == 1
+        child.kill()
+    assert queue.get(timeout=10) == "a"
+
+
+def test_a_name_that_is_too_long_for_the_suffix_still_has_a_queue_for_the_dead(broker: shmq.Broker) -> None:
+    queue = broker.queue("ä" * 100)
+    queue.put("a")
+    queue.receive(timeout=0).reject()
+    assert len(broker.queues()) == 2

@@ -1,0 +1,177 @@
+"""Where it ends: full queues and memory, bodies and tables that are too large, names that cannot be."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from tests.engine.child import Child
+from tests.engine.test_shutdown import finish, in_thread
+
+
+def test_a_full_queue_says_how_full_it_is(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=3)
+    queue.put_many("abc")
+    for put in (lambda: queue.put("d", timeout=0), lambda: queue.put({"d": 1}, timeout=0.01)):
+        with pytest.raises(shmq.Full) as caught:
+            put()
+        full = caught.value
+        assert (full.resource, full.limit, full.used, full.accepted) == ("maxsize", 3, 3, 0)
+        assert "'jobs'" in str(full)
+        assert full.remedy
+    m = queue.receive(timeout=0)
+    with pytest.raises(shmq.Full):
+        queue.put("d", timeout=0)  # unsettled ones count
+    m.ack()
+    queue.put("d", timeout=0)
+    assert queue.get_many(5, timeout=0) == ["b", "c", "d"]
+
+
+def test_a_producer_waits_for_room(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=1)
+    queue.put("a")
+    thread, results = in_thread(lambda: queue.put("b"))
+    assert queue.get(timeout=5) == "a"
+    assert queue.get(timeout=5) == "b"
+    finish(thread)
+    assert isinstance(results[0], int)
+
+
+def test_put_many_puts_what_fits_and_says_how_many(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=100)
+    with pytest.raises(shmq.Full) as caught:
+        queue.put_many(range(150), timeout=0)
+    assert (caught.value.accepted, caught.value.resource) == (100, "maxsize")
+    assert queue.get_many(200, timeout=0) == list(range(100))
+    queue.put_many(range(100), timeout=0)
+    with pytest.raises(shmq.Full) as caught:
+        queue.put("x", timeout=0)
+    assert caught.value.accepted == 0
+
+
+def test_a_ring_without_maxsize_is_full_at_its_slots(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", slot_size=4096)
+    with pytest.raises(shmq.Full) as caught:
+        queue.put_many([b""] * 100_000, timeout=0)
+    full = caught.value
+    assert full.resource == "maxsize"
+    assert full.limit == full.used == full.accepted == queue.qsize()
+    assert "maxsize" in full.remedy
+    queue.get(timeout=0)
+    queue.put("x", timeout=0)
+
+
+def test_full_memory_says_who_pins_it(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs")
+    program = """
+q = shmq.open(sys.argv[1]).queue("jobs")
+loan = q.loan(2_000_000)
+say("has")
+listen()
+"""
+    with Child(program, broker_dir) as child:
+        assert child.line() == "has"
+        with pytest.raises(shmq.Full) as caught:
+            for _ in range(100):
+                queue.put(b"x" * 1_000_000, timeout=0)
+        full = caught.value
+        assert full.resource == "memory"
+        assert full.limit == 16 << 20
+        assert 8 << 20 < full.used <= full.limit
+        assert f"pid {child.pid}: 2,000,000" in str(full)
+    queue.get(timeout=0)
+    queue.put(b"x" * 1_000_000, timeout=0)
+
+
+def test_a_producer_waits_for_memory(queue: shmq.Queue[Any]) -> None:
+    with pytest.raises(shmq.Full):
+        while True:
+            queue.put(b"x" * 1_000_000, timeout=0)
+    had = queue.qsize()
+    thread, results = in_thread(lambda: queue.put(b"y" * 1_000_000))
+    assert len(queue.get(timeout=5)) == 1_000_000
+    finish(thread)
+    assert isinstance(results[0], int)
+    assert queue.qsize() == had
+
+
+QUARTER = (16 << 20) // 4
+
+
+@pytest.mark.parametrize("body", [b"x" * (QUARTER + 1), "x" * (QUARTER + 1), ["x" * (QUARTER + 1)]], ids=type)
+def test_a_body_that_never_fits_is_refused_at_once_with_the_limit(queue: shmq.Queue[Any], body: Any) -> None:
+    for put in (lambda: queue.put(body), lambda: queue.put_many([body])):
+        with pytest.raises(shmq.MessageTooLarge) as caught:
+            put()
+        assert f"{QUARTER:,}" in str(caught.value)
+        assert "memory" in caught.value.remedy
+    assert queue.statistics().put == 0
+
+
+def test_the_largest_body_fits(queue: shmq.Queue[Any]) -> None:
+    queue.put(b"x" * QUARTER, timeout=0)
+    assert len(queue.get(timeout=0)) == QUARTER
+
+
+def test_loans_that_never_fit_are_refused_at_once(queue: shmq.Queue[Any]) -> None:
+    with pytest.raises(shmq.MessageTooLarge):
+        queue.loan(QUARTER + 1)
+    with pytest.raises(shmq.MessageTooLarge):
+        queue.loan_array((QUARTER, 2), "uint8")
+
+
+def test_headers_that_are_too_large_are_refused(queue: shmq.Queue[Any]) -> None:
+    with pytest.raises(ValueError):
+        queue.put("a", headers={"x": "y" * 100_000})
+    assert queue.statistics().put == 0
+
+
+def test_the_1024th_consumer_is_refused_with_who_holds_how_many(queue: shmq.Queue[Any]) -> None:
+    consumers = [queue.consumer() for _ in range(1023)]
+    with pytest.raises(shmq.ConsumerRefused) as caught:
+        queue.consumer()
+    assert "1023" in str(caught.value)
+    assert "1,023" in str(caught.value)
+    assert queue.statistics().consumers == 1023
+    consumers.pop().close()
+    with queue.consumer() as last:
+        queue.put("a")
+        last.receive(timeout=0).ack()
+    for consumer in consumers:
+        consumer.close()
+    assert queue.statistics().consumers == 0
+
+
+@pytest.mark.parametrize("name", ["a", "x" * 200, "ä" * 100, "with space", "päth.name-1", "日本"])
+def test_names_of_1_to_200_bytes_are_kept(broker: shmq.Broker, name: str) -> None:
+    queue = broker.queue(name)
+    assert queue.name == name
+    assert [q.name for q in broker.queues()] == [name]
+    broker.queue(name, create=False).put("a")
+    assert queue.get(timeout=0) == "a"
+
+
+BAD_NAMES = ["", "x" * 201, "ä" * 100 + "x", "a/b", "/", "a\0b", "a\nb", "\x1f", "\x7f", "\x85", "\ud800"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES, ids=ascii)
+def test_names_that_cannot_be_are_refused(broker: shmq.Broker, name: str) -> None:
+    with pytest.raises(ValueError):
+        broker.queue(name)
+    with pytest.raises(ValueError):
+        broker.queue("jobs", dead_letter=name)
+    assert broker.queues() == []
+
+
+@pytest.mark.parametrize("name", [7, b"jobs", ["jobs"]])
+def test_a_name_is_text(broker: shmq.Broker, name: Any) -> None:
+    with pytest.raises(TypeError):
+        broker.queue(name)
+
+
+def test_one_queue_too_many_is_refused_with_the_limit(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="1GiB") as broker, pytest.raises(shmq.BrokerError) as caught:
+        for n in range(5000):
+            broker.queue(f"q{n}", maxsize=1, slot_size=128)
+    assert "queues" in str(caught.value)

@@ -1,0 +1,79 @@
+"""What the pools of these tests do. Workers import this module by name."""
+
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+import shmq
+
+ended_by: list[str] = []
+
+
+def square(message: shmq.Message[int]) -> int:
+    return message.body * message.body
+
+
+def pid(message: shmq.Message[Any]) -> int:
+    return os.getpid()
+
+
+def fail(message: shmq.Message[Any]) -> NoReturn:
+    raise LookupError(f"no such thing as {message.body}")
+
+
+def fail_on_three(message: shmq.Message[int]) -> int:
+    if message.body == 3:
+        raise LookupError("three")
+    return message.body
+
+
+def leave(message: shmq.Message[Any]) -> NoReturn:
+    sys.exit(7)
+
+
+def poison(message: shmq.Message[Any]) -> Any:
+    if message.body == "poison":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return message.body
+
+
+def settle_itself(message: shmq.Message[str]) -> str:
+    if message.body == "reject":
+        message.reject("not wanted")
+    elif message.body == "ack":
+        message.ack()
+    return message.body
+
+
+def countdown(message: shmq.Message[int]) -> int:
+    """Puts the next number only after it has been at work for a while."""
+    if message.body > 0:
+        message.queue.broker.queue("pause").get(timeout=20.0)
+        message.queue.put(message.body - 1)
+        message.queue.broker.queue("pause").put(None)
+    return message.body
+
+
+def hold(message: shmq.Message[Any]) -> Any:
+    """Says that it has begun, and by whom; goes on when the test lets it."""
+    broker = message.queue.broker
+    broker.queue("begun").put(os.getpid())
+    broker.queue("go").get(timeout=60.0)
+    return message.body
+
+
+def greeting(message: shmq.Message[Any]) -> str:
+    return f"{ended_by[0]} {message.body}"
+
+
+def prepare(word: str) -> None:
+    ended_by.append(word)
+
+
+def break_down(word: str) -> NoReturn:
+    raise OSError(f"no connection to {word}")
+
+
+def die_at_once() -> NoReturn:
+    os._exit(9)

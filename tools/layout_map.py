@@ -1,0 +1,208 @@
+"""Draws the bytes of the shared segment.
+
+tools/layout_map            writes docs/memory-layout.md and shmq/core/layout.py anew from the C headers
+tools/layout_map --print    prints the page
+tools/layout_map --check    fails if one of the two files differs from what the headers say
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from shared_structs import FORMATS, NAMELESS, ROOT, Field, SharedLayout, Struct, Unreadable, shared_layout
+
+PAGE: Final = ROOT / "docs" / "memory-layout.md"
+MODULE: Final = ROOT / "shmq" / "core" / "layout.py"
+
+HEAD = """\
+# Memory layout
+
+Every byte of the shared segment, as the C compiler lays it out. `tools/layout_map` writes this page and
+`shmq/core/layout.py` from the headers in `native/include/shmq`; a test fails if they differ. The headers say who writes
+and who reads each field.
+
+Everything is little endian and made of fixed-width fields. An offset in a field counts from the first byte of the
+segment. Words that belong to different writers are 128 bytes apart. A process whose library was compiled with other
+numbers computes another fingerprint, and is refused when it attaches.
+
+## Regions
+
+| region | begins at | made of |
+| --- | --- | --- |
+| header | 0 | one [segment](#segment) |
+| process table | `segment.processes` | 1,024 rows: [process](#process) |
+| queue directory | `segment.directory` | 4,096 entries: [directory](#directory) |
+| granule map | `segment.granules` | a word for each 64 KiB of data |
+| class bitmaps | `segment.class_bitmaps` | 43 size classes, a bit for each granule |
+| slab table | `segment.slabs` | 4,096 bytes for each granule: [slab](#slab) |
+| data | `segment.data` | granules of 64 KiB: rings, slabs, or eight pages of 8 KiB |
+
+A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)), a process's
+([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A ring's run is its [slots](#slot), then
+one bit a slot. Header and tables are reserved when the segment is made; of the slab table and the data, each part is
+when it is first used.
+"""
+
+MODULE_HEAD = '''\
+"""The bytes of the shared segment, for tools that look at a live one with numpy. Written by tools/layout_map.
+
+A view takes part in no protocol and must not write. What it shows is a moment of each word, not one moment of all.
+Only memory that was reserved may be touched: reading a hole of a full /dev/shm ends the process. So look at tables,
+and at what they point to.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy
+
+__all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
+
+'''
+
+MODULE_TAIL = '''
+
+@functools.cache
+def dtype(name: str) -> numpy.dtype[numpy.void]:
+    """The numpy structure of one struct; padding and what later versions will use has no names.
+
+    Example:
+        rows = numpy.frombuffer(segment, dtype("process"), count=PROCESS_ROWS, offset=header["processes"])
+    """
+    import numpy  # when first needed: it takes longer to import than all of shmq
+
+    size, fields = STRUCTS[name]
+    formats: list[object] = []
+    for _, kind, count, _ in fields:
+        element: object = dtype(kind) if kind in STRUCTS else kind
+        formats.append((element, (count,)) if count else element)
+    return numpy.dtype(
+        {
+            "names": [field for field, _, _, _ in fields],
+            "formats": formats,
+            "offsets": [offset for _, _, _, offset in fields],
+            "itemsize": size,
+        }
+    )
+'''
+
+
+def type_of(part: Field) -> str:
+    """How a reader thinks of the type: u64, 12 x u64, char[40], 128 x obituary."""
+    if part.struct is not None:
+        name = f"[{part.struct}](#{part.struct})"
+    elif part.type in {"char", NAMELESS}:
+        name = f"char[{part.bytes}]" if part.type == "char" else "struct"
+        return f"{part.count} x {name}" if part.type == NAMELESS and part.count else name
+    else:
+        name = FORMATS[part.type].lstrip("<")
+        name = f"{name[0]}{int(name[1:]) * 8}"
+    return f"{part.count} x {name}" if part.count else name
+
+
+def rows_of(struct: Struct) -> list[str]:
+    """The table of one struct. What lies between two fields without a name would be a hole that nobody drew."""
+    rows, end = [], 0
+    for part in struct.fields:
+        if part.offset > end:
+            raise Unreadable(f"{struct.c_name}: nothing stands at {end} to {part.offset}")
+        end = max(end, part.offset + part.bytes)
+        note = part.remark.replace("|", "\\\\|")
+        rows.append(
+            f"| {part.offset} | {part.bytes or ''} | `{part.path}` | {type_of(part)} | {note} |".replace("|  |", "| |")
+        )
+    return rows
+
+
+def page(layout: SharedLayout) -> str:
+    parts = [HEAD]
+    for struct in layout.structs:
+        parts.append(f"\n## {struct.name}\n\n`{struct.c_name}` of `{struct.header}`, {struct.bytes} bytes\n")
+        parts.append("| offset | bytes | field | type | remark |\n| ---: | ---: | --- | --- | --- |")
+        parts += rows_of(struct)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def format_of(part: Field) -> tuple[str, int]:
+    """Format, or name of a struct, of one element, and the number of elements (0: no array)."""
+    if part.struct is not None:
+        return part.struct, part.count
+    if part.type == "char":
+        return f"S{part.bytes}", 0
+    return FORMATS[part.type], part.count
+
+
+def named_fields(struct: Struct) -> list[tuple[str, str, int, int]]:
+    """What the numpy structure names. Parts of a nameless struct are left out: no tool reads them in this stage."""
+    return [
+        (part.path, *format_of(part), part.offset)
+        for part in struct.fields
+        if not part.is_padding and "." not in part.path and part.type != NAMELESS and part.bytes != 0
+    ]
+
+
+def dependencies_first(structs: list[Struct]) -> list[Struct]:
+    """A struct after those that it holds, so that a reader meets nothing that he does not know."""
+    placed: list[Struct] = []
+    waiting = list(structs)
+    while waiting:
+        known = {struct.name for struct in placed}
+        for struct in waiting:
+            if all(part.struct is None or part.struct in known for part in struct.fields):
+                placed.append(struct)
+                waiting.remove(struct)
+                break
+        else:
+            raise Unreadable(f"structs that hold each other: {[struct.name for struct in waiting]}")
+    return placed
+
+
+def module(layout: SharedLayout) -> str:
+    lines = [
+        MODULE_HEAD,
+        f"FINGERPRINT: Final = 0x{layout.fingerprint:016X}  # of the layout that is described here\n\n",
+    ]
+    lines.append("# name: (bytes, ((field, format or struct, elements or 0, offset), ...))\n")
+    lines.append("STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {\n")
+    for struct in dependencies_first(layout.structs):
+        lines.append(f'    "{struct.name}": (\n        {struct.bytes},\n        (\n')
+        for name, kind, count, offset in named_fields(struct):
+            lines.append(f'            ("{name}", "{kind}", {count}, {offset}),\n')
+        lines.append("        ),\n    ),\n")
+    return "".join([*lines, "}\n", MODULE_TAIL])
+
+
+def outdated(wanted: dict[Path, str]) -> list[Path]:
+    return [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments not in ([], ["--print"], ["--check"]):
+        print(__doc__)
+        return 0 if arguments in (["-h"], ["--help"]) else 2
+    try:
+        layout = shared_layout()
+        wanted = {PAGE: page(layout), MODULE: module(layout)}
+    except Unreadable as error:
+        print(f"layout_map: {error}", file=sys.stderr)
+        return 1
+    if arguments == ["--print"]:
+        print(wanted[PAGE], end="")
+        return 0
+    stale = outdated(wanted)
+    for path in stale:
+        if arguments != ["--check"]:
+            path.write_text(wanted[path])
+        print(f"{path.relative_to(ROOT)}: {'differs from the headers' if arguments else 'written'}")
+    if stale and arguments == ["--check"]:
+        print("run tools/layout_map, and look at what has changed", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
