@@ -125,7 +125,8 @@ BROKER_DEFAULTS: Final = BrokerSettings(memory=None, mode=0o700, patience=0.1)
 
 MAX_MAXSIZE: Final = 1 << 24
 MAX_COUNT: Final = 65_535  # deliveries and deaths have 16 bits in the slot
-MIN_MEMORY: Final = 1 << 20
+MIN_MEMORY: Final = 8 << 20  # what the core's fixed tables and a few queues need; the core has the same limits
+MAX_MEMORY: Final = 256 << 30
 FOREVER: Final = 1e9  # seconds, 31 years; longer ones would leave the 64-bit nanoseconds of the core
 
 _UNITS: Final = {
@@ -337,7 +338,7 @@ def check_broker_options(
     """Options of a broker, each checked for type and range; those not given stay None.
 
     Arguments:
-        memory: budget of the segment in bytes, at least 1 MiB.
+        memory: budget of the segment in bytes, 8 MiB to 256 GiB.
         mode: permissions of the directory, with all of the owner's, at most 0o777.
         patience: seconds that a stopped process may delay others, 0.001 to 60.
         disk, durability, encryption_key: of later stages; None only.
@@ -356,8 +357,8 @@ def check_broker_options(
 
 def _check_memory(memory: Size) -> int:
     size = parse_size(memory, "memory")
-    if size < MIN_MEMORY:
-        raise ValueError(f'memory={_shown(memory)} is too small: at least 1 MiB; give more, such as "64MiB"')
+    if not MIN_MEMORY <= size <= MAX_MEMORY:
+        raise ValueError(f'memory={_shown(memory)} is out of range; give 8 MiB to 256 GiB, such as "64MiB"')
     return size
 
 

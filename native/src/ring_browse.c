@@ -124,7 +124,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
         status = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
         if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
-            status = SHMQ_INTERRUPTED;
+            status = shmq_slice_over(q->m);
             break;
         }
     }

@@ -97,7 +97,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
             return SHMQ_TIMEOUT;
         }
         if (slept == SHMQ_INTERRUPTED || now >= slice_end) {
-            return SHMQ_INTERRUPTED;
+            return shmq_slice_over(q->m);
         }
         uint64_t piece = arm ? q->m->patience_ns : 2000000;
         slept = shmq_sleep(q->m, &q->ring->drained, seen, until_ns - now < piece ? until_ns : now + piece);

@@ -58,7 +58,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
             shmq_status slept = shmq_sleep(m, &m->header->memory_full, seen, until);
             shmq_one_less(&m->header->memory_waiters);
             if (slept == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
-                return SHMQ_INTERRUPTED;
+                return shmq_slice_over(m);
             }
             continue;
         }
@@ -89,6 +89,10 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     o->enqueued_ns = shmq_now_ns();
     o->crc = q->checksum ? crc_of_message(o) : 0;
     o->prepared = true;
+    if (o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns) > SHMQ_SLICE_NS) {
+        shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
+        (void)shmq_member_gone(q->m); /* the next call sees it */
+    }
     return SHMQ_OK;
 }
 
@@ -116,8 +120,9 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
             continue;
         }
         if (ahead == 0) {
+            /* SYNC ring.browse: what we write from here on comes after the settlement that made the slot FREE */
             if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */
-                continue; /* SYNC ring.browse: our writes come after the settlement that made it FREE */
+                continue;
             }
             shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
             if (shmq_word_carried(word)) {

@@ -210,7 +210,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
                 return SHMQ_SHUT_DOWN;
             }
             if (shmq_now_ns() >= slice_end) {
-                return SHMQ_INTERRUPTED;
+                return shmq_slice_over(q->m);
             }
         }
     }

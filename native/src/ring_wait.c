@@ -127,7 +127,7 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
             break;
         }
         if (shmq_now_ns() >= slice_end) {
-            status = SHMQ_INTERRUPTED;
+            status = shmq_slice_over(q->m);
             break;
         }
     }

@@ -35,7 +35,7 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
             break;
         }
         if (now >= slice_end) {
-            status = SHMQ_INTERRUPTED; /* a signal may have come just before the system call: let its handlers look */
+            status = shmq_slice_over(m); /* a signal may have come just before the system call: let its handlers look */
             break;
         }
         uint64_t limit = until_ns < slice_end ? until_ns - now : slice_end - now;

@@ -251,5 +251,6 @@ void shmq_look_for_dead(shmq_member *m) {
     uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);
     if (now - looked >= SHMQ_TICK_NS && shmq_cas_seq(&m->looked_ns, looked, now)) {
         reap_holders(m, false);
+        (void)shmq_member_gone(m);
     }
 }

@@ -6,7 +6,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from shmq.cli.session import Session, pass_session, say
 from shmq.cli.text import table
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from shmq.demo.comparison import Comparison
     from shmq.demo.definitions import Definitions
     from shmq.demo.outcome import Outcome, Progress
@@ -28,10 +30,10 @@ _LINES = 3.0  # seconds between lines where there is no bar
 
 
 @contextmanager
-def _shown(title: str, total: int) -> Iterator[Progress]:
-    """How far a step is, on stderr: a bar on a terminal, lines otherwise."""
+def _shown(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress]:
+    """How far a step is, on stderr: a bar on a terminal, lines otherwise. look: called each time."""
     if sys.stderr.isatty():
-        with _bar(title, total) as progress:
+        with _bar(title, total, look) as progress:
             yield progress
         return
     say(f"{title}: {total:,} files")
@@ -39,6 +41,7 @@ def _shown(title: str, total: int) -> Iterator[Progress]:
 
     def line(done: int) -> None:
         nonlocal due
+        look()
         if time.monotonic() >= due:
             due = time.monotonic() + _LINES
             say(f"{title}: {done:,} of {total:,}")
@@ -47,7 +50,7 @@ def _shown(title: str, total: int) -> Iterator[Progress]:
 
 
 @contextmanager
-def _bar(title: str, total: int) -> Iterator[Progress]:
+def _bar(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -55,14 +58,19 @@ def _bar(title: str, total: int) -> Iterator[Progress]:
     columns = (TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done: bar.update(task, completed=done)
+
+        def draw(done: int) -> None:
+            look()
+            bar.update(task, completed=done)
+
+        yield draw
 
 
-def _alone(tree: SourceTree) -> tuple[dict[str, Definitions], float]:
+def _alone(tree: SourceTree, look: Callable[[], None]) -> tuple[dict[str, Definitions], float]:
     from shmq.demo.definitions import Definitions
 
     expected = {}
-    with _shown("one process alone", len(tree.names)) as progress:
+    with _shown("one process alone", len(tree.names), look) as progress:
         began = time.monotonic()
         for name in tree.names:
             expected[name] = Definitions.of(tree.read(name))
@@ -99,17 +107,17 @@ class _Run:
     def __init__(self, tree: SourceTree, workers: int, producers: int, seed: int) -> None:
         self.tree, self.workers, self.producers, self.seed = tree, workers, producers, seed
 
-    def run(self) -> None:
+    def run(self, look: Callable[[], None]) -> None:
         from shmq.demo.comparison import compare
         from shmq.demo.multiprocessing_run import MultiprocessingRun
         from shmq.demo.pool_run import PoolRun
 
         many = {"workers": self.workers, "producers": self.producers}
         total = len(self.tree.names)
-        self.expected, self.alone = _alone(self.tree)
-        with _shown("multiprocessing.Queue", total) as progress:
+        self.expected, self.alone = _alone(self.tree, look)
+        with _shown("multiprocessing.Queue", total, look) as progress:
             self.other = MultiprocessingRun(self.tree, progress=progress, **many).run()
-        with _shown("shmq, one worker killed half-way", total) as progress:
+        with _shown("shmq, one worker killed half-way", total, look) as progress:
             self.ours = PoolRun(self.tree, kill=True, progress=progress, **many).run()
         self.theirs_found = compare(self.expected, self.other.results)
         self.found = compare(self.expected, self.ours.results)
@@ -167,18 +175,31 @@ def _difference(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-@contextmanager
-def _sigterm_ends_in_order() -> Iterator[None]:
-    """Killed by SIGTERM, Python would leave the segment to the next who looks."""
+class _Ending:
+    """Ctrl-C and SIGTERM, noted in a `with` block and raised where the run can be ended in good order."""
 
-    def leave(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
+    def __init__(self) -> None:
+        self._number = 0
+        self._before: dict[int, Any] = {}
 
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    def _note(self, number: int, frame: object) -> None:
+        self._number = number
+
+    def look(self) -> None:
+        """Raises KeyboardInterrupt, or SystemExit with code 143, if one came."""
+        if self._number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._number:
+            raise SystemExit(128 + self._number)
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
 
 @click.command()
@@ -213,6 +234,7 @@ def demo(
     """
     import os
 
+    from shmq.demo.process_server import start_process_server
     from shmq.demo.sources import SourceTree, standard_library
 
     seed = secrets.randbits(32) if seed is None else seed
@@ -220,8 +242,10 @@ def demo(
     if not tree.names:
         raise click.UsageError(f"there is no *.py file below {tree.root}; name another directory")
     run = _Run(tree, workers or len(os.sched_getaffinity(0)), producers, seed)
-    with _sigterm_ends_in_order():
-        run.run()
+    with _Ending() as ending:
+        start_process_server()
+        run.run(ending.look)
+        ending.look()
     session.result(run.as_json(), run.as_text())
     if not run.found.equal:
         context.exit(1)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import multiprocessing
 import queue
-import signal
 import time
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from shmq.demo.definitions import Definitions, Result
 from shmq.demo.outcome import Outcome, Progress
 from shmq.demo.sources import SourceTree
+from shmq.pool.quiet_start import QuietStart
 
 __all__ = ["MultiprocessingRun"]
 
@@ -23,14 +23,12 @@ _BACKLOG = 256
 
 def produce(sources: Any, tree: SourceTree, first: int, step: int) -> None:
     """A producer: its share of the files."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in tree.names[first::step]:
         sources.put((name, tree.read(name)))
 
 
 def work(sources: Any, counts: Any) -> None:
     """A worker, until None comes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while (task := sources.get()) is not None:
         name, source = task
         counts.put(Result(name, Definitions.of(source), False).to_body())
@@ -54,11 +52,11 @@ class MultiprocessingRun:
         counts: Any = context.Queue()
         began = time.monotonic()
         producers: list[BaseProcess] = [
-            context.Process(target=produce, args=(sources, self._tree, number, self._producers))
+            context.Process(target=QuietStart(produce), args=(sources, self._tree, number, self._producers))
             for number in range(self._producers)
         ]
         workers: list[BaseProcess] = [
-            context.Process(target=work, args=(sources, counts)) for _ in range(self._workers)
+            context.Process(target=QuietStart(work), args=(sources, counts)) for _ in range(self._workers)
         ]
         started: list[BaseProcess] = []
         try:
@@ -84,6 +82,7 @@ class MultiprocessingRun:
                     sources.put(None)
             over = any(process.exitcode for process in [*producers, *workers])
             over = over or all(process.exitcode is not None for process in workers)
+            self._progress(len(self._results))
             try:
                 self._results.append(Result.of_body(counts.get(timeout=0.05)))
             except queue.Empty:
@@ -91,6 +90,4 @@ class MultiprocessingRun:
                     return
                 continue
             self._finished = time.monotonic()
-            if len(self._results) % 16 == 0:
-                self._progress(len(self._results))
         self._progress(len(self._results))

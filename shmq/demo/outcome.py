@@ -9,7 +9,9 @@ from shmq.demo.definitions import Result
 
 __all__ = ["Outcome", "Progress"]
 
-Progress = Callable[[int], None]  # told now and then how many files are done
+# Told many times a second how many files are done. What it raises ends the run in good order: whoever wants to end it
+# does so here, for an exception at any other place might leave a process behind.
+Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import shmq
 from shmq.demo.definitions import Definitions, Result
 from shmq.demo.outcome import Outcome, Progress
 from shmq.demo.sources import SourceTree
+from shmq.pool.quiet_start import QuietStart
 
 __all__ = ["PoolRun", "parse"]
 
@@ -29,7 +30,6 @@ def parse(message: shmq.Message[bytes]) -> list[Any]:
 
 def produce(queue: shmq.Queue[bytes], tree: SourceTree, first: int, step: int) -> None:
     """A producer: its share of the files."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the affair of who started it
     for name in tree.names[first::step]:
         queue.put(tree.read(name), headers={"file": name})
 
@@ -96,7 +96,9 @@ class PoolRun:
         try:
             for number in range(self._producers):
                 process: BaseProcess = context.Process(
-                    target=produce, args=(sources, self._tree, number, self._producers), name=f"producer-{number}"
+                    target=QuietStart(produce),
+                    args=(sources, self._tree, number, self._producers),
+                    name=f"producer-{number}",
                 )
                 processes.append(process)
                 process.start()
@@ -117,9 +119,8 @@ class PoolRun:
         while True:
             last = all(process.exitcode is not None for process in producers) and _is_drained(sources)
             batch = counts.get_many(64, timeout=0 if last else 0.05)
-            if batch:
-                self._take(batch)
-            elif last:
+            self._take(batch)
+            if last and not batch:
                 break
             if self._kill and self._killed is None and 2 * len(self._files) >= len(self._tree.names):
                 self._killed = kill_one_at_work(pool)
@@ -128,7 +129,8 @@ class PoolRun:
             raise RuntimeError(f"producers failed with exit codes {failed}; read what they wrote on stderr")
 
     def _take(self, batch: list[Any]) -> None:
-        self._finished = time.monotonic()
+        if batch:
+            self._finished = time.monotonic()
         for body in batch:
             result = Result.of_body(body)
             self._results.append(result)

@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.engine.queue import Queue
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "check_limit"]
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("shmq.broker")
 _STALLED = 5.0  # seconds at its prefetch before a consumer says so
+
+
+def check_limit(limit: int) -> None:
+    """Raises ValueError for a number of messages below 1, TypeError for anything that is no number."""
+    if isinstance(limit, bool) or not isinstance(limit, int):
+        raise TypeError(f"receive_many({limit!r}): a number of messages is expected, not {type(limit).__name__}")
+    if limit < 1:
+        raise ValueError(f"receive_many({limit!r}): a limit of 1 or more is expected")
 
 
 class Consumer(Generic[T]):
@@ -92,8 +100,7 @@ class Consumer(Generic[T]):
 
         With a prefetch no more than its credit are taken.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise ValueError(f"receive_many({limit!r}): a limit of 1 or more is expected")
+        check_limit(limit)
         messages: list[Message[T]] = []
         try:
             messages.append(self.receive(timeout=timeout))

@@ -143,7 +143,9 @@ def _watch_multiprocessing() -> None:
     if util is not None and "multiprocessing" not in _watching:
         _watching.add("multiprocessing")
         util.Finalize(None, close_all, exitpriority=-100)
-        util.register_after_fork(close_all, _finalize_child)
+        if "children" not in _watching:
+            _watching.add("children")
+            util.register_after_fork(close_all, _finalize_child)
 
 
 def _finalize_child(function: Callable[[], None]) -> None:
@@ -154,7 +156,8 @@ def _finalize_child(function: Callable[[], None]) -> None:
 def _after_fork() -> None:
     global _LOCK
     _LOCK = threading.Lock()  # another thread of the parent may have held it
-    _watching.discard("multiprocessing")  # its finalizers are the parent's; in a child of its own it comes back above
+    _watching.discard("multiprocessing")  # its finalizers are the parent's
+    _watch_multiprocessing()  # which may have been loaded since; a child of its own then finds our entry, see above
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
 from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, CODEC_PICKLE, Delivery, QueueHandle
-from shmq.engine.consumer import Consumer
+from shmq.engine.consumer import Consumer, check_limit
 from shmq.engine.dead_letter import bury, retry_graves
 from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
 from shmq.engine.loan import Loan
@@ -259,6 +259,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         Example: with queue.receive(timeout=1.0) as m: print(m.body)
         """
+        timeout = check_timeout(timeout)
         message = self._implicit().receive(timeout=timeout)
         message._queue = self  # this handle's codec decodes it
         return message
@@ -268,6 +269,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         Raises ShutDown (shut down and drained), NotFound.
         """
+        timeout = check_timeout(timeout)
+        check_limit(limit)
         messages = self._implicit().receive_many(limit, timeout=timeout)
         for message in messages:
             message._queue = self

@@ -76,7 +76,7 @@ def bequeath(handle: object, queue: ObjectQueue) -> Bequest:
         _watching = True
         os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
     _sweep()
-    bequest = Bequest(queue, min(_forking, default=_begun + 1) - 1)
+    bequest = Bequest(queue, min(tuple(_forking), default=_begun + 1) - 1)
     _living.add(bequest)
     weakref.finalize(handle, _drop, bequest).atexit = False  # at exit the whole broker goes
     return bequest

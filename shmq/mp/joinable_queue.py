@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from shmq.errors import ShmqError
 from shmq.mp.queue import Queue, wait_seconds
 
 if TYPE_CHECKING:
@@ -66,9 +67,12 @@ class _Hand:
         member = self._queue._membership.member
         if getattr(self, "_undone", None) is None or member.closed or not self.is_ours():
             return
-        while self._undone:
-            self._undone.pop().release(False)
-        self._queue._row_close(self._row)
+        try:
+            while self._undone:
+                self._undone.pop().release(False)
+            self._queue._row_close(self._row)
+        except ShmqError:
+            pass  # deleted, or its broker is closed: then there is nothing to give back
 
 
 _HANDS: Final[weakref.WeakValueDictionary[tuple[str, str], _Hand]] = weakref.WeakValueDictionary()

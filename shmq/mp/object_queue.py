@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shmq.codec import OCTETS, PICKLE, TEXT, decode
 from shmq.codec_pickle import encode_pickle, load_pickle
+from shmq.core.queue import SETTINGS
 from shmq.engine.queue import Queue
 from shmq.errors import CorruptionError, NotFound, SettlementError
 from shmq.options import QueueSettings
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ObjectQueue"]
 
+_SAID_TO_STAY: Final = 1 << SETTINGS.index("temporary")
 _COPIED: Final = 65536  # bytes; above it a body is unpickled where it lies
 # Nothing in them can have a reducer; the plain pickler is three times as fast.
 _PLAIN: Final = frozenset((int, float, bool, type(None), str, bytes))
@@ -98,14 +100,13 @@ class ObjectQueue(Queue[Any]):
     def publish(self) -> None:
         """From now on nobody knows who may have it: whoever made it must not delete it.
 
-        Kept with the queue, so that any process can say so. Nothing dies here, so the name that the queue has for its
-        dead is free to say it: this queue itself.
+        Kept with the queue, so that any process can say so: that somebody has said it is not temporary.
         """
-        self._broker._declare(self._name, "pickle", QueueSettings(dead_letter=self._name), create=False)
+        self._broker._declare(self._name, "pickle", QueueSettings(temporary=False), create=False)
 
     def is_public(self) -> bool:
         """Whether publish() was called, by whomever."""
-        return bool(self._settings()["dead_letter"])
+        return bool(self._settings()["given"] & _SAID_TO_STAY)
 
     def remove(self) -> None:
         """Deletes the queue with all that is in it, unless it is public. Twice is fine."""

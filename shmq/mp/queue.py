@@ -115,9 +115,12 @@ class Queue(Generic[T]):
         return self._queue.qsize()
 
     def empty(self) -> bool:
-        """Whether there is nothing to get now; False as soon as put() has returned. OSError after close()."""
-        if self._closed:
-            raise OSError(str(self._refusal()))  # as multiprocessing, whose pipe is closed then
+        """Whether there is nothing to get now; False as soon as put() has returned.
+
+        Raises OSError after close() if anything was ever put; as with multiprocessing, only then is there what closes.
+        """
+        if self._closed and self._queue._tail():
+            raise OSError(str(self._refusal()))
         return not self._queue._is_ready()
 
     def full(self) -> bool:

@@ -41,7 +41,8 @@ class SimpleQueue(Generic[T]):
         return self._all.get()
 
     def empty(self) -> bool:
-        """Whether there is nothing to get now. OSError after close()."""
+        """Whether there is nothing to get now. Raises OSError after close()."""
+        self._check_open()
         return self._all.empty()
 
     def close(self) -> None:

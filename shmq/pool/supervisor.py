@@ -26,10 +26,8 @@ from shmq.pool.worker_process import WorkerProcess
 __all__ = ["Supervisor"]
 
 _LOG = logging.getLogger("shmq.pool")
+_AGAIN = 0.05  # seconds, doubled with each failure, before a worker is started again
 _GIVE_UP = 5  # workers that die as they start, one after the other, before the pool gives up
-_REMIND = (
-    0.05  # seconds after which a worker is asked again to stop: a signal just before its wait does not end the wait
-)
 _OUTSIDERS = 0.5  # seconds between looks at a queue where idle workers wait for what others hold
 _numbers = itertools.count(1)
 
@@ -127,13 +125,16 @@ class Supervisor:
             and not self._drained
             and time.monotonic() >= self._start_after
         ):
-            name = f"shmq-worker-{next(_numbers)}"
-            self._workers.append(WorkerProcess(self._parcel, self._context, name))
+            try:
+                name = f"shmq-worker-{next(_numbers)}"
+                self._workers.append(WorkerProcess(self._parcel, self._context, name))
+            except (OSError, EOFError) as error:  # no process left, or no server for them: that may pass
+                self._count_failure(0, "could not be started", f"{type(error).__name__}: {error}")
 
     def _ask_to_stop(self) -> None:
         now = time.monotonic()
         for worker in self._workers:
-            if not worker.heard and now - worker.asked_at >= _REMIND:
+            if not worker.heard and now >= worker.ask_again_at:
                 worker.ask_to_stop()
 
     def _sleep(self) -> None:
@@ -161,9 +162,9 @@ class Supervisor:
     def _sleep_limit(self) -> float | None:
         now = time.monotonic()
         limits = []
-        if self._stopping and not all(worker.heard for worker in self._workers):
-            limits.append(_REMIND)
-        elif not self._stopping and not self._drained and len(self._workers) < self._wanted:
+        if self._stopping:
+            limits += [max(0.0, worker.ask_again_at - now) for worker in self._workers if not worker.heard]
+        elif not self._drained and len(self._workers) < self._wanted:
             limits.append(max(0.0, self._start_after - now))
         if self._progress is not None:
             limits.append(INTERVAL)
@@ -214,7 +215,8 @@ class Supervisor:
         elif self._stopping:
             pass  # it was asked to end, and did so before it could say anything
         elif worker.died_as_it_started:
-            self._note_failure(worker, code)
+            text = worker.ended.text if worker.ended is not None else ""
+            self._count_failure(worker.pid, _end_of(code), text)
         else:
             self._failures = 0
             text = worker.ended.text if worker.ended is not None else ""
@@ -246,28 +248,23 @@ class Supervisor:
                 remedy="keep the results queue in service until the pool has ended; no message is lost",
             )
 
-    def _note_failure(self, worker: WorkerProcess, code: int) -> None:
+    def _count_failure(self, pid: int, what: str, text: str) -> None:
+        name = self._job.queue.name
         self._failures += 1
-        text = worker.ended.text if worker.ended is not None else ""
-        _LOG.error(
-            "a worker of queue %r died as it started: %s%s",
-            self._job.queue.name,
-            _end_of(code),
-            _behind(text),
-            extra={"queue": self._job.queue.name, "pid": worker.pid},
-        )
+        extra = {"queue": name, "pid": pid}
+        _LOG.error("a worker of queue %r died as it started: %s%s", name, what, _behind(text), extra=extra)
         if self._failures >= _GIVE_UP:
             self._stopping = True
+            last = text.splitlines()[-1] if text else what
             self._error = WorkerError(
-                f"the workers of queue {self._job.queue.name!r} die as they start",
-                figures=f"{self._failures} in a row, the last one (pid {worker.pid}): "
-                + (text.splitlines()[-1] if text else _end_of(code)),
+                f"the workers of queue {name!r} die as they start",
+                figures=f"{self._failures} in a row, the last one (pid {pid}): {last}",
                 remedy="call initializer and handler in a plain process to see what is wrong; no message is lost",
             )
             if text:
                 self._error.add_note(f"in the worker:\n{text}")
         elif self._failures > 1:
-            self._start_after = time.monotonic() + 0.05 * 2**self._failures
+            self._start_after = time.monotonic() + _AGAIN * 2**self._failures
 
     def _say(self, worker: WorkerProcess, text: str) -> None:
         name = self._job.queue.name

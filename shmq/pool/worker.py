@@ -29,7 +29,6 @@ _OWNER_LOOK = 5.0  # seconds between looks at whether the pool's process lives, 
 def work(parcel: Parcel, pipe: Connection) -> None:
     """What a worker process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     reports = Reports(pipe)
     try:
         job = parcel.open()
@@ -63,6 +62,7 @@ class Worker:
     def run(self) -> tuple[str, str]:
         """Handles messages. Returns why it ended, and the error if there was one."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})  # whatever was inherited
         self._reports.send(Sign.READY)
         handled = 0
         try:

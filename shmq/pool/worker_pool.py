@@ -31,6 +31,7 @@ __all__ = ["WorkerPool"]
 T = TypeVar("T")
 R = TypeVar("R")
 
+_KILLED = 10.0  # seconds; to kill and collect workers takes milliseconds
 Runner = Supervisor | InThread
 
 
@@ -58,7 +59,7 @@ class _Run:
 def _end_forgotten(run: _Run) -> None:
     """At the end of the program, before multiprocessing waits for its children."""
     run.runner.kill()
-    run.done.wait(10.0)
+    run.done.wait(_KILLED)
 
 
 class WorkerPool(Generic[T, R]):
@@ -195,6 +196,7 @@ class WorkerPool(Generic[T, R]):
             finished = run.done.wait(limit)
         except BaseException:  # a second Ctrl-C
             run.runner.kill()
+            run.done.wait(_KILLED)
             raise
         if not finished:
             run.runner.kill()
@@ -222,16 +224,22 @@ class WorkerPool(Generic[T, R]):
 
     def __enter__(self) -> Self:
         run = self._claim(until_empty=False)
+        self._finalizer = Finalize(None, _end_forgotten, args=(run,), exitpriority=10)
         try:
             if isinstance(run.runner, Supervisor):
                 run.runner.staff()  # here, so that a handler which cannot be sent is noticed here
             run.thread = threading.Thread(target=run.main, name="shmq-pool", daemon=True)
             run.thread.start()
-        except BaseException:
-            run.runner.close()
+        except BaseException:  # nobody will call __exit__
+            if run.owner:
+                run.runner.kill()
+                run.done.wait(_KILLED)
+            else:
+                run.runner.close()
+                run.done.set()
+            self._finalizer.cancel()
             self._leave(run)
             raise
-        self._finalizer = Finalize(None, _end_forgotten, args=(run,), exitpriority=10)
         return self
 
     def __exit__(

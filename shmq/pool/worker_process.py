@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
+from shmq.pool.quiet_start import QuietStart
 from shmq.pool.report import Ended, Report, Sign
 from shmq.pool.worker import work
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerProcess"]
 
+_REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and between later ones at most
 _QUICK = 1.0  # seconds; who dies sooner after it was ready, without a message, has died as it started
 
 
@@ -43,10 +45,10 @@ class WorkerProcess:
         self.has_worked = False
         self.has_idled = False
         self.ended: Ended | None = None
-        self.asked = False
-        self.asked_at = 0.0
+        self._asked = 0
+        self.ask_again_at = 0.0
         self.heard = False
-        self._process: Any = context.Process(target=work, args=(parcel, pipe), name=name)  # type: ignore[attr-defined]
+        self._process: Any = context.Process(target=QuietStart(work), args=(parcel, pipe), name=name)  # type: ignore[attr-defined]
         try:
             self._start(context)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -124,9 +126,10 @@ class WorkerProcess:
     # ---- how it ends -------------------------------------------------------------------------------------------
 
     def ask_to_stop(self) -> None:
-        """Ask it to finish what it has in hand. To be repeated until it is heard: see Supervisor."""
-        self.asked = True
-        self.asked_at = time.monotonic()
+        """Ask it to finish what it has in hand. To be repeated at ask_again_at, until it was heard: a signal that comes
+        just before a wait does not end that wait. Ever more rarely, for code that does not like signals."""
+        self.ask_again_at = time.monotonic() + min(_REMIND * 2 ** min(self._asked, 16), _REMIND_MOST)
+        self._asked += 1
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:

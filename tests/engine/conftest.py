@@ -46,3 +46,14 @@ def take(request: pytest.FixtureRequest) -> Taker:
     """take(queue, timeout) -> body, settled."""
     taker: Taker = TAKERS[request.param]
     return taker
+
+
+def fill(queue: shmq.Queue[Any], body: Any) -> None:
+    """Puts until there is no room: raises Full."""
+    while True:
+        queue.put(body, timeout=0)
+
+
+def fail() -> None:
+    """What goes wrong in a block of a test."""
+    raise ZeroDivisionError

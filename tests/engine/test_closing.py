@@ -11,7 +11,7 @@ import pytest
 
 import shmq
 from tests.engine.child import Child, eventually
-from tests.engine.conftest import MEMORY
+from tests.engine.conftest import MEMORY, fail
 from tests.engine.test_shutdown import TAKE_CALLS, finish, in_thread
 
 
@@ -42,20 +42,26 @@ def test_calls_on_a_closed_consumer_say_so(queue: shmq.Queue[Any]) -> None:
 def test_a_loop_that_is_left_gives_back_what_is_in_hand(queue: shmq.Queue[Any]) -> None:
     queue.put_many("ab")
     consumer = queue.consumer()
+    held = []
     for m in consumer:
+        held.append(m)
         break
     assert queue.qsize() == 2
     with pytest.raises(shmq.SettlementError):
-        m.ack()
+        held[0].ack()
     assert consumer.receive(timeout=0).body == "a"
 
 
 def test_a_loop_that_ends_by_an_exception_has_retried(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
-    with pytest.raises(ZeroDivisionError):
+
+    def loop() -> None:
         for m in queue.consumer():
             with m:
-                raise ZeroDivisionError
+                fail()
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
     assert queue.receive(timeout=0).delivery_count == 2
 
 

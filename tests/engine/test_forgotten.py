@@ -128,7 +128,7 @@ listen()
 def test_the_nth_unsettled_message_stops_a_consumer_with_prefetch(queue: shmq.Queue[Any]) -> None:
     queue.put_many(range(5))
     with queue.consumer(prefetch=2) as consumer:
-        first, second = consumer.receive_many(10, timeout=0)
+        first, _second = consumer.receive_many(10, timeout=0)
         with pytest.raises(shmq.Empty, match="prefetch=2"):
             consumer.receive(timeout=0.01)
         assert consumer.receive_many(10, timeout=0) == []

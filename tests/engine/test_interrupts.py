@@ -9,6 +9,7 @@ import pytest
 
 import shmq
 from tests.engine.child import PATIENCE, Child, eventually
+from tests.engine.conftest import fill
 
 WAITS = {
     "get": "q.get()",
@@ -73,8 +74,7 @@ def test_an_interrupt_ends_a_put_on_a_full_queue_and_nothing_was_put(
 
 def test_an_interrupt_ends_a_put_that_waits_for_memory(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
     with pytest.raises(shmq.Full):
-        while True:
-            queue.put(b"x" * 1_000_000, timeout=0)
+        fill(queue, b"x" * 1_000_000)
     had = queue.qsize()
     program = PROGRAM.format(wait="q.put(b'x' * 1_000_000)")
     with Child(program, broker_dir) as child:
@@ -140,7 +140,7 @@ say(done, q.statistics().acked)
         queue.put(None)
         done, acked = map(int, child.line().split())
         child.end()
-    # An interrupt between the ack and the next line of the child hides a message from its own count, not from the queue.
+    # An interrupt between the ack and the child's next line hides a message from its own count, not from the queue.
     assert acked == total + 1
     assert done <= total
     assert queue.statistics().dead_lettered == 0

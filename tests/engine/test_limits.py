@@ -1,5 +1,6 @@
 """Where it ends: full queues and memory, bodies and tables that are too large, names that cannot be."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,18 @@ import pytest
 
 import shmq
 from tests.engine.child import Child
+from tests.engine.conftest import fill
 from tests.engine.test_shutdown import finish, in_thread
 
 
 def test_a_full_queue_says_how_full_it_is(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", maxsize=3)
     queue.put_many("abc")
-    for put in (lambda: queue.put("d", timeout=0), lambda: queue.put({"d": 1}, timeout=0.01)):
+    puts: list[Callable[[], object]] = [
+        lambda: queue.put("d", timeout=0),
+        lambda: queue.put({"d": 1}, timeout=0.01),
+    ]
+    for put in puts:
         with pytest.raises(shmq.Full) as caught:
             put()
         full = caught.value
@@ -73,8 +79,7 @@ listen()
     with Child(program, broker_dir) as child:
         assert child.line() == "has"
         with pytest.raises(shmq.Full) as caught:
-            for _ in range(100):
-                queue.put(b"x" * 1_000_000, timeout=0)
+            fill(queue, b"x" * 1_000_000)
         full = caught.value
         assert full.resource == "memory"
         assert full.limit == 16 << 20
@@ -86,8 +91,7 @@ listen()
 
 def test_a_producer_waits_for_memory(queue: shmq.Queue[Any]) -> None:
     with pytest.raises(shmq.Full):
-        while True:
-            queue.put(b"x" * 1_000_000, timeout=0)
+        fill(queue, b"x" * 1_000_000)
     had = queue.qsize()
     thread, results = in_thread(lambda: queue.put(b"y" * 1_000_000))
     assert len(queue.get(timeout=5)) == 1_000_000
@@ -171,7 +175,10 @@ def test_a_name_is_text(broker: shmq.Broker, name: Any) -> None:
 
 
 def test_one_queue_too_many_is_refused_with_the_limit(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="1GiB") as broker, pytest.raises(shmq.BrokerError) as caught:
+    def make_many(broker: shmq.Broker) -> None:
         for n in range(5000):
             broker.queue(f"q{n}", maxsize=1, slot_size=128)
+
+    with shmq.open(broker_dir, memory="1GiB") as broker, pytest.raises(shmq.BrokerError) as caught:
+        make_many(broker)
     assert "queues" in str(caught.value)

@@ -10,7 +10,7 @@ import pytest
 
 import shmq
 from tests.engine.child import Child, eventually
-from tests.engine.conftest import MEMORY
+from tests.engine.conftest import MEMORY, fail
 
 
 def pinned(broker: shmq.Broker) -> int:
@@ -25,13 +25,15 @@ def test_a_loan_is_seen_by_nobody_before_its_commit(broker: shmq.Broker, queue: 
     with queue.receive(timeout=0) as m:
         assert m.body == b"hello"
         assert dict(m.headers) == {"source": "web"}
+    del m
     assert pinned(broker) == 0
 
 
 def test_a_loan_left_by_an_exception_never_was(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
-    with pytest.raises(ZeroDivisionError), queue.loan(5) as loan:
-        loan.view[:] = b"hello"
-        raise ZeroDivisionError
+    loan = queue.loan(5)
+    loan.view[:] = b"hello"
+    with pytest.raises(ZeroDivisionError), loan:
+        fail()
     assert queue.statistics().put == 0
     assert pinned(broker) == 0
     with pytest.raises(shmq.SettlementError, match="abandoned"):
@@ -130,19 +132,22 @@ def test_a_loan_of_a_wrong_size_is_refused(queue: shmq.Queue[Any], nbytes: Any) 
         queue.loan(nbytes)
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [(-1, "int8"), ((2, -1), "int8"), (3, "object"), ("3", "int8"), (2.5, "i4")])
-def test_an_array_that_cannot_be_is_refused(broker: shmq.Broker, queue: shmq.Queue[Any], shape: Any, dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [(-1, "int8"), ((2, -1), "int8"), (3, "object"), ("3", "int8"), (2.5, "i4")]
+)
+def test_an_array_that_cannot_be_is_refused(
+    broker: shmq.Broker, queue: shmq.Queue[Any], shape: Any, dtype: str
+) -> None:
     with pytest.raises((ValueError, TypeError)):
         queue.loan_array(shape, dtype)
     assert pinned(broker) == 0
 
 
 def test_a_dropped_loan_is_abandoned_with_a_resource_warning(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
-    loan = queue.loan(100_000)
+    loans = [queue.loan(100_000)]
     assert pinned(broker) >= 100_000
     with pytest.warns(ResourceWarning, match=r"100,000 bytes on queue 'jobs'"):
-        del loan
-        gc.collect()
+        loans.clear()
     assert pinned(broker) == 0
     assert queue.statistics().put == 0
 
@@ -176,10 +181,14 @@ listen()
 
 
 def test_loans_hold_their_memory_and_give_it_back(queue: shmq.Queue[Any]) -> None:
-    loans = []
-    with pytest.raises(shmq.Full) as caught:
+    loans: list[shmq.Loan] = []
+
+    def borrow() -> None:
         while True:
             loans.append(queue.loan(1_000_000, timeout=0))
+
+    with pytest.raises(shmq.Full) as caught:
+        borrow()
     assert caught.value.resource == "memory"
     count = len(loans)
     for loan in loans:

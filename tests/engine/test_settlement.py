@@ -10,6 +10,7 @@ import pytest
 
 import shmq
 from tests.engine.child import Child
+from tests.engine.conftest import fail
 
 Outcome = Callable[[shmq.Message[Any]], None]
 OUTCOMES: dict[str, Outcome] = {
@@ -43,9 +44,10 @@ def test_a_second_settlement_is_refused_and_changes_nothing(queue: shmq.Queue[An
 
 def test_a_with_block_left_normally_acks(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
+    before = []
     with queue.receive(timeout=0) as m:
-        assert not m.settled
-    assert m.settled
+        before.append(m.settled)
+    assert [*before, m.settled] == [False, True]
     assert queue.statistics().acked == 1
     assert queue.qsize() == 0
 
@@ -53,7 +55,7 @@ def test_a_with_block_left_normally_acks(queue: shmq.Queue[Any]) -> None:
 def test_an_exception_in_a_with_block_retries_and_goes_on(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
     with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
-        raise ZeroDivisionError
+        fail()
     with queue.receive(timeout=0) as again:
         assert (again.body, again.redelivered, again.delivery_count) == ("a", True, 2)
 
@@ -75,9 +77,10 @@ def test_a_with_block_leaves_what_was_settled_inside(queue: shmq.Queue[Any], nam
     with queue.receive(timeout=0) as m:
         OUTCOMES[name](m)
     queue.put("b")
-    with pytest.raises(ZeroDivisionError), queue.receive(timeout=0) as m:
-        OUTCOMES[name](m)
-        raise ZeroDivisionError
+    m = queue.receive(timeout=0)
+    OUTCOMES[name](m)
+    with pytest.raises(ZeroDivisionError), m:
+        fail()
 
 
 def test_the_end_of_a_with_block_after_a_steal_says_that_the_work_may_be_done_twice(broker: shmq.Broker) -> None:
@@ -90,9 +93,10 @@ def test_the_end_of_a_with_block_after_a_steal_says_that_the_work_may_be_done_tw
 def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker) -> None:
     queue = broker.queue("stolen")
     queue.put("a")
-    with pytest.raises(ZeroDivisionError) as caught, queue.receive(timeout=0):
-        queue.delete()
-        raise ZeroDivisionError
+    m = queue.receive(timeout=0)
+    queue.delete()
+    with pytest.raises(ZeroDivisionError) as caught, m:
+        fail()
     assert any("taken away" in note for note in caught.value.__notes__)
 
 

@@ -62,8 +62,7 @@ def test_an_array_is_read_in_place_and_stays_after_ack_and_close(broker_dir: Pat
     broker.close()
     assert int(array.sum()) == BIG * (BIG - 1) // 2
     with shmq.open(broker_dir) as again:
-        (process,) = again.statistics().processes
-        assert process.pinned_bytes >= array.nbytes
+        assert pinned(again) >= array.nbytes
         again.queue("jobs").put_many([b"y" * BIG] * 10)
         assert int(array[99, -1]) == BIG - 1
     del array

@@ -171,6 +171,13 @@ def test_after_close_put_and_get_are_value_errors(kind: type[Queue[Any]]) -> Non
     assert other.get() == "kept"  # other handles go on
 
 
+@pytest.mark.parametrize("kind", [Queue, JoinableQueue])
+def test_a_closed_queue_that_nobody_used_is_empty(kind: type[Queue[Any]]) -> None:
+    queue = kind()
+    queue.close()
+    assert queue.empty()
+
+
 def test_the_thread_that_is_not_there_can_be_joined_and_cancelled_at_any_time() -> None:
     queue: Queue[int] = Queue()
     before = threading.active_count()
@@ -348,6 +355,10 @@ def test_a_maxsize_that_no_ring_can_have_is_a_value_error() -> None:
 def test_a_simple_queue_has_put_get_empty_and_close() -> None:
     queue: SimpleQueue[Any] = SimpleQueue()
     assert queue.empty()
+    unused: SimpleQueue[Any] = SimpleQueue()
+    unused.close()
+    with pytest.raises(OSError, match="is closed"):
+        unused.empty()
     queue.put([1])
     assert not queue.empty()
     other = pickle.loads(pickle.dumps(queue))

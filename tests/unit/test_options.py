@@ -214,13 +214,13 @@ def test_options_of_a_broker_are_taken() -> None:
     assert check_broker_options() == BrokerSettings()
     settings = check_broker_options(memory="64MiB", mode=0o770, patience=1)
     assert settings == BrokerSettings(64 * 2**20, 0o770, 1.0)
-    assert check_broker_options(memory=2**20, patience=0.001) == BrokerSettings(2**20, None, 0.001)
+    assert check_broker_options(memory=2**23, patience=0.001) == BrokerSettings(2**23, None, 0.001)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("memory", 2**20 - 1), ("memory", "1MB"), ("memory", "much"), ("mode", 770), ("mode", 0o077), ("mode", 0o600),
+        ("memory", 2**23 - 1), ("memory", 2**38 + 1), ("memory", "1MB"), ("memory", "much"), ("mode", 770), ("mode", 0o077), ("mode", 0o600),
         ("mode", -1), ("mode", 0o1777), ("patience", 0), ("patience", 60.1), ("patience", math.inf),
         pytest.param("mode", 10**5000, id="huge"),
         ("patience", math.nan), ("patience", -1),

@@ -1,0 +1,157 @@
+"""Options of a queue: given once, the same for all, in whatever order the processes start."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from shmq.options import LATER_QUEUE_OPTIONS
+from tests.engine.child import Child
+
+GIVEN: dict[str, tuple[Any, Any]] = {
+    "maxsize": (10, 11),
+    "slot_size": (512, 1024),
+    "temporary": (True, False),
+    "max_deliveries": (5, 6),
+    "max_deaths": (2, 0),
+    "checksum": (False, True),
+    "dead_letter": ("graves", "others"),
+}
+FIXED = {"slot_size", "temporary", "checksum"}
+
+
+def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
+    options = queue.options
+    assert set(options) == set(GIVEN)
+    assert options["slot_size"] in range(128, 4097)
+    del options["slot_size"]
+    assert options == {
+        "maxsize": 0,
+        "temporary": False,
+        "max_deliveries": 20,
+        "max_deaths": 3,
+        "checksum": True,
+        "dead_letter": "jobs.dead",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(GIVEN))
+def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_it(
+    broker_dir: Path, broker: shmq.Broker, name: str
+) -> None:
+    value, other = GIVEN[name]
+    program = f"shmq.open(sys.argv[1]).queue('jobs', {name}={value!r}); say('made'); listen()"
+    with Child(program, broker_dir) as child:
+        assert child.line() == "made"
+        assert broker.queue("jobs").options[name] == value  # type: ignore[literal-required]
+        broker.queue("jobs", **{name: value})
+        with pytest.raises(shmq.OptionsMismatch) as caught:
+            broker.queue("jobs", **{name: other})
+        text = str(caught.value)
+        assert f"{name}={other!r} here, {value!r} since it was set by pid {child.pid}" in text
+        assert "queue 'jobs'" in text
+        assert name in caught.value.remedy
+        assert broker.queue("jobs").options[name] == value  # type: ignore[literal-required]
+
+
+@pytest.mark.parametrize("name", sorted(set(GIVEN) - FIXED))
+def test_an_option_that_nobody_gave_is_set_by_the_first_who_does(
+    broker_dir: Path, broker: shmq.Broker, name: str
+) -> None:
+    value, other = GIVEN[name]
+    queue = broker.queue("jobs")
+    queue.put("before")
+    with Child(f"shmq.open(sys.argv[1]).queue('jobs', {name}={value!r})", broker_dir) as child:
+        child.end()
+    assert queue.options[name] == value  # type: ignore[literal-required]
+    with pytest.raises(shmq.OptionsMismatch, match=str(child.pid)):
+        broker.queue("jobs", **{name: other})
+
+
+@pytest.mark.parametrize("name", sorted(FIXED))
+def test_a_fixed_option_cannot_be_given_later(broker: shmq.Broker, name: str) -> None:
+    queue = broker.queue("jobs")
+    with pytest.raises(shmq.OptionsMismatch, match=str(os.getpid())):
+        broker.queue("jobs", **{name: GIVEN[name][0]})
+    value: Any = queue.options[name]  # type: ignore[literal-required]
+    broker.queue("jobs", **{name: value})
+
+
+def test_a_mismatch_changes_nothing_at_all(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deaths=2)
+    with pytest.raises(shmq.OptionsMismatch):
+        broker.queue("jobs", max_deliveries=5, max_deaths=1)
+    assert queue.options["max_deliveries"] == 20
+    broker.queue("jobs", max_deliveries=7)
+    assert queue.options["max_deliveries"] == 7
+
+
+def test_a_maxsize_given_later_counts_what_is_there(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs")
+    queue.put_many(range(5))
+    broker.queue("jobs", maxsize=6)
+    queue.put(5, timeout=0)
+    with pytest.raises(shmq.Full) as caught:
+        queue.put(6, timeout=0)
+    assert (caught.value.limit, caught.value.used) == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("maxsize", -1), ("maxsize", "10"), ("maxsize", 1 << 40), ("slot_size", 100), ("slot_size", 130),
+        ("slot_size", "1TiB"), ("temporary", 1), ("max_deliveries", -1), ("max_deaths", 1 << 20), ("checksum", "yes"),
+        ("dead_letter", ""), ("dead_letter", 7), ("unknown", 1),
+    ],
+)  # fmt: skip
+def test_a_wrong_option_is_refused_and_nothing_is_made(broker: shmq.Broker, name: str, value: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        broker.queue("jobs", **{name: value})
+    assert broker.queues() == []
+
+
+@pytest.mark.parametrize("name", LATER_QUEUE_OPTIONS)
+def test_an_option_of_a_later_stage_says_so(broker: shmq.Broker, name: str) -> None:
+    options: dict[str, Any] = {name: 1}
+    with pytest.raises(ValueError, match="later stage"):
+        broker.queue("jobs", **options)
+    assert broker.queues() == []
+
+
+@pytest.mark.parametrize("name", ["priority", "group", "ttl", "delay", "immediate", "durability"])
+def test_a_message_option_of_a_later_stage_says_so(queue: shmq.Queue[Any], name: str) -> None:
+    options: Any = {name: 1}
+    for call in (
+        lambda: queue.put("a", **options),
+        lambda: queue.put_many(["a"], **options),
+        lambda: queue.loan(5, **options),
+        lambda: queue.loan_array(5, "int8", **options),
+    ):
+        with pytest.raises(ValueError, match="later stage"):
+            call()
+    assert queue.statistics().put == 0
+
+
+def test_the_same_options_from_many_processes_agree(broker_dir: Path) -> None:
+    program = """
+q = shmq.open(sys.argv[1], memory="16MiB").queue("jobs", maxsize=50, max_deliveries=4)
+q.put(os.getpid())
+say(q.options["maxsize"])
+"""
+    children = [Child(program, broker_dir) for _ in range(4)]
+    assert [child.end() for child in children] == ["50\n"] * 4
+    with shmq.open(broker_dir, create=False) as broker:
+        assert sorted(broker.queue("jobs").get_many(9, timeout=0)) == sorted(child.pid for child in children)
+
+
+def test_a_dead_letter_queue_of_another_broker_is_refused(broker: shmq.Broker) -> None:
+    with shmq.open(memory="8MiB") as other, pytest.raises(ValueError, match="another broker"):
+        broker.queue("jobs", dead_letter=other.queue("graves"))
+
+
+def test_without_create_a_missing_queue_is_not_found(broker: shmq.Broker) -> None:
+    with pytest.raises(shmq.NotFound):
+        broker.queue("jobs", create=False)
+    assert broker.queues() == []

@@ -1,0 +1,303 @@
+"""What lies around a broker: directories of others, garbage, other versions, remote file systems, deletion in use."""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from shmq.engine import ownership
+from tests.engine.child import Child
+from tests.engine.conftest import MEMORY
+
+SHM = Path("/dev/shm")
+
+
+def segment_of(broker_dir: Path) -> Path:
+    name: str = json.loads((broker_dir / "segment").read_text())["name"]
+    return SHM / name
+
+
+def test_another_users_broker_is_refused_naming_owner_mode_and_remedy(
+    broker_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shmq.open(broker_dir, memory=MEMORY).close()
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    monkeypatch.setattr(os, "getgroups", list)
+    with pytest.raises(PermissionError) as caught:
+        shmq.open(broker_dir)
+    text = str(caught.value)
+    assert f"uid {os.stat(broker_dir).st_uid}" in text
+    assert "0o700" in text
+    assert "mode=0o770" in text
+
+
+def test_a_directory_that_everybody_may_change_is_refused(broker_dir: Path) -> None:
+    broker_dir.mkdir()
+    broker_dir.chmod(0o777)
+    with pytest.raises(PermissionError, match="chmod"):
+        shmq.open(broker_dir)
+    assert list(broker_dir.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [0x6969, 0xFF534D42, 0x01021997])
+def test_a_remote_file_system_is_refused(broker_dir: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr(ownership, "filesystem_type", lambda descriptor: number)
+    with pytest.raises(shmq.BrokerError, match="remote file system") as caught:
+        shmq.open(broker_dir)
+    assert "/dev/shm" in caught.value.remedy
+    assert not (broker_dir / "segment").exists()
+
+
+def test_without_create_a_missing_broker_is_not_found(broker_dir: Path) -> None:
+    with pytest.raises(shmq.BrokerNotFound, match="create=True") as caught:
+        shmq.open(broker_dir, create=False)
+    assert isinstance(caught.value, FileNotFoundError)
+    assert not broker_dir.exists()
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "{}", '{"format": 1}', "[1]", "\0" * 100, "x" * 10_000])
+def test_garbage_in_place_of_the_record_is_corruption(broker_dir: Path, text: str) -> None:
+    broker_dir.mkdir(mode=0o700)
+    (broker_dir / "segment").write_text(text)
+    with pytest.raises(shmq.CorruptionError, match="segment"):
+        shmq.open(broker_dir)
+    assert (broker_dir / "segment").read_text() == text
+
+
+def test_a_segment_without_its_magic_is_corruption_and_stays(broker_dir: Path) -> None:
+    shmq.open(broker_dir, memory=MEMORY).close()
+    path = segment_of(broker_dir)
+    with path.open("r+b") as file:
+        file.write(b"\0" * 64)
+    with pytest.raises(shmq.CorruptionError):
+        shmq.open(broker_dir)
+    assert path.exists()
+
+
+def test_another_version_is_named_and_nothing_is_touched(broker_dir: Path) -> None:
+    shmq.open(broker_dir, memory=MEMORY).close()
+    path = segment_of(broker_dir)
+    with path.open("r+b") as file:
+        file.seek(8)
+        file.write((0xFFFF).to_bytes(4, "little"))
+    before = path.read_bytes()[:8192]
+    with pytest.raises(shmq.VersionMismatch, match="version"):
+        shmq.open(broker_dir)
+    assert path.read_bytes()[:8192] == before
+
+
+def test_a_record_of_another_format_is_a_version_mismatch(broker_dir: Path) -> None:
+    shmq.open(broker_dir, memory=MEMORY).close()
+    record = broker_dir / "segment"
+    content = json.loads(record.read_text())
+    record.write_text(json.dumps({**content, "format": 99}))
+    with pytest.raises(shmq.VersionMismatch, match="format is 99"):
+        shmq.open(broker_dir)
+    record.write_text(json.dumps(content))
+    shmq.open(broker_dir).close()
+
+
+def test_a_broker_whose_segment_was_lost_is_made_anew_and_says_so(
+    broker_dir: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with shmq.open(broker_dir, memory=MEMORY) as broker:
+        first = broker.queue("jobs").put("a")
+    segment_of(broker_dir).unlink()
+    with caplog.at_level(logging.WARNING, "shmq.broker"), shmq.open(broker_dir) as broker:
+        assert "lost" in caplog.text
+        assert broker.queues() == []
+        assert broker.statistics().memory == 16 << 20
+        ids = [broker.queue("jobs").put("b") for _ in range(3)]
+    assert first == 1
+    assert ids == [(1 << 40) + n for n in range(3)]
+    segment_of(broker_dir).unlink()
+    with shmq.open(broker_dir) as broker:
+        assert broker.queue("jobs").put("c") == 2 << 40
+
+
+# Every now and then a call that moves or counts messages looks whether the directory is still there.
+LOOKING = [
+    "put",
+    "put_slow",
+    "put_many",
+    "get",
+    "get_many",
+    "receive",
+    "receive_many",
+    "browse",
+    "qsize",
+    "join",
+    "purge",
+]
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_calls_on_a_broker_whose_directory_was_deleted_are_refused(broker_dir: Path, name: str) -> None:
+    program = """
+broker = shmq.open(sys.argv[1])
+q = broker.queue("jobs")
+say("open")
+listen()
+from tests.engine.test_closing import CALLS
+from shmq.engine import membership
+ended = 0
+for _ in range(3000):
+    try:
+        if "{name}" in ("get", "get_many", "receive", "receive_many", "join"):
+            q.put("x")
+        CALLS["{name}"](broker, q)
+    except shmq.BrokerNotFound as error:
+        say("not found", error.errno)
+        break
+    except shmq.NotFound:
+        q = broker.queue("jobs")
+    except shmq.Full:
+        q.purge()
+    except shmq.SettlementError:
+        pass
+"""
+    shmq.open(broker_dir, memory=MEMORY).close()
+    segment = segment_of(broker_dir)
+    with Child(program.replace("{name}", name), broker_dir) as child:
+        assert child.line() == "open"
+        shutil.rmtree(broker_dir)
+        child.tell("go")
+        assert child.line() == "not found 2"
+        child.end()
+    assert not segment.exists()
+
+
+WAITS = {
+    "get": "q.get()",
+    "receive": "q.receive()",
+    "loop": "list(q.consumer())",
+    "put": "[q.put('x') for _ in range(3)]",
+    "join": "q.put('x'); q.join()",
+    "browse": "list(q.browse(start='next', follow=True))",
+}
+
+
+@pytest.mark.parametrize("name", sorted(WAITS))
+def test_waits_end_when_the_directory_is_deleted(broker_dir: Path, name: str) -> None:
+    program = """
+q = shmq.open(sys.argv[1], memory="16MiB").queue("jobs", maxsize=1)
+say("waits")
+try:
+    {wait}
+except shmq.BrokerNotFound as error:
+    say("not found")
+"""
+    with Child(program.replace("{wait}", WAITS[name]), broker_dir) as child:
+        assert child.line() == "waits"
+        child.sleeps()
+        segment = segment_of(broker_dir)
+        shutil.rmtree(broker_dir)
+        assert child.line() == "not found"
+        child.end()
+    assert not segment.exists()
+
+
+def test_a_directory_made_again_is_another_broker(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory=MEMORY) as first:
+        first.queue("jobs").put("a")
+        shutil.rmtree(broker_dir)
+        with shmq.open(broker_dir, memory=MEMORY) as second:
+            assert second.queues() == []
+
+
+WRONG: dict[str, Callable[[Path], Any]] = {
+    "memory of nothing": lambda path: shmq.open(path, memory=0),
+    "too little memory": lambda path: shmq.open(path, memory="1MiB"),
+    "memory without a unit": lambda path: shmq.open(path, memory="64M"),
+    "memory as float": lambda path: shmq.open(path, memory=1e9),  # type: ignore[arg-type]
+    "mode for all": lambda path: shmq.open(path, mode=0o777),
+    "mode for reading": lambda path: shmq.open(path, mode=0o750),
+    "patience": lambda path: shmq.open(path, patience=-1),
+    "disk": lambda path: shmq.open(path, disk="1GiB"),
+    "durability": lambda path: shmq.open(path, durability="sync"),
+    "encryption": lambda path: shmq.open(path, encryption_key=b"0" * 32),
+    "a host": lambda path: shmq.open("shmq://host/dir"),
+    "a query": lambda path: shmq.open(f"shmq://{path}?a=1"),
+    "another scheme": lambda path: shmq.open("redis://localhost"),
+    "a number": lambda path: shmq.open(7),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_a_wrong_argument_of_open_makes_nothing(broker_dir: Path, name: str) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        WRONG[name](broker_dir)
+    assert not broker_dir.exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [("memory", "32MiB"), ("patience", 0.5), ("mode", 0o770)])
+def test_options_of_the_broker_that_differ_are_a_mismatch(
+    broker_dir: Path, broker: shmq.Broker, option: str, value: Any
+) -> None:
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(shmq.OptionsMismatch, match=option):
+        shmq.open(broker_dir, **options)
+
+
+WRONG_CALLS: dict[str, Callable[[shmq.Queue[Any]], Any]] = {
+    "timeout below 0": lambda q: q.put("a", timeout=-1),
+    "timeout is true": lambda q: q.put("a", timeout=True),
+    "timeout is text": lambda q: q.put("a", timeout="5"),  # type: ignore[arg-type]
+    "timeout is no number": lambda q: q.put("a", timeout=float("nan")),
+    "slow: timeout below 0": lambda q: q.put([1], timeout=-1),
+    "slow: timeout is true": lambda q: q.put([1], timeout=True),
+    "put_many: timeout below 0": lambda q: q.put_many("ab", timeout=-1),
+    "two bodies": lambda q: q.put("a", "b"),  # type: ignore[call-arg, arg-type]
+    "no body": lambda q: q.put(),  # type: ignore[call-arg]
+    "unknown option": lambda q: q.put("a", colour="red"),  # type: ignore[call-arg]
+    "headers are a list": lambda q: q.put("a", headers=["x"]),  # type: ignore[arg-type]
+    "a header of a wrong type": lambda q: q.put("a", headers={"x": [1]}),  # type: ignore[dict-item]
+    "a header without a name": lambda q: q.put("a", headers={1: "x"}),  # type: ignore[dict-item]
+    "put_many of a number": lambda q: q.put_many(7),  # type: ignore[arg-type]
+    "put_many with a wrong option": lambda q: q.put_many("ab", colour="red"),  # type: ignore[call-arg]
+    "get: positional": lambda q: q.get(5),  # type: ignore[call-arg]
+    "get: unknown": lambda q: q.get(block=False),  # type: ignore[call-arg]
+    "get: timeout below 0": lambda q: q.get(timeout=-0.1),
+    "get_many: 0": lambda q: q.get_many(0),
+    "get_many: -1": lambda q: q.get_many(-1),
+    "get_many: text": lambda q: q.get_many("5"),  # type: ignore[arg-type]
+    "get_many: nothing": lambda q: q.get_many(),  # type: ignore[call-arg]
+    "receive: timeout below 0": lambda q: q.receive(timeout=-1),
+    "receive: timeout is text": lambda q: q.receive(timeout="1"),  # type: ignore[arg-type]
+    "receive_many: 0": lambda q: q.receive_many(0),
+    "receive_many: true": lambda q: q.receive_many(True),
+    "browse: last": lambda q: q.browse(start="last"),  # type: ignore[arg-type]
+    "browse: -1": lambda q: q.browse(start=-1),
+    "browse: selector": lambda q: q.browse(selector="a = 1"),
+    "consumer: selector": lambda q: q.consumer(selector="a = 1"),
+    "consumer: priority": lambda q: q.consumer(priority=3),
+    "consumer: exclusive": lambda q: q.consumer(exclusive=True),
+    "join: timeout below 0": lambda q: q.join(timeout=-1),
+    "purge: selector": lambda q: q.purge(selector="a = 1"),
+    "loan: timeout below 0": lambda q: q.loan(5, timeout=-1),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG_CALLS))
+def test_a_wrong_argument_changes_nothing(broker: shmq.Broker, queue: shmq.Queue[Any], name: str) -> None:
+    queue.put("there")
+    before = queue.statistics()
+    with pytest.raises((ValueError, TypeError)) as caught:
+        WRONG_CALLS[name](queue)
+    assert not isinstance(caught.value, shmq.ShmqError)
+    assert str(caught.value)
+    after = queue.statistics()
+    assert (after.put, after.ready, after.delivered, after.consumers) == (
+        before.put,
+        before.ready,
+        before.delivered,
+        before.consumers,
+    )
+    (process,) = broker.statistics().processes
+    assert (process.unsettled, process.pinned_bytes) == (0, 0)

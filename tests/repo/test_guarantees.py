@@ -1,0 +1,41 @@
+"""The page of guarantees names tests that exist: a guarantee is worth what its test is worth."""
+
+import re
+
+from tests.repo.tree import ROOT
+
+PAGE = ROOT / "docs" / "guarantees.md"
+NAMED = re.compile(r"`((?:tests|native)/[\w/]+\.(?:py|c))(?:::(test_\w+))?`")
+DEFINED = {".py": r"^def {}\(", ".c": r"^static void {}\("}
+PROMISE = re.compile(r"^## (G\d) .*?(?=^## )", re.MULTILINE | re.DOTALL)
+
+
+def missing(text: str) -> list[str]:
+    """Returns the tests that `text` names and that no file defines."""
+    lost = []
+    for file, test in NAMED.findall(text):
+        path = ROOT / file
+        definition = DEFINED[path.suffix].format(test)
+        if not path.exists() or (test and not re.search(definition, path.read_text(), re.MULTILINE)):
+            lost.append(f"{file}::{test}")
+    return lost
+
+
+def test_every_test_that_a_guarantee_names_exists() -> None:
+    lost = missing(PAGE.read_text())
+    assert not lost, "named in docs/guarantees.md, defined nowhere:\n" + "\n".join(lost)
+
+
+def test_every_guarantee_names_what_shows_it() -> None:
+    promises = {match.group(1): match.group() for match in PROMISE.finditer(PAGE.read_text())}
+    assert sorted(promises) == [f"G{number}" for number in range(1, 9)]
+    assert not [name for name, text in promises.items() if "Shown by" not in text]
+
+
+def test_a_test_that_is_gone_is_noticed() -> None:
+    here = "tests/repo/test_guarantees.py"
+    assert missing(f"`{here}::test_a_test_that_is_gone_is_noticed`") == []
+    assert missing(f"`{here}::test_of_last_year` `tests/repo/test_never.py::test_x`") == [
+        f"{here}::test_of_last_year",
+        "tests/repo/test_never.py::test_x",
+    ]
