@@ -123,6 +123,7 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
         }
         shmq_store_relaxed(&line->attached, 0);
         shmq_store_relaxed(&line->moving, 0);
+        shmq_store_relaxed(&line->waiting, 0);
     }
     m->page = page;
     return SHMQ_OK;
@@ -144,6 +145,7 @@ static void describe(shmq_process_shm *process) {
     shmq_store_relaxed(&process->inside, 0);
     shmq_store_relaxed(&process->held, 0);
     shmq_store_relaxed(&process->pinned_bytes, 0);
+    shmq_store_relaxed(&process->memory_waiting, 0);
 }
 
 /* Under the structure lock. */

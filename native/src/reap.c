@@ -126,7 +126,6 @@ static bool sweep_queue(sweep *s, shmq_queue *q) {
     for (uint32_t i = 0; i <= freed && i < SHMQ_CONSUMER_ROWS; i++) {
         shmq_notify(q);
     }
-    shmq_store_seq(&q->ring->waiters, 0); /* the dead one may be among them; the living count themselves again each round */
     shmq_store_seq(&q->page->recount_due, 1);
     shmq_add_seq(&q->ring->full, 1);
     shmq_futex_wake(&q->ring->full, INT32_MAX);
@@ -223,7 +222,9 @@ static void close_queues(sweep *s) {
             free_consumers(s, &q);
         }
         shmq_store_seq(&line->moving, 0);
+        uint32_t waiting = shmq_swap_seq(&line->waiting, 0);
         if (used) { /* after `moving`: who is stopped by the count looks at this first */
+            shmq_less(&q.ring->waiters, waiting);
             shmq_store_seq(&q.page->recount_due, 1);
             shmq_add_seq(&q.ring->full, 1);
             shmq_futex_wake(&q.ring->full, INT32_MAX);
@@ -274,7 +275,7 @@ static void finish_row(sweep *s) {
     shmq_store_seq(&row->inside, 0);
     shmq_store_seq(&row->pinned_bytes, 0);
     shmq_add_relaxed(&s->m->header->deaths, 1);
-    shmq_store_seq(&s->m->header->memory_waiters, 0); /* as ring.waiters: the living count themselves again */
+    shmq_less(&s->m->header->memory_waiters, shmq_swap_seq(&row->memory_waiting, 0));
     shmq_add_seq(&s->m->header->memory_full, 1);
     shmq_futex_wake(&s->m->header->memory_full, INT32_MAX);
     shmq_cas_seq(&row->word, reaping, shmq_row_word(s->generation + 1, 0, SHMQ_ROW_FREE));

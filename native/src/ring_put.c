@@ -50,19 +50,19 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
             return status;
         }
         SHMQ_TRY(shmq_queue_usable(q));
-        shmq_add_seq(&m->header->memory_waiters, 1);
+        shmq_join_count(&m->header->memory_waiters, &m->process->memory_waiting);
         /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
         status = shmq_block_take(m, bytes, block);
         if (status == SHMQ_FULL_MEMORY) {
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
             shmq_status slept = shmq_sleep(m, &m->header->memory_full, seen, until);
-            shmq_one_less(&m->header->memory_waiters);
+            shmq_leave_count(&m->header->memory_waiters, &m->process->memory_waiting);
             if (slept == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
                 return shmq_slice_over(m);
             }
             continue;
         }
-        shmq_one_less(&m->header->memory_waiters);
+        shmq_leave_count(&m->header->memory_waiters, &m->process->memory_waiting);
         return status;
     }
 }

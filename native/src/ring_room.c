@@ -165,7 +165,7 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     shmq_ring_shm *ring = q->ring;
     uint32_t seen = shmq_load_seq(&ring->full);
-    shmq_add_seq(&ring->waiters, 1);
+    shmq_join_count(&ring->waiters, &q->counters->waiting);
     shmq_status status = shmq_put_now(q, o);
     if (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING) {
         uint64_t now = shmq_now_ns();
@@ -174,7 +174,7 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
             status = SHMQ_INTERRUPTED;
         }
     }
-    shmq_one_less(&ring->waiters);
+    shmq_leave_count(&ring->waiters, &q->counters->waiting);
     return status;
 }
 

@@ -107,7 +107,7 @@ static void let_go(shmq_queue *q, uint32_t owner) {
         row = consumer != NULL ? shmq_row_inner(shmq_load_acquire(&consumer->word)) : SHMQ_PROCESS_ROWS; /* SYNC row.owner */
     }
     if (row < SHMQ_PROCESS_ROWS) {
-        shmq_one_less(&q->m->rows[row].held);
+        shmq_less(&q->m->rows[row].held, 1);
     }
 }
 

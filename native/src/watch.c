@@ -228,7 +228,7 @@ void shmq_watch_leave(shmq_watcher *w) {
 
 void shmq_hold(shmq_member *m, int32_t change) {
     if (change < 0) {
-        shmq_one_less(&m->process->held);
+        shmq_less(&m->process->held, 1);
         return;
     }
     if (shmq_add_seq(&m->process->held, (uint32_t)change) != 0) {

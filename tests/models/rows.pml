@@ -1,77 +1,123 @@
-/* Reapers, and a row that is used again.
+/* Reapers, and rows that are used again.
  *
- *   spin -a [-DBUG=1] rows.pml && gcc -O2 -DSAFETY -o pan pan.c && ./pan
+ *   spin -a [-DBUG=n] rows.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000
  *
- * A dead owner's row is named by slot 0. Two reapers sweep both slots, each may be stopped anywhere for as long as it
- * likes. Who has swept all frees the row by raising its generation; a living process takes the row and acquires entries
- * under the same number. Property: no reaper ever takes an entry away from the living one, and in the end nothing of the
- * dead is left.
+ * A process is dead. Its process row is named by slot 0, a consumer row of its by slot 1. Two reapers sweep both slots, each
+ * may be stopped anywhere for as long as it likes. Who has swept all takes the structure lock, frees the consumer row,
+ * then the process row by raising its generation; one reaper may die between the two, which frees the lock. One living
+ * process takes the process row, another one the consumer row, and both acquire entries under the same numbers.
+ *
+ * Properties: no reaper ever takes an entry away from a living one; in the end nothing of the dead is left.
  *
  * Each BUG must end in "assertion violated":
- *   1  the generation is looked at once, before the sweep, and not after each word */
+ *   1  the process row's generation is looked at once, before the sweep, and not after each word
+ *   2  whose the consumer row is, is looked at once, before the sweep, and not after each word */
 #ifndef BUG
 #define BUG 0
 #endif
 #define SLOTS 2
-/* A word: 1 if the row holds the slot, and a tag that grows with each acquisition. */
-#define WORD(held, tag) ((held) + 2 * (tag))
-#define IS_HELD(word) ((word) & 1)
-#define TAG(word) ((word) >> 1)
+#define NOBODY 0
+#define BY_PROCESS 1  /* the word names the process row */
+#define BY_CONSUMER 2 /* the word names the consumer row */
+#define WORD(owner, tag) ((owner) + 4 * (tag))
+#define OWNER(word) ((word) & 3)
+#define TAG(word) ((word) >> 2)
+
+#define OF_THE_DEAD 1
+#define OF_THE_LIVING 2
 
 byte slot[SLOTS];
-byte generation = 0;
-bool row_is_free = false;
-bool living_holds[SLOTS];
-byte acquisitions = 0;
-byte sweeps_done = 0;
+byte generation = 0;                /* of the process row */
+byte consumer_row = OF_THE_DEAD;    /* 0: free */
+bool process_row_is_free = false;
+bool locked = false;
+byte living_owner[SLOTS];           /* what the properties need: BY_PROCESS or BY_CONSUMER of somebody living */
+byte sweeps_done = 0, deaths = 0;
 
 proctype reaper() {
-    byte i = 0, word, dead_generation = 0;
+    byte i = 0, word;
     do
     :: i < SLOTS ->
-        word = slot[i];                                                   /* 1  the word */
+        word = slot[i];                                                /* 1  the word */
 #if BUG != 1
-        if :: generation != dead_generation -> goto overtaken :: else fi; /* 2  then: is the row still the dead one's? */
+        if :: generation != 0 -> goto overtaken :: else fi;            /* 2  is the row still the dead one's? */
+#endif
+#if BUG != 2
+        if :: OWNER(word) == BY_CONSUMER && consumer_row != OF_THE_DEAD -> goto overtaken :: else fi;
 #endif
         if
-        :: IS_HELD(word) ->
-            atomic {                                                      /* 3  CAS from exactly that word */
-                if :: slot[i] == word -> assert(!living_holds[i]); slot[i] = WORD(0, TAG(word)) :: else fi
+        :: OWNER(word) != NOBODY ->
+            atomic {                                                   /* 3  CAS from exactly that word */
+                if
+                :: slot[i] == word -> assert(living_owner[i] == NOBODY); slot[i] = WORD(NOBODY, TAG(word))
+                :: else
+                fi
             }
         :: else
         fi;
         i++
     :: else -> break
     od;
-    atomic { if :: generation == dead_generation -> generation++; row_is_free = true :: else fi };
+    atomic { !locked -> locked = true };
+    if
+    :: generation == 0 ->
+        if :: consumer_row == OF_THE_DEAD -> consumer_row = 0 :: else fi;
+        if :: atomic { deaths == 0 -> deaths++; locked = false; goto died } :: true fi;
+        generation++;
+        process_row_is_free = true
+    :: else
+    fi;
+    locked = false;
 overtaken:
-    sweeps_done++
+    sweeps_done++;
+died:
+    skip
 }
 
-proctype living() {
-    byte i, word;
-end:
-    (row_is_free);
-    row_is_free = false;
+inline acquire_twice(owner) {
     do
-    :: acquisitions < 2 ->
-        acquisitions++;
+    :: tries < 2 ->
+        tries++;
         if :: i = 0 :: i = 1 fi;
         word = slot[i];
         if
-        :: !IS_HELD(word) ->
-            atomic { if :: slot[i] == word -> slot[i] = WORD(1, TAG(word) + 1); living_holds[i] = true :: else fi }
+        :: OWNER(word) == NOBODY ->
+            atomic { if :: slot[i] == word -> slot[i] = WORD(owner, TAG(word) + 1); living_owner[i] = owner :: else fi }
         :: else
         fi
     :: else -> break
     od
 }
 
+proctype next_process() {
+    byte i, word, tries = 0;
+end:
+    atomic { process_row_is_free && !locked -> process_row_is_free = false };
+    acquire_twice(BY_PROCESS)
+}
+
+proctype next_consumer() {
+    byte i, word, tries = 0;
+end:
+    atomic { consumer_row == 0 && !locked -> consumer_row = OF_THE_LIVING };
+    acquire_twice(BY_CONSUMER)
+}
+
 proctype monitor() {
 end:
     (timeout) ->
-    assert(sweeps_done == 2 && generation == 1);
-    assert(IS_HELD(slot[0]) == living_holds[0] && IS_HELD(slot[1]) == living_holds[1])
+    assert(sweeps_done + deaths == 2 && generation == 1 && consumer_row != OF_THE_DEAD);
+    assert(OWNER(slot[0]) == living_owner[0] && OWNER(slot[1]) == living_owner[1])
 }
 
-init { atomic { slot[0] = WORD(1, 0); run reaper(); run reaper(); run living(); run monitor() } }
+init {
+    atomic {
+        slot[0] = WORD(BY_PROCESS, 0);
+        slot[1] = WORD(BY_CONSUMER, 0);
+        run reaper();
+        run reaper();
+        run next_process();
+        run next_consumer();
+        run monitor()
+    }
+}

@@ -53,12 +53,23 @@ static inline void shmq_raise_seq(shmq_a64 *word, uint64_t value) {
     }
 }
 
-/* Take one off a count that a reaper may have set to 0 meanwhile. */
-static inline void shmq_one_less(shmq_a32 *count) {
+/* Take so many off a count that others correct, too: never below 0. */
+static inline void shmq_less(shmq_a32 *count, uint32_t change) {
     uint32_t seen = shmq_load_seq(count);
-    while (seen != 0 && !shmq_cas32_seq(count, seen, seen - 1)) {
+    while (seen != 0 && !shmq_cas32_seq(count, seen, seen > change ? seen - change : 0)) {
         seen = shmq_load_seq(count);
     }
+}
+
+/* The same for a word that counts what the processes count each for itself: its own part, then the sum, so that a death in
+ * between leaves the sum too high, never too low. */
+static inline void shmq_join_count(shmq_a32 *sum, shmq_a32 *part) {
+    shmq_add_seq(sum, 1);
+    shmq_add_seq(part, 1);
+}
+static inline void shmq_leave_count(shmq_a32 *sum, shmq_a32 *part) {
+    shmq_less(part, 1);
+    shmq_less(sum, 1);
 }
 
 static inline void shmq_pause(void) {

@@ -11,6 +11,7 @@
  *   136     inside                      owner: calls under way     watcher: a late value costs one tick
  *   140     held                        owner: unsettled messages  watcher, people
  *   144     pinned_bytes                owner: loans and views     people
+ *   152     memory_waiting              owner: in memory_waiters   reaper; one too many costs a wake now and then
  *   256     ops, 480 log_io, 488 env_io 0 in this stage
  *
  * row word: state 8 | reserved 24 | generation 32 (bits 32 to 63)
@@ -53,7 +54,9 @@ typedef struct shmq_process_shm {
     shmq_a32 inside;
     shmq_a32 held;
     shmq_a64 pinned_bytes;
-    uint64_t reserved_152[13];
+    shmq_a32 memory_waiting;
+    uint32_t reserved_156;
+    uint64_t reserved_160[12];
 
     struct {
         shmq_a64 word;
@@ -73,6 +76,7 @@ SHMQ_OFFSET(shmq_process_shm, progress, 128);
 SHMQ_OFFSET(shmq_process_shm, inside, 136);
 SHMQ_OFFSET(shmq_process_shm, held, 140);
 SHMQ_OFFSET(shmq_process_shm, pinned_bytes, 144);
+SHMQ_OFFSET(shmq_process_shm, memory_waiting, 152);
 SHMQ_OFFSET(shmq_process_shm, ops, 256);
 SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);
@@ -102,11 +106,12 @@ typedef struct shmq_counters_shm {
     shmq_a64 purged;
     shmq_a64 died; /* deliveries of this process' row that ended with it; written by reapers */
     shmq_a32 moving; /* puts and settlements between a slot and queue.count; 0: nobody is in between */
-    uint32_t pad32;
+    shmq_a32 waiting;  /* threads of this process in ring.waiters: taken off by the reaper */
     uint64_t reserved[6];
 } shmq_counters_shm;
 SHMQ_SIZE(shmq_counters_shm, 128);
 SHMQ_OFFSET(shmq_counters_shm, moving, 72);
+SHMQ_OFFSET(shmq_counters_shm, waiting, 76);
 
 /* One page per row, made at its first attach and kept with the row. */
 typedef struct shmq_process_page_shm {
