@@ -4,14 +4,11 @@ Start with `shmq.open(path)`: a Broker, whose `queue(name)` gives Queues. `shmq.
 queues. Below: runtime wires, engine has queues and messages, core is the thin face of the native library.
 """
 
-from __future__ import annotations
-
 import sys
+import typing
 
 if not sys.platform.startswith("linux"):
     raise ImportError("shmq runs on Linux only: it stands on futexes, open-file-description locks and /dev/shm")
-
-from typing import TYPE_CHECKING, Any
 
 from shmq.codec import Codec
 from shmq.engine.consumer import Consumer
@@ -47,7 +44,7 @@ from shmq.runtime import Broker, open
 from shmq.statistics import BrokerStatistics, Death, ProcessInfo, QueueStatistics
 from shmq.version import __version__
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from shmq.pool.worker_pool import WorkerPool
 
 __all__ = [
@@ -57,8 +54,8 @@ __all__ = [
     "BrokerStatistics",
     "Closed",
     "Codec",
-    "ConsumerRefused",
     "Consumer",
+    "ConsumerRefused",
     "CorruptionError",
     "Death",
     "DecodeError",
@@ -93,7 +90,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     if name == "WorkerPool":  # brings multiprocessing along: only for those who use it
         from shmq.pool.worker_pool import WorkerPool
 

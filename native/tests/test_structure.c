@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "scratch_segment.h"
-#include "slab.h"
+#include "../src/slab.h"
 
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 

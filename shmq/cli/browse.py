@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shmq.cli.get import NothingThere
+from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
 from shmq.cli.session import Session, pass_session, say
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
 
 __all__ = ["peek", "tail"]
 
@@ -31,11 +37,8 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
     if raw and (session.json or headers):
         raise click.UsageError("--raw excludes --json and --headers")
     with session.open() as broker:
-        show = printer(session, raw=raw, headers=headers)
-        shown = 0
-        for message in islice(session.queue(broker, queue).browse(), count):
-            show(message)
-            shown += 1
+        found = islice(session.queue(broker, queue).browse(), count)
+        shown = _show_all(found, printer(session, raw=raw, headers=headers))
         if not shown:
             raise NothingThere(f"empty: nothing is in {queue!r}")
 
@@ -58,5 +61,19 @@ def tail(session: Session, queue: str, headers: bool) -> None:
         show = printer(session, headers=headers)
         newcomers = session.queue(broker, queue).browse(start="next", follow=True)
         say(f"watching {queue!r}; Ctrl-C ends")
-        for message in newcomers:
-            show(message)
+        _show_all(newcomers, show)
+
+
+def _show_all(messages: Iterator[Message[Any]], show: Callable[[Message[Any]], None]) -> int:
+    """How many there were."""
+    shown = 0
+    with Interruption() as interruption:
+        while True:
+            with interruption.allowed():
+                message = next(messages, None)
+            if message is None:
+                return shown
+            with interruption.allowed():
+                show(message)
+            del message  # here, and not in the next wait
+            shown += 1

@@ -138,7 +138,7 @@ def _text(report: Report) -> str:
     looked += f"{report.queues:,} queues, {report.messages:,} messages"
     if not report.findings:
         return f"{looked}: sound"
-    lines = [f"{looked}: {len(report.findings)} findings"]
+    lines = [f"{looked}: found {len(report.findings)}"]
     for finding in report.findings:
         where = "" if finding.slot is None else f", slot {finding.slot:,}"
         count = "" if finding.count == 1 else f" ({finding.count:,})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import sys
@@ -56,7 +57,7 @@ def _bar(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress]
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description:32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with Bar(*columns, console=Console(stderr=True)) as bar, _log_above_the_bar():
         task = bar.add_task(title, total=total)
 
         def draw(done: int) -> None:
@@ -64,6 +65,19 @@ def _bar(title: str, total: int, look: Callable[[], None]) -> Iterator[Progress]
             bar.update(task, completed=done)
 
         yield draw
+
+
+@contextmanager
+def _log_above_the_bar() -> Iterator[None]:
+    """While a bar is shown, sys.stderr is one that moves it out of the way; the log still writes to the one before."""
+    handlers = [handler for handler in logging.getLogger("shmq").handlers if isinstance(handler, logging.StreamHandler)]
+    before = [handler.setStream(sys.stderr) for handler in handlers]
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, before, strict=True):
+            if stream is not None:  # None: it was this one already
+                handler.setStream(stream)
 
 
 def _alone(tree: SourceTree, look: Callable[[], None]) -> tuple[dict[str, Definitions], float]:

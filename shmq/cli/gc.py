@@ -57,6 +57,10 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
         _tell(len(removed), kept, discarded, reaped)
 
 
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def _fields(identity: SegmentIdentity) -> dict[str, Any]:
     return {
         "name": identity.name,
@@ -77,9 +81,9 @@ def _tell(removed: int, kept: list[SegmentIdentity], discarded: str | None, reap
     if discarded is not None:
         say(f"discarded {discarded}")
     if kept:
-        say(f"{len(kept)} segments stay whose directory is gone; shmq gc --discard removes them")
+        say(f"{_count(len(kept), 'segment')} left whose directory is gone; shmq gc --discard removes what nobody uses")
     if reaped:
-        say(f"settled the affairs of {reaped} dead processes")
+        say(f"settled the affairs of {_count(reaped, 'dead process', 'dead processes')}")
 
 
 def _reap(session: Session) -> int | None:

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
 from shmq.cli.session import Session, pass_session, say
@@ -53,19 +54,21 @@ def get(session: Session, queue: str, count: int | None, follow: bool, timeout: 
     if raw and session.json:
         raise click.UsageError("--raw and --json exclude each other")
     limit = None if follow else count or 1
-    with session.open() as broker, session.queue(broker, queue).consumer() as consumer:
+    with session.open() as broker, Interruption() as interruption, session.queue(broker, queue).consumer() as consumer:
         show = printer(session, raw=raw)
         taken = 0
         while limit is None or taken < limit:
             try:
-                message = consumer.receive(timeout=timeout)
+                with interruption.allowed():
+                    message = consumer.receive(timeout=timeout)
             except Empty:
                 break
             except ShutDown:
                 if taken or follow:
                     return
                 raise
-            _deliver(message, show)
+            _deliver(message, show, interruption)
+            del message  # here, and not in the next wait
             taken += 1
         if not taken:
             raise NothingThere(
@@ -75,9 +78,10 @@ def get(session: Session, queue: str, count: int | None, follow: bool, timeout: 
             )
 
 
-def _deliver(message: Message[Any], show: Callable[[Message[Any]], None]) -> None:
+def _deliver(message: Message[Any], show: Callable[[Message[Any]], None], interruption: Interruption) -> None:
     try:
-        show(message)
+        with interruption.allowed():
+            show(message)
     except CorruptionError as error:
         message.retry(error)  # counted, so that a damaged message ends among the dead
         raise

@@ -24,7 +24,7 @@ def purge(session: Session, queue: str, yes: bool) -> None:
     """
     with session.open() as broker:
         found = session.queue(broker, queue)
-        confirm(f"Throw away {found.qsize():,} messages of {queue!r}?", yes=yes)
+        confirm(f"Throw away what is ready in {queue!r} (messages: {found.qsize():,})?", yes=yes)
         purged = found.purge()
         session.result({"purged": purged}, str(purged))
 
@@ -42,7 +42,7 @@ def rm(session: Session, queue: str, yes: bool) -> None:
     """
     with session.open() as broker:
         found = session.queue(broker, queue)
-        confirm(f"Delete {queue!r} with {found.qsize():,} messages?", yes=yes)
+        confirm(f"Delete {queue!r} and what is in it (messages: {found.qsize():,})?", yes=yes)
         last = as_json(found.statistics())
         found.delete()
         session.result({"deleted": last})

@@ -41,7 +41,7 @@ _ENTRIES = {
     "gc": Entry("shmq.cli.gc", "gc", "Remove segments that nobody uses."),
     "doctor": Entry("shmq.cli.doctor", "doctor", "Look whether this machine is fit for shmq."),
     "bench": Entry("shmq.cli.bench", "bench", "Measure throughput and latency on this machine."),
-    "demo": Entry("shmq.cli.demo", "demo", "Kill a worker in the midst of a real job, and prove that nothing is missing."),
+    "demo": Entry("shmq.cli.demo", "demo", "Kill a worker in the midst of a real job; nothing is missing."),
 }
 
 

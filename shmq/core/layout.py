@@ -103,6 +103,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("inside", "<u4", 0, 136),
             ("held", "<u4", 0, 140),
             ("pinned_bytes", "<u8", 0, 144),
+            ("memory_waiting", "<u4", 0, 152),
             ("log_io", "<u8", 0, 480),
             ("env_io", "<u8", 0, 488),
         ),
@@ -127,6 +128,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("purged", "<u8", 0, 56),
             ("died", "<u8", 0, 64),
             ("moving", "<u4", 0, 72),
+            ("waiting", "<u4", 0, 76),
         ),
     ),
     "process_page": (

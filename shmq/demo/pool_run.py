@@ -19,6 +19,7 @@ from shmq.pool.quiet_start import QuietStart
 
 __all__ = ["PoolRun", "parse"]
 
+_LOOKS = 200  # at whether all workers have stopped
 _BACKLOG = 256  # files on their way at most; then producers wait
 
 
@@ -34,21 +35,39 @@ def produce(queue: shmq.Queue[bytes], tree: SourceTree, first: int, step: int) -
         queue.put(tree.read(name), headers={"file": name})
 
 
-def kill_one_at_work(pool: shmq.WorkerPool[bytes, Any]) -> int | None:
-    """Kill a worker that has a message in hand, and return its pid; None: none had one.
+def kill_one_at_work(pool: shmq.WorkerPool[bytes, Any], sources: shmq.Queue[bytes]) -> int | None:
+    """Kill a worker that has a file in hand, and return its pid; None: just now none can be said to have one.
 
-    Stopped first, then looked at: what it has in hand then, it still has when it dies.
+    All are stopped before they are looked at. A worker counts what it has in hand a moment after it takes it or settles
+    it; only when these counts together are what the queue says nobody is in such a moment.
     """
-    for worker in pool.processes():
-        try:
-            os.kill(worker.pid, signal.SIGSTOP)
-            if any(info.unsettled for info in pool.processes() if info.pid == worker.pid):
-                os.kill(worker.pid, signal.SIGKILL)
-                return worker.pid
-            os.kill(worker.pid, signal.SIGCONT)
-        except ProcessLookupError:
-            continue
-    return None
+    stopped = [worker.pid for worker in pool.processes() if _signal(worker.pid, signal.SIGSTOP)]
+    killed = None
+    if _have_stopped(pool):
+        at_work = {worker.pid: worker.unsettled for worker in pool.processes() if worker.unsettled}
+        if at_work and sum(at_work.values()) == sources.statistics().unsettled:
+            killed = next(iter(at_work))
+            _signal(killed, signal.SIGKILL)
+    for pid in stopped:
+        _signal(pid, signal.SIGCONT)
+    return killed
+
+
+def _have_stopped(pool: shmq.WorkerPool[bytes, Any]) -> bool:
+    """A process stops when it is next scheduled, which on a busy machine takes a while."""
+    for _ in range(_LOOKS):
+        if all(worker.state == "stopped" for worker in pool.processes()):
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _signal(pid: int, number: signal.Signals) -> bool:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 class PoolRun:
@@ -123,7 +142,7 @@ class PoolRun:
             if last and not batch:
                 break
             if self._kill and self._killed is None and 2 * len(self._files) >= len(self._tree.names):
-                self._killed = kill_one_at_work(pool)
+                self._killed = kill_one_at_work(pool, sources)
         failed = [process.exitcode for process in producers if process.exitcode != 0]
         if failed:
             raise RuntimeError(f"producers failed with exit codes {failed}; read what they wrote on stderr")

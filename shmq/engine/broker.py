@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
-from uuid import uuid4
 
 from shmq.codec import AnyCodec, Codec, check_codec
 from shmq.core.process_table import processes
@@ -107,6 +106,8 @@ class Broker:
         if name is None:
             if settings.temporary is False:
                 raise ValueError("temporary=False: a queue without a name is temporary; give it a name")
+            from uuid import uuid4
+
             name = f"temporary-{uuid4().hex}"
             settings = QueueSettings(
                 **{field: getattr(settings, field) for field in QueueSettings.__slots__ if field != "temporary"},

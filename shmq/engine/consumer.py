@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.engine.dead_letter import retry_graves
 from shmq.engine.message import Message
+from shmq.engine.queue_management import STOPPED
 from shmq.errors import Closed, Empty, SettlementError, ShmqError, ShutDown
 from shmq.options import check_timeout
 
@@ -85,6 +86,10 @@ class Consumer(Generic[T]):
         """
         timeout = check_timeout(timeout)
         self._check()
+        self._tell_of_dropped()
+        return self._take(timeout)
+
+    def _take(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
         own_row = self._enter(deadline)
         try:
@@ -105,12 +110,16 @@ class Consumer(Generic[T]):
         try:
             messages.append(self.receive(timeout=timeout))
             while len(messages) < limit and (self._prefetch is None or len(self._held) < self._prefetch):
-                messages.append(self.receive(timeout=0))
+                messages.append(self._take(0))
         except Empty:
             pass
         except ShmqError:
             if not messages:
                 raise  # else the next call meets the reason again
+        except BaseException:
+            for m in messages:
+                m.release()  # interrupted: nothing was taken
+            raise
         return messages
 
     def __iter__(self) -> Iterator[Message[T]]:
@@ -180,6 +189,9 @@ class Consumer(Generic[T]):
             # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
             self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
             self._check()
+            self._queue._is_ready()  # or raises: deleted, closed
+            if self._queue._settings()["shut_down"] == STOPPED:
+                raise ShutDown(f"queue {self._queue.name!r} is shut down", remedy="reopen() takes it back into service")
 
     def _is_ours(self) -> bool:
         """Its broker is open, and this is the process that made it."""
@@ -195,6 +207,8 @@ class Consumer(Generic[T]):
                 f"this consumer of queue {self._queue.name!r} belongs to the parent process",
                 remedy="make a consumer of its own in each process",
             )
+
+    def _tell_of_dropped(self) -> None:
         if self._dropped:
             dropped, self._dropped = sorted(self._dropped), []
             raise SettlementError(
@@ -252,7 +266,8 @@ class Consumer(Generic[T]):
             self._room.release()
 
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
-        chosen = [p for p, (_, right) in self._held.items() if rights is None or rights.get(p) is right]
+        # list(): other threads settle meanwhile
+        chosen = [p for p, (_, right) in list(self._held.items()) if rights is None or rights.get(p) is right]
         for position in sorted(chosen, reverse=True):
             held = self._held.pop(position, None)
             if held is not None:
@@ -269,6 +284,14 @@ class Consumer(Generic[T]):
         if member.forked or member.serial != self._serial:
             self._held.clear()
             return
+        if member.closed:
+            self._held.clear()
+        else:
+            self._give_back()
+            with self._room:
+                self._room.notify_all()
+            self._queue._row_closing(self._row)  # its threads that wait get Closed
+            self._give_row_back()
         if self._dropped:
             warnings.warn(
                 f"{len(self._dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back. "
@@ -276,14 +299,6 @@ class Consumer(Generic[T]):
                 ResourceWarning,
                 stacklevel=2,
             )
-        if member.closed:
-            self._held.clear()
-            return
-        self._give_back()
-        with self._room:
-            self._room.notify_all()
-        self._queue._row_closing(self._row)  # its threads that wait get Closed
-        self._give_row_back()
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,6 +45,8 @@ def default_name(name: str) -> str:
 def _reason_text(error: BaseException | str | None) -> str | None:
     if error is None or isinstance(error, str):
         return error
+    import traceback  # when first needed: few messages die
+
     return "".join(traceback.format_exception(error)).rstrip()
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Membership", "close_all"]
 
 _OPEN: Final[dict[str, Membership]] = {}
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()  # reentrant: garbage that is collected while it is held may be a handle that leaves
 
 
 class Membership:
@@ -74,9 +74,11 @@ class Membership:
         with _LOCK:
             if _OPEN.get(self.key) is self:
                 del _OPEN[self.key]
-        for consumer in list(self.consumers.values()):
-            consumer.close()
-        self.member.close(False)
+        try:
+            for consumer in list(self.consumers.values()):
+                consumer.close()
+        finally:
+            self.member.close(False)
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:
@@ -84,10 +86,12 @@ class Membership:
         _watch_exit()
         with _LOCK:
             found = _OPEN.get(key)
+            if found is not None:
+                found.handles += 1
             if found is None or found.closed:
                 found = make()
+                found.handles += 1
                 _OPEN[found.key] = found
-            found.handles += 1
             return found
 
     @staticmethod
@@ -155,7 +159,7 @@ def _finalize_child(function: Callable[[], None]) -> None:
 
 def _after_fork() -> None:
     global _LOCK
-    _LOCK = threading.Lock()  # another thread of the parent may have held it
+    _LOCK = threading.RLock()  # another thread of the parent may have held it
     _watching.discard("multiprocessing")  # its finalizers are the parent's
     _watch_multiprocessing()  # which may have been loaded since; a child of its own then finds our entry, see above
     for membership in _OPEN.values():

@@ -14,6 +14,7 @@ from shmq.statistics import Death
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -325,7 +326,7 @@ class Message(Generic[T]):
         self._keep_body()
         self._end(self._queue._reject(delivery, error), "rejected")
 
-    def __enter__(self) -> Message[T]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

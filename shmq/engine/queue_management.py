@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shmq.engine.membership import Membership
     from shmq.engine.queue import Queue
 
-__all__ = ["QueueManagement"]
+__all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
 
-_OPEN, _DRAINING, _STOPPED = 0, 1, 2
+OPEN, DRAINING, STOPPED = 0, 1, 2
 _DEAD_LETTER_BIT = 1 << 6
 
 
@@ -74,7 +74,7 @@ class QueueManagement(QueueHandle):
             next_position=census["next_position"],
             consumers=crowd["consumers"],
             producers_waiting=crowd["producers_waiting"],
-            shut_down=settings["shut_down"] != _OPEN,
+            shut_down=settings["shut_down"] != OPEN,
             put=counters["put"],
             delivered=counters["got"] + counters["received"],
             acked=counters["got"] + counters["acked"],
@@ -110,11 +110,11 @@ class QueueManagement(QueueHandle):
 
         immediate: takers end at once, messages stay.
         """
-        self._shut_down(_STOPPED if immediate else _DRAINING)
+        self._shut_down(STOPPED if immediate else DRAINING)
 
     def reopen(self) -> None:
         """Takes a queue that was shut down back into service."""
-        self._shut_down(_OPEN)
+        self._shut_down(OPEN)
 
     def delete(self) -> None:
         """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
@@ -125,7 +125,7 @@ class QueueManagement(QueueHandle):
         settings = self._settings()
         if settings["given"] & _DEAD_LETTER_BIT:
             retry_graves(self._membership)
-            self._shut_down(_STOPPED)
+            self._shut_down(STOPPED)
             self._move_to_the_dead()
             if self._graves():
                 self._shut_down(settings["shut_down"])

@@ -58,13 +58,14 @@ class ObjectQueue(Queue[Any]):
     def _take(self, delivery: Delivery) -> Any:
         try:
             body = self.decoded(delivery)
+            settled = delivery.settle()  # in here: an interrupt just before it must not leave the object half taken
         except Exception:
             delivery.settle()  # as with multiprocessing: left in its place it would fail every get() to come
             raise
         except BaseException:
             delivery.release(False)
             raise
-        if not delivery.settle():
+        if not settled:
             raise SettlementError(
                 f"a message of queue {self._name!r} was taken away before it was settled",
                 figures=f"position {delivery.position}",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerProcess"]
 
+_UNKNOWN = 255  # exit code of a process that somebody else waited for, as with SIGCHLD ignored
 _REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and between later ones at most
 _QUICK = 1.0  # seconds; who dies sooner after it was ready, without a message, has died as it started
 
@@ -43,7 +44,6 @@ class WorkerProcess:
         self.reports, pipe = context.Pipe(duplex=False)
         self.ready_at: float | None = None
         self.has_worked = False
-        self.has_idled = False
         self.ended: Ended | None = None
         self._asked = 0
         self.ask_again_at = 0.0
@@ -110,8 +110,6 @@ class WorkerProcess:
             self.ready_at = time.monotonic()
         elif report is Sign.WORKING:
             self.has_worked = True
-        elif report is Sign.IDLE:
-            self.has_idled = True
         elif report is Sign.STOPPING:
             self.heard = True
         elif isinstance(report, Ended):
@@ -154,8 +152,10 @@ class WorkerProcess:
     def collect(self) -> int:
         """After its end: the exit code, negative for a signal. Frees what the pool holds for it."""
         self._process.join()
-        code: int = self._process.exitcode
-        self._process.close()
+        exitcode: int | None = self._process.exitcode
+        code = _UNKNOWN if exitcode is None else exitcode
+        with suppress(ValueError):  # without an exit code it is taken as running
+            self._process.close()
         self.close_reports()
         if self._pidfd is not None:
             os.close(self._pidfd)

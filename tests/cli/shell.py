@@ -45,10 +45,12 @@ class Shell:
         self.environment = {**os.environ, "SHMQ_DIR": str(directory), "PYTHONPATH": str(folder)}
         self.environment.pop("NO_COLOR", None)
 
-    def __call__(self, *arguments: str, given: str | bytes = b"", expected: int | None = 0) -> Outcome:
+    def __call__(
+        self, *arguments: str, given: str | bytes = b"", expected: int | None = 0, program: Sequence[str] = SHMQ
+    ) -> Outcome:
         """Runs a command to its end; `expected` None takes any exit code."""
         done = subprocess.run(
-            [*SHMQ, *arguments],
+            [*program, *arguments],
             input=given.encode() if isinstance(given, str) else given,
             capture_output=True,
             env=self.environment,
@@ -131,3 +133,12 @@ def end(process: subprocess.Popen[str]) -> None:
     if process.poll() is None:
         process.kill()
     process.communicate(timeout=TIMEOUT)
+
+
+def rest_of(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What a command still says, and its words; communicate() would lose what readline() has read ahead."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = process.stdout.read(), process.stderr.read()
+    process.wait(timeout=TIMEOUT)
+    return said

@@ -5,9 +5,8 @@ import mmap
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
-
-import pytest
 
 import shmq._native
 from tests.cli.shell import Shell, end
@@ -15,6 +14,13 @@ from tests.cli.shell import Shell, end
 
 def segment_of(directory: Path) -> Path:
     return Path("/dev/shm", json.loads((directory / "segment").read_text())["name"])
+
+
+def sees_only(segment: Path) -> list[str]:
+    """The command in a world with one segment: --discard must not reach those of other tests and other people."""
+    source = "import sys, shmq.core.segment as s; name = sys.argv[1]; s.list_segments = lambda: [name]\n"
+    source += "from shmq.cli.main import main; main(sys.argv[2:])"
+    return [sys.executable, "-c", source, segment.name]
 
 
 def test_a_sound_broker_is_called_sound_also_while_it_is_used(shell: Shell) -> None:
@@ -64,16 +70,17 @@ def test_check_reports_a_damaged_record(shell: Shell) -> None:
         segment.unlink()
 
 
-@pytest.mark.alone  # --discard takes what other tests have left on purpose
 def test_gc_removes_the_segment_of_a_directory_that_is_gone_only_when_told_so(shell: Shell) -> None:
     segment = segment_of(shell.directory)
     shutil.rmtree(shell.directory)
     try:
-        kept = shell("gc", "--json").json["kept"]
-        assert segment.name in [identity["name"] for identity in kept]
+        only = sees_only(segment)
+        kept = shell("gc", "--json", program=only).json["kept"]
+        assert [identity["name"] for identity in kept] == [segment.name]
+        assert "--discard" in shell("gc", program=only).words
         assert segment.exists()
-        removed = shell("gc", "--discard", "--yes", "--json").json["removed"]
-        assert segment.name in [identity["name"] for identity in removed]
+        removed = shell("gc", "--discard", "--yes", "--json", program=only).json["removed"]
+        assert [identity["name"] for identity in removed] == [segment.name]
         assert not segment.exists()
     finally:
         segment.unlink(missing_ok=True)
@@ -95,7 +102,6 @@ def test_gc_leaves_a_broker_alone_and_reaps_its_dead(shell: Shell) -> None:
         assert broker.queue("orders").statistics().unsettled == 0
 
 
-@pytest.mark.alone
 def test_gc_discards_a_segment_of_another_version_that_nobody_uses(shell: Shell) -> None:
     shell("put", "orders", "x")
     segment = segment_of(shell.directory)
@@ -103,7 +109,7 @@ def test_gc_discards_a_segment_of_another_version_that_nobody_uses(shell: Shell)
         file.write(b"\0" * 8)  # neither this version's magic nor anybody else's
     assert shell("ls", expected=1).words != ""
     assert segment.exists()
-    assert shell("gc", "--discard", "--yes", "--json").json["discarded"] == segment.name
+    assert shell("gc", "--discard", "--yes", "--json", program=sees_only(segment)).json["discarded"] == segment.name
     assert not segment.exists()
     assert shell("ls", "--json").json == {"queues": {}}
 

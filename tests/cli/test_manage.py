@@ -20,7 +20,7 @@ def test_a_terminal_is_asked(shell: Shell) -> None:
     shell("put", "orders", "x")
     refused = shell.on_terminal("purge", "orders", typed="n\n")
     assert refused.code == 1
-    assert "Throw away 1 messages of 'orders'? [y/N]" in refused.out
+    assert "Throw away what is ready in 'orders' (messages: 1)? [y/N]" in refused.out
     assert shell.on_terminal("purge", "orders", typed="y\n").code == 0
     assert shell.on_terminal("rm", "orders", typed="y\n").code == 0
     assert shell("ls", "--json").json == {"queues": {}}

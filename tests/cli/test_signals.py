@@ -4,7 +4,7 @@ import random
 import signal
 import subprocess
 
-from tests.cli.shell import SHMQ, Shell, end
+from tests.cli.shell import SHMQ, Shell, end, rest_of
 
 
 def test_ctrl_c_ends_tail_with_130_and_takes_nothing(shell: Shell) -> None:
@@ -17,7 +17,7 @@ def test_ctrl_c_ends_tail_with_130_and_takes_nothing(shell: Shell) -> None:
         shell("put", "orders", "after", "-H", "n=1")
         assert tail.stdout.readline() == "1  n=1  after\n"
         tail.send_signal(signal.SIGINT)
-        out, words = tail.communicate(timeout=30)
+        out, words = rest_of(tail)
         assert (tail.returncode, out, words) == (130, "", "")
     finally:
         end(tail)
@@ -32,7 +32,7 @@ def test_tail_ends_with_the_queue(shell: Shell) -> None:
         tail.stderr.readline()
         shell("put", "orders", "x")
         shell("shutdown", "orders")
-        out, _ = tail.communicate(timeout=30)
+        out, _ = rest_of(tail)
         assert tail.returncode == 0
         assert '"body": "x"' in out
     finally:
@@ -46,7 +46,7 @@ def test_ctrl_c_ends_get_follow_with_130_and_loses_nothing(shell: Shell) -> None
         assert follow.stdout is not None
         assert [follow.stdout.readline(), follow.stdout.readline()] == ["1\n", "2\n"]
         follow.send_signal(signal.SIGINT)
-        _, words = follow.communicate(timeout=30)
+        _, words = rest_of(follow)
         assert (follow.returncode, words) == (130, "")
     finally:
         end(follow)
@@ -129,7 +129,7 @@ def test_no_message_is_lost_however_often_a_reader_is_interrupted(shell: Shell, 
             assert follow.stdout is not None
             printed += [int(follow.stdout.readline()) for _ in range(chance.randrange(1, 50))]
             follow.send_signal(signal.SIGINT)
-            rest, words = follow.communicate(timeout=30)
+            rest, words = rest_of(follow)
             assert (follow.returncode, words) == (130, "")
             printed += [int(line) for line in rest.splitlines()]
         finally:

@@ -104,7 +104,7 @@ def lend(queue: Queue, say: Say) -> None:
 
 def look(queue: Queue, say: Say) -> None:
     settled, held = queue.receive(timeout=30), queue.receive(timeout=30)
-    views = [settled.view, held.view]
+    views = [settled.view(), held.view()]
     settled.ack()
     assert bytes(views[0][:1]) == b"0"
     say("held")
@@ -139,4 +139,5 @@ def test_blocks_of_a_killed_view_holder_come_back(broker: shmq.Broker) -> None:
         with queue.receive(timeout=5) as m:
             assert m.redelivered
             assert m.body == body_of(1, True)
+        del m  # its body is a view
     check_empty(broker, queue)

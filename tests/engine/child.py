@@ -41,14 +41,15 @@ def is_asleep(pid: int) -> bool:
 
 
 class Child:
-    """Runs `program` with the given arguments in sys.argv; `say()` and `listen()` speak with the test.
+    """Runs `program` with the given arguments in sys.argv, in `folder`; `say()` and `listen()` speak with the test.
 
     As a context manager: killed at the end if it still runs, so that no test leaves one behind.
     """
 
-    def __init__(self, program: str, *arguments: object) -> None:
+    def __init__(self, program: str, *arguments: object, folder: Path | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", HEAD + program, *map(str, arguments)],
+            [sys.executable, "-u", "-c", HEAD + program, *map(str, arguments)],
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -3,6 +3,7 @@
 import gc
 import logging
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import shmq
 from shmq.engine import consumer as consumer_module
 from tests.engine.child import Child, eventually
+from tests.engine.test_shutdown import finish, in_thread
 
 
 def taker_of(queue: shmq.Queue[Any], kind: str) -> Any:
@@ -171,3 +173,54 @@ def test_a_message_dropped_after_the_broker_was_closed_is_silent() -> None:
         warnings.simplefilter("error")
         del m
         gc.collect()
+
+
+def test_a_warning_that_is_an_error_hinders_no_close(broker_dir: Path) -> None:
+    broker = shmq.open(broker_dir, memory="8MiB")
+    queue = broker.queue("jobs")
+    queue.put("a")
+    queue.receive(timeout=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ResourceWarning):
+            broker.close()
+    with pytest.raises(shmq.Closed):
+        queue.put("b")
+    with shmq.open(broker_dir) as again:
+        assert len(again.statistics().processes) == 1
+        assert again.queue("jobs").get(timeout=0) == "a"
+
+
+ENDS: dict[str, tuple[Callable[[shmq.Queue[Any], Any], None], type[Exception]]] = {
+    "the consumer is closed": (lambda q, c: c.close(), shmq.Closed),
+    "the broker is closed": (lambda q, c: q.broker.close(), shmq.Closed),
+    "the queue is deleted": (lambda q, c: q.delete(), shmq.NotFound),
+    "the queue is shut down at once": (lambda q, c: q.shutdown(immediate=True), shmq.ShutDown),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ENDS))
+def test_a_wait_for_credit_ends_when(queue: shmq.Queue[Any], name: str) -> None:
+    end, error = ENDS[name]
+    queue.put_many("ab")
+    consumer = queue.consumer(prefetch=1)
+    held = consumer.receive(timeout=0)
+    thread, results = in_thread(consumer.receive)
+    eventually(consumer._room._waiters.__len__, "a waiting thread")  # type: ignore[attr-defined]
+    end(queue, consumer)
+    finish(thread)
+    assert isinstance(results[0], error)
+    assert not held.settled
+
+
+def test_a_wait_for_credit_ends_when_a_message_is_settled(queue: shmq.Queue[Any]) -> None:
+    queue.put_many("ab")
+    with queue.consumer(prefetch=1) as consumer:
+        held = consumer.receive(timeout=0)
+        thread, results = in_thread(consumer.receive)
+        eventually(consumer._room._waiters.__len__, "a waiting thread")  # type: ignore[attr-defined]
+        held.ack()
+        finish(thread)
+        m: Any = results[0]
+        assert m.body == "b"
+        m.ack()

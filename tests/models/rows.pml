@@ -35,18 +35,25 @@ byte living_owner[SLOTS];           /* what the properties need: BY_PROCESS or B
 byte sweeps_done = 0, deaths = 0;
 
 proctype reaper() {
-    byte i = 0, word;
+    byte i, word;
+    bool consumer_row_is_dead;
+begin:
+    i = 0;
+    consumer_row_is_dead = (consumer_row == OF_THE_DEAD);
     do
     :: i < SLOTS ->
         word = slot[i];                                                /* 1  the word */
 #if BUG != 1
-        if :: generation != 0 -> goto overtaken :: else fi;            /* 2  is the row still the dead one's? */
+        if :: generation != 0 -> goto overtaken :: else fi;            /* 2  are the rows still the dead one's? */
 #endif
 #if BUG != 2
-        if :: OWNER(word) == BY_CONSUMER && consumer_row != OF_THE_DEAD -> goto overtaken :: else fi;
+        if
+        :: OWNER(word) == BY_CONSUMER && consumer_row_is_dead && consumer_row != OF_THE_DEAD -> goto overtaken
+        :: else
+        fi;
 #endif
         if
-        :: OWNER(word) != NOBODY ->
+        :: OWNER(word) == BY_PROCESS || (OWNER(word) == BY_CONSUMER && consumer_row_is_dead) ->
             atomic {                                                   /* 3  CAS from exactly that word */
                 if
                 :: slot[i] == word -> assert(living_owner[i] == NOBODY); slot[i] = WORD(NOBODY, TAG(word))
@@ -69,6 +76,7 @@ proctype reaper() {
     fi;
     locked = false;
 overtaken:
+    if :: generation == 0 -> goto begin :: else fi; /* who got further has died: the next who looks begins anew */
     sweeps_done++;
 died:
     skip

@@ -72,7 +72,7 @@ FAULTY = [
     Search("notify", "-DBUG=4 -DDEATHS=0 -DWHO=6 -DN0=1"),
     Search("notify", "-DBUG=5 -DWHO=6 -DN0=1"),
     Search("notify", "-DBUG=6 -DDEATHS=0 -DWHO=3 -DN0=1"),
-    Search("rows", "-DBUG=1"),
+    *(Search("rows", f"-DBUG={bug}") for bug in (1, 2)),
     *(Search("block", f"-DBUG={bug}", full=bug in {2, 3}) for bug in range(1, 6)),
     *(Search("slab", f"-DBUG={bug} -DDEATHS=0 -DTAKERS=1") for bug in range(1, 6)),
     Search("slab", "-DBUG=6 -DDEATHS=0", hash_bits=26, full=True),

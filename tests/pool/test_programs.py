@@ -152,7 +152,7 @@ def holding(folder: Path, processes: int, mode: str) -> Iterator[tuple[subproces
         broker.queue("jobs").put_many(["in hand", "to come"])
         command = [sys.executable, str(program(folder, HOLDING)), str(processes), mode]
         with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as process:
             try:
                 worker = broker.queue("begun").get(timeout=30.0)
@@ -230,6 +230,16 @@ def test_workers_take_no_notice_of_ctrl_c(tmp_path: Path) -> None:
         broker.queue("go").put(None)
         broker.queue("jobs").shutdown()
         assert settled_at_exit(process) == (0, "after the pool\n", "")
+
+
+def test_ctrl_c_in_a_terminal_reaches_all_and_only_the_pool_acts_on_it(tmp_path: Path) -> None:
+    with holding(tmp_path, 2, "for ever") as (process, broker, _):
+        broker.queue("begun").get(timeout=30.0)  # the other one has its message, too
+        os.killpg(process.pid, signal.SIGINT)
+        broker.queue("go").put_many([None, None])
+        assert settled_at_exit(process) == (0, "after the pool\n", "")
+        jobs = broker.queue("jobs").statistics()
+        assert (jobs.acked, jobs.ready, jobs.unsettled) == (2, 0, 0)
 
 
 def test_sigterm_to_a_worker_costs_nothing_and_it_is_replaced(tmp_path: Path) -> None:

@@ -220,7 +220,8 @@ def test_options_of_a_broker_are_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("memory", 2**23 - 1), ("memory", 2**38 + 1), ("memory", "1MB"), ("memory", "much"), ("mode", 770), ("mode", 0o077), ("mode", 0o600),
+        ("memory", 2**23 - 1), ("memory", 2**38 + 1),
+        ("memory", "1MB"), ("memory", "much"), ("mode", 770), ("mode", 0o077), ("mode", 0o600),
         ("mode", -1), ("mode", 0o1777), ("patience", 0), ("patience", 60.1), ("patience", math.inf),
         pytest.param("mode", 10**5000, id="huge"),
         ("patience", math.nan), ("patience", -1),

@@ -61,8 +61,8 @@ static inline void shmq_less(shmq_a32 *count, uint32_t change) {
     }
 }
 
-/* The same for a word that counts what the processes count each for itself: its own part, then the sum, so that a death in
- * between leaves the sum too high, never too low. */
+/* For a word that counts what each process counts for itself, too. Joining: the sum, then the own part; leaving: the part,
+ * then the sum. A death in between leaves the sum too high, never too low; the reaper takes the part off. */
 static inline void shmq_join_count(shmq_a32 *sum, shmq_a32 *part) {
     shmq_add_seq(sum, 1);
     shmq_add_seq(part, 1);

@@ -1,0 +1,125 @@
+/* A queue in the scratch segment, and messages of a few bytes. */
+#ifndef SHMQ_TESTS_SCRATCH_QUEUE_H
+#define SHMQ_TESTS_SCRATCH_QUEUE_H
+
+#include "scratch_segment.h"
+#include "shmq/reap.h"
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+#define SECOND UINT64_C(1000000000)
+
+/* Ring of 1,024 slots; maxsize 0: none. */
+static inline shmq_queue *scratch_queue(shmq_member *m, const char *name, uint64_t maxsize, bool checksum) {
+    shmq_declaration d = {.given = (1u << SHMQ_SET_CHECKSUM) | (1u << SHMQ_SET_MAX_DEATHS), .checksum = checksum,
+                          .create = true};
+    shmq_queue *q = NULL;
+    int differs = -1;
+    if (maxsize != 0) {
+        d.given |= 1u << SHMQ_SET_MAXSIZE;
+        d.maxsize = maxsize;
+    }
+    shmq_status status = shmq_queue_declare(m, name, (uint32_t)strlen(name), &d, &q, &differs);
+    if (status != SHMQ_OK) {
+        fprintf(stderr, "declare: %s %s\n", shmq_status_name(status), shmq_trail());
+    }
+    CHECK_EQUAL(status, SHMQ_OK);
+    return q;
+}
+
+static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t length, uint64_t until_ns) {
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = length};
+    shmq_status status = shmq_put(q, &o, until_ns);
+    if (status != SHMQ_OK) {
+        shmq_unprepare(q, &o);
+    }
+    return status;
+}
+
+static inline shmq_status put_number(shmq_queue *q, uint64_t number) { return put_bytes(q, &number, sizeof(number), 0); }
+
+static inline uint64_t number_of(const shmq_delivery *d) {
+    uint64_t number;
+    CHECK_EQUAL(d->body_len, sizeof(number));
+    memcpy(&number, d->bytes, sizeof(number));
+    return number;
+}
+
+/* Taken for good, without waiting; UINT64_MAX: nothing there. */
+static inline uint64_t get_number(shmq_queue *q) {
+    for (;;) {
+        shmq_delivery d;
+        shmq_status status = shmq_offer(q, shmq_self(q), &d);
+        if (status == SHMQ_EMPTY) {
+            return UINT64_MAX;
+        }
+        CHECK_EQUAL(status, SHMQ_OK);
+        uint64_t number = number_of(&d);
+        if (shmq_offer_finish(q, &d) == SHMQ_OK) {
+            return number;
+        }
+    }
+}
+
+/* The same, waiting up to five seconds; *waited_ns: for how long it did. */
+static inline uint64_t await_number(shmq_queue *q, uint64_t *waited_ns) {
+    uint64_t begin = shmq_now_ns();
+    shmq_delivery d;
+    shmq_status status;
+    do {
+        status = shmq_offer_wait(q, shmq_self(q), 0, begin + 5 * SECOND, &d);
+    } while (status == SHMQ_INTERRUPTED);
+    CHECK_EQUAL(status, SHMQ_OK);
+    *waited_ns = shmq_now_ns() - begin;
+    uint64_t number = number_of(&d);
+    CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
+    return number;
+}
+
+static inline shmq_delivery receive(shmq_queue *q, uint32_t owner) {
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_offer(q, owner, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+    return d;
+}
+
+static inline void check_ring(shmq_queue *q) {
+    uint64_t where = 0;
+    const char *fault = shmq_ring_valid(q, &where);
+    if (fault != NULL) {
+        fprintf(stderr, "slot %llu: %s\n", (unsigned long long)where, fault);
+    }
+    CHECK(fault == NULL);
+}
+
+static inline shmq_census census_of(shmq_queue *q) {
+    shmq_census c;
+    shmq_ring_census(q, &c);
+    return c;
+}
+
+static inline uint32_t state_at(shmq_queue *q, uint64_t position) {
+    return shmq_word_state(shmq_load_seq(&shmq_slot_at(q, position)->word));
+}
+
+/* What put does up to its claim, and then nothing: as if the process stood still there. */
+static inline uint64_t claim_by_hand(shmq_queue *q) {
+    uint64_t t = shmq_load_seq(&q->ring->tail);
+    shmq_slot_shm *slot = shmq_slot_at(q, t);
+    uint64_t word = shmq_load_seq(&slot->word);
+    CHECK_EQUAL(shmq_word_state(word), SHMQ_FREE);
+    CHECK_EQUAL(shmq_word_lap(word), shmq_turn(q, t));
+    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
+    CHECK(shmq_cas_seq(&q->ring->tail, t, t + 1));
+    return t;
+}
+
+static inline void reap_all(shmq_member *m, uint32_t expected) {
+    uint32_t reaped = 0;
+    CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
+    CHECK_EQUAL(reaped, expected);
+}
+
+#endif
