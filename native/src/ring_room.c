@@ -198,6 +198,9 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
             shmq_look_for_dead(q->m);
+            if (shmq_load_seq(&q->page->recount_due) != 0) {
+                (void)shmq_recount(q);
+            }
             status = shmq_put_now(q, o);
             break;
         }

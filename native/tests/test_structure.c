@@ -109,8 +109,12 @@ static uint64_t make_queue(shmq_member *m, uint32_t index, uint32_t granules, ui
     CHECK_EQUAL(shmq_run_take(m, granules, SHMQ_GRANULE_RING, &ring), SHMQ_OK);
     CHECK_EQUAL(shmq_page_take(m, &chunk), SHMQ_OK);
     shmq_queue_shm *page = shmq_at(m, offset);
+    page->index = index;
     page->ring.slots = ring;
     page->ring.run_granules = granules;
+    page->ring.shift = 8; /* fits into one granule, and is looked at when the queue's memory goes back */
+    page->ring.slot_size = SHMQ_SLOT_MIN;
+    page->ring.carried = ring + (SHMQ_SLOT_MIN << 8);
     shmq_store_seq(&page->chunks[3], chunk);
     shmq_store_seq(&m->directory[index].page, offset);
     shmq_store_seq(&m->directory[index].word, shmq_entry_word(7, state));

@@ -49,6 +49,7 @@ class Loan:
         self._memory: memoryview | None = None
         self._numpy: NDArray[Any] | None = None
         self._busy = threading.Lock()
+        self._serial = queue._membership.member.serial
 
     def _must_be_open(self) -> None:
         if self._buffer.state != _OPEN:
@@ -133,7 +134,10 @@ class Loan:
 
     def __del__(self) -> None:
         buffer = getattr(self, "_buffer", None)
-        if buffer is not None and buffer.state == _OPEN and not self._queue._membership.member.forked:
+        if buffer is None or buffer.state != _OPEN:
+            return
+        member = self._queue._membership.member
+        if not member.forked and member.serial == self._serial:  # else it is the parent's
             warnings.warn(
                 f"a loan of {buffer.size:,} bytes on queue {self._queue.name!r} was dropped; it is abandoned. "
                 "Use `with queue.loan(...)`",

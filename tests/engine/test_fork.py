@@ -2,6 +2,7 @@
 
 import os
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,21 @@ def test_what_the_child_drops_or_leaves_does_not_touch_the_parents_messages(queu
     assert (statistics.unsettled, statistics.ready) == (2, 1)
     for m in held:
         m.ack()
+
+
+def test_a_loan_that_the_child_drops_is_still_the_parents(queue: shmq.Queue[Any]) -> None:
+    loans = [queue.loan(100_000)]
+
+    def work() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            queue.qsize()
+            loans.clear()
+
+    in_fork(work)
+    loans[0].view[:5] = b"hello"
+    loans[0].commit(nbytes=5)
+    assert queue.get(timeout=0) == b"hello"
 
 
 def test_views_of_the_parent_are_readable_in_the_child(queue: shmq.Queue[Any]) -> None:
