@@ -17,7 +17,17 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
         return false;
     }
     if (seconds == -1.0 && PyErr_Occurred()) {
-        return false;
+        if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
+            return false;
+        }
+        PyErr_Clear(); /* an int beyond all floats: from 0 on it is for ever */
+        PyObject *zero = PyLong_FromLong(0);
+        int negative = zero != NULL ? PyObject_RichCompareBool(timeout, zero, Py_LT) : -1;
+        Py_XDECREF(zero);
+        if (negative < 0) {
+            return false;
+        }
+        seconds = negative ? -1.0 : HUGE_VAL;
     }
     if (!(seconds >= 0)) {
         PyErr_Format(PyExc_ValueError, "timeout=%R: seconds from 0 on are expected, or None to wait for ever", timeout);

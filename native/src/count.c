@@ -29,7 +29,8 @@ void shmq_count_late(shmq_queue *q) {
     uint64_t word;
     do {
         word = shmq_load_seq(&q->page->count);
-    } while (!shmq_cas_seq(&q->page->count, word, NEXT(word, ENTRIES(word) < UINT32_MAX ? ENTRIES(word) + 1 : UINT32_MAX)));
+    } while (
+        !shmq_cas_seq(&q->page->count, word, NEXT(word, ENTRIES(word) < UINT32_MAX ? ENTRIES(word) + 1 : UINT32_MAX)));
     shmq_store_seq(&q->page->recount_due, 1);
 }
 
@@ -46,7 +47,8 @@ void shmq_moving(shmq_queue *q, int32_t change) {
     if (q->counters != NULL) {
         shmq_add_seq(&q->counters->moving, (uint32_t)change);
     } else {
-        shmq_store_seq(&q->page->recount_due, 1); /* a reaper without a line of its own: counted again when it matters */
+        shmq_store_seq(&q->page->recount_due,
+                       1); /* a reaper without a line of its own: counted again when it matters */
     }
 }
 

@@ -110,7 +110,8 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
         return SHMQ_NOT_FOUND;
     }
     uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry: the page before LIVE */
-    if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE || (incarnation != 0 && shmq_entry_incarnation(word) != incarnation)) {
+    if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE ||
+        (incarnation != 0 && shmq_entry_incarnation(word) != incarnation)) {
         return SHMQ_NOT_FOUND;
     }
     incarnation = shmq_entry_incarnation(word);

@@ -114,8 +114,8 @@ static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, ui
     page->created_ns = shmq_wall_ns();
     shmq_store_relaxed(&page->given, d->given);
     shmq_store_relaxed(&page->maxsize, d->given & (1u << SHMQ_SET_MAXSIZE) ? d->maxsize : 0);
-    shmq_store_relaxed(&page->max_deliveries, d->given & (1u << SHMQ_SET_MAX_DELIVERIES) ? d->max_deliveries
-                                                                                        : SHMQ_DEFAULT_MAX_DELIVERIES);
+    shmq_store_relaxed(&page->max_deliveries,
+                       d->given & (1u << SHMQ_SET_MAX_DELIVERIES) ? d->max_deliveries : SHMQ_DEFAULT_MAX_DELIVERIES);
     shmq_store_relaxed(&page->max_deaths,
                        d->given & (1u << SHMQ_SET_MAX_DEATHS) ? d->max_deaths : SHMQ_DEFAULT_MAX_DEATHS);
     shmq_store_relaxed(&page->checksum, d->given & (1u << SHMQ_SET_CHECKSUM) ? d->checksum : 1);
@@ -162,25 +162,39 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     fill_page(m, page, name, name_len, d);
     entry->name_hash = hash;
     if (shmq_load_relaxed(&m->header->queue_high) <= i) {
-        shmq_store_release(&m->header->queue_high, i + 1); /* SYNC directory.entry: before the root, else nobody finds it */
+        shmq_store_release(&m->header->queue_high,
+                           i + 1); /* SYNC directory.entry: before the root, else nobody finds it */
     }
     shmq_store_release(&entry->page, offset);                                          /* SYNC directory.entry */
-    shmq_store_release(&entry->word, shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE)); /* SYNC directory.entry: the root */
+    shmq_store_release(&entry->word,
+                       shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE)); /* SYNC directory.entry: the root */
     *index = i;
     return SHMQ_OK;
 }
 
-static bool value_of(const shmq_queue_shm *page, const shmq_declaration *d, int setting, uint64_t *there, uint64_t *wanted) {
+static bool value_of(const shmq_queue_shm *page, const shmq_declaration *d, int setting, uint64_t *there,
+                     uint64_t *wanted) {
     switch (setting) {
-    case SHMQ_SET_MAXSIZE: *there = shmq_load_relaxed(&page->maxsize), *wanted = d->maxsize; return true;
-    case SHMQ_SET_SLOT_SIZE: *there = page->ring.slot_size, *wanted = d->slot_size; return true;
-    case SHMQ_SET_TEMPORARY: *there = shmq_load_relaxed(&page->temporary), *wanted = d->temporary; return true;
+    case SHMQ_SET_MAXSIZE:
+        *there = shmq_load_relaxed(&page->maxsize), *wanted = d->maxsize;
+        return true;
+    case SHMQ_SET_SLOT_SIZE:
+        *there = page->ring.slot_size, *wanted = d->slot_size;
+        return true;
+    case SHMQ_SET_TEMPORARY:
+        *there = shmq_load_relaxed(&page->temporary), *wanted = d->temporary;
+        return true;
     case SHMQ_SET_MAX_DELIVERIES:
         *there = shmq_load_relaxed(&page->max_deliveries), *wanted = d->max_deliveries;
         return true;
-    case SHMQ_SET_MAX_DEATHS: *there = shmq_load_relaxed(&page->max_deaths), *wanted = d->max_deaths; return true;
-    case SHMQ_SET_CHECKSUM: *there = shmq_load_relaxed(&page->checksum), *wanted = d->checksum; return true;
-    default: return false;
+    case SHMQ_SET_MAX_DEATHS:
+        *there = shmq_load_relaxed(&page->max_deaths), *wanted = d->max_deaths;
+        return true;
+    case SHMQ_SET_CHECKSUM:
+        *there = shmq_load_relaxed(&page->checksum), *wanted = d->checksum;
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -202,13 +216,18 @@ static void set(shmq_member *m, shmq_queue_shm *page, const shmq_declaration *d,
         shmq_store_seq(&page->recount_due, 1);
         shmq_store_seq(&page->maxsize, d->maxsize);
         break;
-    case SHMQ_SET_MAX_DELIVERIES: shmq_store_seq(&page->max_deliveries, d->max_deliveries); break;
-    case SHMQ_SET_MAX_DEATHS: shmq_store_seq(&page->max_deaths, d->max_deaths); break;
+    case SHMQ_SET_MAX_DELIVERIES:
+        shmq_store_seq(&page->max_deliveries, d->max_deliveries);
+        break;
+    case SHMQ_SET_MAX_DEATHS:
+        shmq_store_seq(&page->max_deaths, d->max_deaths);
+        break;
     case SHMQ_SET_DEAD_LETTER:
         memcpy(page->dead_letter, d->dead_letter, d->dead_letter_len);
         page->dead_letter_len = d->dead_letter_len;
         break;
-    default: break;
+    default:
+        break;
     }
     page->given_by[setting] = (uint32_t)getpid();
     shmq_or_seq(&page->given, UINT64_C(1) << setting);
@@ -260,7 +279,8 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
         }
         index = (uint32_t)found;
         shmq_status status = shmq_queue_bind(m, index, 0, queue);
-        if (status == SHMQ_OK && ((*queue)->page->name_len != name_len || memcmp((*queue)->page->name, name, name_len))) {
+        if (status == SHMQ_OK &&
+            ((*queue)->page->name_len != name_len || memcmp((*queue)->page->name, name, name_len))) {
             shmq_queue_unbind(*queue); /* deleted and the entry used again in between */
             continue;
         }

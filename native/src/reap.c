@@ -81,7 +81,8 @@ static void wake_forgotten(shmq_queue *q) {
     for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
         uint64_t bits = shmq_load_seq(&sleepers->used);
-        for (bits &= ~(shmq_load_seq(&sleepers->idle) | shmq_load_seq(&sleepers->browse)); bits != 0; bits &= bits - 1) {
+        for (bits &= ~(shmq_load_seq(&sleepers->idle) | shmq_load_seq(&sleepers->browse)); bits != 0;
+             bits &= bits - 1) {
             shmq_consumer_shm *consumer = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
             if (consumer != NULL && shmq_load_seq(&consumer->sleeps) != 0) {
                 shmq_add_seq(&consumer->wake, 1);

@@ -64,7 +64,8 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
                 continue; /* its claimant is dead */
             }
             *position = p;
-            d->word = ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two observers see two orders */
+            d->word =
+                ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two observers see two orders */
             return SHMQ_EMPTY;
         }
         bool carried = shmq_word_carried(word);

@@ -15,11 +15,20 @@ static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t
         }
         break;
     case SHMQ_ACQUIRED:
-    case SHMQ_LOCKED: c->unsettled++; break;
-    case SHMQ_CLAIMED: c->claimed++; return;
-    case SHMQ_QUARANTINED: c->holes++; return;
-    case SHMQ_BROKEN: c->broken++; return;
-    default: return;
+    case SHMQ_LOCKED:
+        c->unsettled++;
+        break;
+    case SHMQ_CLAIMED:
+        c->claimed++;
+        return;
+    case SHMQ_QUARANTINED:
+        c->holes++;
+        return;
+    case SHMQ_BROKEN:
+        c->broken++;
+        return;
+    default:
+        return;
     }
     uint64_t bytes = (uint64_t)slot->head_len + slot->body_len;
     c->bytes += bytes;

@@ -9,8 +9,8 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
     if (ahead >= 0) {
         return true; /* used at its turn or later (FREE at its turn is what is looked for) */
     }
-    return ahead == -1 && (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED ||
-                           state == SHMQ_BROKEN);
+    return ahead == -1 &&
+           (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
 }
 
 /* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring

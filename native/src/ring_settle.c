@@ -7,7 +7,8 @@ static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
     uint32_t state = shmq_word_state(word);
     bool ours = (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) && shmq_word_owner(word) == d->owner &&
-                shmq_word_tag(word) == d->tag && shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
+                shmq_word_tag(word) == d->tag &&
+                shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
     return ours ? word : 0;
 }
 
@@ -74,8 +75,8 @@ static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
  * has p itself, also where it lies in the old region: two entries there have an order, too. */
 void shmq_rewind(shmq_queue *q, uint64_t p) {
     uint64_t e = rewind_head(q, p);
-    shmq_store_release(&q->ring->cells[e % SHMQ_CELLS],
-                       ((e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS) | (p & SHMQ_POSITION_MASK)); /* R4, SYNC ring.cell */
+    shmq_store_release(&q->ring->cells[e % SHMQ_CELLS], ((e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS) |
+                                                            (p & SHMQ_POSITION_MASK)); /* R4, SYNC ring.cell */
 }
 
 /* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
@@ -104,7 +105,8 @@ static void let_go(shmq_queue *q, uint32_t owner) {
     uint32_t row = owner & 0xfffu;
     if (!(owner & SHMQ_OWNER_PROCESS)) {
         shmq_consumer_shm *consumer = shmq_row_at(q, owner);
-        row = consumer != NULL ? shmq_row_inner(shmq_load_acquire(&consumer->word)) : SHMQ_PROCESS_ROWS; /* SYNC row.owner */
+        row = consumer != NULL ? shmq_row_inner(shmq_load_acquire(&consumer->word))
+                               : SHMQ_PROCESS_ROWS; /* SYNC row.owner */
     }
     if (row < SHMQ_PROCESS_ROWS) {
         shmq_less(&q->m->rows[row].held, 1);

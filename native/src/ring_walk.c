@@ -47,8 +47,29 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* Is it still CLAIMED after a short wait? Then it is worth a system call to ask whether the claimant lives. */
-static bool still_claimed(shmq_slot_shm *slot, uint64_t word) { return still_offered(slot, word); }
+/* False: it changed. Still CLAIMED after a short wait, it is worth a system call to ask whether the claimant lives. */
+static bool is_still_claimed(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    if (!still_offered(slot, word)) {
+        return false;
+    }
+    if (shmq_claim_clear(q, slot, word, false)) {
+        shmq_notify(q); /* whoever sleeps behind what is a hole now */
+        return false;
+    }
+    return true;
+}
+
+/* What nobody waits for: somebody's, a hole, out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
+static shmq_status pass_by(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint32_t state = shmq_word_state(word);
+    if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
+        return shmq_claim_clear(q, slot, word, false) ? SHMQ_EMPTY : SHMQ_OK;
+    }
+    if (state == SHMQ_PENDING || state == SHMQ_HELD || state > SHMQ_BROKEN) {
+        return shmq_mark_broken(q, slot, word, shmq_word_lap(word)) == SHMQ_OK ? SHMQ_EMPTY : SHMQ_CORRUPT;
+    }
+    return SHMQ_OK;
+}
 
 enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED };
 
@@ -123,6 +144,7 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     uint64_t epoch = shmq_load_seq(&ring->epoch);
     uint64_t head = shmq_load_seq(&ring->head);
     uint64_t start = shmq_head_position(q, head), p = start;
+    uint64_t stop_at = 0;
     bool compared = false;
     d->head_seen = head;
     d->in_turn = true;
@@ -153,19 +175,11 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             continue;
         }
         if (state == SHMQ_CLAIMED) {
-            if (!still_claimed(slot, word)) {
+            if (!is_still_claimed(q, slot, word)) {
                 continue;
             }
-            if (shmq_claim_clear(q, slot, word, false)) {
-                shmq_notify(q); /* whoever sleeps behind what is a hole now */
-                continue;
-            }
-            if (p != start) {
-                advance(q, head, p);
-            }
-            d->position = p;
-            d->word = word;
-            return SHMQ_EMPTY;
+            stop_at = word;
+            break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
             enum offer_result result = offer(q, slot, word, p, epoch, d);
@@ -174,25 +188,18 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
-        if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
-            if (shmq_claim_clear(q, slot, word, false)) {
-                continue;
-            }
-        } else if (state == SHMQ_PENDING || state == SHMQ_HELD || state > SHMQ_BROKEN) {
-            shmq_status status = shmq_mark_broken(q, slot, word, shmq_word_lap(word));
-            if (status != SHMQ_OK) {
-                return status;
-            }
-            continue; /* it changed under us */
+        shmq_status status = pass_by(q, slot, word);
+        if (status == SHMQ_CORRUPT) {
+            return status;
         }
-        p++;
+        p += status == SHMQ_OK;
     }
     shmq_store_relaxed(&q->near, p);
     if (p != start) {
         advance(q, head, p);
     }
     d->position = p;
-    d->word = 0;
+    d->word = stop_at;
     return SHMQ_EMPTY;
 }
 
@@ -224,7 +231,8 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
     (void)q;
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
     bool ours = shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == d->owner &&
-                shmq_word_tag(word) == d->tag && shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
+                shmq_word_tag(word) == d->tag &&
+                shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
     return ours ? word : 0;
 }
 
@@ -290,8 +298,8 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         took(q, d);
         uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
         uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
-        bool poisoned = (max_deaths != 0 && d->deaths >= max_deaths) ||
-                        (max_deliveries != 0 && d->delivery >= max_deliveries);
+        bool poisoned =
+            (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
         return poisoned ? SHMQ_POISONED : SHMQ_OK;
     }
     shmq_hold(q->m, -1);
@@ -302,7 +310,8 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
-        if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
+        if (shmq_cas_seq(&slot->word, word,
+                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
             shmq_notify(q);
             return;
         }

@@ -10,7 +10,8 @@ static uint32_t groups_in_use(const shmq_queue *q) {
 }
 
 shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
-    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK]) : 0; /* SYNC row.chunk */
+    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK])
+                                              : 0; /* SYNC row.chunk */
     if (row == 0 || chunk == 0 || (chunk & (SHMQ_PAGE_BYTES - 1)) != 0 || !shmq_inside(q->m, chunk, SHMQ_PAGE_BYTES)) {
         return NULL;
     }
@@ -140,7 +141,8 @@ uint64_t shmq_sleep_limit(shmq_queue *q) {
     }
     uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
     limit = limit < UINT64_C(10000000000) ? limit : UINT64_C(10000000000);
-    uint64_t noise = shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that they do not look all at once */
+    uint64_t noise =
+        shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that they do not look all at once */
     return limit - limit / 4 + limit / 2 * (noise & 0xffff) / 0xffff;
 }
 
@@ -154,7 +156,8 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
         if (shmq_load_relaxed(&q->page->chunks[group]) == 0) {
             uint64_t chunk;
             SHMQ_TRY(shmq_page_take(q->m, &chunk));
-            shmq_store_release(&q->page->chunks[group], chunk); /* SYNC row.chunk: zeroed rows before their offset; the root */
+            shmq_store_release(&q->page->chunks[group],
+                               chunk); /* SYNC row.chunk: zeroed rows before their offset; the root */
         }
         if (shmq_load_relaxed(&q->page->groups) <= group) {
             shmq_store_seq(&q->page->groups, group + 1);
@@ -201,7 +204,8 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
         shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
-        shmq_store_release(&consumer->word, shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        shmq_store_release(&consumer->word,
+                           shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
     }
     shmq_structure_unlock(m);
     return SHMQ_OK;

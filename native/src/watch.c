@@ -131,7 +131,8 @@ void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
 static void reap_holders(shmq_member *m, bool only_holders) {
     uint32_t high = shmq_load_relaxed(&m->header->process_high);
     for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
-        if (row == m->row || shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
+        if (row == m->row ||
+            shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
             continue;
         }
         if ((!only_holders || shmq_load_seq(&m->rows[row].held) != 0) && shmq_process_dead(m, row)) {

@@ -12,8 +12,8 @@
 
 /* Ring of 1,024 slots; maxsize 0: none. */
 static inline shmq_queue *scratch_queue(shmq_member *m, const char *name, uint64_t maxsize, bool checksum) {
-    shmq_declaration d = {.given = (1u << SHMQ_SET_CHECKSUM) | (1u << SHMQ_SET_MAX_DEATHS), .checksum = checksum,
-                          .create = true};
+    shmq_declaration d = {
+        .given = (1u << SHMQ_SET_CHECKSUM) | (1u << SHMQ_SET_MAX_DEATHS), .checksum = checksum, .create = true};
     shmq_queue *q = NULL;
     int differs = -1;
     if (maxsize != 0) {
@@ -38,7 +38,9 @@ static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t l
     return status;
 }
 
-static inline shmq_status put_number(shmq_queue *q, uint64_t number) { return put_bytes(q, &number, sizeof(number), 0); }
+static inline shmq_status put_number(shmq_queue *q, uint64_t number) {
+    return put_bytes(q, &number, sizeof(number), 0);
+}
 
 static inline uint64_t number_of(const shmq_delivery *d) {
     uint64_t number;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from shmq.bench.contestant import contestant
 from shmq.bench.processes import run_together
@@ -33,7 +34,8 @@ def rate_of(
     one = contestant(key, size, maxsize)
     body = bytes(size)
     try:
-        jobs = [(one.produce, (body, count // producers, batch)) for _ in range(producers)]
+        jobs: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        jobs += [(one.produce, (body, count // producers, batch)) for _ in range(producers)]
         jobs += [(one.consume, (size, count // consumers, batch)) for _ in range(consumers)]
         seconds, answers = run_together(jobs)
     finally:

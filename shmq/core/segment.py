@@ -37,6 +37,7 @@ __all__ = [
     "is_segment_name",
     "list_segments",
     "segment_name",
+    "shm_device",
     "sweep",
     "unlink",
     "whole_granules",
@@ -99,6 +100,11 @@ def default_memory() -> int:
     shm = os.statvfs(SHM_DIRECTORY)
     half = shm.f_blocks * shm.f_frsize // 2
     return whole_granules(max(MEMORY_MIN, min(half, _DEFAULT_MEMORY_MAX)))
+
+
+def shm_device() -> int:
+    """Device number of /dev/shm: another one in each container that has a /dev/shm of its own."""
+    return os.stat(SHM_DIRECTORY).st_dev
 
 
 def create(

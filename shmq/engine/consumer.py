@@ -68,6 +68,10 @@ class Consumer(Generic[T]):
         self._serial = member.serial
         self._closed = False
 
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self._held)} unsettled"
+        return f"<Consumer of {self._queue.name!r}, {state}>"
+
     @property
     def closed(self) -> bool:
         """True after close(), or when its broker was closed."""

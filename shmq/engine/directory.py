@@ -16,7 +16,7 @@ from shmq.core.status import OtherBoot
 from shmq.engine.orphans import sweep_orphans
 from shmq.engine.ownership import PRIVATE_MODE, check_filesystem, check_mode, check_owner, file_mode, mode_of
 from shmq.engine.record import RECORD_NAME, SegmentRecord, read_record, write_record
-from shmq.errors import BrokerNotFound, OptionsMismatch
+from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch
 
 __all__ = ["DEFAULT_PATIENCE", "BrokerDirectory", "open_anonymous"]
 
@@ -178,14 +178,36 @@ class BrokerDirectory:
         self._compare(record, memory, mode, patience)
         if record.boot_id == UUID(bytes=segment.boot_id()):
             try:
-                return segment.attach(record.name, dir_fd)
+                return self._join(dir_fd, record.name)
             except OtherBoot:
                 reason = "was made before the last boot"
             except BrokerNotFound:
+                self._refuse_another_shm(dir_fd, record)
                 reason = "is lost"
         else:
             reason = "was made before the last boot"
         return self._replace(dir_fd, record, reason)
+
+    @staticmethod
+    def _join(dir_fd: int, name: str) -> Member:
+        member = segment.attach(name, dir_fd)
+        # On the open directory, which the member keeps: whoever shares it sees the lock, whatever /dev/shm he has.
+        fcntl.flock(dir_fd, fcntl.LOCK_SH)
+        return member
+
+    def _refuse_another_shm(self, dir_fd: int, record: SegmentRecord) -> None:
+        """A segment that is not in our /dev/shm may be in another container's, and in use there."""
+        if record.shm_device == segment.shm_device():
+            return
+        try:
+            fcntl.flock(dir_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BrokerError(
+                f"the segment of the broker {self.path} is in another /dev/shm, and in use",
+                figures=f"{record.name}, device {record.shm_device} there, {segment.shm_device()} here",
+                remedy="let the containers that share the directory share /dev/shm, too (in Docker --ipc)",
+                filename=self.path,
+            ) from None
 
     def _compare(self, record: SegmentRecord, memory: int | None, mode: int | None, patience: float | None) -> None:
         for option, given, has in (
@@ -228,7 +250,7 @@ class BrokerDirectory:
                 # The segment has got our group; others of the directory's group cannot know its name yet.
                 os.chown(f"{segment.SHM_DIRECTORY}/{name}", -1, found.st_gid)
             # Before the record names it, so that whoever reads the name finds a segment that can be joined.
-            member = segment.attach(name, dir_fd)
+            member = self._join(dir_fd, name)
         except BaseException:
             segment.unlink(name)
             raise
@@ -240,6 +262,7 @@ class BrokerDirectory:
                 memory=segment.whole_granules(memory),
                 patience=patience,
                 mode=mode,
+                shm_device=segment.shm_device(),
                 epoch=epoch,
             )
             write_record(dir_fd, record, mode=file_mode(mode), group=found.st_gid)

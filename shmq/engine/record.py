@@ -30,6 +30,7 @@ class SegmentRecord:
     memory: int  # bytes
     patience: float  # seconds
     mode: int  # of the directory
+    shm_device: int  # st_dev of the /dev/shm that it lies in: containers may have one each
     epoch: int = 0  # how many segments were lost before it; part of each message id
 
 
@@ -65,6 +66,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         memory=content["memory"],
         patience=float(content["patience"]),
         mode=int(content["mode"], 8),
+        shm_device=int(content["shm_device"]),
         epoch=content["epoch"],
     )
     if not is_segment_name(record.name) or not record.name.endswith(record.uuid.hex):
@@ -125,6 +127,7 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "memory": record.memory,
         "patience": record.patience,
         "mode": f"{record.mode:04o}",
+        "shm_device": record.shm_device,
         "epoch": record.epoch,
     }
     temporary = f"{RECORD_NAME}.new"

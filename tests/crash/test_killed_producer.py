@@ -75,7 +75,7 @@ def test_killed_producers_lose_nothing_that_was_accepted(
         for _ in range(kills):
             while len(alive) < AT_ONCE and started < kills:
                 number = started
-                child = Offspring(lambda say, number=number: produce(queue, number, large, accepted, say))
+                child = Offspring(produce, queue, number, large, accepted)
                 children.append(child)
                 alive.append(child)
                 started += 1
@@ -112,6 +112,11 @@ def fill_exactly(queue: Queue, maxsize: int) -> None:
     assert [queue.get(timeout=5) for _ in range(maxsize)] == [b"%d" % n for n in range(maxsize)]
 
 
+def put_one(queue: Queue, number: int, say: Say) -> None:
+    queue.put(number, timeout=30)
+    say("put")
+
+
 def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_waiting_rightly(
     broker: shmq.Broker, seed: int
 ) -> None:
@@ -121,7 +126,7 @@ def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_wai
         queue.put("first")
         with family() as children:
             for number in range(4):
-                children.append(Offspring(lambda say, number=number: (queue.put(number, timeout=30), say("put"))))
+                children.append(Offspring(put_one, queue, number))
             while queue._crowd()["producers_waiting"] < 4:
                 time.sleep(0.001)
             victims = rng.sample(children, 2)
@@ -135,6 +140,7 @@ def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_wai
                 assert children[number].wait() == 0
     bury_the_dead(broker)
     check_empty(broker, queue)
-    fill_small = [queue.put(n, timeout=1) for n in range(1)]
-    assert len(fill_small) == 1
-    assert queue.get(timeout=1) == 0
+    queue.put("last", timeout=1)
+    with pytest.raises(shmq.Full):
+        queue.put("one too many", timeout=0)
+    assert queue.get(timeout=1) == "last"

@@ -28,6 +28,12 @@ def hold(queue: Queue, say: Say) -> None:
     signal.pause()
 
 
+def clean_up(broker: shmq.Broker, say: Say) -> None:
+    say("here")
+    reap(broker._membership.live())
+    say("done")
+
+
 def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed: int) -> None:
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", max_deaths=0)
@@ -37,13 +43,13 @@ def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed:
         queue.put_many(bodies)
         with family() as holders:
             for _ in range(dead):
-                holders.append(Offspring(lambda say: hold(queue, say)))
+                holders.append(Offspring(hold, queue))
                 holders[-1].line()
             for holder in holders:
                 holder.kill()
         with family() as reapers:
             for _ in range(6):
-                reapers.append(Offspring(lambda say: (say("here"), reap(broker._membership.live()), say("done"))))
+                reapers.append(Offspring(clean_up, broker))
             for reaper in reapers:
                 reaper.line()
             time.sleep(rng.random() * 0.004)
@@ -63,8 +69,9 @@ def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed:
         check_empty(broker, queue)
 
 
-def wander(path: Path, rng: random.Random, say: Say) -> None:
-    """Joins, makes, uses, deletes, leaves, for ever."""
+def wander(inherited: shmq.Broker, path: Path, rng: random.Random, say: Say) -> None:
+    """Joins, makes, uses, deletes, leaves, for ever; without what it has from its parent."""
+    inherited.close()
     say("here")
     while True:
         with shmq.open(path, create=False) as broker:
@@ -94,13 +101,7 @@ def test_kills_amid_making_joining_deleting_and_leaving_leave_a_sound_broker(
         for _ in range(sized(80, 1000)):
             while len(alive) < 4:
                 child_seed = rng.randrange(1 << 30)
-                # The membership of the parent is left behind: each wanderer opens the broker for itself.
-                child = Offspring(
-                    lambda say, child_seed=child_seed: (
-                        broker.close(),
-                        wander(broker_dir, random.Random(child_seed), say),
-                    )
-                )
+                child = Offspring(wander, broker, broker_dir, random.Random(child_seed))
                 child.expect("here")
                 children.append(child)
                 alive.append(child)
@@ -126,24 +127,31 @@ def test_kills_amid_making_joining_deleting_and_leaving_leave_a_sound_broker(
     check_empty(broker, keep)
 
 
-def test_temporary_queues_go_with_their_maker_however_it_ends(broker: shmq.Broker) -> None:
-    def make(say: Say) -> None:
-        broker.queue("temporary", temporary=True).put("x")
-        say("made")
-        signal.pause()
+def make(broker: shmq.Broker, say: Say) -> None:
+    broker.queue("temporary", temporary=True).put("x")
+    say("made")
+    signal.pause()
 
-    with Offspring(make) as maker:
+
+def make_and_leave(broker: shmq.Broker, say: Say) -> None:
+    broker.queue("temporary", temporary=True).put("x")
+    broker.close()
+
+
+def test_temporary_queues_go_with_their_maker_however_it_ends(broker: shmq.Broker) -> None:
+    with Offspring(make, broker) as maker:
         maker.expect("made")
         assert "temporary" in [queue.name for queue in broker.queues()]
         maker.kill()
     bury_the_dead(broker)
     assert [queue.name for queue in broker.queues()] == []
-    with Offspring(lambda say: (broker.queue("temporary", temporary=True), broker.close())) as maker:
+    with Offspring(make_and_leave, broker) as maker:
         assert maker.wait() == 0
     assert [queue.name for queue in broker.queues()] == []
 
 
-def attach_and_go(path: Path, number: int, say: Say) -> None:
+def attach_and_go(inherited: shmq.Broker, path: Path, number: int, say: Say) -> None:
+    inherited.close()
     with shmq.open(path, create=False) as broker:
         queue = broker.queue("storm", create=False)
         queue.put(number)
@@ -160,9 +168,7 @@ def test_a_storm_of_200_processes_a_third_of_them_killed_leaves_a_clean_table(
     count = 200
     with family() as children:
         for number in range(count):
-            children.append(
-                Offspring(lambda say, number=number: (broker.close(), attach_and_go(broker_dir, number, say)))
-            )
+            children.append(Offspring(attach_and_go, broker, broker_dir, number))
         for number, child in enumerate(children):
             if number % 3 == 0:
                 child.expect("here")

@@ -29,6 +29,10 @@ def get_for_ever(queue: Queue, seen: Board, marks: Board, slot: int, say: Say) -
         seen.add(slot)
 
 
+def get_one(queue: Queue, say: Say) -> None:
+    say(queue.get(timeout=30))
+
+
 @pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("large", [False, True], ids=["small", "with_blocks"])
 def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
@@ -45,7 +49,7 @@ def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
         while put < count or killed < kills:
             while len(alive) < alive_at_once and started < kills + alive_at_once:
                 slot = started
-                child = Offspring(lambda say, slot=slot: get_for_ever(queue, seen, marks, slot, say))
+                child = Offspring(get_for_ever, queue, seen, marks, slot)
                 children.append(child)
                 alive.append(child)
                 started += 1
@@ -77,7 +81,7 @@ def test_no_wake_up_is_lost_with_a_killed_sleeper(broker: shmq.Broker, seed: int
     for _ in range(sized(15, 150)):
         with family() as children:
             for _ in range(sleepers):
-                children.append(Offspring(lambda say: say(queue.get(timeout=30))))
+                children.append(Offspring(get_one, queue))
             eventually(lambda: queue._crowd()["asleep"] == sleepers, "all sleep")
             victims = rng.sample(children, sleepers - messages)
             for victim in victims:
@@ -114,7 +118,7 @@ def look(queue: Queue, say: Say) -> None:
 def test_blocks_of_a_killed_loan_holder_come_back(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", codec="bytes")
     for _ in range(5):
-        with Offspring(lambda say: lend(queue, say)) as holder:
+        with Offspring(lend, queue) as holder:
             holder.expect("held")
             assert usage(broker)["blocks_used"] == 3
             holder.kill()
@@ -130,7 +134,7 @@ def test_blocks_of_a_killed_view_holder_come_back(broker: shmq.Broker) -> None:
     for _ in range(5):
         for number in range(2):
             queue.put(body_of(number, True))
-        with Offspring(lambda say: look(queue, say)) as holder:
+        with Offspring(look, queue) as holder:
             holder.expect("held")
             assert usage(broker)["blocks_used"] == 2
             holder.kill()

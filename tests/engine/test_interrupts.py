@@ -203,3 +203,17 @@ say(q.get())
         queue.put("at last")
         assert child.line() == "at last"
         child.end()
+
+
+def test_a_message_that_was_taken_but_never_lent_goes_back_uncounted(queue: shmq.Queue[Any]) -> None:
+    """What an interrupt between the taking and the lending leaves."""
+    queue.put_many(["a", "b" * 10_000])
+    consumer = queue.consumer()
+    deliveries = [consumer._queue._receive(consumer._row, 0, 0) for _ in range(2)]
+    assert (queue.qsize(), queue.statistics().unsettled) == (0, 2)
+    deliveries.clear()
+    assert (queue.qsize(), queue.statistics().unsettled) == (2, 0)
+    for body in ("a", "b" * 10_000):
+        with consumer.receive(timeout=0) as m:
+            assert (m.body, m.delivery_count) == (body, 1)
+    consumer.close()

@@ -125,6 +125,13 @@ def test_loans_that_never_fit_are_refused_at_once(queue: shmq.Queue[Any]) -> Non
         queue.loan_array((QUARTER, 2), "uint8")
 
 
+def test_no_body_is_larger_than_a_gibibyte(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8GiB") as broker:
+        with pytest.raises(shmq.MessageTooLarge, match="1,073,741,824") as caught:
+            broker.queue("jobs").loan((1 << 30) + 1)
+        assert "split" in caught.value.remedy
+
+
 def test_headers_that_are_too_large_are_refused(queue: shmq.Queue[Any]) -> None:
     with pytest.raises(ValueError):
         queue.put("a", headers={"x": "y" * 100_000})

@@ -1,9 +1,12 @@
 """What lies around a broker: directories of others, garbage, other versions, remote file systems, deletion in use."""
 
+import gc
 import json
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,9 +248,21 @@ def test_options_of_the_broker_that_differ_are_a_mismatch(
         shmq.open(broker_dir, **options)
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 10**400, 5, 5.0])
+def test_long_timeouts_are_taken(queue: shmq.Queue[Any], timeout: Any) -> None:
+    for body in (b"a", [1]):
+        queue.put(body, timeout=timeout)
+        assert queue.get(timeout=timeout) == body
+    queue.put("b")
+    with queue.receive(timeout=timeout) as m:
+        assert m.body == "b"
+    queue.join(timeout=timeout)
+
+
 WRONG_CALLS: dict[str, Callable[[shmq.Queue[Any]], Any]] = {
     "timeout below 0": lambda q: q.put("a", timeout=-1),
     "timeout is true": lambda q: q.put("a", timeout=True),
+    "timeout is far below 0": lambda q: q.put("a", timeout=-(10**400)),
     "timeout is text": lambda q: q.put("a", timeout="5"),  # type: ignore[arg-type]
     "timeout is no number": lambda q: q.put("a", timeout=float("nan")),
     "slow: timeout below 0": lambda q: q.put([1], timeout=-1),
@@ -301,3 +316,39 @@ def test_a_wrong_argument_changes_nothing(broker: shmq.Broker, queue: shmq.Queue
     )
     (process,) = broker.statistics().processes
     assert (process.unsettled, process.pinned_bytes) == (0, 0)
+
+
+# Runs a program with a /dev/shm of its own, as in another container that shares the directory only.
+APART = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /dev/shm && exec "$@"', "sh"]
+OPENS = "import sys, shmq\nshmq.open(sys.argv[1]).queue('jobs').put('a'); print('opened')"
+
+
+def apart(broker_dir: Path) -> tuple[int, str]:
+    result = subprocess.run(
+        [*APART, sys.executable, "-c", OPENS, str(broker_dir)], capture_output=True, text=True, timeout=60, check=False
+    )
+    return result.returncode, result.stdout + result.stderr
+
+
+def test_a_broker_in_use_with_another_shm_is_refused(broker_dir: Path, tool: Callable[[str], str]) -> None:
+    tool("unshare")
+    if subprocess.run([*APART, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("not allowed to mount: run the tests as root, or in a user namespace")
+    with shmq.open(broker_dir, memory=MEMORY) as broker:
+        queue = broker.queue("jobs")
+        queue.put("ours")
+        status, text = apart(broker_dir)
+        assert status == 1
+        assert "BrokerError" in text
+        assert "is in another /dev/shm, and in use" in text
+        assert "--ipc" in text
+        assert queue.get(timeout=0) == "ours"
+        shmq.open(broker_dir).close()
+    with Child("shmq.open(sys.argv[1]); say('open'); listen()", broker_dir) as child:
+        assert child.line() == "open"
+        assert apart(broker_dir)[0] == 1
+        child.kill()
+        del broker, queue
+        gc.collect()
+        status, text = apart(broker_dir)
+        assert (status, "opened" in text) == (0, True), text

@@ -27,6 +27,16 @@ def broker(broker_dir: Path) -> Any:
         yield opened
 
 
+def put_numbers(queue: Queue, count: int, say: Say) -> None:
+    for n in range(count):
+        queue.put(b"%d" % n, timeout=30)
+
+
+def echo(queue: Queue, count: int, say: Say) -> None:
+    for _ in range(count):
+        say(queue.get(timeout=30))
+
+
 @pytest.mark.timeout(sized(100, 600))
 def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it_is_released(
     broker: shmq.Broker,
@@ -36,7 +46,7 @@ def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it
     queue = broker.queue("jobs", codec="bytes", maxsize=1024)
     queue.put(b"old")
     old = queue.receive(timeout=5)
-    with Offspring(lambda say: [queue.put(b"%d" % n, timeout=30) for n in range(count)] and None) as producer:
+    with Offspring(put_numbers, queue, count) as producer:
         for n in range(count):
             assert queue.get(timeout=30) == b"%d" % n
         assert producer.wait() == 0
@@ -135,7 +145,7 @@ def drain(queue: Queue, begun: Board, slot: int, say: Say) -> None:
 @pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("maxsize", [1, 7, 1024])
 def test_maxsize_is_exact_under_load_and_after_kills(broker: shmq.Broker, seed: int, maxsize: int) -> None:
-    """At every moment: puts that returned, minus gets that began, are at most maxsize; and all of it is there at the end."""
+    """At every moment: puts that returned less gets that began are at most maxsize. All of it is there at the end."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", maxsize=maxsize)
     kills = sized(40, 400)
@@ -148,12 +158,12 @@ def test_maxsize_is_exact_under_load_and_after_kills(broker: shmq.Broker, seed: 
         for kill in range(kills):
             while len(producers) < 4:
                 slot = made[0]
-                producers.append(Offspring(lambda say, slot=slot: fill(queue, put, slot, say)))
+                producers.append(Offspring(fill, queue, put, slot))
                 children.append(producers[-1])
                 made[0] += 1
             while len(consumers) < 3 and made[1] < begun.slots:
                 slot = made[1]
-                consumers.append(Offspring(lambda say, slot=slot: drain(queue, begun, slot, say)))
+                consumers.append(Offspring(drain, queue, begun, slot))
                 children.append(consumers[-1])
                 made[1] += 1
             for _ in range(rng.randrange(5, 60)):
@@ -279,7 +289,7 @@ def test_a_full_dev_shm_is_an_error_with_figures_and_never_a_signal(tmp_path: Pa
 
 def test_usage_tells_of_no_rescue_in_a_quiet_queue(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs")
-    with Offspring(lambda say: [say(queue.get(timeout=30)) for _ in range(50)] and None) as consumer:
+    with Offspring(echo, queue, 50) as consumer:
         for n in range(50):
             queue.put(n)
             assert consumer.line() == str(n)

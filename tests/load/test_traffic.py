@@ -31,7 +31,7 @@ class Fleet:
         self.popen: list[subprocess.Popen[bytes]] = []
         self.forked: list[Any] = []
 
-    def start(self, work: Callable[..., None], queue: "shmq.Queue[Any]", *arguments: object) -> None:
+    def start(self, work: Callable[..., None], queue: shmq.Queue[Any], *arguments: object) -> None:
         if self.how == "unrelated":
             words = [work.__name__, str(queue.broker.path), queue.name, *map(str, arguments)]
             command = [sys.executable, "-m", "tests.support.traffic", *words]
@@ -58,9 +58,7 @@ class Fleet:
                 process.join()
 
 
-def run(
-    queue: "shmq.Queue[Any]", how: str, count: int, batch: bool, seed: int, large: bool, tmp_path: Path
-) -> Audit:
+def run(queue: shmq.Queue[Any], how: str, count: int, batch: bool, seed: int, large: bool, tmp_path: Path) -> Audit:
     fleet = Fleet(how)
     books = [tmp_path / f"book-{number}" for number in range(CONSUMERS)]
     extra = (large,) if large else ()

@@ -119,9 +119,11 @@ def test_a_queue_stays_for_a_grandchild_of_a_plain_fork(eventually: Eventually, 
     os.waitpid(child, 0)
     handle = queue._queue
     del queue
-    Queue[int]()
-    assert name in names()
-    go.write_text("go")
+    try:
+        Queue[int]()
+        assert name in names()
+    finally:
+        go.write_text("go")  # else it would wait for ever
     assert handle.get(timeout=30) == "from a grandchild"
 
     def is_gone() -> bool:

@@ -1,6 +1,7 @@
 """What must hold of a broker at rest, whatever happened to its users."""
 
 import os
+from typing import Any
 
 import shmq
 from shmq.core.queue import reap
@@ -15,7 +16,7 @@ def bury_the_dead(broker: shmq.Broker) -> None:
     reap(broker._membership.live())
 
 
-def check_sound(broker: shmq.Broker, *queues: "shmq.Queue[object]") -> None:
+def check_sound(broker: shmq.Broker, *queues: shmq.Queue[Any]) -> None:
     """No damage, map and blocks and rings make sense, and nobody but this process is in the table."""
     bury_the_dead(broker)
     member = broker._membership.live()
@@ -31,7 +32,7 @@ def check_sound(broker: shmq.Broker, *queues: "shmq.Queue[object]") -> None:
         assert census["broken"] == 0, census
 
 
-def check_empty(broker: shmq.Broker, *queues: "shmq.Queue[object]") -> None:
+def check_empty(broker: shmq.Broker, *queues: shmq.Queue[Any]) -> None:
     """Sound, no entry in any of the queues, and no block in use."""
     check_sound(broker, *queues)
     for queue in queues:

@@ -12,16 +12,16 @@ from typing import Self
 
 LIMIT = 40.0  # seconds; a machine under load is slow, a hang lasts for ever
 
-Say = Callable[[object], None]
+Say = Callable[[object], object]
 
 
 class Offspring:
-    """Runs `work(say)` in a forked child. What it says arrives at the parent line by line, in order.
+    """Runs `work(*arguments, say)` in a forked child. What it says arrives at the parent line by line, in order.
 
     As a context manager: killed at the end if it still runs, so that no test leaves one behind.
     """
 
-    def __init__(self, work: Callable[[Say], object]) -> None:
+    def __init__(self, work: Callable[..., None], *arguments: object) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         self._read, write = os.pipe()
@@ -32,7 +32,7 @@ class Offspring:
             code = 1
             try:
                 os.close(self._read)
-                work(lambda line: os.write(write, f"{line}\n".encode()) and None)
+                work(*arguments, lambda line: os.write(write, f"{line}\n".encode()))
                 code = 0
             except BaseException:
                 sys.excepthook(*sys.exc_info())

@@ -1,7 +1,7 @@
 """Producers and consumers that keep books, in whatever process they run, and the audit of their books.
 
-    python -m tests.support.traffic produce BROKER QUEUE NUMBER COUNT BATCH SEED
-    python -m tests.support.traffic consume BROKER QUEUE BOOK BATCH SEED
+As programs: python -m tests.support.traffic produce BROKER QUEUE NUMBER COUNT BATCH SEED, and
+python -m tests.support.traffic consume BROKER QUEUE BOOK BATCH SEED.
 """
 
 import random
@@ -9,6 +9,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def bodies(producer: int, count: int, seed: int, large: bool) -> Iterator[bytes]
     return (body_of(producer, number, seed, pool) for number in range(count))
 
 
-def produce(queue: "shmq.Queue[Any]", producer: int, count: int, batch: bool, seed: int, large: bool = False) -> None:
+def produce(queue: shmq.Queue[Any], producer: int, count: int, batch: bool, seed: int, large: bool = False) -> None:
     if batch:
         queue.put_many(bodies(producer, count, seed, large))
         return
@@ -90,7 +91,7 @@ class Book:
                 numbers.tofile(file)
 
 
-def consume(queue: "shmq.Queue[Any]", path: Path, batch: bool, seed: int, large: bool = False) -> None:
+def consume(queue: shmq.Queue[Any], path: Path, batch: bool, seed: int, large: bool = False) -> None:
     """Takes everything until the queue is shut down and drained."""
     book = Book(seed, large)
     try:
@@ -130,10 +131,10 @@ class Audit:
         for producer in range(producers):
             parts = self.seen.get(producer, [])
             for part in parts:
-                for before, after in zip(part, part[1:], strict=False):
+                for before, after in pairwise(part):
                     assert before < after, f"producer {producer}: {after} came after {before}"
             flat = sorted(number for part in parts for number in part)
-            doubled = sum(a == b for a, b in zip(flat, flat[1:], strict=False))
+            doubled = sum(a == b for a, b in pairwise(flat))
             assert doubled == 0, f"producer {producer}: {doubled} doubled"
             assert len(flat) == count - without[producer], f"producer {producer}: {len(flat)} of {count} arrived"
 

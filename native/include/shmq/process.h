@@ -95,7 +95,8 @@ SHMQ_SIZE(shmq_pin_shm, 16);
 /* Counters of one process on one queue. Each only grows, for ever: a row that is used again goes on counting, so sums
  * over all rows are the queue's since it exists. Written by the process (relaxed add), read by statistics. */
 typedef struct shmq_counters_shm {
-    shmq_a64 attached; /* incarnation of the queue + 1 while this process may touch its memory; else 0. A deleted queue's
+    shmq_a64
+        attached; /* incarnation of the queue + 1 while this process may touch its memory; else 0. A deleted queue's
                           memory is used again when no live row says its incarnation here */
     shmq_a64 put;
     shmq_a64 got;      /* delivered and settled at once */
