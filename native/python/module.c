@@ -65,8 +65,10 @@ static PyObject *crc32c(PyObject *module, PyObject *arguments, PyObject *keyword
         return NULL;
     }
     uint32_t crc;
-    Py_BEGIN_ALLOW_THREADS crc = shmq_crc32c(start, data.buf, (size_t)data.len);
-    Py_END_ALLOW_THREADS PyBuffer_Release(&data);
+    Py_BEGIN_ALLOW_THREADS
+    crc = shmq_crc32c(start, data.buf, (size_t)data.len);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&data);
     return PyLong_FromUnsignedLong(crc);
 }
 

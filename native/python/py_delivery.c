@@ -7,8 +7,7 @@
 PyTypeObject *delivery_type, *view_type;
 
 typedef struct py_delivery {
-    PyObject_HEAD
-    py_queue *queue; /* strong */
+    PyObject_HEAD py_queue *queue; /* strong */
     shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
     uint64_t serial; /* of the member: another one after a fork */
     bool over;       /* settled, given back, or found to be not ours any more */
@@ -17,8 +16,7 @@ typedef struct py_delivery {
 
 /* A read-only buffer over a block, pinned until the last memoryview of it has gone. */
 typedef struct py_view {
-    PyObject_HEAD
-    shmq_py_member *owner; /* strong: keeps the mapping */
+    PyObject_HEAD shmq_py_member *owner; /* strong: keeps the mapping */
     shmq_member *m;
     uint64_t serial;
     const unsigned char *bytes;
@@ -196,11 +194,16 @@ static PyMethodDef delivery_methods[] = {
 #define FIELD(name, member, type) \
     {name, type, offsetof(py_delivery, d) + offsetof(shmq_delivery, member), READONLY, NULL}
 static PyMemberDef delivery_members[] = {
-    FIELD("position", position, T_ULONGLONG), FIELD("message_id", message_id, T_ULONGLONG),
-    FIELD("enqueued_ns", enqueued_ns, T_ULONGLONG), FIELD("size", body_len, T_UINT),
-    FIELD("content", content, T_UBYTE), FIELD("delivery", delivery, T_USHORT),
-    FIELD("deaths", deaths, T_USHORT), FIELD("word", word, T_ULONGLONG),
-    FIELD("owner", owner, T_UINT), FIELD("tag", tag, T_UINT),
+    FIELD("position", position, T_ULONGLONG),
+    FIELD("message_id", message_id, T_ULONGLONG),
+    FIELD("enqueued_ns", enqueued_ns, T_ULONGLONG),
+    FIELD("size", body_len, T_UINT),
+    FIELD("content", content, T_UBYTE),
+    FIELD("delivery", delivery, T_USHORT),
+    FIELD("deaths", deaths, T_USHORT),
+    FIELD("word", word, T_ULONGLONG),
+    FIELD("owner", owner, T_UINT),
+    FIELD("tag", tag, T_UINT),
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot delivery_slots[] = {

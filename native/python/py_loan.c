@@ -9,8 +9,7 @@ PyTypeObject *loan_type;
 enum loan_state { LOAN_OPEN, LOAN_COMMITTED, LOAN_ABANDONED };
 
 typedef struct py_loan {
-    PyObject_HEAD
-    py_queue *queue; /* strong */
+    PyObject_HEAD py_queue *queue; /* strong */
     shmq_queue *q;
     shmq_py_member *owner; /* strong */
     uint64_t serial;
@@ -24,9 +23,7 @@ typedef struct py_loan {
     uint64_t pinned_bytes;
 } py_loan;
 
-static bool ours(const py_loan *self) {
-    return !shmq_member_forked(self->q->m) && self->serial == self->q->m->serial;
-}
+static bool ours(const py_loan *self) { return !shmq_member_forked(self->q->m) && self->serial == self->q->m->serial; }
 
 static unsigned char *body_of(const py_loan *self) {
     return (unsigned char *)shmq_at(self->q->m, self->block.offset) + shmq_body_start(self->head_len);
@@ -108,7 +105,8 @@ static bool pin_for_exports(py_loan *self) {
     if (self->exports == 0 || self->pinned) {
         return true;
     }
-    self->pinned = shmq_block_pin(self->q->m, self->block.offset, self->block.generation, self->pinned_bytes, &self->pin);
+    self->pinned =
+        shmq_block_pin(self->q->m, self->block.offset, self->block.generation, self->pinned_bytes, &self->pin);
     return self->pinned;
 }
 
@@ -131,13 +129,19 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
                             (unsigned long long)self->size);
     }
     if (self->exports != 0 && (!keep || !pin_for_exports(self))) {
-        PyErr_SetString(PyExc_BufferError, "parts of loan.view are still in use; drop them before the commit (the loan is "
-                                           "still open)");
+        PyErr_SetString(PyExc_BufferError,
+                        "parts of loan.view are still in use; drop them before the commit (the loan is "
+                        "still open)");
         return NULL;
     }
     struct iovec piece = {.iov_base = body_of(self), .iov_len = nbytes};
-    shmq_outgoing out = {.head = shmq_at(self->q->m, self->block.offset), .head_len = self->head_len, .pieces = &piece,
-                         .piece_count = 1, .body_len = nbytes, .content = content, .block = self->block};
+    shmq_outgoing out = {.head = shmq_at(self->q->m, self->block.offset),
+                         .head_len = self->head_len,
+                         .pieces = &piece,
+                         .piece_count = 1,
+                         .body_len = nbytes,
+                         .content = content,
+                         .block = self->block};
     shmq_status status;
     do {
         BEGIN_WAIT(self)

@@ -38,7 +38,8 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
     END_WAIT(self)
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "claimed", c.claimed,
                          "holes", c.holes, "broken", c.broken, "bytes", c.bytes, "memory_bytes", c.memory_bytes,
-                         "oldest_ns", c.oldest_ns, "first_position", c.first_position, "next_position", c.next_position);
+                         "oldest_ns", c.oldest_ns, "first_position", c.first_position, "next_position",
+                         c.next_position);
 }
 
 static PyObject *queue_counters(PyObject *o, PyObject *unused) {
@@ -62,8 +63,8 @@ static PyObject *queue_counters(PyObject *o, PyObject *unused) {
             died += shmq_load_relaxed(&line->died);
         }
     }
-    return Py_BuildValue("{sKsKsKsKsKsKsK}", "put", put, "got", got, "received", received, "acked", acked, "redelivered",
-                         redelivered, "dead_lettered", dead, "died", died);
+    return Py_BuildValue("{sKsKsKsKsKsKsK}", "put", put, "got", got, "received", received, "acked", acked,
+                         "redelivered", redelivered, "dead_lettered", dead, "died", died);
 }
 
 static PyObject *queue_settings(PyObject *o, PyObject *unused) {
@@ -84,15 +85,15 @@ static PyObject *queue_settings(PyObject *o, PyObject *unused) {
     }
     return setters == NULL
                ? NULL
-               : Py_BuildValue("{sKsIsNsIsIsNsy#sKsKsIsKsIsN}", "maxsize", shmq_load_relaxed(&page->maxsize), "slot_size",
-                               self->q->slot_size, "temporary",
-                               PyBool_FromLong((long)shmq_load_relaxed(&page->temporary)), "max_deliveries",
-                               shmq_load_relaxed(&page->max_deliveries), "max_deaths",
-                               shmq_load_relaxed(&page->max_deaths), "checksum", PyBool_FromLong(self->q->checksum),
-                               "dead_letter", page->dead_letter, (Py_ssize_t)letters, "given",
-                               shmq_load_relaxed(&page->given), "slots", (unsigned long long)shmq_slot_count(self->q),
-                               "shut_down", shmq_load_seq(&page->shut_down), "created_ns",
-                               (unsigned long long)page->created_ns, "created_by", page->created_by, "given_by", setters);
+               : Py_BuildValue(
+                     "{sKsIsNsIsIsNsy#sKsKsIsKsIsN}", "maxsize", shmq_load_relaxed(&page->maxsize), "slot_size",
+                     self->q->slot_size, "temporary", PyBool_FromLong((long)shmq_load_relaxed(&page->temporary)),
+                     "max_deliveries", shmq_load_relaxed(&page->max_deliveries), "max_deaths",
+                     shmq_load_relaxed(&page->max_deaths), "checksum", PyBool_FromLong(self->q->checksum),
+                     "dead_letter", page->dead_letter, (Py_ssize_t)letters, "given", shmq_load_relaxed(&page->given),
+                     "slots", (unsigned long long)shmq_slot_count(self->q), "shut_down",
+                     shmq_load_seq(&page->shut_down), "created_ns", (unsigned long long)page->created_ns, "created_by",
+                     page->created_by, "given_by", setters);
 }
 
 static PyObject *queue_crowd(PyObject *o, PyObject *unused) {
@@ -276,8 +277,8 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
         if (head != NULL && body != NULL && shmq_browse_valid(self->q, &d)) {
             return Py_BuildValue("(K(KKKIIIINN))", (unsigned long long)at + 1, (unsigned long long)d.position,
-                                 (unsigned long long)d.message_id, (unsigned long long)d.enqueued_ns, (unsigned)d.content,
-                                 (unsigned)d.delivery, (unsigned)d.deaths,
+                                 (unsigned long long)d.message_id, (unsigned long long)d.enqueued_ns,
+                                 (unsigned)d.content, (unsigned)d.delivery, (unsigned)d.deaths,
                                  (unsigned)((d.word & SHMQ_FLAG_REDELIVERED) != 0), head, body);
         }
         bool failed = head == NULL || body == NULL;

@@ -42,7 +42,8 @@ static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     }
     shmq_status status;
     do {
-        Py_BEGIN_ALLOW_THREADS status = shmq_member_attach(name, dir_fd, &as_member(self)->member);
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_member_attach(name, dir_fd, &as_member(self)->member);
         Py_END_ALLOW_THREADS
     } while (try_again(status));
     if (status != SHMQ_OK) {
@@ -93,7 +94,8 @@ static shmq_status end_membership(shmq_py_member *self) {
     while (self->calls != 0) {
         shmq_queue_wake_threads(m);
         struct timespec moment = {.tv_nsec = 200000};
-        Py_BEGIN_ALLOW_THREADS nanosleep(&moment, NULL);
+        Py_BEGIN_ALLOW_THREADS
+        nanosleep(&moment, NULL);
         Py_END_ALLOW_THREADS
     }
     (void)shmq_sweep_own(m); /* with the GIL: no thread of ours takes anything meanwhile */
@@ -107,7 +109,8 @@ static void member_dealloc(PyObject *self) {
     if (m != NULL) {
         (void)end_membership(as_member(self));
         /* Everything that reads the mapping holds a reference to this object. */
-        Py_BEGIN_ALLOW_THREADS(void) shmq_member_leave(m, true);
+        Py_BEGIN_ALLOW_THREADS(void)
+        shmq_member_leave(m, true);
         shmq_member_free(m);
         Py_END_ALLOW_THREADS
     }
@@ -138,7 +141,8 @@ static PyObject *member_after_fork(PyObject *self, PyObject *nothing) {
     shmq_status status;
     as_member(self)->calls += 1;
     do {
-        Py_BEGIN_ALLOW_THREADS status = shmq_member_after_fork(m);
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_member_after_fork(m);
         Py_END_ALLOW_THREADS
     } while (try_again(status));
     as_member(self)->calls -= 1;
@@ -212,9 +216,11 @@ static PyObject *member_usage(PyObject *self, PyObject *nothing) {
     shmq_block_usage blocks = {0};
     uint64_t free;
     as_member(self)->calls += 1;
-    Py_BEGIN_ALLOW_THREADS free = shmq_granules_free(m);
+    Py_BEGIN_ALLOW_THREADS
+    free = shmq_granules_free(m);
     shmq_blocks_usage(m, &blocks);
-    Py_END_ALLOW_THREADS as_member(self)->calls -= 1;
+    Py_END_ALLOW_THREADS
+    as_member(self)->calls -= 1;
     uint64_t fixed = (uint64_t)(m->slabs - m->base);
     number numbers[] = {
         {"memory", m->size},
@@ -291,7 +297,8 @@ static PyObject *member_valid(PyObject *self, PyObject *nothing) {
     shmq_status status;
     as_member(self)->calls += 1;
     do {
-        Py_BEGIN_ALLOW_THREADS status = look_at_all(m, fault, sizeof(fault));
+        Py_BEGIN_ALLOW_THREADS
+        status = look_at_all(m, fault, sizeof(fault));
         Py_END_ALLOW_THREADS
     } while (try_again(status));
     as_member(self)->calls -= 1;

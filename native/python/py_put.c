@@ -13,7 +13,8 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     }
     double seconds = PyBool_Check(timeout) ? 0 : PyFloat_AsDouble(timeout);
     if (PyBool_Check(timeout) || (seconds == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError, "timeout=%R: seconds are expected, 0 not to wait, or None to wait for ever", timeout);
+        PyErr_Format(PyExc_TypeError, "timeout=%R: seconds are expected, 0 not to wait, or None to wait for ever",
+                     timeout);
         return false;
     }
     if (seconds == -1.0 && PyErr_Occurred()) {
@@ -43,8 +44,9 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     if (p->out.body_len <= BIG_COPY) {
         status = shmq_put(self->q, &p->out, 0);
     }
-    while (status == SHMQ_INTERRUPTED || ((until_ns != 0 || p->out.body_len > BIG_COPY) &&
-           (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_MEMORY))) {
+    while (status == SHMQ_INTERRUPTED ||
+           ((until_ns != 0 || p->out.body_len > BIG_COPY) &&
+            (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_MEMORY))) {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &p->out, until_ns);
         END_WAIT(self)

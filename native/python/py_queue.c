@@ -104,30 +104,31 @@ static PyObject *queue_unbind(PyObject *o, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(put_doc,
-             "put($self, body, *, timeout=None, **options)\n--\n\n"
-             "Put one message at the end of the queue and answer its id.\n\n"
-             "body: what the handle's codec takes (by default bytes-like, str, JSON values and numpy arrays).\n"
-             "timeout: seconds to wait for room; None waits for ever, 0 does not wait.\n"
-             "options: headers={name: value}.\n\n"
-             "Raises Full (with resource, limit, used), ShutDown, NotFound, MessageTooLarge, OutOfSpace; TypeError for a\n"
-             "body that the codec does not take. When it raises, nothing was put. Once it has returned, the message is\n"
-             "delivered, dead-lettered or still there, whichever process dies.\n\n"
-             "Example: queue.put({\"id\": 7}, timeout=1.0)");
-PyDoc_STRVAR(put_many_doc,
-             "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
-             "Put several messages in order; consumers are woken once for many.\n\n"
-             "bodies: an iterable. timeout: seconds, for each wait for room. options: as for put().\n"
-             "Raises as put(); what came before stays, and Full.accepted says how many that are.\n\n"
-             "Example: queue.put_many(range(1000))");
-PyDoc_STRVAR(get_doc,
-             "get($self, *, timeout=None)\n--\n\n"
-             "Take the first message for good and answer its body.\n\n"
-             "timeout: seconds; None waits for ever, 0 does not wait.\n"
-             "Raises Empty, ShutDown (shut down and drained), NotFound, DecodeError (the message stays in its place when the\n"
-             "handle does not know its content type), CorruptionError. Interrupted by a signal, nothing was taken.\n"
-             "If this process dies before get() has returned, the message is still there.\n\n"
-             "Example: body = queue.get(timeout=1.0)");
+PyDoc_STRVAR(
+    put_doc,
+    "put($self, body, *, timeout=None, **options)\n--\n\n"
+    "Put one message at the end of the queue and answer its id.\n\n"
+    "body: what the handle's codec takes (by default bytes-like, str, JSON values and numpy arrays).\n"
+    "timeout: seconds to wait for room; None waits for ever, 0 does not wait.\n"
+    "options: headers={name: value}.\n\n"
+    "Raises Full (with resource, limit, used), ShutDown, NotFound, MessageTooLarge, OutOfSpace; TypeError for a\n"
+    "body that the codec does not take. When it raises, nothing was put. Once it has returned, the message is\n"
+    "delivered, dead-lettered or still there, whichever process dies.\n\n"
+    "Example: queue.put({\"id\": 7}, timeout=1.0)");
+PyDoc_STRVAR(put_many_doc, "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
+                           "Put several messages in order; consumers are woken once for many.\n\n"
+                           "bodies: an iterable. timeout: seconds, for each wait for room. options: as for put().\n"
+                           "Raises as put(); what came before stays, and Full.accepted says how many that are.\n\n"
+                           "Example: queue.put_many(range(1000))");
+PyDoc_STRVAR(
+    get_doc,
+    "get($self, *, timeout=None)\n--\n\n"
+    "Take the first message for good and answer its body.\n\n"
+    "timeout: seconds; None waits for ever, 0 does not wait.\n"
+    "Raises Empty, ShutDown (shut down and drained), NotFound, DecodeError (the message stays in its place when the\n"
+    "handle does not know its content type), CorruptionError. Interrupted by a signal, nothing was taken.\n"
+    "If this process dies before get() has returned, the message is still there.\n\n"
+    "Example: body = queue.get(timeout=1.0)");
 PyDoc_STRVAR(get_many_doc,
              "get_many($self, limit, *, timeout=None)\n--\n\n"
              "Wait for the first message, then take what is there, at most `limit`; [] after the timeout.\n\n"

@@ -12,19 +12,18 @@ enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PIC
 enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
 
 /* A piece without the interpreter lock, during which close() of the broker waits for us. */
-#define BEGIN_WAIT(self)              \
-    shmq_py_enter((self)->owner);     \
+#define BEGIN_WAIT(self)          \
+    shmq_py_enter((self)->owner); \
     Py_BEGIN_ALLOW_THREADS
-#define END_WAIT(self)                \
-    Py_END_ALLOW_THREADS              \
+#define END_WAIT(self)   \
+    Py_END_ALLOW_THREADS \
     shmq_py_leave((self)->owner);
 
 /* Copies above this are made without the interpreter lock. */
 #define BIG_COPY 65536u
 
 typedef struct py_queue {
-    PyObject_HEAD
-    shmq_py_member *owner; /* strong */
+    PyObject_HEAD shmq_py_member *owner; /* strong */
     shmq_queue *q;
     int codec_kind;
 } py_queue;

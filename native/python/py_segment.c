@@ -7,7 +7,8 @@
 #include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "memory", "patience_ns", "mode", "anonymous", "path", "uuid", "directory", "id_epoch", NULL};
+    static char *names[] = {"name", "memory", "patience_ns", "mode",     "anonymous",
+                            "path", "uuid",   "directory",   "id_epoch", NULL};
     const char *name, *uuid;
     unsigned long long memory, patience_ns, device = 0, inode = 0;
     unsigned int mode, id_epoch = 0;
@@ -35,8 +36,10 @@ static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject 
     }
     memcpy(plan.uuid, uuid, sizeof(plan.uuid));
     shmq_status status;
-    Py_BEGIN_ALLOW_THREADS status = shmq_segment_create(&plan);
-    Py_END_ALLOW_THREADS Py_DECREF(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = shmq_segment_create(&plan);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
     if (status != SHMQ_OK) {
         return shmq_py_raise(status);
     }
@@ -114,8 +117,11 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
     struct statfs filesystem;
     int answer;
     Py_BEGIN_ALLOW_THREADS /* a server that does not answer may take its time */
-        answer = fstatfs(fd, &filesystem);
-    Py_END_ALLOW_THREADS if (answer != 0) { return PyErr_SetFromErrno(PyExc_OSError); }
+    answer = fstatfs(fd, &filesystem);
+    Py_END_ALLOW_THREADS
+    if (answer != 0) {
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
     return PyLong_FromUnsignedLong((unsigned long)(uint32_t)filesystem.f_type);
 }
 

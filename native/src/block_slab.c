@@ -19,13 +19,12 @@ static uint32_t next_generation(const shmq_slab_shm *slab) {
 static void fill_slab(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, uint32_t generation) {
     uint32_t count = shmq_class_count(size_class);
     for (uint32_t i = 0; i < SHMQ_SLAB_BLOCKS; i++) {
-        uint64_t state = shmq_state_word(generation, i < count ? size_class : 0, 0,
-                                         i < count ? SHMQ_BLOCK_FREE : SHMQ_BLOCK_NONE);
+        uint64_t state =
+            shmq_state_word(generation, i < count ? size_class : 0, 0, i < count ? SHMQ_BLOCK_FREE : SHMQ_BLOCK_NONE);
         shmq_store_relaxed(&slab->block[i].word, shmq_block_word(generation, i == 0 ? 1 : 0));
         /* Seq: a late taker that reads this state must then see class_word 0, which was stored before. */
-        shmq_store_seq(&slab->block[i].state, i == 0 ? shmq_state_word(generation, size_class, m->row,
-                                                                       SHMQ_BLOCK_BUILDING)
-                                                     : state);
+        shmq_store_seq(&slab->block[i].state,
+                       i == 0 ? shmq_state_word(generation, size_class, m->row, SHMQ_BLOCK_BUILDING) : state);
     }
     for (uint32_t part = 0; part < 4; part++) {
         shmq_store_seq(&slab->free[part], shmq_free_mask(size_class, part) & (part == 0 ? ~UINT64_C(1) : UINT64_MAX));

@@ -43,9 +43,8 @@ static uint32_t crc_table(uint32_t crc, const void *data, size_t bytes) {
     crc = ~crc;
     for (; bytes >= 8; bytes -= 8, at += 8) {
         uint64_t v = load64(at) ^ crc;
-        crc = table[7][v & 0xff] ^ table[6][(v >> 8) & 0xff] ^ table[5][(v >> 16) & 0xff] ^
-              table[4][(v >> 24) & 0xff] ^ table[3][(v >> 32) & 0xff] ^ table[2][(v >> 40) & 0xff] ^
-              table[1][(v >> 48) & 0xff] ^ table[0][v >> 56];
+        crc = table[7][v & 0xff] ^ table[6][(v >> 8) & 0xff] ^ table[5][(v >> 16) & 0xff] ^ table[4][(v >> 24) & 0xff] ^
+              table[3][(v >> 32) & 0xff] ^ table[2][(v >> 40) & 0xff] ^ table[1][(v >> 48) & 0xff] ^ table[0][v >> 56];
     }
     for (; bytes > 0; bytes--, at++) {
         crc = (crc >> 8) ^ table[0][(crc ^ *at) & 0xff];

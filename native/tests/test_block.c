@@ -314,8 +314,8 @@ static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(
     shmq_block *all[] = {&taken, &unnamed, &named, &freed};
     for (int i = 0; i < 4; i++) { /* as if row 77 had taken them */
         shmq_place place = place_of(all[i]);
-        shmq_store_seq(&place.block->state, shmq_state_word(all[i]->generation, place.size_class, 77,
-                                                            SHMQ_BLOCK_BUILDING));
+        shmq_store_seq(&place.block->state,
+                       shmq_state_word(all[i]->generation, place.size_class, 77, SHMQ_BLOCK_BUILDING));
     }
     shmq_store_seq(&place_of(&taken).block->word, shmq_block_word(taken.generation, 0));
     shmq_store_seq(&place_of(&freed).block->word, shmq_block_word(freed.generation + 1, 0));
@@ -381,7 +381,7 @@ static void test_stale_hints_lead_nowhere_and_are_cleared(void) {
     shmq_or_seq(&place.slab->free[3], UINT64_C(0xff) << 56); /* no blocks */
     uint32_t wide = shmq_class_of(40000), never = m->granule_count - 1;
     shmq_or_seq(shmq_class_bits(m, wide, place.granule), UINT64_C(1) << (place.granule % 64)); /* another class' slab */
-    shmq_or_seq(shmq_class_bits(m, 0, never), UINT64_C(1) << (never % 64));                   /* never a slab */
+    shmq_or_seq(shmq_class_bits(m, 0, never), UINT64_C(1) << (never % 64)); /* never a slab */
     CHECK(place_of(&(shmq_block){take(40000).offset, 0, 0}).granule != place.granule);
     CHECK(place_of(&(shmq_block){take(256).offset, 0, 0}).granule != place.granule);
     CHECK_EQUAL(shmq_load_seq(shmq_class_bits(m, wide, place.granule)) >> (place.granule % 64) & 1, 0);

@@ -59,8 +59,8 @@ static void repair(uint32_t row) {
     shmq_blocks_unpin_dead(m, row);
     shmq_blocks_unpin_dead(m, row);
     traffic_sweep(m, table);
-    CHECK(shmq_cas_seq(&m->rows[row].word, row_word,
-                       shmq_row_word(shmq_row_generation(row_word) + 1, 0, SHMQ_ROW_FREE)));
+    CHECK(
+        shmq_cas_seq(&m->rows[row].word, row_word, shmq_row_word(shmq_row_generation(row_word) + 1, 0, SHMQ_ROW_FREE)));
 }
 
 static uint32_t repair_dead(void) {

@@ -30,19 +30,19 @@
 #define SHMQ_SLOT_MAX 4096u
 #define SHMQ_RING_MIN 1024u       /* slots of a product's ring: laps of 32 bits reach far enough from here on */
 #define SHMQ_RING_MAX (1u << 24)
-#define SHMQ_CELLS 64u            /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
+#define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
 
-#define SHMQ_PAGE_SHIFT 13u       /* 8 KiB: unit of queue pages, consumer chunks, process pages, counter chunks */
+#define SHMQ_PAGE_SHIFT 13u /* 8 KiB: unit of queue pages, consumer chunks, process pages, counter chunks */
 #define SHMQ_PAGE_BYTES (1u << SHMQ_PAGE_SHIFT)
-#define SHMQ_GRANULE_SHIFT 16u    /* 64 KiB: unit of reservation, of rings and of slabs */
+#define SHMQ_GRANULE_SHIFT 16u /* 64 KiB: unit of reservation, of rings and of slabs */
 #define SHMQ_GRANULE_BYTES (UINT64_C(1) << SHMQ_GRANULE_SHIFT)
 #define SHMQ_PAGES_A_GRANULE (1u << (SHMQ_GRANULE_SHIFT - SHMQ_PAGE_SHIFT))
-#define SHMQ_SLAB_BYTES 4096u     /* headers of the blocks of one slab */
+#define SHMQ_SLAB_BYTES 4096u /* headers of the blocks of one slab */
 #define SHMQ_SLAB_BLOCKS 248u
 #define SHMQ_MEMORY_MIN (UINT64_C(8) << 20)
 #define SHMQ_MEMORY_MAX (UINT64_C(256) << 30)
 
-#define SHMQ_PINS 256u            /* views of one process at a time; one more view is a copy */
+#define SHMQ_PINS 256u /* views of one process at a time; one more view is a copy */
 #define SHMQ_COUNTER_CHUNKS 64u
 #define SHMQ_COUNTERS_A_CHUNK 64u
 

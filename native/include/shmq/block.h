@@ -20,7 +20,13 @@
 
 #include "shmq/member.h"
 
-enum shmq_block_state { SHMQ_BLOCK_NONE = 0, SHMQ_BLOCK_FREE, SHMQ_BLOCK_BUILDING, SHMQ_BLOCK_SHARED, SHMQ_BLOCK_RETIRED };
+enum shmq_block_state {
+    SHMQ_BLOCK_NONE = 0,
+    SHMQ_BLOCK_FREE,
+    SHMQ_BLOCK_BUILDING,
+    SHMQ_BLOCK_SHARED,
+    SHMQ_BLOCK_RETIRED
+};
 
 #define SHMQ_CLASSES 43u
 #define SHMQ_ENTRY_BITS 12u /* references by puts: bits 0 to 11; bits 12 to 23 are for a later stage */

@@ -47,26 +47,26 @@ typedef struct shmq_member {
     shmq_a32 closed;
     pthread_mutex_t lock;          /* the threads' half of the structure lock */
     pthread_mutex_t handles_lock;  /* row caches of the queue handles */
-    shmq_a64 next_id;              /* next of the block of ids that this process has; a multiple of 65536: block used up */
-    shmq_a32 block_hint[64];       /* by class: granule where the last block was found */
-    shmq_a32 ops;                  /* calls since the last look whether the directory is still there */
+    shmq_a64 next_id; /* next of the block of ids that this process has; a multiple of 65536: block used up */
+    shmq_a32 block_hint[64]; /* by class: granule where the last block was found */
+    shmq_a32 ops; /* calls since the last look whether the directory is still there */
     bool structure_held;
-    uint32_t page_hint, run_hint;  /* granules where pages and runs are looked for first; structure lock */
-    struct shmq_queue *handles;    /* one per queue that this process uses; handles_lock */
-    shmq_a64 swept_ns;             /* when it last swept the blocks for want of memory */
-    shmq_a64 looked_ns;            /* when this process last looked for the dead */
-    shmq_a64 gone_looked_ns;       /* and whether the directory is still there */
+    uint32_t page_hint, run_hint; /* granules where pages and runs are looked for first; structure lock */
+    struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
+    shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
+    shmq_a64 looked_ns; /* when this process last looked for the dead */
+    shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
 /* What open() was asked for. */
 typedef struct shmq_segment_plan {
-    const char *name;  /* below /dev/shm */
-    uint64_t memory;   /* budget, bytes: the segment's virtual size */
+    const char *name; /* below /dev/shm */
+    uint64_t memory; /* budget, bytes: the segment's virtual size */
     uint64_t patience_ns;
-    uint32_t mode;     /* of the file: 0600, or 0660 */
+    uint32_t mode; /* of the file: 0600, or 0660 */
     bool anonymous;
-    const char *path;  /* directory, "" when anonymous */
+    const char *path; /* directory, "" when anonymous */
     uint64_t directory_device; /* st_dev of the directory, 0 when anonymous */
     uint64_t directory_inode;
     uint8_t uuid[16];
@@ -101,7 +101,7 @@ static inline bool shmq_inside(const shmq_member *m, uint64_t offset, uint64_t b
     return offset <= m->size && bytes <= m->size - offset;
 }
 
-uint64_t shmq_now_ns(void);  /* monotonic */
+uint64_t shmq_now_ns(void); /* monotonic */
 uint64_t shmq_wall_ns(void);
 uint64_t shmq_new_id(shmq_member *m);
 /* This process' counter line on a queue, made when missing (structure lock). */

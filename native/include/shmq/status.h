@@ -43,20 +43,20 @@ const char *shmq_trail(void);
 int shmq_trail_errno(void);
 
 /* Bugs end the process: what it holds goes back by its death, which every protocol survives. Kept on in release. */
-#define SHMQ_ASSERT(condition)                                                                    \
-    do {                                                                                          \
-        if (__builtin_expect(!(condition), 0)) {                                                  \
+#define SHMQ_ASSERT(condition)                                                                      \
+    do {                                                                                            \
+        if (__builtin_expect(!(condition), 0)) {                                                    \
             fprintf(stderr, "shmq: %s:%d: assertion failed: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                              \
-        }                                                                                         \
+            abort();                                                                                \
+        }                                                                                           \
     } while (0)
 
-#define SHMQ_TRY(call)                            \
-    do {                                          \
-        shmq_status try_status_ = (call);         \
-        if (try_status_ != SHMQ_OK) {             \
-            return try_status_;                   \
-        }                                         \
+#define SHMQ_TRY(call)                    \
+    do {                                  \
+        shmq_status try_status_ = (call); \
+        if (try_status_ != SHMQ_OK) {     \
+            return try_status_;           \
+        }                                 \
     } while (0)
 
 #define SHMQ_LIKELY(x) __builtin_expect(!!(x), 1)
