@@ -188,5 +188,6 @@ int shmq_py_add_delivery(PyObject *module) {
     delivery_type = add_type(module, &delivery_spec, "Delivery");
     view_type = add_type(module, &view_spec, "View");
     loan_type = add_type(module, &loan_spec, "LoanBuffer");
-    return delivery_type != NULL && view_type != NULL && loan_type != NULL ? 0 : -1;
+    drop_type = add_type(module, &drop_spec, "Drop");
+    return delivery_type != NULL && view_type != NULL && loan_type != NULL && drop_type != NULL ? 0 : -1;
 }

@@ -68,8 +68,8 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *inta
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
 PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
 
-extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec;
-extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type;
+extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec, drop_spec;
+extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type, *drop_type;
 
 /* METH_FASTCALL | METH_KEYWORDS methods of the queue. */
 PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);

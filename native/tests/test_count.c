@@ -208,6 +208,27 @@ static void threads_that_bind_and_unbind_never_lose_the_word(void) {
     end();
 }
 
+/* A child has the handle of its parent and one that it made itself: the word stays until both have gone. */
+static void a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one(void) {
+    begin(0);
+    pid_t child = fork();
+    if (child == 0) {
+        shmq_queue *fresh = NULL;
+        CHECK_EQUAL(shmq_member_after_fork(a), SHMQ_OK);
+        CHECK_EQUAL(shmq_queue_bind(a, qa->index, 0, &fresh), SHMQ_OK);
+        CHECK(fresh != qa);
+        CHECK_EQUAL(shmq_queue_rebind(qa), SHMQ_OK);
+        shmq_queue_unbind(fresh);
+        CHECK_EQUAL(attached(a, qa), (uint64_t)qa->incarnation + 1);
+        CHECK_EQUAL(put_number(qa, 5), SHMQ_OK);
+        CHECK_EQUAL(shmq_member_leave(a, false), SHMQ_OK);
+        _exit(0);
+    }
+    scratch_wait(child);
+    CHECK_EQUAL(get_number(qa), 5);
+    end();
+}
+
 static bool is_live(uint32_t index) {
     return shmq_entry_state(shmq_load_seq(&a->directory[index].word)) == SHMQ_ENTRY_LIVE;
 }
@@ -244,6 +265,7 @@ int main(void) {
     waiting_producers_are_counted_without_the_dead();
     a_process_says_which_queue_it_uses_from_its_first_handle_to_its_last();
     threads_that_bind_and_unbind_never_lose_the_word();
+    a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one();
     temporary_queues_go_with_their_maker();
     return 0;
 }

@@ -8,6 +8,7 @@ import shmq.core.status  # noqa: F401  - so that what fails below raises the rig
 from shmq._native import (
     NAME_MAX,
     Delivery,
+    Drop,
     LoanBuffer,
     Member,
     QueueHandle,
@@ -28,6 +29,7 @@ __all__ = [
     "NAME_MAX",
     "SETTINGS",
     "Delivery",
+    "Drop",
     "LoanBuffer",
     "QueueHandle",
     "View",

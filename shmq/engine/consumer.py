@@ -257,14 +257,14 @@ class Consumer(Generic[T]):
             remedy="settle each message once, while its consumer is open",
         )
 
-    def _forgot(self, message: Message[T]) -> None:
+    def _forgot(self, delivery: Delivery) -> None:
         """A message object was dropped unsettled: the next call says so, and the attempt counts."""
-        held = self._held.get(message._position)
-        if held is None or held[0] is not message._delivery or self._held.pop(message._position, None) is not held:
+        held = self._held.get(delivery.position)
+        if held is None or held[0] is not delivery or self._held.pop(delivery.position, None) is not held:
             return
-        if not self._is_ours() or not held[0].release(True):
+        if not self._is_ours() or not delivery.release(True):
             return
-        self._dropped.append(message._position)
+        self._dropped.append(delivery.position)
         if self._prefetch is not None and self._room.acquire(blocking=False):
             self._room.notify()  # else whoever has it looks again within half a second
             self._room.release()

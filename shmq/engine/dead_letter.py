@@ -105,12 +105,21 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
             full,
             extra={"queue": queue.name, "message_id": delivery.message_id},
         )
-        queue._membership.graves.append(grave)
-        return True
+        return _keep(grave)
     except BaseException:
         delivery.release(True)
         raise
     return delivery.discard()
+
+
+def _keep(grave: Grave) -> bool:
+    """Until there is room. In the name of the process: the consumer may be closed before that, and its row another's."""
+    mine = grave.queue._steal(grave.delivery.position)
+    if mine is None:
+        return False  # deleted with its queue
+    grave.delivery = mine
+    grave.queue._membership.graves.append(grave)
+    return True
 
 
 def retry_graves(membership: Membership) -> None:

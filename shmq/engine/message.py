@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.codec import content_type_of, decode
+from shmq.core.queue import Delivery, Drop
 from shmq.errors import CorruptionError, SettlementError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.statistics import Death
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shmq.core.queue import Delivery
     from shmq.engine.consumer import Consumer
     from shmq.engine.queue import Queue
 
@@ -52,6 +52,7 @@ class Message(Generic[T]):
         "_content",
         "_deaths",
         "_delivery",
+        "_drop",
         "_enqueued_ns",
         "_failed",
         "_has_body",
@@ -70,6 +71,7 @@ class Message(Generic[T]):
     _queue: Queue[T]
     _consumer: Consumer[T] | None
     _delivery: Delivery | None
+    _drop: Drop | None  # tells the consumer when this goes unsettled
     _position: int
     _id: int
     _size: int  # bytes
@@ -93,6 +95,7 @@ class Message(Generic[T]):
     def _of_delivery(cls, queue: Queue[T], consumer: Consumer[T] | None, delivery: Delivery) -> Message[T]:
         self = cls.__new__(cls)
         self._queue, self._consumer, self._delivery = queue, consumer, delivery
+        self._drop = None if consumer is None else Drop(consumer._forgot, delivery)
         self._position, self._id, self._size = delivery.position, delivery.message_id, delivery.size
         self._content, self._enqueued_ns = delivery.content, delivery.enqueued_ns
         self._failed, self._deaths = delivery.delivery, delivery.deaths
@@ -110,7 +113,7 @@ class Message(Generic[T]):
     @classmethod
     def _of_browse(cls, queue: Queue[T], seen: tuple[int, int, int, int, int, int, int, bytes, bytes]) -> Message[T]:
         self = cls.__new__(cls)
-        self._queue, self._consumer, self._delivery = queue, None, None
+        self._queue, self._consumer, self._delivery, self._drop = queue, None, None, None
         self._position, self._id, self._enqueued_ns, self._content, self._failed, self._deaths = seen[:6]
         self._redelivered = bool(seen[6])
         self._head, self._bytes = seen[7], seen[8]
@@ -282,6 +285,8 @@ class Message(Generic[T]):
                 remedy="receive() lends a message; browse() only shows it",
             )
         consumer._claim(self, outcome)
+        if self._drop is not None:
+            self._drop.disarm()
         return self._delivery
 
     def _end(self, done: bool, outcome: str) -> None:
@@ -344,11 +349,6 @@ class Message(Generic[T]):
                 self.release()
         except SettlementError as late:
             error.add_note(str(late))  # what ended the block is what the caller has to see
-
-    def __del__(self) -> None:
-        consumer = getattr(self, "_consumer", None)
-        if consumer is not None and self._outcome is None:
-            consumer._forgot(self)
 
 
 def _refuse_later(**options: object) -> None:
