@@ -163,6 +163,13 @@ static void move_up(shmq_watcher *w) {
     }
 }
 
+/* Who watched a moment ago goes on ticking when it sleeps again: else each message of a trickle, held for microseconds,
+ * would first have to wake the watcher. */
+static bool watched_lately(const shmq_watcher *w) {
+    uint64_t watched = shmq_load_relaxed(&w->m->watched_ns);
+    return watched != 0 && shmq_now_ns() - watched < QUIET_TICKS * SHMQ_TICK_NS;
+}
+
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (w->place == 1) {
         move_up(w);
@@ -173,18 +180,20 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     /* The mode first, then the look: who begins to hold something raises `held` first, then looks at the mode. One of the
      * two sees the other. */
     shmq_a64 *word = &w->m->header->watch[w->place];
-    bool ticking = w->quiet > 0 && w->quiet <= QUIET_TICKS;
+    bool ticking = w->quiet != 0 ? w->quiet <= QUIET_TICKS : watched_lately(w);
     if (!ticking) {
         shmq_cas_seq(word, watch_word(w->m, TICKING), watch_word(w->m, 0));
     }
     if (has_duty(w)) {
         w->quiet = 1;
         ticking = true;
+        shmq_store_relaxed(&w->m->watched_ns, shmq_now_ns());
     }
     if (!ticking) {
         w->quiet = 0;
         return limit_ns;
     }
+    w->quiet += w->quiet == 0;
     if (shmq_cas_seq(word, watch_word(w->m, 0), watch_word(w->m, TICKING)) && w->place == 0) {
         uint64_t second = shmq_load_seq(&w->m->header->watch[1]);
         if (second == 0) {

@@ -102,7 +102,7 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
             delivery.message_id,
             queue.name,
             reason,
-            full,
+            str(full),  # not itself: whoever keeps the record would keep its frames, and the pinned body with them
             extra={"queue": queue.name, "message_id": delivery.message_id},
         )
         return _keep(grave)
@@ -113,7 +113,7 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
 
 
 def _keep(grave: Grave) -> bool:
-    """Until there is room. In the name of the process: the consumer may be closed before that, and its row another's."""
+    """Until there is room. In the name of the process: its consumer may be closed before, and the row be another's."""
     mine = grave.queue._steal(grave.delivery.position)
     if mine is None:
         return False  # deleted with its queue

@@ -107,6 +107,7 @@ def asleep(queue: Queue, count: int) -> Callable[[], bool]:
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("rest", [0.0, 0.25], ids=["just_asleep", "asleep_for_long"])
 def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(broker: shmq.Broker, seed: int, rest: float) -> None:
     queue = broker.queue("jobs", max_deaths=0)
@@ -115,6 +116,7 @@ def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(broker: shmq.B
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(sized(100, 600))
 def test_the_same_when_the_killed_one_was_itself_the_watcher(broker: shmq.Broker, seed: int) -> None:
     queue, idle = broker.queue("jobs", max_deaths=0), broker.queue("idle")
     check(
@@ -130,6 +132,7 @@ def test_the_same_when_the_killed_one_was_itself_the_watcher(broker: shmq.Broker
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(sized(100, 600))
 def test_the_same_after_a_watcher_that_held_nothing_was_killed(broker: shmq.Broker, seed: int) -> None:
     queue, idle = broker.queue("jobs", max_deaths=0), broker.queue("idle")
 
@@ -163,6 +166,7 @@ def test_the_same_after_a_watcher_that_held_nothing_was_killed(broker: shmq.Brok
 
 
 @pytest.mark.alone
+@pytest.mark.timeout(sized(100, 600))
 def test_the_same_while_producers_sleep_at_a_full_queue(broker: shmq.Broker, seed: int) -> None:
     queue = broker.queue("jobs", max_deaths=0, maxsize=HELD)
     rng = random.Random(seed)

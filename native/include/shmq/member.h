@@ -55,6 +55,7 @@ typedef struct shmq_member {
     struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
     shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns; /* when this process last looked for the dead */
+    shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
