@@ -236,7 +236,7 @@ def _look_at_leftovers() -> Iterator[Verdict]:
 
 
 def _look_at_directory(path: str) -> Iterator[Verdict]:
-    from shmq.engine.ownership import check_filesystem, check_owner
+    from shmq.engine.ownership import check_filesystem, check_owner, mounted_type
 
     if not os.path.isdir(path):
         yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
@@ -246,7 +246,7 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
         found = os.fstat(directory)
         check_owner(path, found)
         check_filesystem(path, directory)
-        kind = _file_system(found.st_dev)
+        kind = mounted_type(found.st_dev) or "a file system of unknown type"
     finally:
         os.close(directory)
     yield Verdict("directory", "ok", f"{path}, mode {found.st_mode & 0o777:04o}, on {kind}")
@@ -273,16 +273,6 @@ def _look_at_segment(path: str) -> Iterator[Verdict]:
     identity = inspect(record.name)
     use = "in use" if identity.has_members else "not in use"
     yield Verdict("broker", "ok", f"{record.name}, {size(identity.memory)}, {use}")
-
-
-def _file_system(device: int) -> str:
-    number = f"{os.major(device)}:{os.minor(device)}"
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        for line in lines:
-            place, _, source = line.partition(" - ")
-            if place.split(" ", 3)[2] == number:
-                return source.split(" ", 1)[0]
-    return "a file system of unknown type"
 
 
 _LOOKS: dict[str, Callable[[], Iterator[Verdict]]] = {

@@ -10,7 +10,16 @@ from typing import Final
 from shmq.core.segment import filesystem_type
 from shmq.errors import BrokerError
 
-__all__ = ["GROUP_MODE", "PRIVATE_MODE", "check_filesystem", "check_mode", "check_owner", "file_mode", "mode_of"]
+__all__ = [
+    "GROUP_MODE",
+    "PRIVATE_MODE",
+    "check_filesystem",
+    "check_mode",
+    "check_owner",
+    "file_mode",
+    "mode_of",
+    "mounted_type",
+]
 
 PRIVATE_MODE: Final = 0o700
 GROUP_MODE: Final = 0o770
@@ -90,7 +99,7 @@ def check_owner(path: str, found: os.stat_result) -> None:
     )
 
 
-def _mounted_type(device: int) -> str:
+def mounted_type(device: int) -> str:
     """Type of the file system of this device number, as the kernel names it; "" if it is not to be found."""
     number = f"{os.major(device)}:{os.minor(device)}"
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
@@ -106,7 +115,7 @@ def check_filesystem(path: str, dir_fd: int) -> None:
     number = filesystem_type(dir_fd)
     kind = _REMOTE.get(number, "")
     if number == _FUSE:
-        mounted = _mounted_type(os.fstat(dir_fd).st_dev)
+        mounted = mounted_type(os.fstat(dir_fd).st_dev)
         kind = "" if mounted in _LOCAL_FUSE else mounted or "FUSE"
     if kind:
         raise BrokerError(
