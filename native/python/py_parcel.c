@@ -83,14 +83,18 @@ bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *piec
 }
 
 void parcel_clear(parcel *p) {
-    for (uint32_t i = 0; i < p->buffer_count; i++) {
-        PyBuffer_Release(&p->buffers[i]);
+    if (p->many != NULL) {
+        for (uint32_t i = 0; i < p->buffer_count; i++) {
+            PyBuffer_Release(&p->buffers[i]);
+        }
+        free(p->buffers);
+        free(p->many);
+        p->buffers = NULL;
+        p->many = NULL;
+        p->buffer_count = 0;
     }
-    free(p->buffers);
-    free(p->many);
-    Py_XDECREF(p->held);
-    Py_XDECREF(p->head);
-    memset(p, 0, sizeof *p);
+    Py_CLEAR(p->held);
+    Py_CLEAR(p->head);
 }
 
 static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {

@@ -198,6 +198,7 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, PyObject *head
     while (more && !failed) {
         uint32_t count = 0, done = 0;
         memset(parcels, 0, sizeof parcels);
+        uint64_t now = shmq_now_ns(); /* once for all of the batch */
         while (count < BATCH) {
             PyObject *body = PyIter_Next(iterator);
             if (body == NULL) {
@@ -205,6 +206,7 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, PyObject *head
                 failed = PyErr_Occurred() != NULL;
                 break;
             }
+            parcels[count].out.enqueued_ns = now;
             bool ok = batch_parcel(self, &parcels[count++], body, head);
             Py_DECREF(body);
             if (!ok) {

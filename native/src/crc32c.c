@@ -190,16 +190,18 @@ uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]) {
     return count + 1;
 }
 
-static shmq_crc32c_function chosen;
-static pthread_once_t chosen_once = PTHREAD_ONCE_INIT;
+static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes);
 
-static void choose(void) {
+/* The best variant of this processor, found at the first call. Threads that come first together find the same one. */
+static _Atomic(shmq_crc32c_function) chosen = crc_choose;
+
+static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes) {
     shmq_crc32c_variant variants[4];
     shmq_crc32c_variants(variants);
-    chosen = variants[0].function;
+    shmq_store_relaxed(&chosen, variants[0].function);
+    return variants[0].function(crc, data, bytes);
 }
 
 uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes) {
-    pthread_once(&chosen_once, choose);
-    return chosen(crc, data, bytes);
+    return shmq_load_relaxed(&chosen)(crc, data, bytes);
 }

@@ -86,7 +86,9 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         copy_pieces(to + start, o);
     }
     o->message_id = shmq_new_id(q->m);
-    o->enqueued_ns = shmq_now_ns();
+    if (o->enqueued_ns == 0) {
+        o->enqueued_ns = shmq_now_ns();
+    }
     o->crc = q->checksum ? crc_of_message(o) : 0;
     o->prepared = true;
     if (o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns) > SHMQ_SLICE_NS) {

@@ -21,7 +21,7 @@ typedef struct shmq_outgoing {
 
     shmq_block block; /* offset 0: the body goes inline */
     uint64_t message_id;
-    uint64_t enqueued_ns;
+    uint64_t enqueued_ns; /* 0: the time of prepare; a batch reads the clock once for all */
     uint64_t position;
     uint32_t crc;
     bool prepared;
