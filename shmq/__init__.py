@@ -90,6 +90,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
 def __getattr__(name: str) -> typing.Any:
     if name == "WorkerPool":  # brings multiprocessing along: only for those who use it
         from shmq.pool.worker_pool import WorkerPool

@@ -1,9 +1,10 @@
 """Runs every check of the tree and sums up what happened.
 
-    tools/test [--strict] [ARGUMENT OF PYTEST...]
+    tools/test [--strict] [--full] [ARGUMENT OF PYTEST...]
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
 Tests that need a tool which is missing (spin, clang) are skipped and named at the end; --strict makes them fail.
+--full does ten times as much of what is random or large, and takes as much longer.
 """
 
 import os
@@ -101,7 +102,9 @@ def print_summary(stages: Sequence[Stage]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     strict = "--strict" in arguments
-    extra = [word for word in arguments if word != "--strict"]
+    if "--full" in arguments:
+        os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
+    extra = [word for word in arguments if word not in ("--strict", "--full")]
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)
         return 0

@@ -24,6 +24,7 @@ PyObject *shmq_py_raise(shmq_status status) {
         return NULL;
     }
     PyObject *error = PyObject_CallFunction(exception_factory, "sNi", name, text, shmq_trail_errno());
+    shmq_trail_clear();
     if (error == NULL) {
         return NULL;
     }

@@ -276,6 +276,14 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
         if (head != NULL && body != NULL && shmq_browse_valid(self->q, &d)) {
+            d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
+            d.bytes = (unsigned char *)PyBytes_AsString(body);
+            if (SHMQ_UNLIKELY(!shmq_delivery_intact(self->q, &d))) {
+                Py_DECREF(head);
+                Py_DECREF(body);
+                position = at + 1; /* damaged: whoever takes it is told */
+                continue;
+            }
             return Py_BuildValue("(K(KKKIIIINN))", (unsigned long long)at + 1, (unsigned long long)d.position,
                                  (unsigned long long)d.message_id, (unsigned long long)d.enqueued_ns,
                                  (unsigned)d.content, (unsigned)d.delivery, (unsigned)d.deaths,

@@ -38,6 +38,7 @@ PyObject *queue_raise(py_queue *self, shmq_status status) {
     }
     PyObject *error = PyObject_CallMethod((PyObject *)self, "_failure", "ssi", shmq_status_name(status), shmq_trail(),
                                           shmq_trail_errno());
+    shmq_trail_clear();
     if (error != NULL) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);

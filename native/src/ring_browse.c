@@ -55,6 +55,11 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
             p++;
             continue;
         }
+        if (SHMQ_UNLIKELY(p > tail)) { /* only a damaged word leads here, or a start in the future */
+            *position = p;
+            d->word = 0;
+            return SHMQ_EMPTY;
+        }
         slot = shmq_slot_at(q, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         uint32_t state = shmq_word_state(word);

@@ -21,6 +21,9 @@ void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_del
 }
 
 bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
+    if (shmq_load_relaxed((shmq_a64 *)&slot->position) != d->position) {
+        return false; /* no later step would find the entry again */
+    }
     if (d->body == 0) {
         d->head = slot->inline_area;
         d->bytes = slot->inline_area + d->head_len;

@@ -106,10 +106,13 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
     o->prepared = false;
 }
 
+/* The tail lags by a few places at the most. Who has helped it so often is misled by a damaged word. */
+#define LONGEST_HELP (UINT64_C(1) << 20)
+
 /* Steps 1 to 5 of put. Answers with o->position CLAIMED by this process. */
 static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
     shmq_ring_shm *ring = q->ring;
-    for (;;) {
+    for (uint64_t steps = 0;; steps++) {
         uint64_t t = shmq_load_acquire(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
         uint32_t turn = shmq_turn(q, t);
         shmq_slot_shm *slot = shmq_slot_at(q, t);
@@ -119,6 +122,9 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
             /* Help, also when the word is a lap ahead: claimed, tombstoned and never helped leaves just that, and
              * without help every producer would spin here for ever. */
             shmq_cas_seq(&ring->tail, t, t + 1);
+            if (SHMQ_UNLIKELY(steps > LONGEST_HELP)) {
+                return shmq_damage(q->m, "a tail that the ring has left far behind", t);
+            }
             continue;
         }
         if (ahead == 0) {

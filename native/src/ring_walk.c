@@ -137,6 +137,14 @@ static void advance(shmq_queue *q, uint64_t head, uint64_t p) {
     shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
 
+#define LONGEST_WALK 64 /* laps */
+
+/* Asked once in a lap of steps. Behind the tail there is nothing to walk over, and each lap ends below the tail of its
+ * time: only damaged words lead elsewhere. */
+static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
+    return p > shmq_load_seq(&q->ring->tail) || steps >> q->shift > LONGEST_WALK;
+}
+
 /* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
@@ -148,11 +156,15 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     bool compared = false;
     d->head_seen = head;
     d->in_turn = true;
-    for (;;) {
+    for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish: all of the slot after its AVAILABLE */
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
+            return shmq_damage(q->m, "a position that the ring has not reached", p);
+        }
+        compared = compared && (steps & q->mask) != q->mask; /* the tail may have gone on for laps meanwhile */
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
             break; /* a lower lap, whatever its state: nobody has claimed p yet */
         }

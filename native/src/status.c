@@ -74,3 +74,8 @@ shmq_status shmq_fail_errno(const char *format, ...) {
 const char *shmq_trail(void) { return trail; }
 
 int shmq_trail_errno(void) { return trail_errno; }
+
+void shmq_trail_clear(void) {
+    trail[0] = '\0';
+    trail_errno = 0;
+}

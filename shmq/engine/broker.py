@@ -10,7 +10,7 @@ from shmq.core.process_table import processes
 from shmq.core.queue import declare, queue_names, reap
 from shmq.engine.membership import Membership
 from shmq.engine.queue import Queue
-from shmq.errors import Closed, NotFound, OptionsMismatch
+from shmq.errors import Closed, Full, NotFound, OptionsMismatch
 from shmq.names import check_queue_name
 from shmq.options import QueueOptions, QueueSettings, check_queue_options
 from shmq.statistics import BrokerStatistics
@@ -119,7 +119,23 @@ class Broker:
         encoded = check_queue_name(name)
         membership = self._membership
         for _ in range(100):
-            index, incarnation, differs = declare(membership.live(), encoded, settings, create)
+            try:
+                index, incarnation, differs = declare(membership.live(), encoded, settings, create)
+            except Full as full:
+                usage = membership.live().usage()
+                raise Full(
+                    f"no memory for queue {name!r} in the broker {membership.name}",
+                    resource="memory",
+                    limit=usage["memory"],
+                    used=usage["used"],
+                    figures=f"{usage['used']:,} of {usage['memory']:,} bytes used; {full.what}",
+                    remedy="take messages out, make the queue with a smaller maxsize, or use a broker with more memory",
+                ) from None
+            except NotFound:
+                raise NotFound(
+                    f"there is no queue {name!r} in the broker {membership.name}",
+                    remedy="check the name, or leave out create=False to make it",
+                ) from None
             if differs is not None:
                 raise self._mismatch(name, settings, differs)
             try:

@@ -87,6 +87,8 @@ class BrokerDirectory:
         """
         if mode is not None:
             check_mode(mode)
+        if not create and self._holds_no_broker():
+            raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
         for _ in range(_ATTEMPTS):
             made = self._make_directory(mode) if create else False
             with self._locked() as dir_fd:
@@ -94,6 +96,11 @@ class BrokerDirectory:
                 if dir_fd is not None:
                     return self._open_locked(dir_fd, create, memory, mode, patience, made)
         raise self._not_found("its directory is deleted again and again")
+
+    def _holds_no_broker(self) -> bool:
+        """Then it does not matter whose directory it is. False where we may not look."""
+        may_look = os.access(self.path, os.R_OK | os.X_OK) and os.path.isdir(self.path)
+        return may_look and not os.path.lexists(os.path.join(self.path, RECORD_NAME))
 
     def _not_found(self, figures: str) -> BrokerNotFound:
         return BrokerNotFound(
@@ -118,6 +125,8 @@ class BrokerDirectory:
             dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise self._not_found(f"{self.path} does not exist") from None
+        except NotADirectoryError:
+            raise self._not_found(f"{self.path} is no directory") from None
         except PermissionError:
             check_owner(self.path, os.stat(self.path))  # says more, if that is the reason
             raise

@@ -16,7 +16,7 @@ from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
 Queue = shmq.Queue[Any]
-KILLS = sized(150, 1000)
+KILLS = sized(1000, 10_000)
 AT_ONCE = 3
 BATCH = 20
 

@@ -189,3 +189,27 @@ def test_one_queue_too_many_is_refused_with_the_limit(broker_dir: Path) -> None:
     with shmq.open(broker_dir, memory="1GiB") as broker, pytest.raises(shmq.BrokerError) as caught:
         make_many(broker)
     assert "queues" in str(caught.value)
+
+
+def test_a_queue_for_which_there_is_no_memory_says_how_much_is_used(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        with pytest.raises(shmq.Full, match="'large'") as caught:
+            broker.queue("large", maxsize=1_000_000)
+        assert caught.value.resource == "memory"
+        assert 0 < caught.value.used < caught.value.limit == 8 << 20
+
+
+def test_a_queue_that_is_not_there_is_named_and_no_earlier_failure_is_told_with_it(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        with pytest.raises(shmq.MessageTooLarge):
+            broker.queue("jobs").put(bytes(8 << 20))
+        with pytest.raises(shmq.NotFound, match="there is no queue 'missing'") as caught:
+            broker.queue("missing", create=False)
+        assert "bytes" not in str(caught.value)
+
+
+def test_a_directory_without_a_broker_is_not_found_whoever_may_write_there() -> None:
+    with pytest.raises(shmq.BrokerNotFound):
+        shmq.open("/tmp", create=False)
+    with pytest.raises(shmq.BrokerNotFound, match="no directory"):
+        shmq.open(__file__, create=False)

@@ -41,8 +41,8 @@ def echo(queue: Queue, count: int, say: Say) -> None:
 def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it_is_released(
     broker: shmq.Broker,
 ) -> None:
-    """300,000 messages pass by it through a ring of 1,024, 2,000,000 with SHMQ_FULL=1."""
-    count = sized(300_000, 2_000_000)
+    """2,000,000 messages pass by it through a ring of 1,024, 10,000,000 with SHMQ_FULL=1."""
+    count = sized(2_000_000, 10_000_000)
     queue = broker.queue("jobs", codec="bytes", maxsize=1024)
     queue.put(b"old")
     old = queue.receive(timeout=5)
@@ -103,12 +103,12 @@ MEASURED = """
 
 @pytest.mark.timeout(sized(100, 600))
 def test_private_memory_of_producer_and_consumer_stays_flat(broker: shmq.Broker) -> None:
-    """300,000 messages after a warm-up of 20,000; 1,000,000 with SHMQ_FULL=1. Margin: 128 KiB, half a byte a message.
+    """1,000,000 messages after a warm-up of 20,000; 10,000,000 with SHMQ_FULL=1. Margin: 128 KiB.
 
     In interpreters of their own: a forked one would make pages its own that it shared with its parent.
     """
     broker.queue("jobs", codec="bytes", maxsize=1024)
-    sizes = [str(20_000), str(sized(300_000, 1_000_000))]
+    sizes = [str(20_000), str(sized(1_000_000, 10_000_000))]
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(MEASURED), str(broker.path), role, *sizes],

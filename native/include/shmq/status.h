@@ -41,6 +41,8 @@ shmq_status shmq_fail(shmq_status status, const char *format, ...) __attribute__
 shmq_status shmq_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *shmq_trail(void);
 int shmq_trail_errno(void);
+/* After it was read: what fails next without a word of its own must not be told in these. */
+void shmq_trail_clear(void);
 
 /* Bugs end the process: what it holds goes back by its death, which every protocol survives. Kept on in release. */
 #define SHMQ_ASSERT(condition)                                                                      \
