@@ -1,5 +1,6 @@
 """What every test has: its own broker directory, a printed seed, and a watch over what is left in /dev/shm."""
 
+import json
 import os
 import re
 import secrets
@@ -56,6 +57,17 @@ def seed() -> int:
     value = int(os.environ.get("SHMQ_TEST_SEED") or secrets.randbits(32))
     print(f"seed {value}; to repeat: SHMQ_TEST_SEED={value}")
     return value
+
+
+@pytest.fixture
+def figure(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Hands a measured figure over to the report: figure("deaths", deaths=20, p99_ms=31.0). See tools/reliability."""
+
+    def report(name: str, **values: float) -> None:
+        print(f"figure {name}: {values}")
+        record_property(f"figure:{name}", json.dumps(values))
+
+    return report
 
 
 @pytest.fixture(scope="session")

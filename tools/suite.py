@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import figures
 from environment import ROOT, Unusable, activated, prepared
 
 NO_TESTS_COLLECTED = 5
@@ -66,6 +67,7 @@ def run_pytest(name: str, arguments: Sequence[str], strict: bool) -> Stage:
             if skipped is not None:
                 test = f"{case.get('classname')}.{case.get('name')}"
                 stage.not_run.append(f"{test}: {skipped.get('message')}")
+        figures.keep(figures.read_report(report))
         totals = next(ElementTree.parse(report).iter("testsuite")).attrib
     failed = int(totals["failures"]) + int(totals["errors"])
     stage.detail = f"{totals['tests']} tests, {failed} failed, {totals['skipped']} skipped"

@@ -89,15 +89,11 @@ def measure(
                 delays.append((int(at) - begin) / 1e9)
         finally:
             holder.close()
-    delays.sort()
-    print(
-        f"{ROUNDS} deaths: p50 {statistics.median(delays) * 1e3:.1f} ms, "
-        f"p99 {delays[int(len(delays) * 0.99)] * 1e3:.1f} ms, max {delays[-1] * 1e3:.1f} ms"
-    )
-    return delays
+    return sorted(delays)
 
 
-def check(delays: list[float]) -> None:
+def check(delays: list[float], figure: Callable[..., None]) -> None:
+    figure("deaths", deaths=len(delays), delays_ms=[round(delay * 1e3, 2) for delay in delays])
     assert statistics.median(delays) < MEDIAN, delays
     assert delays[-1] < LONGEST, delays
 
@@ -109,31 +105,32 @@ def asleep(queue: Queue, count: int) -> Callable[[], bool]:
 @pytest.mark.alone
 @pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("rest", [0.0, 0.25], ids=["just_asleep", "asleep_for_long"])
-def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(broker: shmq.Broker, seed: int, rest: float) -> None:
+def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(
+    broker: shmq.Broker, seed: int, figure: Callable[..., None], rest: float
+) -> None:
     queue = broker.queue("jobs", max_deaths=0)
-    check(measure(queue, random.Random(seed), lambda: Offspring(hold, queue), asleep(queue, 1), rest))
+    delays = measure(queue, random.Random(seed), lambda: Offspring(hold, queue), asleep(queue, 1), rest)
+    check(delays, figure)
     check_empty(broker, queue)
 
 
 @pytest.mark.alone
 @pytest.mark.timeout(sized(100, 600))
-def test_the_same_when_the_killed_one_was_itself_the_watcher(broker: shmq.Broker, seed: int) -> None:
+def test_the_same_when_the_killed_one_was_itself_the_watcher(
+    broker: shmq.Broker, seed: int, figure: Callable[..., None]
+) -> None:
     queue, idle = broker.queue("jobs", max_deaths=0), broker.queue("idle")
-    check(
-        measure(
-            queue,
-            random.Random(seed),
-            lambda: Offspring(watch_and_hold, queue, idle),
-            asleep(queue, 1),
-            0.2,
-        )
-    )
+    rng = random.Random(seed)
+    delays = measure(queue, rng, lambda: Offspring(watch_and_hold, queue, idle), asleep(queue, 1), 0.2)
+    check(delays, figure)
     check_empty(broker, queue, idle)
 
 
 @pytest.mark.alone
 @pytest.mark.timeout(sized(100, 600))
-def test_the_same_after_a_watcher_that_held_nothing_was_killed(broker: shmq.Broker, seed: int) -> None:
+def test_the_same_after_a_watcher_that_held_nothing_was_killed(
+    broker: shmq.Broker, seed: int, figure: Callable[..., None]
+) -> None:
     queue, idle = broker.queue("jobs", max_deaths=0), broker.queue("idle")
 
     def watch(say: Say) -> None:
@@ -158,7 +155,7 @@ def test_the_same_after_a_watcher_that_held_nothing_was_killed(broker: shmq.Brok
         return True
 
     try:
-        check(measure(queue, random.Random(seed), start, kill_watcher, 0.0))
+        check(measure(queue, random.Random(seed), start, kill_watcher, 0.0), figure)
     finally:
         for watcher in watchers:
             watcher.close()
@@ -167,7 +164,9 @@ def test_the_same_after_a_watcher_that_held_nothing_was_killed(broker: shmq.Brok
 
 @pytest.mark.alone
 @pytest.mark.timeout(sized(100, 600))
-def test_the_same_while_producers_sleep_at_a_full_queue(broker: shmq.Broker, seed: int) -> None:
+def test_the_same_while_producers_sleep_at_a_full_queue(
+    broker: shmq.Broker, seed: int, figure: Callable[..., None]
+) -> None:
     queue = broker.queue("jobs", max_deaths=0, maxsize=HELD)
     rng = random.Random(seed)
     delays = []
@@ -193,8 +192,7 @@ def test_the_same_while_producers_sleep_at_a_full_queue(broker: shmq.Broker, see
                 other.kill()
         assert [queue.get(timeout=5) for _ in range(2)] == ["more", "more"]
     delays.sort()
-    print(f"{len(delays)} deaths: p50 {statistics.median(delays) * 1e3:.1f} ms, max {delays[-1] * 1e3:.1f} ms")
-    check(delays)
+    check(delays, figure)
     check_empty(broker, queue)
 
 
