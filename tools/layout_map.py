@@ -42,6 +42,50 @@ A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)),
 ([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A ring's run is its [slots](#slot), then
 one bit a slot. Header and tables are reserved when the segment is made; of the slab table and the data, each part is
 when it is first used.
+
+Where the regions lie follows from the size of the segment, a multiple of 64 KiB, alone: in this order, each at the next
+multiple of 4,096 bytes, the data at the next of 64 KiB; the bitmap of one class has a multiple of 128 bytes; and there
+are as many granules as fit.
+
+## Numbers
+
+The magic is 0x31514d48530a1a89, the version 1, the byte order 0x01020304. The fingerprint of this layout is
+`%s`.
+
+Checksums are CRC-32C. That of the header covers its bytes 0 to 119 and 128 to 1279. That of a message, where its queue
+has checksums, covers 24 bytes (message id 8, enqueued_ns 8, length of the body 4, length of the headers 2, content,
+priority), then headers and body. Headers and body lie in the slot from byte 64 on, one after the other; or in a block,
+the headers at its start, the body at the next multiple of 64. A name's hash is FNV-1a with 64 bits.
+
+Blocks have 43 sizes: 256 bytes, then 1.5 times and twice that, and so on up to 16,384; 21,760 (a third of a granule);
+32,768; 65,536; from there on whole granules, 2, 3, 4, 6, 8, 12 to 16,384. A slab of blocks below a granule is one
+granule and has as many as fit, 248 at most; any other slab is one block. A block's number follows from its place: the
+slab's first byte plus number times size.
+
+## Words
+
+Fields of words, from the lowest bit on. What is not named is 0.
+
+| word | bits |
+| --- | --- |
+| `slot.word` | state 4, flags 4 (C 1, R 2), owner 13, tag 11, lap 32: [the ring](protocol-ring.md#the-slot-word) |
+| `slot.body` | offset of the block / 64: 40, number of the reference bit 8; 0: the body lies in the slot |
+| `slot.death_tag` | 0x8000 and the tag of the delivery that was counted last; 0: none |
+| `ring.head`, `ring.cells[e %% 64]` | position 44, epoch 20; a cell of epoch e names e, but for those that are 0 |
+| `queue.count` | count 32, version 32 |
+| `process.word` | state 8 (FREE 0, ATTACHING, LIVE, CLOSING, REAPING 4), 24 unused, generation 32 |
+| `consumer.word` | state 8 (FREE 0, LIVE 2, CLOSING 3), process row 24, generation 32 |
+| `directory.word` | state 8 (FREE 0, LIVE, DELETED 2), 24 unused, incarnation 32 |
+| `queue.state` | LIVE 1, DELETED 2 |
+| `counters.attached` | incarnation + 1 of the queue; 0: none |
+| granule | kind 8 (free 0, pages, ring, slab, inside 4), reserved 1, headers 1, 6 unused, pages in use 8, 8 unused, \
+length of the run 32 |
+| `pin.cell` | offset of the block / 64: 40, view bit + 1 (255: being taken) 8, low half of the row's generation 16 |
+| `block.word` | entry bits 24 (only bit 0 is used), view bits 8, generation 32 |
+| `block.state` | state 8 (NONE 0, FREE, BUILDING, SHARED, RETIRED 4), process row 16, class 8, generation 32 |
+| `slab.class_word` | class + 1; 0: no slab begins at this granule |
+| `slab.free[]`, class bitmaps | hints: bit b of word b / 64 |
+| `segment.watch[]` | process row + 1: 16, mode 2, 14 unused, generation 32 |
 """
 
 MODULE_HEAD = '''\
@@ -119,7 +163,7 @@ def rows_of(struct: Struct) -> list[str]:
 
 
 def page(layout: SharedLayout) -> str:
-    parts = [HEAD]
+    parts = [HEAD % f"0x{layout.fingerprint:016x}"]
     for struct in layout.structs:
         parts.append(f"\n## {struct.name}\n\n`{struct.c_name}` of `{struct.header}`, {struct.bytes} bytes\n")
         parts.append("| offset | bytes | field | type | remark |\n| ---: | ---: | --- | --- | --- |")

@@ -1,4 +1,4 @@
-"""Imports go downward: the import graph of shmq is compared with the table in tools/layers.toml."""
+"""Imports go downward: the import graph of shmq and of the packages in tools/ is compared with tools/layers.toml."""
 
 import ast
 import sys
@@ -14,7 +14,9 @@ from tests.repo.tree import ROOT, files, name_of
 TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())
 LAYERS: list[tuple[str, list[str]]] = [(layer["name"], layer["modules"]) for layer in TABLE["layer"]]
 IMPORTERS: dict[str, list[str]] = TABLE["importers"]
-MODULES = [name_of(path) for path in files("shmq", ".py")]
+# Packages, and where the folder with their name lies.
+PACKAGES = {"shmq": "", "checker": "tools/"}
+MODULES = [name_of(path) for package, base in PACKAGES.items() for path in files(f"{base}{package}", ".py")]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def ranks_of(file: str) -> list[int]:
 
 def imports_of(file: str, source: str) -> Iterator[Import]:
     """Yields every import of a module, wherever in the file it stands: a late import is a dependency as well."""
-    package = PurePosixPath(file).parent.parts
+    package = PurePosixPath(file.removeprefix("tools/")).parent.parts
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -64,7 +66,7 @@ def file_of(module: str) -> str | None:
     """Returns the file of the tree that a dotted name leads to; a name inside a module leads to that module."""
     parts = module.split(".")
     while parts:
-        stem = "/".join(parts)
+        stem = PACKAGES.get(parts[0], "") + "/".join(parts)
         for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
             if (ROOT / candidate).is_file():
                 return candidate
@@ -74,7 +76,7 @@ def file_of(module: str) -> str | None:
 
 def upward(found: Import) -> bool:
     """True if the import leads from a lower layer to a higher one."""
-    if found.module.split(".")[0] != "shmq" or owner_of(found) is not None:
+    if found.module.split(".")[0] not in PACKAGES or owner_of(found) is not None:
         return False
     if (target := file_of(found.module)) is None:
         return False
@@ -83,11 +85,11 @@ def upward(found: Import) -> bool:
 
 
 def owner_of(found: Import) -> str | None:
-    """Returns the entry of the importers table that an import falls under; None for shmq and the standard library."""
+    """Returns the entry of the importers table that an import falls under; None for ours and the standard library."""
     if found.module == "shmq._native" or found.module.startswith("shmq._native."):
         return "shmq._native"
     top = found.module.split(".")[0]
-    return None if top == "shmq" or top in sys.stdlib_module_names else top
+    return None if top in PACKAGES or top in sys.stdlib_module_names else top
 
 
 def all_imports() -> list[Import]:
@@ -136,3 +138,10 @@ def test_an_upward_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     assert upward(Import("shmq/core/ring.py", 1, "shmq.engine.queue.Queue"))
     assert not upward(Import("shmq/engine/queue.py", 1, "shmq.core.ring"))
+
+
+def test_the_judge_of_segments_imports_nothing_of_what_it_judges() -> None:
+    judges = [file for file in MODULES if file.startswith("tools/checker/")]
+    assert judges
+    found = [str(found) for found in all_imports() if found.file in judges and found.module.split(".")[0] == "shmq"]
+    assert not found

@@ -1,0 +1,138 @@
+"""What must hold of consumer rows, their bits, and of all who own something, at any moment."""
+
+from dataclasses import dataclass, field
+
+import numpy
+
+from checker.image import Image
+from checker.layout import CONSUMER, CONSUMER_ROWS, COUNTERS, PROCESS, QUEUE, ROWS_A_CHUNK, SLEEPERS
+from checker.ring import Ring
+from checker.violation import Findings
+from checker.words import ACQUIRED, ENTRY_LIVE, LOCKED, PROCESS_OWNER, ROW_CLOSING, ROW_FREE, ROW_LIVE, state_name
+
+GROUPS = CONSUMER_ROWS // ROWS_A_CHUNK
+
+
+@dataclass
+class Consumers:
+    """The consumer rows of one queue."""
+
+    ring: Ring
+    used: dict[int, int] = field(default_factory=dict)  # row: its word
+    idle: set[int] = field(default_factory=set)
+    browse: set[int] = field(default_factory=set)
+
+    def process_of(self, owner: int) -> int | None:
+        """The process row behind an owner; None: a consumer row that is in nobody's use."""
+        if owner & PROCESS_OWNER:
+            return owner & 0xFFF
+        word = self.used.get(owner)
+        return None if word is None else word >> 8 & 0xFFFFFF
+
+
+def bits_of(word: int, group: int) -> set[int]:
+    return {group * ROWS_A_CHUNK + bit for bit in range(64) if word >> bit & 1} if word else set()
+
+
+def read_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
+    found = Consumers(ring)
+    where = f"queue {ring.name!r}"
+    groups = image.u32(ring.page + QUEUE["groups"])
+    for group in range(GROUPS):
+        chunk = image.u64(ring.page + QUEUE["chunks"] + 8 * group)
+        at = ring.page + QUEUE["sleepers"] + group * SLEEPERS.bytes
+        idle, browse, used = (image.u64(at + SLEEPERS[name]) for name in ("idle", "browse", "used"))
+        if chunk == 0:
+            nothing = idle == browse == used == 0
+            findings.expect(nothing, "consumer.chunk", where, f"bits of group {group}, which has no rows")
+            continue
+        if not findings.expect(image.is_page(chunk), "consumer.chunk", where, f"0x{chunk:x} is no page"):
+            continue
+        findings.expect(used == 0 or group < groups, "consumer.groups", where, f"rows of group {group} of {groups}")
+        found.idle |= bits_of(idle, group)
+        found.browse |= bits_of(browse, group)
+        for row in sorted(bits_of(used, group)):
+            found.used[row] = image.u64(chunk + row % ROWS_A_CHUNK * CONSUMER.bytes)
+    return found
+
+
+def judge_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
+    found = read_consumers(image, ring, findings)
+    if ring.entry.state != ENTRY_LIVE:
+        return found  # out of service: nobody repairs what was left in it, and its memory goes as a whole
+    where = f"queue {ring.name!r}"
+    findings.expect(0 not in found.used, "consumer.bits", where, "row 0, which is never used, is in use")
+    for row in sorted((found.idle | found.browse) - set(found.used)):
+        findings.add("consumer.bits", where, f"row {row} sleeps, and is in nobody's use")
+    for row, word in found.used.items():
+        process = word >> 8 & 0xFFFFFF
+        good = word & 0xFF in (ROW_LIVE, ROW_CLOSING) and is_in_use(image, process)
+        if findings.expect(good, "consumer.word", where, f"row {row} in use, and its word is 0x{word:016x}"):
+            attached = image.is_attached(process, ring.entry.index, ring.entry.incarnation)
+            text = f"row {row} of process {process}, which does not say that it uses the queue"
+            findings.expect(attached, "consumer.attached", where, text)
+    judge_owners(image, found, findings)
+    judge_waiters(image, ring, findings)
+    return found
+
+
+def is_in_use(image: Image, row: int) -> bool:
+    return row < image.process_high and image.processes[row].state != ROW_FREE
+
+
+def judge_owners(image: Image, consumers: Consumers, findings: Findings) -> None:
+    """A row is not given back while a word names it; and a reaper looks for such words where the row is attached."""
+    ring = consumers.ring
+    use = ring.use
+    owned = use.owner != 0
+    if not owned.any():
+        return
+    for owner in numpy.unique(use.owner[owned]).tolist():
+        first = int(use.slots[numpy.flatnonzero(use.owner == owner)[0]])
+        where = f"{ring.where(first)}, {state_name(int(ring.state[first]))}"
+        process = consumers.process_of(owner)
+        if process is None:
+            findings.add("owner.row", where, f"consumer row {owner}, which is in nobody's use")
+        elif not is_in_use(image, process):
+            findings.add("owner.row", where, f"process row {process}, which is in nobody's use")
+        elif not image.is_attached(process, ring.entry.index, ring.entry.incarnation):
+            findings.add("owner.attached", where, f"process row {process}, which does not say that it uses the queue")
+
+
+def count_held(consumers: Consumers, held: dict[int, int]) -> None:
+    """Adds the messages that each process has in hand on this queue."""
+    use = consumers.ring.use
+    taken = (use.state == ACQUIRED) | (use.state == LOCKED)
+    if not taken.any():
+        return
+    owners, counts = numpy.unique(use.owner[taken], return_counts=True)
+    for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):
+        process = consumers.process_of(owner)
+        if process is not None:
+            held[process] = held.get(process, 0) + count
+
+
+def judge_held(image: Image, held: dict[int, int], findings: Findings) -> None:
+    """Raised before something is taken, lowered after it is gone: never too low, or no watcher looks after it."""
+    for row, count in held.items():
+        if row < image.process_high:
+            said = image.u32(image.processes[row].offset + PROCESS["held"])
+            text = f"has {count} messages in hand, says {said}"
+            findings.expect(said >= count, "process.held", f"process row {row}", text)
+
+
+def waiting_lines(image: Image, ring: Ring) -> int:
+    """Blocked producers of this queue by what their processes say."""
+    total = 0
+    for process in image.processes:
+        line = image.line(process, ring.entry.index)
+        if line is not None and image.u64(line + COUNTERS["attached"]) == ring.entry.incarnation + 1:
+            total += image.u32(line + COUNTERS["waiting"])
+    return total
+
+
+def judge_waiters(image: Image, ring: Ring, findings: Findings) -> None:
+    """The sum is raised before the part, and lowered after it."""
+    lines = waiting_lines(image, ring)
+    text = f"{ring.waiters} blocked producers, their lines say {lines}"
+    findings.expect(ring.waiters >= lines, "ring.waiters", f"queue {ring.name!r}", text)

@@ -1,0 +1,107 @@
+"""The granule map against the roots: what is in use, and by whom.
+
+A root becomes real after its memory is marked as used, and is taken away before the memory is marked as free; so a root
+never names memory that the map calls free. The other direction holds while nobody is at work (`dirty` is 0).
+"""
+
+import numpy
+from numpy.typing import NDArray
+
+from checker.image import Image
+from checker.layout import CLASSES, GRANULE, PROCESS_PAGE, QUEUE, SEGMENT, SLAB
+from checker.ring import Ring
+from checker.violation import Findings
+from checker.words import (
+    GRANULE_FREE,
+    GRANULE_INSIDE,
+    GRANULE_PAGES,
+    GRANULE_RING,
+    GRANULE_SLAB,
+    HEADERS,
+    RESERVED,
+)
+
+KINDS = ("free", "pages", "ring", "slab", "inside")
+
+
+class Map:
+    """The map as it follows from the roots: kind, pages and length of each granule, and who has it."""
+
+    def __init__(self, image: Image, findings: Findings) -> None:
+        self.image = image
+        self.findings = findings
+        self.words: NDArray[numpy.uint64] = numpy.zeros(image.regions.granule_count, dtype=numpy.uint64)
+        self.owners: dict[int, str] = {}
+
+    def run(self, offset: int, granules: int, kind: int, owner: str) -> None:
+        first = (offset - self.image.regions.data) // GRANULE
+        taken = [g for g in range(first, first + granules) if self.words[g] != 0]
+        if taken:
+            text = f"granule {taken[0]} is {self.owners.get(taken[0], 'a page')}'s, too"
+            self.findings.add("granule.twice", owner, text)
+            return
+        self.words[first : first + granules] = GRANULE_INSIDE
+        self.words[first] = granules << 32 | kind
+        self.owners[first] = owner
+
+    def page(self, offset: int, owner: str) -> None:
+        granule, inside = divmod(offset - self.image.regions.data, GRANULE)
+        page = inside // 8192
+        word = int(self.words[granule])
+        if word & 0xFF not in (GRANULE_FREE, GRANULE_PAGES) or word >> 16 & 1 << page:
+            self.findings.add("granule.twice", owner, f"page {page} of granule {granule} is somebody else's, too")
+            return
+        self.words[granule] = 1 << 32 | (word >> 16 & 0xFF | 1 << page) << 16 | GRANULE_PAGES
+
+
+def roots_of(image: Image, rings: list[Ring], findings: Findings) -> Map:
+    found = Map(image, findings)
+    for process in image.processes:
+        if image.is_page(process.pins):
+            owner = f"process row {process.row}"
+            found.page(process.pins, owner)
+            for chunk in image.words_at(process.pins + PROCESS_PAGE["chunks"], 64).tolist():
+                if chunk != 0 and image.is_page(chunk):
+                    found.page(chunk, f"counters of {owner}")
+    for ring in rings:
+        owner = f"queue {ring.name!r}"
+        found.page(ring.page, owner)
+        found.run(ring.geometry.slots, ring.geometry.granules, GRANULE_RING, f"ring of {owner}")
+        for chunk in image.words_at(ring.page + QUEUE["chunks"], 16).tolist():
+            if chunk != 0 and image.is_page(chunk):
+                found.page(chunk, f"consumer rows of {owner}")
+    for granule, slab in image.slabs.items():
+        found.run(slab.data, slab.granules, GRANULE_SLAB, f"slab at granule {granule}")
+    return found
+
+
+def judge_granules(image: Image, rings: list[Ring], findings: Findings) -> None:
+    words = image.granule_words
+    findings.expect(not (words & 0xFF00FC00).any(), "granule.word", "granule map", "bits that mean nothing are set")
+    for granule in numpy.flatnonzero(words & HEADERS).tolist():
+        class_word = image.u64(image.regions.slabs + granule * SLAB.bytes)
+        good = class_word == 0 or granule in image.slabs
+        findings.expect(good, "block.class", f"slab at granule {granule}", f"class {class_word - 1} of {CLASSES}")
+    expected = roots_of(image, rings, findings).words
+    in_use = expected != 0
+    unreserved = numpy.flatnonzero(in_use & (words & RESERVED == 0))
+    for granule in unreserved.tolist():
+        findings.add("granule.reserved", f"granule {granule}", "in use, but its memory was never reserved")
+    found = words & ~numpy.uint64(RESERVED | HEADERS)
+    if image.u64(SEGMENT["dirty"]) == 0:
+        different = numpy.flatnonzero(found != expected)
+    else:
+        # At work: what a root has is marked as used; more may be.
+        pages_missing = expected & ~found & 0x00FF0000
+        different = numpy.flatnonzero(in_use & ((found & 0xFF != expected & 0xFF) | (pages_missing != 0)))
+    for granule in different.tolist():
+        text = f"{describe(int(found[granule]))}; the roots say {describe(int(expected[granule]))}"
+        findings.add("granule.map", f"granule {granule}", text)
+
+
+def describe(word: int) -> str:
+    kind = word & 0xFF
+    text = KINDS[kind] if kind < len(KINDS) else f"kind {kind}"
+    if kind == GRANULE_PAGES:
+        text += f" {word >> 16 & 0xFF:08b}"
+    return text + (f" of {word >> 32}" if word >> 32 > 1 else "")

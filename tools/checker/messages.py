@@ -1,0 +1,145 @@
+"""What must hold of each message that somebody still may get: lengths, checksum, ids, deliveries."""
+
+import numpy
+
+from checker.crc32c import crc32c_of_all
+from checker.image import Words
+from checker.layout import QUEUE, SEGMENT, round_up
+from checker.ring import Mask, Ring
+from checker.slots import tell
+from checker.violation import Findings
+from checker.words import AVAILABLE, DEATH_COUNTED, OFFERED, REDELIVERED
+
+SLOT_HEADER = 64
+Place = tuple[int, int, int]
+
+# Slots whose checksum was found right, by place and size of the ring: the same bytes are right in the next image, too.
+_verified: dict[Place, Words] = {}
+_bodies: dict[bytes, int] = {}
+_bodies_bytes = 0
+BODIES_BYTES = 64 << 20
+
+
+def judge_messages(ring: Ring, findings: Findings) -> None:
+    use = ring.use
+    entry = use.is_entry
+    if not entry.any():
+        return
+    room = ring.geometry.slot_size - SLOT_HEADER
+    inline = use.body == 0
+    too_long = entry & inline & (use.head_len + use.body_len > room)
+    tell(ring, findings, "message.length", too_long, f"headers and body do not fit into {room} bytes")
+    tell(ring, findings, "message.block", entry & inline & (use.body_gen != 0), "a generation, and no block")
+    bits = use.body >> numpy.uint64(40)
+    tell(ring, findings, "message.block", entry & (bits > 11), "no reference bit of a put")
+    tell(ring, findings, "message.fields", entry & (use.tally >> numpy.uint64(24) & 0xFFFFFF != 0), "a field of later")
+    tag = use.tally >> numpy.uint64(48)
+    strange = (tag != 0) & (tag & 0xF800 != DEATH_COUNTED)
+    tell(ring, findings, "message.deaths", entry & strange, "the delivery whose death was counted is none")
+    uncounted = (tag == 0) != (use.tally & 0xFFFF == 0)
+    tell(
+        ring, findings, "message.deaths", entry & uncounted, "deaths without the last one's delivery, or without deaths"
+    )
+    came_back = (use.delivery > 0) | (use.tally & 0xFFFF > 0)
+    first = (use.flags & REDELIVERED) == 0
+    free_to_take = (use.state == AVAILABLE) | (use.state == OFFERED)
+    tell(ring, findings, "message.redelivered", free_to_take & came_back & first, "came back, and does not say so")
+    if ring.image.u32(ring.page + QUEUE["checksum"]) != 0:
+        judge_checksums(ring, findings, entry & ~too_long)
+
+
+def judge_ids(rings: list[Ring], next_id: int, findings: Findings) -> None:
+    """No message is in two places, and each id was handed out before it was used."""
+    found: list[tuple[Ring, Words]] = []
+    for ring in rings:
+        use = ring.use
+        of_entries = use.message_id[use.is_entry]
+        if len(of_entries):
+            found.append((ring, of_entries))
+            wrong = use.is_entry & ((use.message_id == 0) | (use.message_id >= next_id))
+            tell(ring, findings, "message.id", wrong, "an id that nobody was given")
+    if not found:
+        return
+    ids = numpy.sort(numpy.concatenate([ids for _, ids in found]))
+    for twice in ids[1:][ids[1:] == ids[:-1]].tolist():
+        queues = ", ".join(repr(ring.name) for ring, ids in found if (ids == twice).any())
+        findings.add("message.twice", f"queue {queues}", f"message {twice} is in two places")
+
+
+def judge_all_ids(rings: list[Ring], findings: Findings) -> None:
+    if rings:
+        judge_ids(rings, rings[0].image.u64(SEGMENT["message_ids"]), findings)
+
+
+def judge_checksums(ring: Ring, findings: Findings, entry: Mask) -> None:
+    use, geometry = ring.use, ring.geometry
+    key = (geometry.slots, geometry.slot_size, ring.count)
+    before = _verified.get(key)
+    in_slot = entry & (use.body == 0)
+    if before is not None and in_slot.any():
+        candidates = numpy.flatnonzero(in_slot)
+        same = same_rows(before, ring.raw, use.slots[candidates])
+        in_slot[candidates[same]] = False
+    new = numpy.flatnonzero(in_slot).tolist()
+    new += numpy.flatnonzero(entry & (use.body != 0)).tolist()
+    wrong = numpy.zeros(len(use.slots), dtype=bool)
+    for i, crc in zip(new, checksums(ring, new), strict=True):
+        wrong[i] = crc is not None and crc != int(use.crc[i])
+    tell(ring, findings, "message.crc", wrong, "its checksum is of other bytes")
+    if before is None:
+        before = _verified[key] = numpy.zeros_like(ring.raw)
+    good = use.slots[numpy.array([i for i in new if not wrong[i] and use.body[i] == 0], dtype=numpy.int64)]
+    before[good] = ring.raw[good]
+
+
+def same_rows(before: Words, now: Words, slots: numpy.typing.NDArray[numpy.int64]) -> Mask:
+    """Are the bytes of these slots those that were verified? The word and the position are under no checksum."""
+    if len(slots) * 2 > len(now):
+        same: Mask = (before[:, 2:] == now[:, 2:]).all(axis=1)[slots]
+    else:
+        same = (before[slots, 2:] == now[slots, 2:]).all(axis=1)
+    return same
+
+
+def checksums(ring: Ring, chosen: list[int]) -> list[int | None]:
+    """Of these messages; None: its block is nowhere, which another rule tells."""
+    global _bodies_bytes
+    texts = [covered(ring, i) for i in chosen]
+    missing = list({text for text in texts if text is not None and text not in _bodies})
+    if _bodies_bytes > BODIES_BYTES:
+        _bodies.clear()
+        _bodies_bytes = 0
+        missing = list({text for text in texts if text is not None})
+    for text, crc in zip(missing, crc32c_of_all(missing), strict=True):
+        _bodies[text] = crc
+        _bodies_bytes += len(text)
+    return [None if text is None else _bodies[text] for text in texts]
+
+
+def covered(ring: Ring, i: int) -> bytes | None:
+    """The bytes that the checksum of a message is made of."""
+    image, use = ring.image, ring.use
+    at = ring.geometry.slots + int(use.slots[i]) * ring.geometry.slot_size
+    parts = message_bytes(ring, i)
+    if parts is None:
+        return None
+    # message id and time of the put, lengths of body and headers, content and priority
+    fields = image.raw(at + 16, 16) + image.raw(at + 44, 4) + image.raw(at + 52, 2) + image.raw(at + 58, 2)
+    return fields + parts[0] + parts[1]
+
+
+def message_bytes(ring: Ring, i: int) -> tuple[bytes, bytes] | None:
+    """Headers and body; None: they do not lie where the slot says."""
+    image, use = ring.image, ring.use
+    head, body, reference = int(use.head_len[i]), int(use.body_len[i]), int(use.body[i])
+    if reference == 0:
+        at = ring.geometry.slots + int(use.slots[i]) * ring.geometry.slot_size + SLOT_HEADER
+        if head + body > ring.geometry.slot_size - SLOT_HEADER:
+            return None
+        return image.raw(at, head), image.raw(at + head, body)
+    offset = (reference & (1 << 40) - 1) << 6
+    place = image.block_at(offset)
+    start = round_up(head, 64)
+    if place is None or start + body > place[0].size:
+        return None
+    return image.raw(offset, head), image.raw(offset + start, body)

@@ -1,0 +1,177 @@
+"""What must hold of a ring's words, at any moment: slots against the tail, head, floor, epochs, cells, count."""
+
+import numpy
+
+from checker.layout import QUEUE
+from checker.ring import Mask, Ring
+from checker.violation import Findings
+from checker.words import (
+    ACQUIRED,
+    AVAILABLE,
+    BROKEN,
+    CARRIED,
+    CLAIMED,
+    DEQUEUED,
+    EPOCH_MASK,
+    FREE,
+    LOCKED,
+    OFFERED,
+    POSITION_BITS,
+    POSITION_MASK,
+    PROCESS_OWNER,
+    QUARANTINED,
+    REDELIVERED,
+    slot_text,
+)
+
+# What the owner of a word in each state may be: 0 nobody, 1 a process row, 2 either; 3: no such state.
+NOBODY, PROCESS, EITHER, UNKNOWN = range(4)
+OWNERS = numpy.full(16, UNKNOWN, dtype=numpy.uint8)
+OWNERS[[FREE, AVAILABLE, BROKEN]] = NOBODY
+OWNERS[[CLAIMED, QUARANTINED]] = PROCESS
+OWNERS[[OFFERED, ACQUIRED, LOCKED, DEQUEUED]] = EITHER
+IS_CLAIM = numpy.isin(numpy.arange(16), [CLAIMED, QUARANTINED])
+HAS_POSITION = numpy.isin(numpy.arange(16), [AVAILABLE, OFFERED, ACQUIRED, LOCKED, DEQUEUED])
+NOT_PASSED = numpy.isin(numpy.arange(16), [CLAIMED, AVAILABLE, OFFERED])
+UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, AVAILABLE, OFFERED, ACQUIRED, LOCKED])
+
+
+def judge_ring(ring: Ring, findings: Findings) -> None:
+    judge_laps(ring, findings)
+    judge_words(ring, findings)
+    judge_positions(ring, findings)
+    judge_pointers(ring, findings)
+    judge_cells(ring, findings)
+    if ring.maxsize != 0:
+        judge_count(ring, findings)
+
+
+def tell(ring: Ring, findings: Findings, rule: str, wrong: Mask, why: str) -> None:
+    """One violation for each slot in use where the mask is set."""
+    if wrong.any():
+        use = ring.use
+        for i in numpy.flatnonzero(wrong).tolist():
+            text = f"{slot_text(int(use.word[i]))}, position {int(use.position[i])}: {why}"
+            findings.add(rule, ring.where(int(use.slots[i])), text)
+
+
+def judge_laps(ring: Ring, findings: Findings) -> None:
+    """Below the tail every position has been claimed; at the tail perhaps; beyond it none."""
+    free = ring.state == FREE
+    wrong = (ring.ahead != free) & (ring.state != BROKEN)
+    at = ring.tail % ring.count
+    if wrong[at]:
+        # The slot of the tail itself: the tail follows a claim, so the slot may be in use, or used and free again.
+        ahead = int(ring.ahead[at])
+        wrong[at] = not (ahead == 1 or (ahead == 2 and free[at]))
+    for slot in numpy.flatnonzero(wrong).tolist():
+        text = f"{slot_text(int(ring.word[slot]))} does not go with the tail {ring.tail}"
+        findings.add("slot.lap", ring.where(slot), text)
+    stale = free & (ring.word & 0xFFFFFFEF != 0)
+    for slot in numpy.flatnonzero(stale).tolist():
+        findings.add("slot.free", ring.where(slot), f"{slot_text(int(ring.word[slot]))}: FREE with owner, tag or R")
+
+
+def judge_words(ring: Ring, findings: Findings) -> None:
+    use = ring.use
+    kinds = OWNERS[use.state]
+    tell(ring, findings, "slot.state", kinds == UNKNOWN, "no such state")
+    tell(ring, findings, "slot.broken", use.state == BROKEN, "found broken by a process")
+    nobody = use.owner == 0
+    row, by_process = use.owner & 0xFFF, use.owner >= PROCESS_OWNER
+    wrong = (kinds == NOBODY) & ~nobody
+    wrong |= (kinds == PROCESS) & ~by_process
+    wrong |= (kinds == EITHER) & nobody
+    wrong |= (kinds != NOBODY) & (kinds != UNKNOWN) & (row > 1023)
+    tell(ring, findings, "slot.owner", wrong, "not an owner for this state")
+    claim = IS_CLAIM[use.state]
+    tell(ring, findings, "slot.claim", claim & ((use.tag != 0) | (use.flags != 0)), "a claim with a tag or flags")
+    unknown = use.flags & ~numpy.uint64(CARRIED | REDELIVERED) != 0
+    tell(ring, findings, "slot.flags", unknown, "flags that are not written yet")
+
+
+def judge_positions(ring: Ring, findings: Findings) -> None:
+    use = ring.use
+    if len(use.slots) == 0:
+        return
+    has = HAS_POSITION[use.state]
+    position = use.position.astype(numpy.int64)
+    in_turn = has & ~use.carried
+    tell(ring, findings, "slot.position", in_turn & (position != use.at_turn), "not the position of its turn")
+    carried = has & use.carried
+    if carried.any():
+        behind = (position < use.at_turn) & (position >= 0) & (position % ring.count == use.slots)
+        tell(ring, findings, "slot.position", carried & ~behind, "not an earlier position of this slot")
+        bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
+        tell(ring, findings, "slot.carried", carried & (bits == 0), "carried without its bit in the bitmap")
+    # Nobody passes an entry that was never handed out, and what came back turned the walks round, or is about to.
+    first = (use.flags & REDELIVERED) == 0
+    place = numpy.where(use.state == CLAIMED, use.at_turn, position)
+    passed = NOT_PASSED[use.state] & first & is_behind(ring, place)
+    tell(ring, findings, "ring.passed", passed, f"walks begin behind it, at {ring.head}")
+    below = UNSETTLED[use.state] & ~use.carried & (use.at_turn < ring.floor)
+    tell(ring, findings, "ring.floor", below, f"neither settled nor carried, and below the floor {ring.floor}")
+
+
+def is_behind(ring: Ring, position: numpy.typing.NDArray[numpy.int64]) -> Mask:
+    """Would a walk from the head as it is now miss an entry at this position?
+
+    A walk that begins below tail - N looks at all that is older first; one that begins later meets what follows.
+    """
+    old = ring.tail - ring.count
+    begins = ring.head
+    return (position < begins) & ((position >= old) | (begins >= old))
+
+
+def judge_pointers(ring: Ring, findings: Findings) -> None:
+    where = f"queue {ring.name!r}"
+    ahead = (ring.head_word - ring.tail) & POSITION_MASK
+    findings.expect(
+        ahead <= 1 or ahead > POSITION_MASK // 2, "ring.head", where, f"the head is {ahead} beyond the tail {ring.tail}"
+    )
+    findings.expect(ring.floor <= ring.tail + 1, "ring.floor", where, f"floor {ring.floor}, tail {ring.tail}")
+    # The head's epoch rises first, the ring's after it.
+    lead = epoch_lead(ring)
+    findings.expect(
+        lead <= EPOCH_MASK // 2,
+        "ring.epoch",
+        where,
+        f"the ring's epoch {ring.epoch} is further than the head's {ring.head_word >> POSITION_BITS}",
+    )
+
+
+def epoch_lead(ring: Ring) -> int:
+    """Releases that have turned the head and have not raised the ring's epoch (yet, or ever: they died)."""
+    return ((ring.head_word >> POSITION_BITS) - ring.epoch) & EPOCH_MASK
+
+
+def judge_cells(ring: Ring, findings: Findings) -> None:
+    if not ring.cells.any():
+        return
+    for number in numpy.flatnonzero(ring.cells).tolist():
+        cell = int(ring.cells[number])
+        epoch, position = cell >> POSITION_BITS, cell & POSITION_MASK
+        late = (ring.epoch - epoch) & EPOCH_MASK
+        beyond = (position - ring.tail) & POSITION_MASK
+        good = epoch % 64 == number and late <= EPOCH_MASK // 2 and not 0 < beyond <= POSITION_MASK // 2
+        text = f"cell {number} says epoch {epoch}, position {position}; ring: epoch {ring.epoch}, tail {ring.tail}"
+        findings.expect(good, "ring.cell", f"queue {ring.name!r}", text)
+
+
+def places(ring: Ring) -> int:
+    """Slots that the count counts."""
+    return int(ring.use.counts.sum())
+
+
+def judge_count(ring: Ring, findings: Findings) -> None:
+    """Raised before a claim, lowered after a slot is free: never too low.
+
+    But for a limit that is given to a queue in use, while puts that had looked before it came are on their way.
+    """
+    count, used = counted(ring), places(ring)
+    text = f"count {count}, {used} slots in use"
+    findings.expect(count >= used, "ring.count", f"queue {ring.name!r}", text)
+
+
+def counted(ring: Ring) -> int:
+    return ring.image.u64(ring.page + QUEUE["count"]) & 0xFFFFFFFF

@@ -1,0 +1,69 @@
+"""The judge: is there anything in this segment that must not be?"""
+
+from collections.abc import Collection
+
+from checker.blocks import judge_blocks
+from checker.consumers import Consumers, count_held, judge_consumers, judge_held
+from checker.directory import judge_directory
+from checker.granules import judge_granules
+from checker.header import judge_header
+from checker.image import Image
+from checker.layout import SEGMENT
+from checker.messages import judge_all_ids, judge_messages
+from checker.processes import judge_processes
+from checker.quiet import Slack, judge_rest
+from checker.ring import Ring
+from checker.slots import judge_ring
+from checker.violation import Findings, Violation
+from checker.words import ENTRY_LIVE, ROW_REAPING
+
+
+def judge(image: Image, dead_rows: Collection[int] | None = None) -> list[Violation]:
+    """What must hold at any instant, whoever is in the midst of whatever, or dead and not reaped yet.
+
+    `dead_rows`: all process rows whose processes have died; None: not known. Only the dead are reaped.
+    """
+    findings = Findings()
+    look(image, findings)
+    if dead_rows is not None:
+        judge_reaping(image, dead_rows, findings)
+    return findings.violations
+
+
+def judge_quiet(image: Image, live_rows: Collection[int], threads: int = 1) -> list[Violation]:
+    """The same, and what must hold besides when nobody is inside an operation and all dead have been reaped.
+
+    `live_rows` are the process rows of the living; `threads`: how many any of the dead had at work at once.
+    """
+    findings = Findings()
+    rings, consumers, held = look(image, findings)
+    judge_reaping(image, (), findings)
+    slack = Slack(deaths=image.u64(SEGMENT["deaths"]), threads=threads)
+    judge_rest(image, rings, consumers, held, live_rows, slack, findings)
+    return findings.violations
+
+
+def judge_reaping(image: Image, dead: Collection[int], findings: Findings) -> None:
+    for process in image.processes:
+        if process.state == ROW_REAPING and process.row not in dead:
+            findings.add("process.reaping", f"process row {process.row}", "is being reaped, and lives")
+
+
+def look(image: Image, findings: Findings) -> tuple[list[Ring], list[Consumers], dict[int, int]]:
+    judge_header(image, findings)
+    judge_processes(image, findings)
+    rings = judge_directory(image, findings)
+    judge_granules(image, rings, findings)
+    held: dict[int, int] = {}
+    consumers = []
+    for ring in rings:
+        judge_ring(ring, findings)
+        judge_messages(ring, findings)
+        found = judge_consumers(image, ring, findings)
+        if ring.entry.state == ENTRY_LIVE:
+            count_held(found, held)
+        consumers.append(found)
+    judge_all_ids(rings, findings)
+    judge_held(image, held, findings)
+    judge_blocks(image, rings, findings)
+    return rings, consumers, held

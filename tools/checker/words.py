@@ -1,0 +1,104 @@
+"""The words that are made of bit fields, as docs/memory-layout.md draws them. Numbers or numpy arrays alike."""
+
+from typing import Final
+
+# Slot states.
+FREE: Final = 0
+CLAIMED: Final = 1
+AVAILABLE: Final = 3
+OFFERED: Final = 5
+ACQUIRED: Final = 6
+LOCKED: Final = 7
+DEQUEUED: Final = 8
+QUARANTINED: Final = 9
+BROKEN: Final = 10
+STATE_NAMES: Final = {
+    FREE: "FREE",
+    CLAIMED: "CLAIMED",
+    AVAILABLE: "AVAILABLE",
+    OFFERED: "OFFERED",
+    ACQUIRED: "ACQUIRED",
+    LOCKED: "LOCKED",
+    DEQUEUED: "DEQUEUED",
+    QUARANTINED: "QUARANTINED",
+    BROKEN: "BROKEN",
+}
+
+# Flags of a slot word, and its owner's kind.
+CARRIED: Final = 1
+REDELIVERED: Final = 2
+PROCESS_OWNER: Final = 0x1000
+DEATH_COUNTED: Final = 0x8000
+
+# Rows of processes and consumers.
+ROW_FREE: Final = 0
+ROW_ATTACHING: Final = 1
+ROW_LIVE: Final = 2
+ROW_CLOSING: Final = 3
+ROW_REAPING: Final = 4
+
+# Directory entries.
+ENTRY_FREE: Final = 0
+ENTRY_LIVE: Final = 1
+ENTRY_DELETED: Final = 2
+QUEUE_LIVE: Final = 1
+QUEUE_DELETED: Final = 2
+
+# Kinds of granules, and their two bits that are for ever.
+GRANULE_FREE: Final = 0
+GRANULE_PAGES: Final = 1
+GRANULE_RING: Final = 2
+GRANULE_SLAB: Final = 3
+GRANULE_INSIDE: Final = 4
+RESERVED: Final = 1 << 8
+HEADERS: Final = 1 << 9
+
+# States of blocks.
+BLOCK_NONE: Final = 0
+BLOCK_FREE: Final = 1
+BLOCK_BUILDING: Final = 2
+BLOCK_SHARED: Final = 3
+BLOCK_RETIRED: Final = 4
+ENTRY_BITS: Final = 0x00FFFFFF
+VIEW_SHIFT: Final = 24
+VIEW_BITS: Final = 8
+
+TENTATIVE: Final = 255  # view of a pin that is being taken
+
+POSITION_BITS: Final = 44
+POSITION_MASK: Final = (1 << POSITION_BITS) - 1
+EPOCH_MASK: Final = (1 << 20) - 1
+
+
+def state_name(state: int) -> str:
+    return STATE_NAMES.get(state, f"state {state}")
+
+
+def slot_text(word: int) -> str:
+    """A slot word as people read it."""
+    owner = word >> 8 & 0x1FFF
+    kind = "process" if owner & PROCESS_OWNER else "consumer"
+    text = f"{state_name(word & 15)} lap {word >> 32} tag {word >> 21 & 0x7FF}"
+    text += f" {kind} {owner & 0xFFF}" if owner else ""
+    flags = word >> 4 & 15
+    return text + (" C" if flags & CARRIED else "") + (" R" if flags & REDELIVERED else "") + f" (0x{word:016x})"
+
+
+def row_state(word: int) -> int:
+    return word & 0xFF
+
+
+def row_inner(word: int) -> int:
+    return word >> 8 & 0xFFFFFF
+
+
+def row_generation(word: int) -> int:
+    return word >> 32
+
+
+def name_hash(name: bytes) -> int:
+    """FNV-1a, 64 bits."""
+    value = 0xCBF29CE484222325
+    for byte in name:
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
