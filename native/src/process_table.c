@@ -53,6 +53,7 @@ bool shmq_process_dead(shmq_member *m, uint32_t row) {
     if (shmq_row_state(word) == SHMQ_ROW_FREE || shmq_rows_locked(m, row, row + 1)) {
         return false;
     }
+    shmq_after_kernel(&m->rows[row].word);
     /* It may have left in between, which frees the byte as well. */
     uint64_t now = shmq_load_seq(&m->rows[row].word);
     return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word);

@@ -182,9 +182,10 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
         for (uint64_t i = 0; i <= q.mask; i++) {
             shmq_slot_shm *slot = shmq_slot_at(&q, i);
             uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-            if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(slot->body) == offset &&
-                slot->body_gen == generation) {
-                bits |= UINT32_C(1) << (shmq_body_bit(slot->body) & 31);
+            uint64_t body = shmq_peek(&slot->body);
+            if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
+                shmq_peek(&slot->body_gen) == generation) {
+                bits |= UINT32_C(1) << (shmq_body_bit(body) & 31);
             }
         }
     }
@@ -349,8 +350,9 @@ void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
     for (uint64_t i = 0; i <= q.mask; i++) {
         shmq_slot_shm *slot = shmq_slot_at(&q, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && slot->body != 0) {
-            shmq_block_drop(m, shmq_body_offset(slot->body), slot->body_gen, shmq_body_bit(slot->body));
+        uint64_t body = shmq_peek(&slot->body);
+        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
+            shmq_block_drop(m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
         }
     }
 }

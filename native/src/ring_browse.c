@@ -95,7 +95,7 @@ bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
     uint64_t word = shmq_load_relaxed(&slot->word);
     uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
     return can_be_seen(shmq_word_state(word)) && (laps == 0 || shmq_word_carried(word)) &&
-           shmq_load_relaxed(&slot->position) == d->position && slot->message_id == d->message_id;
+           shmq_load_relaxed(&slot->position) == d->position && shmq_peek(&slot->message_id) == d->message_id;
 }
 
 /* Until something may be at this position. Browsers are told of everything while they sleep. */

@@ -5,13 +5,14 @@
 
 static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
     uint32_t state = shmq_word_state(word);
-    uint64_t position = shmq_load_relaxed(&((shmq_slot_shm *)slot)->position);
+    uint64_t position = shmq_load_relaxed(&((shmq_slot_shm *)slot)->position), since;
     switch (state) {
     case SHMQ_AVAILABLE:
     case SHMQ_OFFERED:
         c->ready++;
-        if (c->oldest_ns == 0 || slot->enqueued_ns < c->oldest_ns) {
-            c->oldest_ns = slot->enqueued_ns;
+        since = shmq_peek(&slot->enqueued_ns);
+        if (c->oldest_ns == 0 || since < c->oldest_ns) {
+            c->oldest_ns = since;
         }
         break;
     case SHMQ_ACQUIRED:
@@ -30,9 +31,9 @@ static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t
     default:
         return;
     }
-    uint64_t bytes = (uint64_t)slot->head_len + slot->body_len;
+    uint64_t bytes = (uint64_t)shmq_peek(&slot->head_len) + shmq_peek(&slot->body_len);
     c->bytes += bytes;
-    c->memory_bytes += q->slot_size + (slot->body != 0 ? bytes : 0);
+    c->memory_bytes += q->slot_size + (shmq_peek(&slot->body) != 0 ? bytes : 0);
     c->first_position = position < c->first_position ? position : c->first_position;
 }
 

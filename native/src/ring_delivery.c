@@ -7,14 +7,14 @@
 void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
     (void)q;
     uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
-    d->message_id = slot->message_id;
-    d->enqueued_ns = slot->enqueued_ns;
-    d->body = *(volatile const uint64_t *)&slot->body;
-    d->body_gen = slot->body_gen;
-    d->body_len = *(volatile const uint32_t *)&slot->body_len;
-    d->crc = slot->crc;
-    d->head_len = *(volatile const uint16_t *)&slot->head_len;
-    d->delivery = slot->delivery;
+    d->message_id = shmq_peek(&slot->message_id);
+    d->enqueued_ns = shmq_peek(&slot->enqueued_ns);
+    d->body = shmq_peek(&slot->body);
+    d->body_gen = shmq_peek(&slot->body_gen);
+    d->body_len = shmq_peek(&slot->body_len);
+    d->crc = shmq_peek(&slot->crc);
+    d->head_len = shmq_peek(&slot->head_len);
+    d->delivery = shmq_peek(&slot->delivery);
     d->deaths = (uint16_t)tally;
     d->content = (uint8_t)(tally >> 16);
     d->priority = (uint8_t)(tally >> 24);
@@ -69,7 +69,7 @@ shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, 
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {
     uint64_t mark = SHMQ_DEATH_COUNTED | shmq_word_tag(word);
     uint64_t tally = shmq_load_seq(&slot->tally);
-    uint64_t id = slot->message_id;
+    uint64_t id = shmq_peek(&slot->message_id);
     uint64_t deaths = tally & 0xffff;
     if (tally >> 48 == mark || shmq_load_seq(&slot->word) != word) {
         return false;

@@ -173,20 +173,20 @@ static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
 static void fill(shmq_queue *q, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
     shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
-    slot->message_id = o->message_id;
-    slot->enqueued_ns = o->enqueued_ns;
-    slot->body_len = (uint32_t)o->body_len;
-    slot->crc = o->crc;
-    slot->head_len = (uint16_t)o->head_len;
-    slot->delivery = 0;
+    shmq_poke(&slot->message_id, o->message_id);
+    shmq_poke(&slot->enqueued_ns, o->enqueued_ns);
+    shmq_poke(&slot->body_len, (uint32_t)o->body_len);
+    shmq_poke(&slot->crc, o->crc);
+    shmq_poke(&slot->head_len, (uint16_t)o->head_len);
+    shmq_poke(&slot->delivery, 0);
     shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16);
     if (o->block.offset != 0) {
-        slot->body = shmq_body_ref(o->block.offset, 0);
-        slot->body_gen = o->block.generation;
+        shmq_poke(&slot->body, shmq_body_ref(o->block.offset, 0));
+        shmq_poke(&slot->body_gen, o->block.generation);
         return;
     }
-    slot->body = 0;
-    slot->body_gen = 0;
+    shmq_poke(&slot->body, 0);
+    shmq_poke(&slot->body_gen, 0);
     if (o->head_len != 0) {
         memcpy(slot->inline_area, o->head, o->head_len);
     }

@@ -113,9 +113,9 @@ bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool ov
         if (!shmq_owner_dead(q, owner)) {
             return false;
         }
-        if (slot->body != 0) {
-            uint64_t body = slot->body;
-            uint32_t generation = slot->body_gen;
+        uint64_t body = shmq_peek(&slot->body);
+        if (body != 0) {
+            uint32_t generation = shmq_peek(&slot->body_gen);
             if (shmq_load_seq(&slot->word) != word) {
                 return true;
             }

@@ -85,8 +85,9 @@ void shmq_rewind_all(shmq_queue *q) { (void)rewind_head(q, 0); }
 shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
     uint64_t word = own_word(slot, d);
-    if (word != 0 && attempt && slot->delivery != UINT16_MAX) {
-        slot->delivery = (uint16_t)(slot->delivery + 1); /* R0 */
+    uint16_t attempts = shmq_peek(&slot->delivery);
+    if (word != 0 && attempt && attempts != UINT16_MAX) {
+        shmq_poke(&slot->delivery, (uint16_t)(attempts + 1)); /* R0 */
     }
     for (; word != 0; word = own_word(slot, d)) {
         uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | SHMQ_FLAG_REDELIVERED;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,11 +69,36 @@ static inline bool scratch_exists(void) {
 static inline void scratch_kill(shmq_member *m) {
     int fd = m->lock_fd;
     m->lock_fd = -1;
+    shmq_before_kernel(&m->process->word);
     close(fd);
     if (m->structure_held) { /* private memory would be gone too; here it is freed later */
         m->structure_held = false;
         pthread_mutex_unlock(&m->lock);
     }
+}
+
+/* Another membership of this process, moved into the mapping of the first: what threads of both do to one word is then done
+ * at one address, and ThreadSanitizer, which knows addresses and not memory, sees it. */
+static inline shmq_member *scratch_attach_to(shmq_member *first) {
+    shmq_member *m = scratch_attach();
+    ptrdiff_t row = (unsigned char *)m->process - m->base, page = (unsigned char *)m->page - m->base;
+    CHECK(munmap(m->base, m->size) == 0);
+    m->base = first->base;
+    m->header = first->header;
+    m->rows = first->rows;
+    m->directory = first->directory;
+    m->granules = first->granules;
+    m->class_bitmaps = first->class_bitmaps;
+    m->slabs = first->slabs;
+    m->process = (shmq_process_shm *)(m->base + row);
+    m->page = (shmq_process_page_shm *)(m->base + page);
+    return m;
+}
+
+/* Its mapping is the first one's, and stays. */
+static inline void scratch_leave(shmq_member *m) {
+    CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+    shmq_member_free(m);
 }
 
 /* The child's exit code must be 0. */
