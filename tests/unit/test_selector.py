@@ -1,0 +1,287 @@
+"""The language of selectors: its values, its three-valued logic, its errors; and SQLite, which must agree."""
+
+import math
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shmq.errors import SelectorError
+from shmq.selector import FIELDS, Selector
+from shmq.selector.parser import MAX_DEPTH, MAX_TEXT
+
+Headers = Mapping[str, Any]
+
+
+def selects(text: str, /, **headers: Any) -> bool:
+    return Selector(text).selects(headers.get)
+
+
+# ---- values and operators ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "headers", "expected"),
+    [
+        ("kind = 'png' AND width > 1000", {"kind": "png", "width": 4000}, True),
+        ("kind = 'png' AND width > 1000", {"kind": "png", "width": 200}, False),
+        ("name = 'it''s'", {"name": "it's"}, True),
+        ("a <> 1", {"a": 2}, True),
+        ("a >= 2 and a <= 2.0", {"a": 2}, True),
+        ("a = 9007199254740993", {"a": 9007199254740992.0}, False),  # exactly, not rounded
+        ("a < -1.5e2 OR a = .5 OR a = 7.", {"a": 7}, True),
+        ("a BETWEEN 1 AND 3", {"a": 3}, True),
+        ("a NOT BETWEEN 1 AND 3", {"a": 3}, False),
+        ("c IN ('de', 'at', 'ch')", {"c": "at"}, True),
+        ("c NOT IN ('de', 'at')", {"c": "fr"}, True),
+        ("n in (1, -2, 3.5)", {"n": -2}, True),
+        ("phone LIKE '12%3'", {"phone": "12993"}, True),
+        ("phone LIKE '12%3'", {"phone": "1234"}, False),
+        ("word LIKE 'l_se'", {"word": "lose"}, True),
+        ("word LIKE 'l_se'", {"word": "loose"}, False),
+        (r"name LIKE '\_%' ESCAPE '\'", {"name": "_foo"}, True),
+        (r"name LIKE '\_%' ESCAPE '\'", {"name": "bar"}, False),
+        ("text like 'a%c'", {"text": "a\n\nc"}, True),
+        ("a / 2 = 3 AND a / 2.0 = 3.5", {"a": 7}, True),
+        ("a / 2 = -3", {"a": -7}, True),  # towards zero
+        ("2 + 3 * a = 14 AND (2 + 3) * a = 20 AND -a + 10 - 3 - 3 = 0", {"a": 4}, True),
+        ("a + 1 > 9223372036854775807", {"a": 9223372036854775807}, True),  # goes on as an approximate number
+        ("urgent", {"urgent": True}, True),
+        ("NOT urgent", {"urgent": False}, True),
+        ("urgent = TRUE AND NOT urgent = FALSE", {"urgent": True}, True),
+        ("TRUE", {}, True),
+        ("FALSE", {}, False),
+        ("a = 1 OR b = 2 AND c = 3", {"a": 1}, True),  # AND binds more than OR
+        ("NOT a = 1 AND b = 2", {"a": 3, "b": 2}, True),  # NOT binds more than AND
+        ("order_id = 1 AND notes = 'x' AND isle = 2", {"order_id": 1, "notes": "x", "isle": 2}, True),
+        ("größe > 3 AND $a.b = 1", {"größe": 4, "$a.b": 1}, True),
+        ('"content-type" = \'a\' AND "a ""b""" = 1', {"content-type": "a", 'a "b"': 1}, True),
+        ("Kind = 'png'", {"kind": "png"}, False),  # names and texts are case sensitive, words are not
+    ],
+)
+def test_a_condition_means_what_sql_says(text: str, headers: dict[str, Any], expected: bool) -> None:
+    assert selects(text, **headers) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1",
+        "a <> 1",
+        "NOT a = 1",
+        "a BETWEEN 1 AND 2",
+        "a NOT BETWEEN 1 AND 2",
+        "a IN ('x')",
+        "a NOT IN ('x')",
+        "a LIKE '%'",
+        "a NOT LIKE '%'",
+        "a + 1 > 0",
+        "-a < 0",
+        "a",
+        "NOT a",
+        "a IS NOT NULL",
+        "NOT (a IS NULL)",
+        "a = 1 AND TRUE",
+        "a = 1 OR FALSE",
+        "1 / 0 = 1 OR 1 / 0 <> 1",
+    ],
+)
+def test_what_is_unknown_selects_nothing(text: str) -> None:
+    assert not selects(text)
+    assert not selects(text, a=None)
+
+
+def test_unknown_is_overruled_by_what_is_certain() -> None:
+    assert selects("a = 1 OR TRUE")
+    assert selects("NOT (a = 1 AND FALSE)")
+    assert selects("a IS NULL")
+
+
+@pytest.mark.parametrize("sign", ["=", "<>", "<", "<=", ">", ">="])
+def test_values_of_unlike_types_are_never_equal_less_or_greater(sign: str) -> None:
+    assert not selects(f"a {sign} 1", a="1")
+    assert not selects(f"a {sign} 1", a=True)
+    assert not selects(f"a {sign} b", a=b"x", b=b"x")
+    assert not selects(f"a {sign} b", a="x", b=False)
+
+
+def test_text_and_truth_have_no_order() -> None:
+    assert not selects("a < b", a="x", b="y")
+    assert not selects("a >= b", a=True, b=False)
+    assert selects("a <> b", a="x", b="y")
+
+
+def test_truth_is_no_number_in_a_list() -> None:
+    assert not selects("a IN (1, 0)", a=True)
+    assert selects("a IN (TRUE)", a=True)
+    assert not selects("a IN (TRUE)", a=1)
+
+
+def test_arithmetic_with_text_is_null() -> None:
+    assert not selects("a + 1 > 0 OR a + 1 <= 0", a="5")
+    assert selects("(a + 1) IS NULL", a="5")
+
+
+# ---- errors ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "character", "fault"),
+    [
+        ("", 1, "empty"),
+        ("   ", 1, "empty"),
+        ("width >", 8, "it ends"),
+        ("a = 1 = 2", 7, "'=' stands there"),
+        ("(a = 1", 7, "it ends"),
+        ("a = 'x", 5, "no end"),
+        ('a = "x', 5, "no end"),
+        ("a & b", 3, "'&' has no meaning"),
+        ("1", 1, "a condition is expected, this is a number"),
+        ("a = 1 AND 'x'", 1, "a condition is expected, this is text"),
+        ("'a' + 1 > 2", 1, "a number is expected, this is text"),
+        ("1 = 'a'", 1, "compared with text"),
+        ("a < 'b'", 1, "compares numbers only"),
+        ("a IN ()", 7, "')' stands there"),
+        ("a IN (b)", 7, "'b' stands there"),
+        ("a LIKE b", 8, "'b' stands there"),
+        ("a LIKE 'b!c' ESCAPE '!'", 8, "escape character"),
+        ("a LIKE 'b!' ESCAPE '!'", 8, "escape character"),
+        ("a LIKE 'b' ESCAPE '!!'", 8, "one character"),
+        ("a = 99999999999999999999", 5, "more than 64 bits"),
+        ("a = 1e999", 5, "too large"),
+        ("x = 1 AND JMSType = 'a'", 11, "JMSType is no field"),
+        ("or = 1", 1, "or is a word"),
+        ("a = null", 5, "null is a word"),
+        ("NOT " * (MAX_DEPTH + 1) + "a", 1, "deep"),
+    ],
+)
+def test_a_malformed_selector_names_the_place(text: str, character: int, fault: str) -> None:
+    with pytest.raises(SelectorError) as error:
+        Selector(text)
+    message = str(error.value)
+    assert f"at character {character}: " in message
+    assert fault in message
+    first, shown, caret = message.split("\n")
+    assert not shown.strip() or text[character - 1 : character] == shown[len(caret) - 1 : len(caret)]
+    assert first
+
+
+def test_a_selector_is_text_of_limited_length() -> None:
+    with pytest.raises(TypeError, match="str, not bytes"):
+        Selector(b"a = 1")  # type: ignore[arg-type]
+    with pytest.raises(SelectorError, match="too long"):
+        Selector("a = 1 OR " * MAX_TEXT + "TRUE")
+    assert selects(" OR ".join(f"a={n}" for n in range(400)), a=399)  # a long list is not deep
+    assert selects("(" * 2000 + "a" + ")" * 2000, a=True)
+
+
+def test_every_field_of_a_message_can_be_asked_for() -> None:
+    for name in FIELDS:
+        assert selects(f"{name} IS NOT NULL", **{name: 1})
+
+
+def test_a_pattern_with_many_wildcards_takes_no_time_worth_mentioning() -> None:
+    text = "a%" * 60 + "b"
+    assert not selects(f"t LIKE '{text}'", t="a" * 20_000)  # with going back this would take for ever
+
+
+@given(st.text(max_size=60))
+def test_whatever_the_text_is_it_is_a_selector_or_a_selector_error(text: str) -> None:
+    try:
+        Selector(text).selects({}.get)
+    except SelectorError:
+        pass
+
+
+# ---- SQLite agrees -----------------------------------------------------------------------------------------------
+
+INTS = st.one_of(st.integers(-5, 5), st.integers(-(1 << 63) + 1, (1 << 63) - 1))
+FLOATS = st.one_of(
+    st.sampled_from([0.0, -0.5, 2.5, 1e300, 9007199254740992.0]),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+TEXTS = st.text(st.sampled_from("ab_%!'é"), max_size=5)
+NUMBER_NAMES, TEXT_NAMES, TRUTH_NAMES = ("n", "m"), ("t", "u"), ("b", "c")
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literal(number: int | float) -> str:
+    text = repr(abs(number))
+    return f"(-{text})" if math.copysign(1, number) < 0 else text
+
+
+def joined(*parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.tuples(*parts).map(" ".join)
+
+
+def numbers() -> st.SearchStrategy[str]:
+    base = st.one_of(st.sampled_from(NUMBER_NAMES), INTS.map(literal), FLOATS.map(literal))
+    return st.recursive(
+        base,
+        lambda inner: st.one_of(
+            joined(inner, st.sampled_from("+-*/"), inner),
+            inner.map(lambda text: f"({text})"),
+            inner.map(lambda text: f"-({text})"),
+        ),
+        max_leaves=4,
+    )
+
+
+def patterns() -> st.SearchStrategy[str]:
+    plain = TEXTS.map(quoted)
+    escaped = st.text(st.sampled_from("ab_%"), max_size=4).map(
+        lambda text: quoted("".join("!" + c if c in "_%" else c for c in text) + "%") + " ESCAPE '!'"
+    )
+    return st.one_of(plain, escaped)
+
+
+def predicates() -> st.SearchStrategy[str]:
+    number, text = numbers(), st.one_of(st.sampled_from(TEXT_NAMES), TEXTS.map(quoted))
+    no = st.sampled_from(["", "NOT"])
+    members = st.lists(TEXTS.map(quoted), min_size=1, max_size=3).map(lambda m: f"({', '.join(m)})")
+    return st.one_of(
+        st.sampled_from([*TRUTH_NAMES, "TRUE", "FALSE"]),
+        joined(number, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), number),
+        joined(text, st.sampled_from(["=", "<>"]), text),
+        joined(number, no, st.just("BETWEEN"), number, st.just("AND"), number),
+        joined(st.sampled_from(TEXT_NAMES), no, st.just("IN"), members),
+        joined(text, no, st.just("LIKE"), patterns()),
+        joined(st.one_of(number, text), st.just("IS"), no, st.just("NULL")),
+    )
+
+
+def conditions() -> st.SearchStrategy[str]:
+    return st.recursive(
+        predicates(),
+        lambda inner: st.one_of(
+            joined(inner, st.sampled_from(["AND", "OR"]), inner),
+            inner.map(lambda text: f"NOT ({text})"),
+            inner.map(lambda text: f"({text})"),
+        ),
+        max_leaves=6,
+    )
+
+
+def messages() -> st.SearchStrategy[Headers]:
+    return st.fixed_dictionaries(
+        {name: st.one_of(st.none(), INTS, FLOATS) for name in NUMBER_NAMES}
+        | {name: st.one_of(st.none(), TEXTS) for name in TEXT_NAMES}
+        | {name: st.one_of(st.none(), st.booleans()) for name in TRUTH_NAMES}
+    )
+
+
+@given(conditions(), messages())
+def test_sqlite_agrees(text: str, headers: Headers) -> None:
+    with sqlite3.connect(":memory:") as database:
+        database.execute("PRAGMA case_sensitive_like = ON")
+        columns = ", ".join(f"? AS {name}" for name in headers)
+        query = f"SELECT ({text}) IS TRUE FROM (SELECT {columns})"
+        (expected,) = database.execute(query, list(headers.values())).fetchone()
+    database.close()
+    assert Selector(text).selects(headers.get) == bool(expected), text
