@@ -255,6 +255,23 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK || status == SHMQ_EMPTY ? PyLong_FromUnsignedLongLong(purged) : queue_raise(self, status);
 }
 
+/* _purge_at(position) -> was it ready, and is settled now? */
+static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long position;
+    shmq_delivery d = {0};
+    if (!PyArg_ParseTuple(args, "K", &position) || !queue_ready(self)) {
+        return NULL;
+    }
+    shmq_status status = shmq_steal(self->q, position, true, &d);
+    if (status != SHMQ_OK && status != SHMQ_EMPTY) {
+        return queue_raise(self, status);
+    }
+    bool purged = status == SHMQ_OK && shmq_settle(self->q, &d) == SHMQ_OK;
+    shmq_add_relaxed(&self->q->counters->purged, purged);
+    return PyBool_FromLong(purged);
+}
+
 /* _browse(position) -> (next position, None) at the end, else (position + 1, (position, id, enqueued_ns, content, delivery,
  * deaths, redelivered, head, body)). What was copied is good: the slot said the same before and after. */
 static PyObject *queue_browse(PyObject *o, PyObject *args) {
@@ -347,7 +364,7 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     if (!PyArg_ParseTuple(args, "K", &position) || !queue_ready(self)) {
         return NULL;
     }
-    shmq_status status = shmq_steal(self->q, position, &d);
+    shmq_status status = shmq_steal(self->q, position, false, &d);
     if (status == SHMQ_EMPTY) {
         Py_RETURN_NONE;
     }
@@ -375,6 +392,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_shut_down", queue_shut_down, METH_VARARGS, NULL},
     {"_delete", queue_delete, METH_NOARGS, NULL},
     {"_purge", queue_purge, METH_NOARGS, NULL},
+    {"_purge_at", queue_purge_at, METH_VARARGS, NULL},
     {"_browse", queue_browse, METH_VARARGS, NULL},
     {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},

@@ -301,7 +301,7 @@ static void settle_everything(shmq_queue *q) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         shmq_delivery d;
         if (shmq_state_is_entry(shmq_word_state(shmq_load_seq(&slot->word))) &&
-            shmq_steal(q, shmq_load_acquire(&slot->position), &d) == SHMQ_OK) { /* SYNC ring.publish */
+            shmq_steal(q, shmq_load_acquire(&slot->position), false, &d) == SHMQ_OK) { /* SYNC ring.publish */
             (void)shmq_settle(q, &d);
         }
     }

@@ -115,13 +115,14 @@ static void let_go(shmq_queue *q, uint32_t owner) {
 }
 
 /* An entry that nobody is about to get: purge and delete take it from whoever holds it. */
-shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d) {
+shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, position);
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         uint32_t state = shmq_word_state(word);
+        bool held = state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
         if (shmq_load_acquire(&slot->position) != position || /* SYNC ring.publish */
-            (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED)) {
+            (state != SHMQ_AVAILABLE && (ready || !held))) {
             return SHMQ_EMPTY;
         }
         uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;

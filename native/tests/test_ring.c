@@ -140,7 +140,7 @@ static void a_claim_a_lap_behind_the_tail_is_a_matter_of_patience(void) {
     }
     shmq_store_seq(&qa->page->count, 0); /* only the ring is to stop us */
     shmq_delivery d;
-    CHECK_EQUAL(shmq_steal(qa, 1, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(qa, 1, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, N), SHMQ_FULL_RING);
     uint64_t begin = shmq_now_ns(), number = N;
@@ -369,7 +369,7 @@ static void a_late_reaper_leaves_the_next_owner_alone(void) {
     shmq_consumer_shm *consumer = shmq_row_at(qb, dead_row);
     scratch_kill(b);
     shmq_delivery d = {0};
-    CHECK_EQUAL(shmq_steal(qa, 0, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(qa, 0, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_release(qa, &d, false), SHMQ_OK);
     uint32_t generation = shmq_row_generation(shmq_load_seq(&consumer->word));
     shmq_and_seq(&qa->page->sleepers[0].used, ~(UINT64_C(1) << dead_row));
@@ -388,7 +388,7 @@ static void a_thief_frees_the_one_it_robbed_from_the_watch(void) {
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine = receive(qb, shmq_self(qb)), stolen = {0};
     CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
-    CHECK_EQUAL(shmq_steal(qa, 0, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(qa, 0, false, &stolen), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
     CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
     CHECK_EQUAL(shmq_settle(qb, &mine), SHMQ_SETTLED);

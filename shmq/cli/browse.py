@@ -17,7 +17,11 @@ from shmq.cli.session import Session, pass_session, say
 if TYPE_CHECKING:
     from shmq.engine.message import Message
 
-__all__ = ["peek", "tail"]
+__all__ = ["peek", "selector_option", "tail"]
+
+selector_option = click.option(
+    "--selector", metavar="TEXT", help="Only messages for which it is true: \"kind = 'png' AND width > 1000\"."
+)
 
 
 @click.command("peek")
@@ -25,29 +29,33 @@ __all__ = ["peek", "tail"]
 @click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default: all.")
 @click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")
 @click.option("--raw", is_flag=True, help="Write bodies unchanged, and nothing between them.")
+@selector_option
 @pass_session
-def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bool) -> None:
+def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bool, selector: str | None) -> None:
     """Print messages from the first one on, without taking any. The exit code is 4 if there is none.
 
     \b
     Example:
       shmq peek orders --headers -n 10
       shmq peek orders.dead --json | jq .death
+      shmq peek images --selector "kind LIKE 'p%' AND width BETWEEN 100 AND 2000"
     """
     if raw and (session.json or headers):
         raise click.UsageError("--raw excludes --json and --headers")
     with session.open() as broker:
-        found = islice(session.queue(broker, queue).browse(), count)
+        found = islice(session.queue(broker, queue).browse(selector=selector), count)
         shown = _show_all(found, printer(session, raw=raw, headers=headers))
         if not shown:
-            raise NothingThere(f"empty: nothing is in {queue!r}")
+            what = "nothing" if selector is None else "nothing that is selected"
+            raise NothingThere(f"empty: {what} is in {queue!r}")
 
 
 @click.command("tail")
 @click.argument("queue", shell_complete=complete_queue)
 @click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")
+@selector_option
 @pass_session
-def tail(session: Session, queue: str, headers: bool) -> None:
+def tail(session: Session, queue: str, headers: bool, selector: str | None) -> None:
     """Print what comes from now on, without taking it, until the queue is shut down, or Ctrl-C.
 
     A message that is taken before tail has seen it is not shown.
@@ -59,7 +67,7 @@ def tail(session: Session, queue: str, headers: bool) -> None:
     """
     with session.open() as broker:
         show = printer(session, headers=headers)
-        newcomers = session.queue(broker, queue).browse(start="next", follow=True)
+        newcomers = session.queue(broker, queue).browse(start="next", follow=True, selector=selector)
         say(f"watching {queue!r}; Ctrl-C ends")
         _show_all(newcomers, show)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from shmq.cli.browse import selector_option
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Session, confirm, pass_session
 from shmq.statistics import as_json
@@ -14,18 +15,24 @@ __all__ = ["purge", "reopen", "rm", "shutdown"]
 @click.command("purge")
 @click.argument("queue", shell_complete=complete_queue)
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@selector_option
 @pass_session
-def purge(session: Session, queue: str, yes: bool) -> None:
+def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None:
     """Throw away all messages that are ready, and print how many. What consumers hold stays theirs.
 
     \b
     Example:
       shmq purge orders --yes
+      shmq purge orders --selector "customer = 'test'" --yes
     """
     with session.open() as broker:
         found = session.queue(broker, queue)
-        confirm(f"Throw away what is ready in {queue!r} (messages: {found.qsize():,})?", yes=yes)
-        purged = found.purge()
+        if selector is None:
+            confirm(f"Throw away what is ready in {queue!r} (messages: {found.qsize():,})?", yes=yes)
+        else:
+            count = sum(1 for _ in found.browse(selector=selector))
+            confirm(f"Throw away what is selected in {queue!r} (messages: {count:,})?", yes=yes)
+        purged = found.purge(selector=selector)
         session.result({"purged": purged}, str(purged))
 
 

@@ -13,6 +13,7 @@ from shmq.engine.failure import failure_of, largest_body, note_accepted, too_lar
 from shmq.engine.loan import Loan
 from shmq.engine.message import Message
 from shmq.engine.queue_management import QueueManagement
+from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
 from shmq.headers import Header, decode_headers, encode_headers
 from shmq.options import QueueSettings, check_put_options, check_timeout
@@ -301,12 +302,12 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         start: "first"; "next": only newcomers; int: from that position.
         follow: True: wait for more, until the queue is shut down.
-        selector belongs to a later stage: ValueError.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". SelectorError if it is
+            malformed.
 
-        Example: for m in queue.browse(): print(m.position, m.body)
+        Example: for m in queue.browse(selector="width > 1000"): print(m.position, m.body)
         """
-        if selector is not None:
-            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
+        selects = selection(selector)
         self._is_ready()  # or raises: deleted, closed
         if start == "first":
             position = 0
@@ -316,7 +317,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             position = start
         else:
             raise ValueError(f'start={start!r}: "first", "next" or a position is expected')
-        return self._browsed(position, follow)
+        found = self._browsed(position, follow)
+        return found if selects is None else filter(selects, found)
 
     def _browsed(self, position: int, follow: bool) -> Iterator[Message[T]]:
         end = None if follow else self._tail()  # who comes later is not waited for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.queue import QueueHandle
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.engine.broker import Broker
     from shmq.engine.membership import Membership
+    from shmq.engine.message import Message
     from shmq.engine.queue import Queue
 
 __all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
@@ -30,6 +32,8 @@ class QueueManagement(QueueHandle):
         _broker: Broker
         _membership: Membership
         _name: str
+
+        def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
 
     # ---- look --------------------------------------------------------------------------------------------------
 
@@ -99,11 +103,12 @@ class QueueManagement(QueueHandle):
     def purge(self, *, selector: str | None = None) -> int:
         """Settle everything that is ready; how many. What consumers hold stays theirs, newcomers stay.
 
-        selector belongs to a later stage: ValueError.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". SelectorError if it is
+            malformed.
         """
-        if selector is not None:
-            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
-        return self._purge()
+        if selector is None:
+            return self._purge()
+        return sum(self._purge_at(message.position) for message in self.browse(selector=selector))
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.

@@ -48,3 +48,18 @@ def test_an_immediate_shutdown_keeps_the_messages(shell: Shell) -> None:
     shell("get", "orders", expected=1)
     shell("reopen", "orders")
     assert shell("get", "orders").out == "x\n"
+
+
+def test_purge_peek_and_tail_take_a_selector(shell: Shell) -> None:
+    for kind in ("png", "jpeg", "png"):
+        shell("put", "images", kind, "--header", f"kind={kind}")
+    assert shell("peek", "images", "--selector", "kind LIKE 'p%'").out == "png\npng\n"
+    none = shell("peek", "images", "--selector", "kind = 'gif'", expected=4)
+    assert (none.out, "nothing that is selected" in none.words) == ("", True)
+    asked = shell.on_terminal("purge", "images", "--selector", "kind = 'png'", typed="n\n")
+    assert "messages: 2" in asked.out + asked.words
+    assert shell("purge", "images", "--selector", "kind = 'png'", "--yes").out == "2\n"
+    assert shell("peek", "images").out == "jpeg\n"
+    for command in ("peek", "tail", "purge"):
+        refused = shell(command, "images", "--selector", "kind =", *["--yes"][: command == "purge"], expected=2)
+        assert "malformed at character 7" in refused.words

@@ -86,8 +86,9 @@ shmq_status shmq_settle(shmq_queue *q, const shmq_delivery *d);
 shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt);
 /* ACQUIRED -> LOCKED, still ours: before work that must not be done twice. */
 shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d);
-/* Take the entry at a position from whoever has it, live or not (purge, delete): LOCKED by this process. */
-shmq_status shmq_steal(shmq_queue *q, uint64_t position, shmq_delivery *d);
+/* Take the entry at a position: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
+ * has it (purge). SHMQ_EMPTY: nothing there to be taken. */
+shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d);
 
 /* The next entry at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */

@@ -1,0 +1,25 @@
+"""The programs on the pages of docs/ run as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["docs/selectors.md"]
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
+    programs = PROGRAM.findall((ROOT / page).read_text())
+    assert programs, f"{page} has no program"
+    for number, program in enumerate(programs):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, f"{page}:\n{program}\n{done.stderr}"
