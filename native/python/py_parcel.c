@@ -116,19 +116,27 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
     return bytes;
 }
 
+/* What is handed out is what was checked: the copy is made first, and the checksum taken of it. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact) {
-    if (d->body_len > BIG_COPY) {
-        Py_BEGIN_ALLOW_THREADS
-        *intact = shmq_delivery_intact(self->q, d);
-        Py_END_ALLOW_THREADS
-    } else {
-        *intact = shmq_delivery_intact(self->q, d);
-    }
     PyObject *body = body_object(self, d);
     if (body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
         PyErr_Clear(); /* only damage makes such a body, and a body that is not ours any more */
         *intact = false;
         return PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
+    }
+    if (body == NULL) {
+        return NULL;
+    }
+    shmq_delivery copied = *d;
+    if (PyBytes_CheckExact(body)) {
+        copied.bytes = (unsigned char *)PyBytes_AsString(body);
+    }
+    if (d->body_len > BIG_COPY) {
+        Py_BEGIN_ALLOW_THREADS
+        *intact = shmq_delivery_intact(self->q, &copied);
+        Py_END_ALLOW_THREADS
+    } else {
+        *intact = shmq_delivery_intact(self->q, &copied);
     }
     return body;
 }

@@ -115,6 +115,9 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
         return SHMQ_NOT_FOUND;
     }
     incarnation = shmq_entry_incarnation(word);
+    if (SHMQ_UNLIKELY(word != shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE))) {
+        return shmq_damage(m, "directory entry of a queue", index);
+    }
     shmq_counters_shm *counters; /* before the mutex: it may wait for the structure lock */
     SHMQ_TRY(shmq_counters_of(m, index, &counters));
     shmq_status status = SHMQ_OK;
@@ -220,7 +223,7 @@ shmq_status shmq_queue_usable(shmq_queue *q) {
         shmq_look_for_dead(m);
         (void)shmq_member_gone(m);
     }
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->state) != SHMQ_SEGMENT_LIVE)) {
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_gone(m)) {
         return shmq_fail(SHMQ_GONE, "the directory of this broker was deleted");
     }
     return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;

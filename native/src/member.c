@@ -276,16 +276,22 @@ uint64_t shmq_new_id(shmq_member *m) {
     }
 }
 
+/* The directory itself is the truth, for whoever can see it: the word may be damaged, and the last one who leaves a broker
+ * that is gone removes its segment. */
 bool shmq_member_gone(shmq_member *m) {
-    if (shmq_load_seq(&m->header->state) == SHMQ_SEGMENT_GONE) {
-        return true;
-    }
+    uint32_t said = shmq_load_seq(&m->header->state);
     struct stat directory;
-    if (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0 || directory.st_nlink != 0) {
-        return false;
+    if (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0) {
+        return said == SHMQ_SEGMENT_GONE;
     }
-    shmq_store_seq(&m->header->state, SHMQ_SEGMENT_GONE);
-    return true;
+    bool gone = directory.st_nlink == 0;
+    if (said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
+        if (!gone) {
+            (void)shmq_damage(m, "state of the segment", said);
+        }
+        shmq_store_seq(&m->header->state, gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE);
+    }
+    return gone;
 }
 
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where) {

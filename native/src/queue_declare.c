@@ -252,11 +252,13 @@ static shmq_status settle_options(shmq_member *m, shmq_queue_shm *page, const sh
     return SHMQ_OK;
 }
 
+#define DECLARE_TRIES 64 /* a queue is not deleted and made anew that often in one call: the directory is damaged */
+
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs) {
     uint64_t hash = hash_of(name, name_len);
-    for (;;) {
-        uint32_t index = 0;
+    uint32_t index = 0;
+    for (int tries = 0; tries < DECLARE_TRIES; tries++) {
         int found = find(m, name, name_len, hash);
         if (found < 0 && !d->create) {
             return SHMQ_NOT_FOUND;
@@ -288,6 +290,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             return status; /* else it was deleted in between: again */
         }
     }
+    return shmq_damage(m, "directory entry of a queue", index);
 }
 
 shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how) {

@@ -103,9 +103,10 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
     uint32_t row;
     SHMQ_TRY(shmq_queue_usable(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
-    shmq_status status = SHMQ_OK;
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    shmq_status status = consumer != NULL ? SHMQ_OK : shmq_damage(q->m, "offset of a chunk of consumer rows", row);
     uint64_t slice_end = shmq_slice_end(q->m);
-    for (;;) {
+    while (status == SHMQ_OK) {
         shmq_delivery d;
         uint64_t p = position;
         uint32_t seen = shmq_announce(q, row, true);
@@ -127,12 +128,13 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
             shmq_notify(q);
         }
         uint64_t limit = d.word != 0 ? 1000000 : q->m->patience_ns;
-        status = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until_ns - now < limit ? until_ns : now + limit);
+        status = shmq_sleep(q->m, &consumer->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
         if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
             status = shmq_slice_over(q->m);
             break;
         }
+        status = SHMQ_OK; /* woken, or time for another look */
     }
     (void)shmq_withdraw(q, row, true);
     shmq_row_return(q, row);

@@ -51,8 +51,9 @@ uint32_t shmq_crc_of(const shmq_delivery *d) {
     return d->body_len != 0 ? shmq_crc32c(crc, d->bytes, d->body_len) : crc;
 }
 
+/* Without checksums each message has 0 there. The setting alone, one word that may be damaged, turns none of them off. */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
-    return !q->checksum || shmq_crc_of(d) == d->crc;
+    return (d->crc == 0 && !q->checksum) || shmq_crc_of(d) == d->crc;
 }
 
 shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {

@@ -42,6 +42,10 @@ static void count_rescue(shmq_queue *q, const shmq_delivery *d) {
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
 static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
     bool claimed = false;
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    if (SHMQ_UNLIKELY(consumer == NULL)) {
+        return shmq_damage(q->m, "offset of a chunk of consumer rows", row);
+    }
     uint32_t seen = shmq_announce(q, row, false);
     shmq_status status = look(q, owner, &claimed, d);
     uint64_t now = shmq_now_ns();
@@ -50,10 +54,11 @@ static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint6
     if (status == SHMQ_EMPTY && now < until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
         uint64_t limit = claimed ? CLAIM_LOOK_NS : shmq_sleep_limit(q);
         uint64_t until = until_ns - now > limit ? now + limit : until_ns;
-        slept = shmq_sleep(q->m, &shmq_row_at(q, row)->wake, seen, until);
+        slept = shmq_sleep(q->m, &consumer->wake, seen, until);
         slept_at_all = true;
     }
-    bool notified = shmq_withdraw(q, row, false);
+    bool woken = shmq_load_seq(&consumer->wake) != seen;
+    bool notified = shmq_withdraw(q, row, false); /* but not woken: who claimed the bit was stopped before the wake */
     if (status == SHMQ_OK) {
         if (notified) {
             shmq_notify(q); /* the wake-up meant another entry: pass it on */
@@ -67,7 +72,7 @@ static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint6
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = shmq_offer(q, owner, d);
-    if (status == SHMQ_OK && slept_at_all && !notified && slept == SHMQ_TIMEOUT && !claimed) {
+    if (status == SHMQ_OK && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
         count_rescue(q, d);
     } else if (status != SHMQ_OK && status != SHMQ_EMPTY && notified) {
         shmq_notify(q);

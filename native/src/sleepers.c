@@ -119,6 +119,9 @@ void shmq_wake_full(shmq_queue *q, uint64_t position) {
 uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     shmq_sleepers_shm *sleepers = &q->page->sleepers[row / 64];
+    if (SHMQ_UNLIKELY(consumer == NULL)) {
+        return 0; /* damaged: who wants to sleep there finds that out, too */
+    }
     uint32_t seen = shmq_load_seq(&consumer->wake); /* before the announcement: a wake after it is not missed */
     shmq_or_seq(browsing ? &sleepers->browse : &sleepers->idle, UINT64_C(1) << (row & 63));
     shmq_swap_seq(&consumer->sleeps, 1);
@@ -128,7 +131,9 @@ uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing) {
 bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     shmq_sleepers_shm *sleepers = &q->page->sleepers[row / 64];
-    shmq_store_seq(&consumer->sleeps, 0);
+    if (SHMQ_LIKELY(consumer != NULL)) {
+        shmq_store_seq(&consumer->sleeps, 0);
+    }
     uint64_t bit = UINT64_C(1) << (row & 63);
     return (shmq_and_seq(browsing ? &sleepers->browse : &sleepers->idle, ~bit) & bit) == 0;
 }
@@ -174,6 +179,10 @@ shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
     shmq_status status = find_row(q, row);
     if (status == SHMQ_OK) {
         shmq_consumer_shm *consumer = shmq_row_at(q, *row);
+        if (consumer == NULL) {
+            shmq_structure_unlock(m);
+            return shmq_damage(m, "offset of a chunk of consumer rows", *row);
+        }
         uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
         uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
         shmq_store_relaxed(&consumer->sleeps, 0);
@@ -189,8 +198,8 @@ shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
 
 void shmq_row_closing(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
-    uint64_t word = shmq_load_relaxed(&consumer->word);
-    if (shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == q->m->row) {
+    uint64_t word = consumer != NULL ? shmq_load_relaxed(&consumer->word) : 0;
+    if (consumer != NULL && shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == q->m->row) {
         shmq_cas_seq(&consumer->word, word, shmq_row_word(shmq_row_generation(word), q->m->row, SHMQ_ROW_CLOSING));
         shmq_add_seq(&consumer->wake, 1);
         shmq_futex_wake(&consumer->wake, 1);
@@ -200,6 +209,9 @@ void shmq_row_closing(shmq_queue *q, uint32_t row) {
 shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     shmq_member *m = q->m;
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    if (consumer == NULL) {
+        return SHMQ_OK; /* damaged, and there is nothing to give back */
+    }
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {

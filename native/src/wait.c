@@ -35,7 +35,8 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
             break;
         }
         if (now >= slice_end) {
-            status = shmq_slice_over(m); /* a signal may have come just before the system call: let its handlers look */
+            status =
+                SHMQ_TIMEOUT; /* the caller's piece is over, too: a last look of his, then signal handlers get theirs */
             break;
         }
         uint64_t limit = until_ns < slice_end ? until_ns - now : slice_end - now;

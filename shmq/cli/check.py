@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from shmq.engine.broker import Broker
     from shmq.engine.queue import Queue
 
-__all__ = ["check", "segment_fault"]
+__all__ = ["Report", "check", "examine", "segment_fault"]
 
 
 @dataclass
@@ -26,6 +27,12 @@ class Finding:
     fault: str
     slot: int | None = None  # of a queue's ring
     count: int = 1
+
+    def text(self) -> str:
+        """In one line."""
+        where = "" if self.slot is None else f", slot {self.slot:,}"
+        count = "" if self.count == 1 else f" ({self.count:,})"
+        return f"{self.place}{where}: {self.fault}{count}"
 
 
 @dataclass
@@ -38,6 +45,7 @@ class Report:
     queues: int = 0
     messages: int = 0
     damage: int = 0  # places that processes have met and quarantined since the broker was made
+    rescues: int = 0  # sleeps that ended by their time limit beside a message; 0 unless somebody was stopped
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -53,30 +61,49 @@ def check(session: Session) -> None:
       shmq check
       shmq check --json | jq '.findings[]'
     """
-    report = _examine(session)
+    from shmq.names import parse_broker_path
+
+    with usage():
+        path = parse_broker_path(session.place())
+    report = examine(path, session.open)
     session.result(asdict(report), _text(report))
     if report.findings:
         click.get_current_context().exit(1)
 
 
-def _examine(session: Session) -> Report:
-    from shmq.names import parse_broker_path
-
-    with usage():
-        report = Report(parse_broker_path(session.place()))
-    fault = segment_fault(report.path)
+def examine(path: str, opened: Callable[[], Broker]) -> Report:
+    """Everything that can be looked at in the broker of this directory, which is opened if it can be."""
+    report = Report(path)
+    fault = segment_fault(path)
     if fault is not None:
         report.findings.append(Finding("broker", fault))
         return report
-    with session.open() as broker:
+    with opened() as broker:
         _examine_segment(broker, report)
-        for queue in broker.queues():
+        for queue in _queues(broker, report):
             try:
                 _examine_queue(queue, report)
             except NotFound:
                 continue  # deleted meanwhile
+            except CorruptionError as error:
+                report.findings.append(Finding(f"queue {queue.name!r}", str(error)))
             report.queues += 1
     return report
+
+
+def _queues(broker: Broker, report: Report) -> Iterator[Queue[Any]]:
+    """All that can be opened; what cannot is a finding, and hides none of the others."""
+    from shmq.core.queue import queue_names
+    from shmq.engine.queue import Queue
+
+    for raw, index, incarnation in sorted(queue_names(broker._live().live())):
+        name = raw.decode(errors="replace")
+        try:
+            yield Queue._open(broker, name, None, index, incarnation)
+        except NotFound:
+            continue
+        except CorruptionError as error:
+            report.findings.append(Finding(f"queue {name!r}", str(error)))
 
 
 def segment_fault(path: str) -> str | None:
@@ -106,6 +133,7 @@ def _examine_segment(broker: Broker, report: Report) -> None:
     member = broker._live().live()
     used = member.usage()
     report.memory, report.blocks, report.damage = used["memory"], used["blocks"], used["damage"]
+    report.rescues = used["rescues"]
     fault = member.valid()
     if fault is not None:
         report.findings.append(Finding("segment", fault))
@@ -139,8 +167,5 @@ def _text(report: Report) -> str:
     if not report.findings:
         return f"{looked}: sound"
     lines = [f"{looked}: found {len(report.findings)}"]
-    for finding in report.findings:
-        where = "" if finding.slot is None else f", slot {finding.slot:,}"
-        count = "" if finding.count == 1 else f" ({finding.count:,})"
-        lines.append(f"  {finding.place}{where}: {finding.fault}{count}")
+    lines += [f"  {finding.text()}" for finding in report.findings]
     return "\n".join(lines)

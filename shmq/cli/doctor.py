@@ -273,6 +273,21 @@ def _look_at_segment(path: str) -> Iterator[Verdict]:
     identity = inspect(record.name)
     use = "in use" if identity.has_members else "not in use"
     yield Verdict("broker", "ok", f"{record.name}, {size(identity.memory)}, {use}")
+    yield from _look_inside(path)
+
+
+def _look_inside(path: str) -> Iterator[Verdict]:
+    from shmq.cli.check import examine
+    from shmq.runtime import open
+
+    report = examine(path, lambda: open(path, create=False))
+    if not report.findings:
+        yield Verdict("damage", "ok", f"none in {report.queues:,} queues, {report.messages:,} messages")
+    for finding in report.findings:
+        yield Verdict("damage", "bad", finding.text())
+    state: State = "ok" if report.rescues == 0 else "note"
+    remedy = "" if state == "ok" else "; somebody was stopped, or a wake-up was missed"
+    yield Verdict("rescues", state, f"{report.rescues:,} sleeps found a message only when their time was over{remedy}")
 
 
 _LOOKS: dict[str, Callable[[], Iterator[Verdict]]] = {

@@ -80,11 +80,19 @@ def stat(session: Session, queue: str | None) -> None:
     with session.open() as broker:
         found: QueueStatistics | BrokerStatistics
         found = _statistics(broker) if queue is None else session.queue(broker, queue).statistics()
-        session.result(as_json(found), _counts(found))
+        more = _health(broker) if queue is None else {}
+        session.result(as_json(found) | more, _counts(found, more))
 
 
-def _counts(found: QueueStatistics | BrokerStatistics) -> str:
+def _health(broker: Broker) -> dict[str, int]:
+    """Since the broker was made: damaged places met, sleeps that only their time limit ended, processes that died."""
+    used = broker._live().live().usage()
+    return {"damage": used["damage"], "rescues": used["rescues"], "deaths": used["deaths"]}
+
+
+def _counts(found: QueueStatistics | BrokerStatistics, more: dict[str, int]) -> str:
     rows = [(field.name, _shown(field.name, getattr(found, field.name))) for field in fields(found)]
+    rows += [(name, _shown(name, value)) for name, value in more.items()]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 

@@ -217,13 +217,16 @@ class Message(Generic[T]):
                 return self._view
             data = delivery.body()
             if data is False:
-                raise CorruptionError(
-                    f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
-                    figures=f"position {self._position}, {self._size:,} bytes",
-                    remedy="reject() takes it out; shmq check tells more",
-                )
+                raise self._damaged()
             self._bytes = data
         return self._view if self._view is not None else self._bytes or b""
+
+    def _damaged(self) -> CorruptionError:
+        return CorruptionError(
+            f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
+            figures=f"position {self._position}, {self._size:,} bytes",
+            remedy="reject() takes it out; shmq check tells more",
+        )
 
     def _keep_body(self) -> None:
         """Called before settlement: a body that was not read yet stays readable afterwards."""
@@ -235,10 +238,14 @@ class Message(Generic[T]):
 
     @property
     def body(self) -> T:
-        """Decoded on first use, an own copy. Raises DecodeError."""
+        """Decoded on first use, an own copy. Raises DecodeError, CorruptionError for one that was damaged meanwhile."""
         if not self._has_body:
             content_type = self._headers().content_type if self._content == 255 else None
-            self._body = decode(self._content, content_type, self._data(), self._queue._codec)
+            body = decode(self._content, content_type, self._data(), self._queue._codec)
+            # It was whole when it was delivered; what lies in shared memory since then may have changed.
+            if self._view is not None and self._delivery is not None and not self._delivery.intact():
+                raise self._damaged()
+            self._body = body
             self._has_body = True
         return self._body  # type: ignore[no-any-return]
 

@@ -1,0 +1,291 @@
+"""Damages words of a live segment under several processes: nothing may crash, hang, or show a wrong body.
+
+    tools/flips [--count N] [--seed S] [--round R] [--processes P] [--json]
+
+Each round puts the same segment back, sound, with messages in three queues and a dead process that held some. Several
+processes join it, call everything that users call, and between calls damage a word: a bit of it, all of it, a near
+number, another word's content. In some rounds damage comes before they join. Each call must come back in time,
+with an answer or one of shmq's errors; a body that comes out must be one that was put. A process that ends by a signal,
+an exception of another kind, a wrong body and a hang are failures: each is printed with its round.
+
+--round does one round alone, for a repeat: the same damage and the same calls, but not the same timing.
+The exit code is 1 if anything failed.
+"""
+
+import argparse
+import faulthandler
+import json
+import mmap
+import os
+import random
+import secrets
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+
+from segment_image import Damage, SegmentImage
+from victim import Victim, body_of
+
+import shmq
+
+FLIPS = 8  # of one process in one round
+CALLS = 6  # between two flips
+BEFORE = 0.25  # share of the rounds in which the damage is there before anybody joins
+WRONG, FOREIGN = 3, 4  # exit codes of a process
+
+
+@dataclass
+class Result:
+    """What a run has done and found."""
+
+    seed: int
+    flips: int = 0
+    rounds: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    answers: dict[str, int] = field(default_factory=dict)
+    failures: list[dict[str, object]] = field(default_factory=list)
+
+
+class Beats:
+    """Shared with the children: what each is calling, how often it called, and how often it got which answer."""
+
+    NAMES = ("right", "CorruptionError", "Empty", "Full", "NotFound", "ShutDown", "Timeout", "SettlementError", "other")
+
+    def __init__(self, processes: int) -> None:
+        self.width = 2 + len(self.NAMES)
+        self.numbers = memoryview(mmap.mmap(-1, 8 * processes * self.width)).cast("Q")
+
+    def beat(self, process: int, call: int) -> None:
+        self.numbers[process * self.width] = call
+        self.numbers[process * self.width + 1] += 1
+
+    def last(self, process: int) -> tuple[int, int]:
+        return self.numbers[process * self.width], self.numbers[process * self.width + 1]
+
+    def answer(self, process: int, answers: Counter[str]) -> None:
+        for name, count in answers.items():
+            place = self.NAMES.index(name) if name in self.NAMES else len(self.NAMES) - 1
+            self.numbers[process * self.width + 2 + place] += count
+
+    def totals(self) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for start in range(2, len(self.numbers), self.width):
+            found.update(dict(zip(self.NAMES, self.numbers[start : start + len(self.NAMES)], strict=True)))
+        return dict(found)
+
+    def calls(self) -> int:
+        return sum(self.numbers[1 :: self.width])
+
+
+def forked(work: Callable[[], None]) -> int:
+    """Runs the work in a child; its pid. The child ends without any closing: what would be closed is damaged."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 0
+        try:
+            work()
+        except BaseException as error:
+            traceback.print_exc()
+            sys.stderr.flush()
+            code = WRONG if type(error).__name__ == "WrongBody" else FOREIGN
+        finally:
+            os._exit(code)
+    return pid
+
+
+def fill(directory: Path, seed: int, checksum: bool) -> None:
+    """Messages of all kinds, some with a process that dies with them, and rings that have been used before."""
+    numbers = random.Random(seed)
+    broker = shmq.open(directory, memory="8MiB", patience=0.01)
+    for name, maxsize, sizes in (
+        ("small", 0, [0, 20, 60]),
+        ("large", 0, [300, 3000, 30000]),
+        ("limited", 40, [20, 900]),
+    ):
+        queue = broker.queue(name, codec="bytes", maxsize=maxsize, slot_size=192, checksum=checksum)
+        for _ in range(1100 if name == "limited" else 60):
+            queue.put(body_of(numbers, numbers.choice(sizes)), timeout=5)
+            queue.get(timeout=5)
+        for number in range(25):
+            body = body_of(numbers, numbers.choice(sizes))
+            queue.put(body, timeout=5, headers={"digest": body[:12].hex()} if number % 3 == 0 else None)
+        queue.receive(timeout=5).release()
+        queue.receive(timeout=5).retry()
+    held = [broker.queue(name, codec="bytes").receive(timeout=5) for name in ("small", "large", "limited") * 2]
+    view = held[1].view()
+    os._exit(len(view) == 0)  # it dies with what it holds
+
+
+class Range:
+    """One broker that is damaged and put back, round by round."""
+
+    def __init__(self, directory: Path, seed: int, processes: int, limit: float, checksum: bool) -> None:
+        self.limit = limit
+        self.directory = directory
+        self.seed = seed
+        self.processes = processes
+        with shmq.open(None, memory="8MiB") as warm:
+            warm.statistics()  # imports here what each child would import for itself
+        pid = forked(lambda: fill(directory, seed, checksum))
+        if os.waitpid(pid, 0)[1] != 0:
+            raise RuntimeError("the segment could not be filled")
+        name = next(word for word in (directory / "segment").read_text().split() if "shmq-" in word)
+        self.path = Path("/dev/shm") / name.strip('",')
+        self.image = SegmentImage(self.path)
+        self.beats = Beats(processes)
+
+    def _memory(self) -> memoryview:
+        with self.path.open("r+b") as file:
+            return memoryview(mmap.mmap(file.fileno(), self.image.size))
+
+    def _work(self, process: int, numbers: random.Random, flips: int) -> None:
+        faulthandler.register(signal.SIGUSR1)
+        damage = Damage(self.image, random.Random(numbers.getrandbits(64)))
+        memory = self._memory()
+        victim = Victim(str(self.directory), numbers, lambda call: self.beats.beat(process, call))
+        try:
+            for _ in range(CALLS):
+                victim.turn()
+            for _ in range(flips):
+                damage.strike(memory)
+                for _ in range(CALLS):
+                    victim.turn()
+            victim.end()
+        finally:
+            self.beats.answer(process, victim.answers)
+
+    def round(self, number: int, flips: int) -> list[dict[str, object]]:
+        """Damages so many words; what failed."""
+        numbers = random.Random(f"{self.seed} {number}")
+        self.image.restore()
+        if numbers.random() < BEFORE:
+            damage, memory = Damage(self.image, random.Random(numbers.getrandbits(64))), self._memory()
+            for _ in range(flips // 2):
+                damage.strike(memory)
+            memory.release()
+            flips -= flips // 2
+        pids = {}
+        for process in range(self.processes):
+            own = flips // self.processes + (process < flips % self.processes)
+            pids[forked(partial(self._work, process, random.Random(numbers.getrandbits(64)), own))] = process
+        return self._wait(number, pids)
+
+    def _wait(self, number: int, pids: dict[int, int]) -> list[dict[str, object]]:
+        failures = []
+        seen = {pid: (self.beats.last(process), time.monotonic()) for pid, process in pids.items()}
+        hung: set[int] = set()
+        while pids:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                for each, process in pids.items():
+                    beat = self.beats.last(process)
+                    if beat != seen[each][0]:
+                        seen[each] = (beat, time.monotonic())
+                    elif time.monotonic() - seen[each][1] > self.limit and each not in hung:
+                        hung.add(each)
+                        os.kill(each, signal.SIGUSR1)  # it prints where it is, if it still can
+                        time.sleep(0.2)
+                        os.kill(each, signal.SIGKILL)
+                time.sleep(0.0005)
+                continue
+            process = pids.pop(pid)
+            code = os.waitstatus_to_exitcode(status)
+            if code != 0:
+                meaning = f"a call did not come back within {self.limit:g} s" if pid in hung else self._meaning(code)
+                failures.append({"round": number, "process": process, "what": meaning})
+                failures[-1]["call"] = self._call(process)
+        return failures
+
+    def _call(self, process: int) -> str:
+        names = [name for name in sorted(dir(Victim)) if name.startswith("call_")]
+        last = self.beats.last(process)[0]
+        return names[last] if last < len(names) else "end"
+
+    @staticmethod
+    def _meaning(code: int) -> str:
+        if code < 0:
+            return f"ended by {signal.Signals(-code).name}"
+        return {WRONG: "a body that nobody put", FOREIGN: "an exception that is none of shmq's"}.get(
+            code, f"exit {code}"
+        )
+
+
+def run(arguments: argparse.Namespace) -> Result:
+    result = Result(arguments.seed)
+    start = said = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="shmq-flips-") as directory:
+        target = Range(
+            Path(directory, "broker"),
+            arguments.seed,
+            arguments.processes,
+            arguments.limit,
+            not arguments.without_checksums,
+        )
+        try:
+            number = arguments.round or 0
+            while result.flips < arguments.count:
+                flips = min(FLIPS * arguments.processes, arguments.count - result.flips)
+                for failure in target.round(number, flips):
+                    result.failures.append(failure)
+                    print(f"FAILED: {failure}", file=sys.stderr, flush=True)
+                result.flips += flips
+                result.rounds += 1
+                number += 1
+                if time.monotonic() - said > 5 and not arguments.json:
+                    said = time.monotonic()
+                    print(f"{result.flips:,} of {arguments.count:,} flips, {len(result.failures)} failures", flush=True)
+                if arguments.round is not None:
+                    break
+        except KeyboardInterrupt:
+            print("interrupted; the verdict so far:", file=sys.stderr)
+        finally:
+            target.path.unlink(missing_ok=True)
+            result.seconds = round(time.monotonic() - start, 1)
+            result.answers, result.calls = target.beats.totals(), target.beats.calls()
+    return result
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tools/flips", description="Damages a live segment under several processes.")
+    parser.add_argument("--count", type=int, default=20_000, help="words to damage (20000)")
+    parser.add_argument("--seed", type=int, help="for a repeat; else at random")
+    parser.add_argument("--round", type=int, help="this round alone")
+    parser.add_argument("--processes", type=int, default=3, help="at work at a time (3)")
+    parser.add_argument(
+        "--limit", type=float, default=20.0, help="seconds for a call; undisturbed it takes a few ms (20)"
+    )
+    parser.add_argument(
+        "--without-checksums", action="store_true", help="queues with checksum=False: wrong bodies will be found"
+    )
+    parser.add_argument("--json", action="store_true", help="one object at the end instead of lines")
+    arguments = parser.parse_args(words)
+    if arguments.seed is None:
+        arguments.seed = secrets.randbits(32)
+    if not arguments.json:
+        print(f"seed {arguments.seed}", flush=True)
+    result = run(arguments)
+    if arguments.json:
+        print(json.dumps(asdict(result)))
+    else:
+        answers = ", ".join(f"{name} {count:,}" for name, count in result.answers.items() if count)
+        print(f"{result.flips:,} flips in {result.rounds:,} rounds, {result.calls:,} calls, {result.seconds} s")
+        print(f"answers: {answers}")
+        print(
+            f"failures: {len(result.failures)}"
+            + (f"; repeat with --seed {arguments.seed} --round R" if result.failures else "")
+        )
+    return int(bool(result.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
