@@ -201,8 +201,8 @@ class Range:
             process = pids.pop(pid)
             code = os.waitstatus_to_exitcode(status)
             if code != 0:
-                meaning = f"a call did not come back within {self.limit:g} s" if pid in hung else self._meaning(code)
-                failures.append({"round": number, "process": process, "what": meaning})
+                kind, what = ("hang", f"no answer within {self.limit:g} s") if pid in hung else self._meaning(code)
+                failures.append({"round": number, "process": process, "kind": kind, "what": what})
                 failures[-1]["call"] = self._call(process)
         return failures
 
@@ -212,12 +212,10 @@ class Range:
         return names[last] if last < len(names) else "end"
 
     @staticmethod
-    def _meaning(code: int) -> str:
+    def _meaning(code: int) -> tuple[str, str]:
         if code < 0:
-            return f"ended by {signal.Signals(-code).name}"
-        return {WRONG: "a body that nobody put", FOREIGN: "an exception that is none of shmq's"}.get(
-            code, f"exit {code}"
-        )
+            return "signal", f"ended by {signal.Signals(-code).name}"
+        return ("wrong", "a body that nobody put") if code == WRONG else ("exception", "one that is none of shmq's")
 
 
 def run(arguments: argparse.Namespace) -> Result:

@@ -92,7 +92,7 @@ def run(queue: shmq.Queue[Any], how: str, count: int, batch: bool, seed: int, la
     ],
 )
 def test_small_messages_arrive_once_and_in_order(
-    how: str, batch: bool, maxsize: int, broker_dir: Path, tmp_path: Path, seed: int
+    how: str, batch: bool, maxsize: int, broker_dir: Path, tmp_path: Path, seed: int, figure: Callable[..., None]
 ) -> None:
     count = sized(2_000_000, 20_000_000) // PRODUCERS
     with shmq.open(broker_dir, memory="64MiB") as broker:
@@ -100,6 +100,7 @@ def test_small_messages_arrive_once_and_in_order(
         audit = run(queue, how, count, batch, seed, False, tmp_path)
         audit.check(PRODUCERS, count)
         found = usage(broker)
+        figure("rescues", messages=PRODUCERS * count, rescues=found["rescues"])
         assert found["rescues"] == 0, "a sleep ended by its time limit beside a message: somebody was not woken"
         assert found["deaths"] == 0
         check_empty(broker, queue)
