@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import shmq
+from tests.checker.scene import everything
 
 MEMORY = "16MiB"
 
@@ -20,3 +21,10 @@ def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
 @pytest.fixture
 def queue(broker: shmq.Broker) -> shmq.Queue[Any]:
     return broker.queue("jobs")
+
+
+@pytest.fixture(scope="session")
+def bytes_of_everything(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    with everything(tmp_path_factory.mktemp("everything") / "broker") as data:
+        copy = data
+    return copy

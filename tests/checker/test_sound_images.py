@@ -9,6 +9,7 @@ import pytest
 
 import shmq
 from checker import Image, entries, judge, judge_quiet
+from checker.ring import rings_of
 from tests.support.health import bury_the_dead
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.segment_image import check_image, image_of, standing_still
@@ -117,6 +118,10 @@ def test_many_queues_some_deleted_some_temporary(broker_dir: Path, broker: shmq.
     check_image(broker_dir, {0})
 
 
+def blocked_at(broker_dir: Path, name: str) -> int:
+    return next(ring.waiters for ring in rings_of(image_of(broker_dir)) if ring.name == name)
+
+
 def sleep_at(queue: Queue, say: Say) -> None:
     say("here")
     say(queue.get(timeout=60))
@@ -137,6 +142,7 @@ def test_sleeping_consumers_and_blocked_producers(broker_dir: Path, broker: shmq
         for child in children:
             child.expect("here")
         eventually(lambda: empty._crowd()["asleep"] == 3, "three sleep")
+        eventually(lambda: blocked_at(broker_dir, "full") == 2, "two wait for room")
         pids = [child.pid for child in children]
         deadline = time.monotonic() + 30
         while True:

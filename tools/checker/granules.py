@@ -21,6 +21,7 @@ from checker.words import (
     RESERVED,
 )
 
+NAMED = 0xFFFFFFFF00FF00FF  # kind, pages, length
 KINDS = ("free", "pages", "ring", "slab", "inside")
 
 
@@ -87,7 +88,7 @@ def judge_granules(image: Image, rings: list[Ring], findings: Findings) -> None:
     unreserved = numpy.flatnonzero(in_use & (words & RESERVED == 0))
     for granule in unreserved.tolist():
         findings.add("granule.reserved", f"granule {granule}", "in use, but its memory was never reserved")
-    found = words & ~numpy.uint64(RESERVED | HEADERS)
+    found = words & NAMED
     if image.u64(SEGMENT["dirty"]) == 0:
         different = numpy.flatnonzero(found != expected)
     else:

@@ -1,0 +1,205 @@
+"""Each rule of what must hold at rest can fail, and is broken by nothing that may be left after a death."""
+
+import pytest
+
+from tests.checker.damage import Damage, Damages
+from tests.checker.scene import Scene
+
+DAMAGES = Damages()
+LEFTOVERS: list[Damage] = []
+breaks = DAMAGES.breaks
+
+REDELIVERED_SLOT, BLOCK_SLOT, PLAIN_SLOT = 2, 3, 4
+
+
+def left_by_death(damage: Damage) -> Damage:
+    """Allowed once somebody has died, as the protocol pages say; a violation before."""
+    LEFTOVERS.append(damage)
+    return damage
+
+
+@breaks("quiet.dirty")
+def a_structure_lock_whose_holder_died(s: Scene) -> None:
+    s.write(s.header("dirty"), 1 << 63 | 5)
+
+
+@breaks("quiet.held")
+def a_count_of_messages_in_hand_that_is_too_high(s: Scene) -> None:
+    s.add(s.process(1, "held"), 1, 4)
+
+
+@breaks("quiet.pin")
+def a_pin_that_is_being_taken(s: Scene) -> None:
+    s.write(s.unused_pin(0), s.read(s.used_pin()) | 255 << 40)
+
+
+@breaks("quiet.moving")
+def a_put_that_is_on_its_way(s: Scene) -> None:
+    s.write(s.line(1, "jobs", "moving"), 1, 4)
+
+
+@breaks("quiet.line")
+def a_row_that_is_free_and_waits_for_room(s: Scene) -> None:
+    s.write(s.line(2, "temp", "waiting"), 1, 4)
+
+
+@left_by_death
+@breaks("quiet.memory_waiters")
+def a_waiter_for_memory_that_nobody_is(s: Scene) -> None:
+    s.add(s.header("memory_waiters"), 1, 4)
+
+
+@breaks("quiet.watch")
+def a_watcher_that_left(s: Scene) -> None:
+    s.write(s.header("watch"), 3 | 1 << 16)
+
+
+@breaks("quiet.watch")
+def a_watcher_in_an_earlier_life_of_a_row(s: Scene) -> None:
+    s.write(s.header("watch"), 2 | 77 << 32)
+
+
+@breaks("quiet.deleted")
+def a_queue_out_of_the_directory_that_goes_on(s: Scene) -> None:
+    s.write(s.page("gone", "state"), 1, 4)
+
+
+@breaks("quiet.temporary")
+def a_temporary_queue_whose_process_left(s: Scene) -> None:
+    s.write(s.page("temp", "temporary_row"), 2, 4)
+
+
+@breaks("quiet.slot")
+def a_claim(s: Scene) -> None:
+    s.claim("jobs")
+
+
+@breaks("quiet.slot")
+def a_hole(s: Scene) -> None:
+    s.change_slot("jobs", s.claim("jobs"), state=9)
+
+
+@breaks("quiet.slot")
+def an_offer(s: Scene) -> None:
+    s.change_slot("jobs", PLAIN_SLOT, state=5, owner=0x1000, tag=1)
+
+
+@breaks("quiet.slot")
+def a_settlement_by_half(s: Scene) -> None:
+    s.change_slot("jobs", BLOCK_SLOT, state=8, owner=0x1000, tag=1)
+
+
+@breaks("quiet.stranded")
+def a_released_message_behind_the_head(s: Scene) -> None:
+    s.set_head("jobs", REDELIVERED_SLOT + 1)
+
+
+@breaks("quiet.stranded")
+def an_old_message_that_no_walk_looks_for(s: Scene) -> None:
+    s.set_head("old", s.read(s.of_ring("old", "tail")))
+
+
+@left_by_death
+@breaks("quiet.epoch")
+def a_release_that_did_not_raise_the_epoch(s: Scene) -> None:
+    s.add(s.of_ring("temp", "head"), 1 << 44)
+
+
+@breaks("quiet.count")
+def a_place_that_nobody_has(s: Scene) -> None:
+    s.add(s.page("jobs", "count"), 1)
+
+
+@breaks()
+def a_place_that_nobody_has_and_that_a_recount_will_find(s: Scene) -> None:
+    s.add(s.page("jobs", "count"), 1)
+    s.write(s.page("jobs", "recount_due"), 1, 4)
+
+
+@left_by_death
+@breaks("quiet.waiters")
+def a_blocked_producer_that_nobody_is(s: Scene) -> None:
+    s.add(s.of_ring("jobs", "waiters"), 1, 4)
+
+
+@left_by_death
+@breaks("quiet.view")
+def a_view_that_nobody_has(s: Scene) -> None:
+    word, _ = s.block("jobs", BLOCK_SLOT)
+    s.add(word, 1 << 25 if s.read(word) >> 25 & 1 == 0 else 1 << 26)
+
+
+@breaks("quiet.freeing")
+def a_block_that_is_freed_by_half(s: Scene) -> None:
+    word, state = s.free_block()
+    s.add(word, 1 << 32)
+    s.add(state, 2)
+
+
+@breaks("quiet.building")
+def a_block_that_is_built_and_in_a_queue(s: Scene) -> None:
+    _, state = s.block("jobs", BLOCK_SLOT)
+    s.add(state, -1)
+
+
+@left_by_death
+@breaks("quiet.retired")
+def a_block_that_nobody_takes(s: Scene) -> None:
+    _, state = s.free_block()
+    s.add(state, 3)
+
+
+@breaks("quiet.hint")
+def free_blocks_that_are_not_among_the_free(s: Scene) -> None:
+    slab = s.slab_with_free_blocks()
+    for part in range(4):
+        s.write(slab.headers + 8 + 8 * part, 0)
+
+
+@breaks("quiet.hint")
+def a_slab_that_is_not_found_by_its_class(s: Scene) -> None:
+    slab, regions = s.slab_with_free_blocks(), s.sound.regions
+    s.write(regions.class_bitmaps + slab.size_class * regions.class_bitmap_bytes + slab.granule // 64 * 8, 0)
+
+
+@DAMAGES.each
+def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(bytes_of_everything)
+    damage(scene)
+    assert scene.judged_quiet() == rules
+
+
+@pytest.mark.parametrize("damage", LEFTOVERS)
+def test_one_such_trace_may_be_left_by_one_death(bytes_of_everything: bytes, damage: Damage) -> None:
+    scene = Scene.of(bytes_of_everything)
+    damage(scene)
+    scene.write(scene.header("deaths"), 1)
+    assert scene.judged_quiet() == set()
+
+
+@pytest.mark.parametrize("damage", [damage for damage in LEFTOVERS if damage is not a_block_that_nobody_takes])
+def test_two_traces_are_one_more_than_one_death_leaves(bytes_of_everything: bytes, damage: Damage) -> None:
+    scene = Scene.of(bytes_of_everything)
+    damage(scene)
+    before = scene.judged_quiet()
+    damage(scene)
+    scene.write(scene.header("deaths"), 1)
+    assert scene.judged_quiet() == before
+
+
+def test_a_process_that_is_thought_to_live_and_has_left(bytes_of_everything: bytes) -> None:
+    assert Scene.of(bytes_of_everything).judged_quiet(live={0, 1, 2}) == {"quiet.row"}
+    assert Scene.of(bytes_of_everything).judged_quiet(live={0, 1, 50}) == {"quiet.row"}
+
+
+def test_a_process_that_died_and_was_not_reaped(bytes_of_everything: bytes) -> None:
+    assert Scene.of(bytes_of_everything).judged_quiet(live={0}) == {
+        "quiet.row",
+        "quiet.owner",
+        "quiet.consumer",
+        "quiet.line",
+    }
+
+
+def test_the_sound_segment_breaks_none(bytes_of_everything: bytes) -> None:
+    assert Scene.of(bytes_of_everything).judged_quiet() == set()
