@@ -108,6 +108,7 @@ static int add_constants(PyObject *module) {
         {"QUEUES", SHMQ_QUEUES},
         {"CONSUMER_ROWS", SHMQ_CONSUMER_ROWS},
         {"NAME_MAX", SHMQ_NAME_MAX},
+        {"OBITUARY_PROCESS", SHMQ_OBITUARY_PROCESS},
         {"PATH_MAX", SHMQ_PATH_MAX},
         {"HEAD_MAX", SHMQ_HEAD_MAX},
         {"BODY_MAX", SHMQ_BODY_MAX},

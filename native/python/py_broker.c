@@ -117,7 +117,8 @@ static PyObject *reap(PyObject *module, PyObject *o) {
     return PyLong_FromUnsignedLong(reaped);
 }
 
-/* obituaries(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first */
+/* obituaries(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first; OBITUARY_PROCESS: not of a message, but
+ * what obituary_signal told */
 static PyObject *obituaries(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned long long id;
@@ -142,7 +143,8 @@ static PyObject *obituaries(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* obituary_signal(member, pid, signal): who waited for a dead process knows what ended it. */
+/* obituary_signal(member, pid, signal): who waited for a dead process knows what ended it. It is written down by itself,
+ * too: the obituaries of what the process held may come later, or their messages may be buried already. */
 static PyObject *obituary_signal(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned int pid;
@@ -156,10 +158,11 @@ static PyObject *obituary_signal(PyObject *module, PyObject *args) {
         return NULL;
     }
     for (uint32_t i = 0; i < SHMQ_OBITUARIES; i++) {
-        if (m->header->obituaries[i].pid == pid) {
+        if (m->header->obituaries[i].pid == pid && m->header->obituaries[i].signal == 0) {
             m->header->obituaries[i].signal = signal;
         }
     }
+    shmq_obituary_add(m, SHMQ_OBITUARY_PROCESS, pid, signal);
     Py_RETURN_NONE;
 }
 

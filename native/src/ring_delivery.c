@@ -79,12 +79,16 @@ bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_
     if (!shmq_cas_seq(&slot->tally, tally, counted)) {
         return false;
     }
-    shmq_segment_shm *header = q->m->header;
+    shmq_obituary_add(q->m, id, pid, 0);
+    return true;
+}
+
+void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal) {
+    shmq_segment_shm *header = m->header;
     shmq_obituary_shm *o = &header->obituaries[shmq_add_seq(&header->obituaries_next, 1) % SHMQ_OBITUARIES];
     shmq_store_seq(&o->message_id, 0); /* readers skip it while it is being written */
     o->at_ns = shmq_wall_ns();
     o->pid = pid;
-    o->signal = 0;
+    o->signal = signal;
     shmq_store_seq(&o->message_id, id);
-    return true;
 }

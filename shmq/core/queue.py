@@ -7,6 +7,7 @@ from typing import Final
 import shmq.core.status  # noqa: F401  - so that what fails below raises the right exception
 from shmq._native import (
     NAME_MAX,
+    OBITUARY_PROCESS,
     Delivery,
     Drop,
     LoanBuffer,
@@ -27,6 +28,7 @@ __all__ = [
     "CODEC_OTHER",
     "CODEC_PICKLE",
     "NAME_MAX",
+    "OBITUARY_PROCESS",
     "SETTINGS",
     "Delivery",
     "Drop",

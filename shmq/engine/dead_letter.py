@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.core.queue import NAME_MAX, Delivery, obituaries
+from shmq.core.queue import NAME_MAX, Delivery
+from shmq.engine.obituary import endings
 from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError
 from shmq.headers import decode_headers, encode_headers
 from shmq.statistics import Death, DeathReason
@@ -51,16 +52,8 @@ def _reason_text(error: BaseException | str | None) -> str | None:
 
 
 def _death_of(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
-    notes = obituaries(queue._membership.live(), delivery.message_id)
-    signals = [signal for _, signal, _ in notes if signal]
-    return Death(
-        queue=queue.name,
-        reason=reason,
-        error=_reason_text(error),
-        at=time.time(),
-        pids=tuple(pid for pid, _, _ in notes),
-        signal=signals[-1] if signals else None,
-    )
+    pids, number = endings(queue._membership.live(), delivery.message_id)
+    return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=time.time(), pids=pids, signal=number)
 
 
 def _copy(grave: Grave) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.codec import content_type_of, decode
 from shmq.core.queue import Delivery, Drop
-from shmq.errors import CorruptionError, SettlementError
+from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.statistics import Death
 
@@ -190,7 +190,15 @@ class Message(Generic[T]):
     @property
     def death(self) -> Death | None:
         """On a dead message: why."""
-        return self._headers().death
+        death = self._headers().death
+        if death is None or death.signal is not None:
+            return death
+        from shmq.engine.obituary import completed  # for the few that are dead
+
+        try:
+            return completed(self._queue._membership.live(), death)
+        except ShmqError:
+            return death  # the broker is closed by now
 
     # ---- the body ----------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.core.queue import obituary_signal
 from tests.engine.child import Child, eventually
 
 
@@ -98,6 +99,79 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert (death.reason, death.pids) == ("max_deaths", tuple(pids))
     assert death.signal in (None, signal.SIGKILL)
     assert queue.statistics().deaths == 2
+
+
+DEADLY = """
+m = shmq.open(sys.argv[1]).queue("jobs").receive(timeout=10)
+say("has it")
+listen()
+"""
+
+
+def killed_with_the_message(broker_dir: Path, broker: shmq.Broker, number: signal.Signals) -> int:
+    """A process that had the message, and ended by a signal that nobody has told yet."""
+    with Child(DEADLY, broker_dir) as child:
+        assert child.line() == "has it"
+        child.process.send_signal(number)
+        assert child.process.wait(10) == -number
+    eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
+    return child.pid
+
+
+def tell(broker: shmq.Broker, pid: int, number: signal.Signals) -> None:
+    """As a pool does that has waited for its worker."""
+    obituary_signal(broker._membership.live(), pid, number)
+
+
+@pytest.mark.parametrize("told", ["before the burial", "after the burial", "by nobody", "of another process"])
+def test_the_signal_is_told_whether_it_was_known_before_the_burial_or_after_it(
+    broker_dir: Path, broker: shmq.Broker, told: str
+) -> None:
+    queue = broker.queue("jobs", max_deaths=1)
+    queue.put("deadly")
+    pid = killed_with_the_message(broker_dir, broker, signal.SIGKILL)
+    if told == "before the burial":
+        tell(broker, pid, signal.SIGKILL)
+    with pytest.raises(shmq.Empty):
+        queue.receive(timeout=0)
+    if told == "after the burial":
+        tell(broker, pid, signal.SIGKILL)
+    if told == "of another process":
+        tell(broker, pid + 1, signal.SIGKILL)
+    known = told in ("before the burial", "after the burial")
+    for message in (the_dead(broker), broker.queue("jobs.dead").receive(timeout=0)):
+        assert message.death is not None
+        assert message.death.pids == (pid,)
+        assert message.death.signal == (signal.SIGKILL if known else None)
+
+
+def test_a_signal_that_is_told_before_the_message_is_back_is_not_lost(broker_dir: Path, broker: shmq.Broker) -> None:
+    """The pool may know of the death before anybody has repaired what the process left."""
+    queue = broker.queue("jobs", max_deaths=1)
+    queue.put("deadly")
+    with Child(DEADLY, broker_dir) as child:
+        assert child.line() == "has it"
+        tell(broker, child.pid, signal.SIGSEGV)  # nothing is written of it yet: it lives
+        child.process.send_signal(signal.SIGSEGV)
+        child.process.wait(10)
+    eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
+    with pytest.raises(shmq.Empty):
+        queue.receive(timeout=0)
+    death = the_dead(broker).death
+    assert death is not None
+    assert (death.pids, death.signal) == ((child.pid,), signal.SIGSEGV)
+
+
+def test_the_death_can_be_read_when_the_broker_is_closed(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deaths=1)
+    queue.put("deadly")
+    pid = killed_with_the_message(broker_dir, broker, signal.SIGKILL)
+    with pytest.raises(shmq.Empty):
+        queue.receive(timeout=0)
+    dead = the_dead(broker)
+    broker.close()
+    assert dead.death is not None
+    assert (dead.death.pids, dead.death.signal) == ((pid,), None)
 
 
 @pytest.mark.parametrize("given", ["name", "queue"])

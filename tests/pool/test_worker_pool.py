@@ -13,6 +13,7 @@ import pytest
 
 import shmq
 from tests.pool import handlers
+from tests.support.size import sized
 
 
 @pytest.fixture
@@ -130,6 +131,37 @@ def test_many_poisonous_messages_in_a_row_do_not_end_the_pool(broker: shmq.Broke
     pool(jobs, handlers.poison, 1, results=results).run(until_empty=True)
     assert results.get_many(10, timeout=0) == ["food"]
     assert broker.queue("jobs.dead").qsize() == 8
+
+
+def test_the_signal_is_known_though_others_bury_the_message_before_the_pool_knows_it(broker: shmq.Broker) -> None:
+    """A thread that always waits for messages repairs and buries what a killed worker had, mostly before the pool hears
+    of that death; the signal is told later then."""
+    count = sized(20, 200)
+    jobs = broker.queue("jobs", max_deaths=1)
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            try:
+                jobs.receive(timeout=0.05).release()
+            except shmq.Empty:
+                pass
+
+    bystander = threading.Thread(target=look)
+    bystander.start()
+    try:
+        for _ in range(count // 10):
+            jobs.put_many(["poison"] * 10)
+            pool(jobs, handlers.poison, 2).run(until_empty=True)
+    finally:
+        ended.set()
+        bystander.join()
+    deaths = [message.death for message in broker.queue("jobs.dead").browse()]
+    late = sum(message._headers().death.signal is None for message in broker.queue("jobs.dead").browse())  # type: ignore[union-attr]
+    print(f"{late} of {len(deaths)} were buried before the pool knew the signal")
+    assert len(deaths) == count
+    known = deaths[-50:]  # the broker keeps 128 notes, here two on each death
+    assert [death for death in known if death is None or death.signal != signal.SIGKILL] == []
 
 
 def test_handlers_may_put_more_while_a_run_until_empty_goes_on(broker: shmq.Broker) -> None:

@@ -129,6 +129,7 @@ bool shmq_recount(shmq_queue *q);
 void shmq_count_late(shmq_queue *q); /* a claim that was made before somebody gave a maxsize */
 void shmq_moving(shmq_queue *q, int32_t change);
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
+void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal); /* id: or SHMQ_OBITUARY_PROCESS */
 void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
 bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
 uint32_t shmq_crc_of(const shmq_delivery *d);

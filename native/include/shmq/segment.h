@@ -37,6 +37,7 @@
 #define SHMQ_FEATURES_KNOWN 0u /* what this library can do; a segment that requires more is refused */
 
 #define SHMQ_OBITUARIES 128u
+#define SHMQ_OBITUARY_PROCESS UINT64_MAX /* in place of a message's id: how a process ended, whatever it held */
 #define SHMQ_VOLUNTEERS 12u
 
 enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
