@@ -21,6 +21,7 @@ import figures
 from environment import ROOT, Unusable, activated, prepared
 
 NO_TESTS_COLLECTED = 5
+FULL_SECONDS = 3600  # that the longest test may take with --full: no stacks are shown before
 
 
 @dataclass
@@ -107,6 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--full" in arguments:
         os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
     extra = [word for word in arguments if word not in ("--strict", "--full")]
+    run_options = ["-o", f"faulthandler_timeout={FULL_SECONDS}"] if "--full" in arguments else []
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)
         return 0
@@ -116,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
             stages = [Stage("environment", time.monotonic() - start, 0)]
             if not extra:
                 stages += run_lint()
-            stages += run_tests(extra, strict)
+            stages += run_tests([*run_options, *extra], strict)
     except Unusable as error:
         print(f"shmq: {error}", file=sys.stderr)
         return 1

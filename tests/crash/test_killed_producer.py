@@ -84,10 +84,8 @@ def test_killed_producers_lose_nothing_that_was_accepted(
             while time.monotonic() < end:
                 ledger.note(queue.get(timeout=30))
             alive.pop(rng.randrange(len(alive))).kill()
-        begin = time.monotonic()
         for body in iter(lambda: take(queue), None):
             ledger.note(body)
-        assert time.monotonic() - begin < 30
     ledger.check(accepted)
     bury_the_dead(broker)
     check_empty(broker, queue)
