@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
-from shmq.cli.session import Session
+from shmq.cli.session import Refused, Session
 from shmq.version import __version__
 
 __all__ = ["root"]
@@ -20,6 +21,7 @@ class Entry(NamedTuple):
     module: str
     attribute: str
     summary: str
+    in_broker: bool = True  # False: makes brokers of its own, and -d would mean nothing
 
 
 _ENTRIES = {
@@ -40,8 +42,8 @@ _ENTRIES = {
     "check": Entry("shmq.cli.check", "check", "Look for damage in a broker that may be in use."),
     "gc": Entry("shmq.cli.gc", "gc", "Remove segments that nobody uses."),
     "doctor": Entry("shmq.cli.doctor", "doctor", "Look whether this machine is fit for shmq."),
-    "bench": Entry("shmq.cli.bench", "bench", "Measure throughput and latency on this machine."),
-    "demo": Entry("shmq.cli.demo", "demo", "Kill a worker in the midst of a real job; nothing is missing."),
+    "bench": Entry("shmq.cli.bench", "bench", "Measure throughput and latency on this machine.", False),
+    "demo": Entry("shmq.cli.demo", "demo", "Kill a worker in the midst of a real job; nothing is missing.", False),
 }
 
 
@@ -50,13 +52,24 @@ def _set_directory(context: click.Context, parameter: click.Parameter, value: st
         context.ensure_object(Session).directory = value
 
 
+def _refuse_directory(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise _no_directory(context.command_path)
+
+
+def _no_directory(command: str) -> Refused:
+    return Refused(f"{command} makes brokers of its own, without a directory, and removes them; leave out -d")
+
+
 def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
     if value:
         context.ensure_object(Session).json = True
     return value
 
 
-def _directory_option(variable: str | None) -> click.Option:
+def _directory_option(variable: str | None, *, in_broker: bool = True) -> click.Option:
+    if not in_broker:  # taken only to say why not
+        return click.Option(["-d", "--directory"], expose_value=False, callback=_refuse_directory, hidden=True)
     return click.Option(
         ["-d", "--directory"],
         metavar="DIR",
@@ -81,17 +94,17 @@ def _names(command: click.Command) -> set[str]:
     return {name for parameter in command.params for name in parameter.opts}
 
 
-def _with_global_options(command: click.Command) -> click.Command:
+def _with_global_options(command: click.Command, *, in_broker: bool = True) -> click.Command:
     """They may stand before the command or behind it."""
     if isinstance(command, click.Group):
         for member in command.commands.values():
-            _with_global_options(member)
+            _with_global_options(member, in_broker=in_broker)
         return command
     names = _names(command)
     if "--json" not in names:
         command.params.append(_json_option(expose=False))
     if not names & {"-d", "--directory"}:
-        command.params.append(_directory_option(None))
+        command.params.append(_directory_option(None, in_broker=in_broker))
     return command
 
 
@@ -107,7 +120,7 @@ class LazyGroup(click.Group):
             return None
         if name not in self.commands:
             command: Any = getattr(import_module(entry.module), entry.attribute)
-            self.commands[name] = _with_global_options(command)
+            self.commands[name] = _with_global_options(command, in_broker=entry.in_broker)
         return self.commands[name]
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -136,3 +149,6 @@ def root(context: click.Context, json: bool) -> None:
       shmq get orders --timeout 1
     """
     context.ensure_object(Session)
+    named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
+    if named and context.invoked_subcommand and not _ENTRIES[context.invoked_subcommand].in_broker:
+        raise _no_directory(f"shmq {context.invoked_subcommand}")

@@ -3,29 +3,66 @@
 import subprocess
 import sys
 
+import click
 import pytest
 
 from shmq.cli.root import root
 from shmq.version import __version__
 from tests.cli.shell import Shell
+from tests.repo.tree import ROOT
 
-COMMANDS = (
-    "init ls stat ps declare put get peek tail purge rm shutdown reopen work check gc doctor".split()  # noqa: SIM905
-)
+
+def every_command() -> list[str]:
+    """All of them, with those that have commands of their own below: "bench" and "bench latency"."""
+    context = click.Context(root)
+    found = []
+    for name in root.list_commands(context):
+        found.append(name)
+        command = root.get_command(context, name)
+        if isinstance(command, click.Group):
+            found += [f"{name} {member}" for member in command.commands]
+    return found
+
+
+COMMANDS = every_command()
+
+
+def test_the_commands_are_those_of_the_documentation() -> None:
+    """The page has a heading for each, so that none is left out here or there."""
+    page = (ROOT / "docs" / "commands.md").read_text()
+    top = [name for name in COMMANDS if " " not in name]
+    assert [name for name in top if f"`{name}" not in page and f"shmq {name}" not in page] == []
+    assert {"put", "work", "bench", "bench latency", "demo"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_each_command_has_an_example(bare: Shell, command: str) -> None:
-    shown = bare(command, "--help").out
+    shown = bare(*command.split(), "--help").out
     assert "Example:\n" in shown
     assert f"shmq {command}" in shown or "shmq -d" in shown
+
+
+@pytest.mark.parametrize("words", [("demo",), ("bench", "latency")], ids=" ".join)
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_a_directory_is_refused_where_it_would_mean_nothing(bare: Shell, words: tuple[str, ...], place: str) -> None:
+    given = ("-d", str(bare.directory))
+    words = (*given, *words) if place == "before" else (*words, *given)
+    refused = bare(*words, expected=2).words
+    assert "makes brokers of its own" in refused
+    assert "leave out -d" in refused
+    assert not bare.directory.exists()
+
+
+def test_the_variable_for_the_directory_does_no_harm_where_it_means_nothing(bare: Shell) -> None:
+    assert bare.environment["SHMQ_DIR"]
+    assert bare("bench", "latency", "--messages", "10", "--rounds", "1", "--json").json["bench"] == "latency"
 
 
 def test_the_list_of_commands_names_each_with_a_summary(bare: Shell) -> None:
     shown = bare("--help")
     assert "Example:\n" in shown.out
     listed = {line.split()[0] for line in shown.out.partition("Commands:\n")[2].splitlines()}
-    assert set(COMMANDS) <= listed
+    assert listed == {name for name in COMMANDS if " " not in name}
 
 
 def test_the_version_is_told_with_and_without_other_options(bare: Shell) -> None:
@@ -84,8 +121,6 @@ def test_completion_proposes_queues(shell: Shell) -> None:
 
 
 def test_every_command_can_be_loaded() -> None:
-    import click
-
     context = click.Context(root)
     for name in root.list_commands(context):
         command = root.get_command(context, name)

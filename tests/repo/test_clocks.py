@@ -9,7 +9,9 @@ CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"}
 
 
 def is_clock(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Call) and ast.unparse(part.func).split(".")[-1] in CLOCKS for part in ast.walk(node))
+    return any(
+        isinstance(part, ast.Call) and ast.unparse(part.func).split(".")[-1] in CLOCKS for part in ast.walk(node)
+    )
 
 
 def bounds_a_clock_from_above(node: ast.AST) -> bool:
