@@ -1,6 +1,7 @@
 /* One block with two entries, views of it, deaths, helpers, a sweep, and its next use.
  *
- *   spin -a [-DBUG=n] block.pml && gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m200000 -w24
+ *   spin -a [-DBUG=n] [-DREAPERS=n] [-DSWEEPERS=n] block.pml
+ *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m200000 -w24
  *
  * Without BUG it must end without an error; each BUG must end in "assertion violated":
  *   1  a drop does not look at the generation
@@ -16,6 +17,13 @@
  * is done one sweep is enough for the block to be free, whoever died where. Each shared access is one step. */
 #ifndef BUG
 #define BUG 0
+#endif
+
+#ifndef REAPERS
+#define REAPERS 2
+#endif
+#ifndef SWEEPERS
+#define SWEEPERS 1
 #endif
 
 #define NONE 0
@@ -44,6 +52,7 @@ bool rowdead = false, rowfree = false;
 byte viewer[2];
 bool nextuse = false;
 byte running = 0;
+byte reapers = 0; /* how many have begun: alike as they are, they begin in the order of their numbers */
 
 /* The word CAS of a drop; `last` says whether the state is to follow. */
 inline drop_word(g, e, v, last) {
@@ -132,14 +141,13 @@ out:
     running--
 }
 
-proctype reaper() {
+proctype reaper(byte number) {
     byte s, o, c, g, mk;
     bool last, won;
     if
-    :: rowdead
+    :: atomic { rowdead && reapers == number -> reapers++; s = slot[1]; o = owner[1] }
     :: running == 0 && !rowdead -> goto out /* nobody died */
     fi;
-    atomic { s = slot[1]; o = owner[1] };
     if
     :: o == 1 && s == DEQUEUED ->
         drop_word(1, 2, 0, last);
@@ -237,9 +245,13 @@ init {
         running = 2;
         run consumer(0, 1, false);
         run consumer(1, 1, true);
-        run reaper();
-        run reaper();
+        run reaper(0);
+#if REAPERS > 1
+        run reaper(1);
+#endif
+#if SWEEPERS > 0
         run sweeper();
+#endif
         run heir();
         run taker()
     };

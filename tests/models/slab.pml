@@ -1,22 +1,24 @@
 /* One granule as a slab: takers, a dropper and its late helper, and holders of the structure lock who retire the slab
- * and make another of the same or another class, or give the granule away.
+ * and make another of the same or another class, or give the granule away. Mirrors shmq_block_take (find_block,
+ * take_block, put_hint_back, clear_class_bit), shmq_block_release, shmq_block_finish, shmq_block_hint, shmq_slab_make and
+ * shmq_blocks_reclaim.
  *
- *   spin -a [-DDEATHS=0] [-DTAKERS=1] [-DBUG=n] slab.pml
+ *   spin -a [-DDEATHS=0] [-DTAKERS=1] [-DDROPPERS=1] [-DHALVES] [-DBUG=n] slab.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m400000 -w25
  *
  * Without BUG it must end without an error, with DEATHS=0 (then also: no FREE block without its hints at rest) and with
  * DEATHS=1 (the default: a holder of the lock or a taker may die at any step; hints may be lost then, a sweep's
  * work, but nothing else). Each BUG must end in "assertion violated":
- * With -DTAKERS=1 each is a matter of seconds, but BUG 6 needs two takers; two takers take minutes.
- *   1  a taker looks at the slab's class before it reads the block's state
- *   2  a new slab does not raise the generations
- *   3  a taker that clears the class bit does not look at the free bits again              (-DDEATHS=0)
- *   4  a new slab raises each block's own generation only, not all above the highest
- *   5  the slab is given up while a block is not retired
- *   6  a taker that gives a hint back looks at the class before it sets the bit          (-DDEATHS=0)
+ *   1  a taker looks at the slab's class before it reads the block's state              (-DTAKERS=1)
+ *   2  a new slab does not raise the generations                                        (-DTAKERS=1)
+ *   3  a taker that clears the class bit does not look at the free bits again           (-DTAKERS=1 -DDEATHS=0)
+ *   4  a new slab raises each block's own generation only, not all above the highest    (-DTAKERS=1)
+ *   5  the slab is given up while a block is not retired                                (-DTAKERS=1)
+ *   6  a taker that gives a hint back looks at the class before it sets the bit         (-DHALVES -DDEATHS=0)
  *
- * The granule has three thirds. Class 1: blocks 0, 1, 2 are a third each. Class 2: block 0 is two thirds, block 1 the
- * last: it begins where block 2 of class 1 begins, and that is what a late helper meets. */
+ * The granule has three parts. Class 1: blocks 0, 1, 2 are a part each. Class 2: block 0 is two parts, block 1 the
+ * last: it begins where block 2 of class 1 begins, and that is what a late helper meets. With HALVES it has two parts,
+ * two blocks of class 1 or one of class 2: small enough for two takers and a death together. */
 #ifndef BUG
 #define BUG 0
 #endif
@@ -26,9 +28,32 @@
 #ifndef TAKERS
 #define TAKERS 2
 #endif
+#ifndef SECOND
+#define SECOND 0 /* class that the last taker looks for; 0: any */
+#endif
+#ifndef DROPPERS
+#define DROPPERS 2
+#endif
 #ifndef ROUNDS
 #define ROUNDS 1
 #endif
+
+#ifdef HALVES
+#define PARTS 2
+#define OLD 0 /* the block that is in use at the beginning, and dropped twice */
+#define COUNT(c) (3 - (c))
+#define MASK(c) ((c) == 1 -> 3 : 1)
+#define PART(c, i) (i)
+#define INDEX(c, part) ((c) == 1 -> (part) : ((part) == 0 -> 0 : NONE))
+#else
+#define PARTS 3
+#define OLD 2
+#define COUNT(c) ((c) == 1 -> 3 : 2)
+#define MASK(c) ((c) == 1 -> 7 : 3)
+#define PART(c, i) ((c) == 2 && (i) == 1 -> 2 : (i))
+#define INDEX(c, part) ((c) == 1 -> (part) : ((part) == 1 -> NONE : (part) / 2))
+#endif
+#define NONE 9
 
 #define FREE 1
 #define USED 2
@@ -36,18 +61,16 @@
 
 byte class = 1;                        /* root of the slab; 0: the granule is free */
 bool classbit[3];                      /* hint, by class */
-byte freebits = 3;                     /* hint */
-byte wgen[3], sgen[3], sclass[3], state[3];
-bool ref[3];                           /* the only reference bit */
+byte freebits;                         /* hint */
+byte wgen[PARTS], sgen[PARTS], sclass[PARTS], state[PARTS];
+bool ref[PARTS];                       /* the only reference bit */
 bool locked = false;
 bool foreign = false;                  /* the granule is something else now */
-bool held[3];                          /* ghost: thirds in somebody's hands */
+bool held[PARTS];                      /* ghost: parts in somebody's hands */
 byte drops = 0;                        /* ghost: of the reference that two drop */
 bool died = false;                     /* the death that there may be has been */
+byte droppers = 0, takers = 0;         /* how many have begun: those that are alike begin in the order of their numbers */
 
-#define COUNT(c) ((c) == 1 -> 3 : 2)
-#define MASK(c) ((c) == 1 -> 7 : 3)
-#define THIRD(c, i) ((c) == 2 && (i) == 1 -> 2 : (i))
 
 /* A death is part of the step before it: no state of its own. */
 #if DEATHS
@@ -57,8 +80,8 @@ bool died = false;                     /* the death that there may be has been *
 #endif
 
 inline hold(c, i, yes) {
-    assert(held[THIRD(c, i)] != yes);
-    held[THIRD(c, i)] = yes;
+    assert(held[PART(c, i)] != yes);
+    held[PART(c, i)] = yes;
     if
     :: c == 2 && i == 0 -> assert(held[1] != yes); held[1] = yes
     :: else
@@ -73,46 +96,52 @@ inline hint(c, i) {
     fi
 }
 
-/* Drop the reference of generation g on the block that begins at third t. */
-inline drop(t, g, twice) {
+/* Drop the reference of generation g on the block that begins at this part. */
+inline locate(part) {
     dc = class;
+    di = (dc == 0 -> NONE : INDEX(dc, part));
     if
-    :: dc == 1 -> di = t
-    :: dc == 2 && t != 1 -> di = (t == 2 -> 1 : 0)
-    :: else -> goto dropped
-    fi;
-    atomic {
+    :: di == NONE -> goto dropped
+    :: else
+    fi
+}
+inline drop_word(g, twice) {
+    if
+    :: wgen[di] == g && ref[di] ->
         if
-        :: wgen[di] == g && ref[di] ->
-            if
-            :: twice -> assert(drops == 0); drops++
-            :: else
-            fi;
-            ref[di] = false;
-            wgen[di] = g + 1;
-            hold(dc, di, false)
-        :: else -> goto dropped
-        fi
-    };
+        :: twice -> assert(drops == 0); drops++
+        :: else
+        fi;
+        ref[di] = false;
+        wgen[di] = g + 1;
+        hold(dc, di, false)
+    :: else -> goto dropped
+    fi
+}
+inline drop_state(g) {
     atomic { assert(state[di] == USED && sgen[di] == g); state[di] = FREE; sgen[di] = g + 1 };
     hint(dc, di);
 dropped:
     skip
 }
 
-proctype dropper() {
+proctype dropper(byte number) {
     byte dc, di;
-    drop(2, 1, true)
+    atomic { droppers == number -> droppers++; locate(OLD) };
+    atomic { drop_word(1, true) };
+    drop_state(1)
 }
 
-proctype taker(byte c) {
+proctype taker(byte number; byte c) {
     byte bits, i, g, sc, st, dc, di;
     bool had;
-again:
-    if
-    :: !classbit[c] -> goto out
-    :: else
-    fi;
+    atomic {
+        c == 2 || takers == number -> takers = takers + 2 - c;
+        if
+        :: !classbit[c] -> goto out
+        :: else
+        fi
+    };
     if
     :: class != c -> goto clear
     :: else
@@ -146,13 +175,19 @@ next:
         :: sgen[i] == g && sclass[i] == c && state[i] == FREE ->
             assert(class == c && !foreign);
             state[i] = USED;
-            hold(c, i, true)
+            hold(c, i, true);
+            /* The same step: this word is looked at only by who has a reference of this generation. */
+            assert(wgen[i] == g && !ref[i]);
+            ref[i] = true
         :: else -> goto next
         fi
     };
-    atomic { assert(wgen[i] == g && !ref[i]); ref[i] = true };
     if
-    :: drop(THIRD(c, i), g, false)
+    :: atomic { /* the class is that of a slab with a block in our hands: it stays */
+            locate(PART(c, i));
+            drop_word(g, false)
+        };
+        drop_state(g)
     :: true
     fi;
     goto out;
@@ -181,19 +216,23 @@ clear:
     :: else
     fi;
 #endif
-out:
-    skip
+out: /* what nobody looks at any more makes no two states of one */
+    skip;
+    d_step { bits = 0; i = 0; g = 0; sc = 0; st = 0; dc = 0; di = 0; had = false }
 }
 
 inline put_back(c) {
     i = 0;
     do
     :: i < COUNT(c) ->
-        if
-        :: state[i] == RETIRED -> state[i] = FREE; hint(c, i)
-        :: else
-        fi;
-        i++
+        atomic { /* nobody but who has the lock touches what is RETIRED */
+            if
+            :: state[i] == RETIRED -> state[i] = FREE
+            :: else -> goto kept
+            fi
+        };
+        hint(c, i);
+kept:   i++
     :: else -> break
     od
 }
@@ -203,12 +242,14 @@ proctype holder() {
     byte rounds = 0, c, i, g, nc;
     bool making = false;
 start:
-    atomic { !locked -> locked = true };
-    c = class;
-    if
-    :: c == 0 || foreign -> goto make
-    :: else -> i = 0
-    fi;
+    atomic { /* nobody but who has the lock writes the class */
+        !locked -> locked = true;
+        c = class;
+        if
+        :: c == 0 || foreign -> goto make
+        :: else -> i = 0
+        fi
+    };
     do
     :: i < COUNT(c) ->
         atomic {
@@ -235,29 +276,33 @@ start:
 make:
     if
     :: foreign -> goto unlock
-    :: atomic { !foreign -> foreign = true; assert(!held[0] && !held[1] && !held[2]); goto unlock }
+    :: atomic { !foreign -> foreign = true; assert(!held[0] && !held[1] && !held[PARTS - 1]); goto unlock }
     :: nc = 1
     :: nc = 2
     fi;
-    atomic {
+    atomic { /* all of them at once: no generation rises while the slab has no class */
+        hold(nc, 0, true);
+        making = true;
+        i = 0;
         g = wgen[0];
         g = (wgen[1] > g -> wgen[1] : g);
-        g = (wgen[2] > g -> wgen[2] : g);
+        g = (wgen[PARTS - 1] > g -> wgen[PARTS - 1] : g);
         g = (sgen[0] > g -> sgen[0] : g);
         g = (sgen[1] > g -> sgen[1] : g);
-        g = (sgen[2] > g -> sgen[2] : g)
+        g = (sgen[PARTS - 1] > g -> sgen[PARTS - 1] : g)
     };
 #if BUG == 2
     g = g - 1;
 #endif
-    atomic { hold(nc, 0, true); making = true; i = 0 };
     do
     :: i < COUNT(nc) ->
 #if BUG == 4
         g = (wgen[i] > sgen[i] -> wgen[i] : sgen[i]);
 #endif
-        atomic { wgen[i] = g + 1; ref[i] = (i == 0) };
-        STEP(sgen[i] = g + 1; sclass[i] = nc; state[i] = (i == 0 -> USED : FREE), dead);
+        /* One step: nobody looks at the word before the state, but droppers of an older generation, whom neither the
+         * old word nor the new one fits. */
+        STEP(wgen[i] = g + 1; ref[i] = (i == 0);
+             sgen[i] = g + 1; sclass[i] = nc; state[i] = (i == 0 -> USED : FREE), dead);
         i++
     :: else -> break
     od;
@@ -290,18 +335,26 @@ out:
 init {
     byte i;
     atomic {
-        sclass[0] = 1; sclass[1] = 1; sclass[2] = 1;
-        state[0] = FREE; state[1] = FREE; state[2] = USED;
-        sgen[2] = 1; wgen[2] = 1; ref[2] = true; held[2] = true;
+        sclass[0] = 1; sclass[1] = 1;
+        state[0] = FREE; state[1] = FREE;
+#if PARTS == 3
+        sclass[2] = 1;
+        state[2] = FREE;
+#endif
+        state[OLD] = USED;
+        sgen[OLD] = 1; wgen[OLD] = 1; ref[OLD] = true; held[OLD] = true;
+        freebits = MASK(1) - (1 << OLD);
         classbit[1] = true;
-        run dropper();
-        run dropper();
+        run dropper(0);
+#if DROPPERS == 2
+        run dropper(1);
+#endif
 #if TAKERS == 2
-        run taker(1);
+        run taker(0, 1);
 #endif
         if
-        :: run taker(1)
-        :: run taker(2)
+        :: SECOND != 2 -> run taker(TAKERS - 1, 1)
+        :: SECOND != 1 -> run taker(TAKERS - 1, 2)
         fi;
         run holder()
     };

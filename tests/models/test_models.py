@@ -45,6 +45,9 @@ class Search:
 # Bit state with a random order (seed in `run`): only to find a fault sooner, never to show that there is none.
 BY_CHANCE = "-DBITSTATE -DT_RAND -DP_RAND"
 
+# States as they are, not taken apart: a quarter faster, two and a half gigabytes.
+LARGER_AND_FASTER = ""
+
 CORRECT = [
     Search("slot_ring", hash_bits=25),
     Search("slot_ring", "-DONLY_ACQUIRED", hash_bits=25, full=True),
@@ -57,11 +60,12 @@ CORRECT = [
     Search("notify", "-DDEATHS=0 -DWHO=3"),
     Search("notify", "-DWHO=6"),
     Search("rows"),
+    Search("block", "-DREAPERS=1"),
+    Search("block", "-DSWEEPERS=0"),
     Search("block", hash_bits=26, full=True),
-    Search("slab", "-DTAKERS=1 -DDEATHS=0"),
     Search("slab", "-DTAKERS=1"),
+    Search("slab", "-DHALVES -DDROPPERS=1", LARGER_AND_FASTER, hash_bits=26),
     Search("slab", "-DDEATHS=0", hash_bits=26, full=True),
-    Search("slab", hash_bits=26, full=True),
 ]
 
 FAULTY = [
@@ -73,9 +77,10 @@ FAULTY = [
     Search("notify", "-DBUG=5 -DWHO=6 -DN0=1"),
     Search("notify", "-DBUG=6 -DDEATHS=0 -DWHO=3 -DN0=1"),
     *(Search("rows", f"-DBUG={bug}") for bug in (1, 2)),
-    *(Search("block", f"-DBUG={bug}", full=bug in {2, 3}) for bug in range(1, 6)),
+    *(Search("block", f"-DBUG={bug} -DREAPERS=1") for bug in (1, 2, 3)),
+    *(Search("block", f"-DBUG={bug} -DSWEEPERS=0") for bug in (4, 5)),
     *(Search("slab", f"-DBUG={bug} -DDEATHS=0 -DTAKERS=1") for bug in range(1, 6)),
-    Search("slab", "-DBUG=6 -DDEATHS=0", hash_bits=26, full=True),
+    Search("slab", "-DBUG=6 -DHALVES -DDROPPERS=1 -DDEATHS=0"),
 ]
 
 
@@ -94,7 +99,8 @@ def output_of(search: Search, directory: Path, tool: Callable[[str], str]) -> st
 
     generated = call(tool("spin"), "-a", *search.options.split(), str(MODELS / f"{search.model}.pml"))
     assert (directory / "pan.c").exists(), generated
-    flags = ["-O2", "-w", "-DSAFETY", *search.build.split()]
+    optimise = "-O0" if search.is_faulty else "-O2"  # a fault is found in less time than it takes to optimise
+    flags = [optimise, "-w", "-DSAFETY", *search.build.split()]
     compiled = call(tool("cc"), *flags, "-o", "pan", "pan.c")
     assert (directory / "pan").exists(), compiled
     limits = ["-m600000", f"-w{search.hash_bits}", *search.run.split()]
