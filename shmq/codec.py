@@ -23,6 +23,7 @@ from shmq.codec_json import decode_json, encode_json, encode_text, refuse
 from shmq.codec_pickle import decode_pickle, encode_pickle
 from shmq.errors import DecodeError
 from shmq.headers import check_content_type
+from shmq.quantity import quantity
 
 __all__ = [
     "ARRAY",
@@ -270,7 +271,7 @@ def _decode_by(codec: Codec[T], data: memoryview) -> T:
     except Exception as error:
         raise DecodeError(
             f"decode of the Codec {codec.content_type!r} failed",
-            figures=f"{type(error).__name__}: {error!s:.500}, {len(data):,} bytes",
+            figures=f"{type(error).__name__}: {error!s:.500}, {quantity(len(data), 'byte')}",
             remedy="its cause is the codec's own error; m.view() gives the bytes",
         ) from error
 
@@ -281,7 +282,7 @@ def _decode_text(data: memoryview) -> str:
     except UnicodeDecodeError as error:
         raise DecodeError(
             "the body is no text in UTF-8, as its content type says",
-            figures=f"{error}, {len(data):,} bytes",
+            figures=f"{error}, {quantity(len(data), 'byte')}",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from shmq.codec_json import refuse
 from shmq.errors import DecodeError
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     import numpy as np
@@ -219,12 +220,12 @@ def _parse(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], Order, int
         if order not in ("C", "F") or len(shape) > _MAX_DIMENSIONS:
             raise ValueError(f"order {order!r:.20}, {len(shape)} dimensions")
         if (need := math.prod(shape) * dtype.itemsize) != len(data) - start:
-            raise ValueError(f"{need:,} bytes of elements by the description, {len(data) - start:,} there")
+            raise ValueError(f"{quantity(need, 'byte')} of elements by the description, {len(data) - start:,} there")
         _check_reach(shape, dtype.itemsize)
     except Exception as error:  # numpy raises nearly anything over a dtype
         raise DecodeError(
             "the body is no numpy array, as its content type says",
-            figures=f"{error}, {len(data):,} bytes in all",
+            figures=f"{error}, {quantity(len(data), 'byte')} in all",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error
     return dtype, shape, order, start

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Final, NoReturn
 
 from shmq.errors import DecodeError
+from shmq.quantity import quantity
 
 __all__ = ["decode_json", "encode_json", "encode_text", "refuse"]
 
@@ -63,7 +64,7 @@ def decode_json(data: memoryview) -> Any:
     except (ValueError, RecursionError) as error:
         raise DecodeError(
             "the body is no JSON, as its content type says",
-            figures=f"{error}, {len(data):,} bytes",
+            figures=f"{error}, {quantity(len(data), 'byte')}",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error
 

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.errors import DecodeError
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     import pickle
@@ -130,7 +131,7 @@ def _parse(data: memoryview) -> tuple[int, int, list[tuple[int, int]]]:
         end = at + length
         spans.append((at, length))
     if end != len(data):
-        raise _damaged(f"{end:,} bytes by its table", data)
+        raise _damaged(f"{quantity(end, 'byte')} by its table", data)
     stream_at, _ = spans.pop(0)
     return stream_at, stream_at + stream_length, spans
 
@@ -142,6 +143,6 @@ def _damaged(figures: str, data: memoryview) -> DecodeError:
 def _no_pickle(what: str, figures: str, data: memoryview) -> DecodeError:
     return DecodeError(
         what,
-        figures=f"{figures:.500}, {len(data):,} bytes",
+        figures=f"{figures:.500}, {quantity(len(data), 'byte')}",
         remedy="the reader needs the modules of the writer; m.view() gives the bytes",
     )

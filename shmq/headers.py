@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, Final, get_args
 
 from shmq.errors import DecodeError
+from shmq.quantity import quantity
 from shmq.statistics import Death, DeathReason
 
 __all__ = [
@@ -124,7 +125,7 @@ def decode_headers(data: bytes | bytearray | memoryview) -> HeaderBlock:
     try:
         fields = _DECODER.decode(block.decode())
     except (ValueError, RecursionError) as error:
-        raise _damaged(f"no JSON in {len(block):,} bytes") from error
+        raise _damaged(f"no JSON in {quantity(len(block), 'byte')}") from error
     if not isinstance(fields, _Pairs):
         raise _damaged("no JSON object")
     user: dict[str, Header] = {}

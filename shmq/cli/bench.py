@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from shmq.quantity import quantity
+
 LARGE = 65536  # bytes; from here on what waits is limited, or the backlog is all that one measures
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
@@ -133,7 +135,10 @@ def throughput(
         "maxsize": maxsize,
         "rounds": rounds,
     }
-    title = f"{size:,} bytes, {producers} to {consumers} processes, batch {batch}, median of {rounds} rounds"
+    title = (
+        f"{quantity(size, 'byte')}, {producers} to {quantity(consumers, 'process')}, batch {batch}, "
+        f"median of {quantity(rounds, 'round')}"
+    )
     columns = {
         "name": "",
         "messages_per_second": "messages/s",
@@ -168,4 +173,4 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
         done()
     settings: dict[str, object] = {"bench": "latency", "size": size, "messages": messages, "rounds": rounds}
     columns = {"name": "", "p50": "p50 us", "p90": "p90 us", "p99": "p99 us", "ratio": "shmq takes x times as long"}
-    _print(f"wake-up from idle, {size:,} bytes", settings, rows, columns, _wants_json(context, as_json))
+    _print(f"wake-up from idle, {quantity(size, 'byte')}", settings, rows, columns, _wants_json(context, as_json))

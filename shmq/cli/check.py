@@ -11,6 +11,7 @@ import click
 
 from shmq.cli.session import Session, pass_session, usage
 from shmq.errors import BrokerNotFound, CorruptionError, DecodeError, NotFound
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.engine.broker import Broker
@@ -163,7 +164,7 @@ def _text(report: Report) -> str:
     from shmq.cli.text import size
 
     looked = f"{report.path}: {size(report.memory)}, {report.blocks:,} blocks, "
-    looked += f"{report.queues:,} queues, {report.messages:,} messages"
+    looked += f"{quantity(report.queues, 'queue')}, {quantity(report.messages, 'message')}"
     if not report.findings:
         return f"{looked}: sound"
     lines = [f"{looked}: found {len(report.findings)}"]

@@ -16,6 +16,7 @@ import click
 
 from shmq.cli.session import Session, pass_session, say
 from shmq.cli.text import table
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from typing import Self
@@ -37,7 +38,7 @@ def _shown(title: str, total: int, look: Callable[[], None]) -> Iterator[Progres
         with _bar(title, total, look) as progress:
             yield progress
         return
-    say(f"{title}: {total:,} files")
+    say(f"{title}: {quantity(total, 'file')}")
     due = time.monotonic() + _LINES
 
     def line(done: int) -> None:
@@ -171,9 +172,10 @@ class _Run:
             [
                 table(_HEAD, rows),
                 "",
-                f"{self.workers} workers, {self.producers} producers, seed {self.seed}; {killed}",
+                f"{quantity(self.workers, 'worker')}, {quantity(self.producers, 'producer')}, seed {self.seed}; "
+                f"{killed}",
                 f"{facts['functions']:,} functions, {facts['classes']:,} classes, {facts['imports']:,} imports in "
-                f"{facts['lines']:,} lines; {facts['unparsed']:,} files do not parse",
+                f"{quantity(facts['lines'], 'line')}; not parsed: {quantity(facts['unparsed'], 'file')}",
                 "equal to what one process finds alone" if self.found.equal else _difference(self.found),
             ]
         )

@@ -11,6 +11,7 @@ import click
 from shmq.cli.session import Session, pass_session, usage
 from shmq.cli.text import size, wants_colour
 from shmq.errors import ShmqError
+from shmq.quantity import quantity
 
 __all__ = ["doctor"]
 
@@ -226,7 +227,7 @@ def _look_at_leftovers() -> Iterator[Verdict]:
         return
     parts = []
     if sure:
-        parts.append(f"{len(sure)} segments that nobody uses: shmq gc")
+        parts.append(f"{quantity(len(sure), 'segment')} in use by nobody: shmq gc")
     if doubtful:
         parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard")
     yield Verdict("leftovers", "note", f"up to {size(taken)}; " + "; ".join(parts))

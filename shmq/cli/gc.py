@@ -11,6 +11,7 @@ import click
 from shmq.cli.session import Session, confirm, pass_session, say, usage
 from shmq.cli.text import size, table
 from shmq.errors import BrokerNotFound, CorruptionError, VersionMismatch
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.segment import SegmentIdentity
@@ -40,7 +41,8 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
     if discard:
         taken = sum(identity.memory for identity in kept)
         confirm(
-            f"Discard {len(kept)} segments ({size(taken)}) whose directory is gone, and DIR's if unusable?", yes=yes
+            f"Discard {quantity(len(kept), 'segment')} ({size(taken)}) whose directory is gone, and DIR's if unusable?",
+            yes=yes,
         )
         removed += sweep_orphans(deleted=True)
         kept = orphans(deleted=True)

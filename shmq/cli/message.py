@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shmq.cli.text import escaped
 from shmq.codec import CONTENT_TYPES, JSON, PICKLE
+from shmq.quantity import quantity
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def _summary(message: Message[Any]) -> str:
     if message.content_type == _ARRAY:
         array = message.array()
         shape = " x ".join(map(str, array.shape)) or "0 dimensions"
-        return f"<array of {array.dtype}, {shape}, {message.size:,} bytes>"
-    return f"<{message.size:,} bytes, {message.content_type}>"
+        return f"<array of {array.dtype}, {shape}, {quantity(message.size, 'byte')}>"
+    return f"<{quantity(message.size, 'byte')}, {message.content_type}>"
 
 
 def _headers_line(headers: Mapping[str, Header]) -> str:

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from shmq.quantity import quantity
+
 __all__ = ["progress"]
 
 _PATIENCE = 1.0  # seconds; what is over before needs no bar
@@ -28,21 +30,23 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[messages]:,} messages"),
+        TextColumn("{task.fields[messages]}"),
         TimeElapsedColumn(),
         console=console,
         transient=True,
         auto_refresh=False,  # no thread: it is drawn when something was done
     )
     found = os.fstat(0)
-    task = bar.add_task(title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, messages=0)
+    task = bar.add_task(
+        title, total=found.st_size if stat.S_ISREG(found.st_mode) else None, messages=quantity(0, "message")
+    )
     began, drawn = time.monotonic(), 0.0
     done = 0
 
     def advance(messages: int, size: int) -> None:
         nonlocal done, drawn
         done += messages
-        bar.update(task, advance=size + messages, messages=done)
+        bar.update(task, advance=size + messages, messages=quantity(done, "message"))
         now = time.monotonic()
         if now - began >= _PATIENCE and now - drawn >= 0.1:
             drawn = now

@@ -12,6 +12,7 @@ import click
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.errors import DecodeError, Full, ShmqError
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
@@ -154,13 +155,13 @@ def _put_lines(
                 target.put_many(bodies, timeout=timeout, headers=headers)
                 done += len(bodies)
                 if fault is not None:
-                    raise Refused(f"line {done + 1:,} is {fault}; the {done:,} lines before it were put")
+                    raise Refused(f"line {done + 1:,} is {fault}; put before it: {quantity(done, 'line')}")
                 advance(len(bodies), sum(map(len, bodies)))
     except Full as error:
         done += error.accepted
-        say(f"{done:,} lines were put")
+        say(f"put: {quantity(done, 'line')}")
         raise
     except (KeyboardInterrupt, ShmqError):
-        say(f"{done:,} lines were put, perhaps some more")
+        say(f"put: {quantity(done, 'line')}, perhaps some more")
         raise
     session.result({"put": done})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Refused, Session, pass_session
+from shmq.cli.session import Refused, Session, pass_session, usage
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
@@ -91,9 +91,13 @@ def work(
     with session.open() as broker:
         source = session.queue(broker, queue)
         target = None if results is None else session.queue(broker, results, create=True)
-        pool = WorkerPool(source, handler, processes=processes, results=target, progress=sys.stderr.isatty())
+        with usage():
+            pool = WorkerPool(source, handler, processes=processes, results=target, progress=sys.stderr.isatty())
         with _noticed() as came:
-            pool.run(until_empty=until_empty)
+            try:
+                pool.run(until_empty=until_empty)
+            except TypeError as error:  # a lambda, or what else cannot be sent to a worker
+                raise Refused(str(error)) from error
         if signal.SIGINT in came:
             raise KeyboardInterrupt  # the pool ended in order, for it was told so: the exit code says who told it
         session.result(as_json(source.statistics()) if session.json else {})

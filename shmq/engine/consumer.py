@@ -14,6 +14,7 @@ from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.errors import Closed, Empty, SettlementError, ShmqError, ShutDown
 from shmq.options import check_timeout
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -177,7 +178,8 @@ class Consumer(Generic[T]):
             if deadline is not None and now >= deadline:
                 raise Empty(
                     f"this consumer of queue {self._queue.name!r} has all that its prefetch allows",
-                    figures=f"{len(self._held)} unsettled, {self._inside} threads waiting, prefetch={prefetch}",
+                    figures=f"{len(self._held)} unsettled, {quantity(self._inside, 'thread')} waiting, "
+                    f"prefetch={prefetch}",
                     remedy="settle some, or raise prefetch",
                 )
             if not said and now - began >= _STALLED and len(self._held) >= prefetch:
@@ -216,7 +218,7 @@ class Consumer(Generic[T]):
         if self._dropped:
             dropped, self._dropped = sorted(self._dropped), []
             raise SettlementError(
-                f"{len(dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back",
+                _dropped_text(len(dropped), self._queue.name),
                 figures="positions " + ", ".join(map(str, dropped[:10])),
                 remedy="use `with m:` or `m.ack()`",
             )
@@ -298,8 +300,7 @@ class Consumer(Generic[T]):
             self._give_row_back()
         if self._dropped:
             warnings.warn(
-                f"{len(self._dropped)} messages of queue {self._queue.name!r} were dropped unsettled; they went back. "
-                "Use `with m:` or `m.ack()`",
+                f"{_dropped_text(len(self._dropped), self._queue.name)}. Use `with m:` or `m.ack()`",
                 ResourceWarning,
                 stacklevel=2,
             )
@@ -321,3 +322,8 @@ class Consumer(Generic[T]):
                 self.close()
             except ShmqError as error:
                 _LOG.debug("a consumer could not be closed: %s", error)
+
+
+def _dropped_text(count: int, queue: str) -> str:
+    went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
+    return f"{quantity(count, 'message')} of queue {queue!r} {went}"

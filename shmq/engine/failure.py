@@ -18,6 +18,7 @@ from shmq.errors import (
     ShutDown,
     Timeout,
 )
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
@@ -27,6 +28,7 @@ __all__ = ["accepted", "failure_of", "largest_body", "note_accepted"]
 _local = threading.local()
 
 LARGEST_BODY = 1 << 30
+_MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
 
 
 def note_accepted(count: int) -> None:
@@ -79,16 +81,25 @@ def _full(queue: Queue[Any], status: str) -> Full:
     used = queue._used() if status == "FULL_COUNT" else limit
     remedy = "take messages out, or wait with a longer timeout"
     if status == "FULL_RING":
-        remedy += ", or make the queue with a larger maxsize"
+        remedy = _room_in_the_ring(settings["maxsize"], settings["slots"])
     return Full(
         f"queue {name!r} is full",
         resource="maxsize",
         limit=limit,
         used=used,
         accepted=count,
-        figures=f"{used:,} of {limit:,} messages" + (f", {count:,} of this call accepted" if count else ""),
+        figures=f"{used:,} of {quantity(limit, 'message')}" + (f", {count:,} of this call accepted" if count else ""),
         remedy=remedy,
     )
+
+
+def _room_in_the_ring(maxsize: int, slots: int) -> str:
+    """What helps where all slots are in use, whose number was fixed when the queue was made."""
+    remedy = "let more consumers take messages, wait with a longer timeout, or make the queue anew "
+    if maxsize != 0:  # given after it was made
+        return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
+    more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
+    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
 
 
 def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseException:
@@ -115,7 +126,8 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         crowd = queue._crowd()
         return ConsumerRefused(
             f"queue {name!r} can have no consumer more",
-            figures=f"{crowd['consumers']} consumers and {crowd['asleep']} waiting threads, 1,023 rows",
+            figures=f"{quantity(crowd['consumers'], 'consumer')} and {quantity(crowd['asleep'], 'waiting thread')}, "
+            "1,023 rows",
             remedy="close consumers, or use more queues",
         )
     if status == "TOO_LARGE":

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from shmq.errors import SettlementError
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -139,8 +140,8 @@ class Loan:
         member = self._queue._membership.member
         if not member.forked and member.serial == self._serial:  # else it is the parent's
             warnings.warn(
-                f"a loan of {buffer.size:,} bytes on queue {self._queue.name!r} was dropped; it is abandoned. "
-                "Use `with queue.loan(...)`",
+                f"a loan of {quantity(buffer.size, 'byte')} on queue {self._queue.name!r} was dropped; it is "
+                "abandoned. Use `with queue.loan(...)`",
                 ResourceWarning,
                 stacklevel=2,
             )

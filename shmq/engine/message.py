@@ -11,6 +11,7 @@ from shmq.codec import content_type_of, decode
 from shmq.core.queue import Delivery, Drop
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
+from shmq.quantity import quantity
 from shmq.statistics import Death
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Message(Generic[T]):
     def _damaged(self) -> CorruptionError:
         return CorruptionError(
             f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
-            figures=f"position {self._position}, {self._size:,} bytes",
+            figures=f"position {self._position}, {quantity(self._size, 'byte')}",
             remedy="reject() takes it out; shmq check tells more",
         )
 

@@ -17,6 +17,7 @@ from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
 from shmq.headers import Header, decode_headers, encode_headers
 from shmq.options import QueueSettings, check_put_options, check_timeout
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -155,7 +156,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             delivery.release(True)
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit",
-                figures=f"position {delivery.position}, {delivery.size:,} bytes",
+                figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
                 remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
             )
         try:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from shmq.core.segment import is_segment_name
 from shmq.errors import CorruptionError, VersionMismatch
+from shmq.quantity import quantity
 
 __all__ = ["RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
 
@@ -95,7 +96,7 @@ def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
     try:
         content = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise _garbage(path, f"{len(raw)} bytes, {type(error).__name__}: {error}") from None
+        raise _garbage(path, f"{quantity(len(raw), 'byte')}, {type(error).__name__}: {error}") from None
     if not isinstance(content, dict) or "format" not in content:
         raise _garbage(path, "no record of a segment")
     if content["format"] != _FORMAT:

@@ -12,6 +12,7 @@ from shmq.core.queue import SETTINGS
 from shmq.engine.queue import Queue
 from shmq.errors import CorruptionError, NotFound, SettlementError
 from shmq.options import QueueSettings
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
@@ -85,7 +86,7 @@ class ObjectQueue(Queue[Any]):
         if data is False:
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit; the message is lost",
-                figures=f"position {delivery.position}, {delivery.size:,} bytes",
+                figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
                 remedy="something wrote into shared memory that is not its own; shmq check tells more",
             )
         if content == PICKLE:

@@ -51,17 +51,28 @@ class Handling:
 
         Raises ResultsUnusable; and what is no Exception, if not in_worker.
         """
+        # Not `with message`: its error would have frames of the pool in front of those of the handler.
         try:
-            with message:
-                result = self._result_of(message)
-                # Who settled it as failed has no result; who acked it early has one.
-                if self.job.results is not None and message._outcome in (None, "acked"):
-                    self._put_result(message, result)
+            result = self._result_of(message)
+            # Who settled it as failed has no result; who acked it early has one.
+            if self.job.results is not None and message._outcome in (None, "acked"):
+                self._put_result(message, result)
         except ResultsUnusable:
             raise
         except Exception as error:
-            text = "".join(traceback.format_exception(error)).rstrip()
-            return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
+            _begin_in_the_handler(error)
+            return self._leave(message, error) or _text_of(error)
+        except BaseException as error:
+            message.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self._leave(message, None)
+
+    def _leave(self, message: Message[Any], error: Exception | None) -> str | None:
+        """Settles the message. Returns the traceback if that failed, such as for one that was taken away."""
+        try:
+            message.__exit__(None if error is None else type(error), error, None)
+        except Exception as late:
+            return _text_of(late)
         return None
 
     def _result_of(self, message: Message[Any]) -> Any:
@@ -93,6 +104,23 @@ class Handling:
                 if not message.settled:
                     message.release()
                 raise ResultsUnusable(str(error)) from error
+
+
+def _begin_in_the_handler(error: BaseException) -> None:
+    """Takes the frames of this module from the beginning of the traceback, unless there are no others."""
+    link: BaseException | None = error
+    while link is not None:
+        trace = link.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        if trace is not None:
+            link.__traceback__ = trace
+        link = link.__cause__
+
+
+def _text_of(error: Exception) -> str:
+    text = "".join(traceback.format_exception(error)).rstrip()
+    return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
 
 
 def log_failure(queue: str, pid: int, message_id: int, attempt: int, text: str) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
+from shmq.quantity import quantity
+
 __all__ = ["INTERVAL", "Progress"]
 
 INTERVAL = 0.25  # seconds between updates
@@ -66,7 +68,7 @@ class Progress:
             self._bar.update(self._task, completed=done, total=total, rate=rate, refresh=True)
         elif now >= self._due or workers == 0:
             self._due = now + _LINES
-            text = f"{self._queue.name}: {done:,} of {total:,}, {rate:,.0f} a second, {workers} workers"
+            text = f"{self._queue.name}: {done:,} of {total:,}, {rate:,.0f} a second, {quantity(workers, 'worker')}"
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:

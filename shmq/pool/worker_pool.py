@@ -17,7 +17,9 @@ from shmq.options import check_timeout
 from shmq.pool.in_thread import InThread
 from shmq.pool.interruption import Interruption
 from shmq.pool.job import Job
+from shmq.pool.signature import check_handler
 from shmq.pool.supervisor import Supervisor
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -109,6 +111,7 @@ class WorkerPool(Generic[T, R]):
         for name, call in (("handler", handler), ("initializer", initializer)):
             if not callable(call) and not (name == "initializer" and call is None):
                 raise TypeError(f"{name}={call!r}: a function is expected")
+        check_handler(handler)
         _check_count("processes", processes, 0)
         _check_count("max_messages", max_messages, 1)
         self._processes = len(os.sched_getaffinity(0)) if processes is None else processes
@@ -120,7 +123,7 @@ class WorkerPool(Generic[T, R]):
 
     def __repr__(self) -> str:
         state = "running" if self._run is not None else "at rest"
-        return f"<WorkerPool of {self._job.queue.name!r}, {self._processes} processes, {state}>"
+        return f"<WorkerPool of {self._job.queue.name!r}, {quantity(self._processes, 'process')}, {state}>"
 
     # ---- one run -----------------------------------------------------------------------------------------------
 

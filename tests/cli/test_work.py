@@ -17,6 +17,14 @@ def double(message):
 def fail(message):
     raise ValueError("no good")
 
+async def coroutine(message):
+    pass
+
+def two(message, other):
+    pass
+
+anonymous = lambda message: None
+
 def announce(message):
     print("in hand", flush=True)
     os.read(os.open("gate", os.O_RDONLY), 1)  # until the test opens the gate
@@ -49,6 +57,7 @@ def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) 
     jobs("put", "once", "x")
     outcome = jobs("work", "once", "jobs:fail", "-n", "0", "--until-empty")
     assert "no good" in outcome.words
+    assert "handling.py" not in outcome.words
     assert outcome.out == ""
     assert "no good" in jobs("peek", "once.dead", "--json").json["death"]["error"]
 
@@ -57,6 +66,9 @@ def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) 
     ("function", "words"),
     [
         ("jobs", "MODULE:FUNCTION"),
+        ("jobs:coroutine", "coroutine function"),
+        ("jobs:two", "missing a required argument: 'other'"),
+        ("jobs:anonymous", "at the top of a module"),
         ("nowhere:double", "no module 'nowhere'"),
         ("jobs:treble", "has no 'treble'"),
         ("jobs:os.sep", "no function but str"),

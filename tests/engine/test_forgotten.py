@@ -59,7 +59,7 @@ def test_dropped_messages_and_no_next_call_give_a_resource_warning_at_close(queu
     queue.put("a")
     consumer = queue.consumer()
     consumer.receive(timeout=0)
-    with pytest.warns(ResourceWarning, match="1 messages of queue 'jobs' were dropped unsettled"):
+    with pytest.warns(ResourceWarning, match="1 message of queue 'jobs' was dropped unsettled"):
         consumer.close()
     assert queue.qsize() == 1
 

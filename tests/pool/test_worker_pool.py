@@ -7,6 +7,7 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -231,6 +232,71 @@ def test_a_handler_that_cannot_be_sent_is_refused_before_anything_starts(broker:
     with pytest.raises(TypeError, match="cannot be sent to a worker process"):
         pool(jobs, lambda message: None, 1).__enter__()
     assert jobs.qsize() == 1
+
+
+async def coroutine(message: shmq.Message[Any]) -> None: ...
+
+
+def generator(message: shmq.Message[Any]) -> Iterator[Any]:
+    yield message.body
+
+
+def field(name: str, message: shmq.Message[Any]) -> Any:
+    return getattr(message, name)
+
+
+class AsynchronousCall:
+    async def __call__(self, message: shmq.Message[Any]) -> None: ...
+
+
+class PlainCall:
+    def __call__(self, message: shmq.Message[Any]) -> Any:
+        return message.body
+
+
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        (lambda: None, "cannot be called with one message: too many positional"),
+        (lambda message, other: None, "cannot be called with one message: missing a required argument: 'other'"),
+        (lambda *, message: None, "cannot be called with one message"),
+        (coroutine, r"coroutine function.*asyncio\.run"),
+        (AsynchronousCall(), "coroutine function"),
+        (generator, "generator function"),
+    ],
+)
+def test_a_handler_that_cannot_handle_a_message_is_refused_before_the_first_one(
+    broker: shmq.Broker, handler: Any, words: str
+) -> None:
+    with pytest.raises(TypeError, match=words):
+        shmq.WorkerPool(broker.queue("jobs"), handler, processes=0)
+
+
+@pytest.mark.parametrize(
+    "handler", [PlainCall(), PlainCall().__call__, partial(field, "body"), lambda *all: None, str, print]
+)
+def test_whatever_takes_one_argument_is_a_handler(broker: shmq.Broker, handler: Any) -> None:
+    jobs = broker.queue("jobs")
+    jobs.put(1)
+    shmq.WorkerPool(jobs, handler, processes=0).run(until_empty=True)
+    assert jobs.statistics().acked == 1
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_the_traceback_of_a_failure_begins_in_the_handler(
+    broker: shmq.Broker, processes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs = broker.queue("jobs", max_deliveries=1)
+    jobs.put("it")
+    pool(jobs, handlers.fail, processes).run(until_empty=True)
+    (dead,) = broker.queue("jobs.dead").browse()
+    assert dead.death is not None
+    (record,) = caplog.records
+    for text in (dead.death.error or "", record.getMessage().partition("\n")[2]):
+        head, first, *_ = text.splitlines()
+        assert head == "Traceback (most recent call last):"
+        assert "handlers.py" in first
+        assert text.endswith("LookupError: no such thing as it")
 
 
 def test_a_deleted_queue_ends_the_run_with_not_found(broker: shmq.Broker) -> None:
