@@ -1,6 +1,9 @@
 """The programs of the documentation, run as they stand; what a reader fills in is filled in here."""
 
 import ast
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +12,10 @@ import pytest
 
 import shmq
 from tests.engine.child import Child, eventually
+from tests.repo.tree import ROOT
 
 FOLDER = Path(__file__).parent
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def source(name: str, **filled_in: str) -> str:
@@ -161,3 +166,16 @@ def test_looking_at_a_broker_that_is_not_there_makes_none(tmp_path: Path) -> Non
         assert child.process.stderr is not None
         assert "BrokerNotFound" in child.process.stderr.read().decode()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_program_of_the_readme_prints_what_stands_there(tmp_path: Path) -> None:
+    blocks = FENCED.findall((ROOT / "README.md").read_text())
+    (program,) = [text for kind, text in blocks if kind == "python"][:1]
+    (typed, *shown) = next(text for kind, text in blocks if text.startswith("$ python")).splitlines()
+    name = typed.removeprefix("$ python ")
+    (tmp_path / name).write_text(program)
+    done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=True)
+    pid = re.compile(r"worker \d+")
+    assert [pid.sub("worker N", line) for line in (done.stderr + done.stdout).splitlines()] == [
+        pid.sub("worker N", line) for line in shown
+    ]
