@@ -77,7 +77,13 @@ class Codec(Generic[T]):
     Raises TypeError or ValueError for an unfit content type, TypeError if encode or decode cannot be called.
 
     Example:
+        >>> from shmq import Codec
         >>> hexadecimal = Codec("text/x-hex", encode=lambda n: b"%x" % n, decode=lambda data: int(bytes(data), 16))
+        >>> numbers = broker.queue("numbers", codec=hexadecimal)
+        >>> numbers.put(255)
+        1
+        >>> numbers.get()
+        255
     """
 
     content_type: str

@@ -89,8 +89,8 @@ class ShmqError(Exception):
         remedy: what the reader can do about it.
 
     Example:
-        >>> print(ShmqError("queue 'jobs' is full", figures="8 of 8 messages", remedy="take some or raise maxsize"))
-        queue 'jobs' is full: 8 of 8 messages; take some or raise maxsize
+        >>> print(shmq.ShmqError("queue 'jobs' is full", figures="8 of 8 messages", remedy="take some"))
+        queue 'jobs' is full: 8 of 8 messages; take some
     """
 
     # On the class too, so that an error whose __init__ has not run (in the middle of unpickling) can be printed.
@@ -141,6 +141,11 @@ class Empty(ShmqError, queue.Empty):
     """Nothing came within the timeout, or nothing was there with timeout=0.
 
     No fault by itself: wait longer, do other work, or use `get_many` and `receive_many`, which return an empty list.
+
+    Example:
+        >>> queue.get(timeout=0)
+        Traceback (most recent call last):
+        shmq.errors.Empty: nothing came to queue 'jobs' within the timeout; wait longer, or do other work
     """
 
 
@@ -155,6 +160,14 @@ class Full(ShmqError, queue.Full):
         limit: that limit, in messages for "maxsize", else in bytes.
         used: how much of it was in use, in the same unit.
         accepted: of `put_many`: how many messages had been put; they stay.
+
+    Example:
+        >>> small = broker.queue("small", maxsize=1)
+        >>> small.put("a")
+        1
+        >>> small.put("b", timeout=0)
+        Traceback (most recent call last):
+        shmq.errors.Full: queue 'small' is full: 1 of 1 message; take messages out, or wait with a longer timeout
     """
 
     def __init__(
@@ -182,6 +195,12 @@ if sys.version_info >= (3, 13):
 
         The regular end of a loop around `get` or `receive`; iteration over a Consumer ends without it. `Queue.reopen()`
         takes the queue back into service.
+
+        Example:
+            >>> queue.shutdown()
+            >>> queue.get()
+            Traceback (most recent call last):
+            shmq.errors.ShutDown: queue 'jobs' is shut down; reopen() takes it back into service
         """
 
 else:
@@ -191,6 +210,12 @@ else:
 
         The regular end of a loop around `get` or `receive`; iteration over a Consumer ends without it. `Queue.reopen()`
         takes the queue back into service.
+
+        Example:
+            >>> queue.shutdown()
+            >>> queue.get()
+            Traceback (most recent call last):
+            shmq.errors.ShutDown: queue 'jobs' is shut down; reopen() takes it back into service
         """
 
 
@@ -198,6 +223,13 @@ class Timeout(ShmqError, TimeoutError):
     """No reply came to `request()`, or `join()` was not done, within the timeout.
 
     Wait longer, or look with `Queue.statistics()` whether anybody takes messages. errno is ETIMEDOUT.
+
+    Example:
+        >>> queue.put("a")
+        1
+        >>> queue.join(timeout=0)
+        Traceback (most recent call last):
+        shmq.errors.Timeout: queue 'jobs' was not done within the timeout; wait longer, or see shmq ls and ps
     """
 
     def __init__(self, what: str = "", *, figures: str = "", remedy: str = "") -> None:
@@ -209,6 +241,12 @@ class Closed(ShmqError, ValueError):
     """This handle, or its broker in this process, is closed; also raised in threads that waited when it was closed.
 
     Open the broker again, or keep it open for as long as its handles are in use.
+
+    Example:
+        >>> broker.close()
+        >>> queue.put("a")
+        Traceback (most recent call last):
+        shmq.errors.Closed: the broker of queue 'jobs' is closed in this process; open it again
     """
 
 
@@ -217,6 +255,14 @@ class SettlementError(ShmqError):
 
     Nothing changed. Settle each message once, in the process that received it; `with m:` does so. After a loss of the
     message (lease, overflow, purge) the work may be done twice.
+
+    Example:
+        >>> queue.put("a")
+        1
+        >>> (seen,) = queue.browse()
+        >>> seen.ack()
+        Traceback (most recent call last):
+        shmq.errors.SettlementError: message 1 of queue 'jobs' was only browsed; receive() lends a message; ...
     """
 
 
@@ -224,6 +270,11 @@ class MessageTooLarge(ShmqError, ValueError):
     """The message would not fit even into an empty broker or queue. Nothing was put.
 
     Make it smaller, or raise the limit that the text names.
+
+    Example:
+        >>> queue.put(bytes(100_000_000))
+        Traceback (most recent call last):
+        shmq.errors.MessageTooLarge: the message does not fit into queue 'jobs': at most ... bytes; the limit is ...
     """
 
 
@@ -231,11 +282,24 @@ class DecodeError(ShmqError, ValueError):
     """The handle's codec does not understand this body, or failed on it (then `__cause__` is the codec's error).
 
     Open the queue with the codec that the message's content type asks for; `m.view()` gives the bytes in any case.
+
+    Example:
+        >>> broker.queue("jobs", codec="pickle").put({1, 2})
+        1
+        >>> queue.get()
+        Traceback (most recent call last):
+        shmq.errors.DecodeError: ...
     """
 
 
 class SelectorError(ShmqError, ValueError):
-    """The selector is malformed; the text shows the place. Nothing was subscribed or changed."""
+    """The selector is malformed; the text shows the place. Nothing was subscribed or changed.
+
+    Example:
+        >>> next(queue.browse(selector="width >"))
+        Traceback (most recent call last):
+        shmq.errors.SelectorError: ...
+    """
 
 
 class Returned(ShmqError):
@@ -245,6 +309,10 @@ class Returned(ShmqError):
 
     Attributes:
         reason: "no_consumer" or "no_route".
+
+    Example:
+        >>> shmq.Returned("nobody is bound to exchange 'events'", reason="no_route").reason
+        'no_route'
     """
 
     def __init__(
@@ -258,6 +326,11 @@ class ConsumerRefused(ShmqError):
     """No consumer more: the queue has an exclusive one, would get one beside others, or its table is full.
 
     Close the other consumer, or ask without `exclusive`; the text says who holds how many.
+
+    Example:
+        >>> consumers = [queue.consumer() for _ in range(1024)]
+        Traceback (most recent call last):
+        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,023 consumers ...
     """
 
 
@@ -265,6 +338,10 @@ class TransactionAborted(ShmqError):
     """The transaction ended without effect: timeout, a deleted queue, or a failed write to the log.
 
     Nothing of it happened; its messages went back. Do it again, after mending what the text names.
+
+    Example:
+        >>> issubclass(shmq.TransactionAborted, shmq.ShmqError)
+        True
     """
 
 
@@ -272,6 +349,11 @@ class NotFound(ShmqError, LookupError):
     """No such queue or exchange (create=False), or it was deleted while in use.
 
     Check the name, or let `Broker.queue()` create it.
+
+    Example:
+        >>> broker.queue("jbos", create=False)
+        Traceback (most recent call last):
+        shmq.errors.NotFound: there is no queue 'jbos' in the broker ...; check the name, ...
     """
 
 
@@ -280,6 +362,12 @@ class OptionsMismatch(ShmqError, ValueError):
 
     Leave the option out to take it as it is, alter it, or use another name; the text has both values and who set the
     first.
+
+    Example:
+        >>> small = broker.queue("small", maxsize=8)
+        >>> broker.queue("small", maxsize=9)
+        Traceback (most recent call last):
+        shmq.errors.OptionsMismatch: queue 'small' has another maxsize: maxsize=9 here, 8 since it was set by pid ...
     """
 
 
@@ -287,6 +375,10 @@ class WorkerError(ShmqError):
     """The pool gives up, since its workers die as they start. No message is lost: what they held went back.
 
     The log of "shmq.pool" has the error of each; usually the handler or the initializer cannot be imported.
+
+    Example:
+        >>> issubclass(shmq.WorkerError, shmq.ShmqError)
+        True
     """
 
 
@@ -298,6 +390,10 @@ class BrokerError(ShmqError, OSError):
         filename: the directory or file concerned.
 
     Attributes `errno`, `strerror` and `filename` are those of OSError; `strerror` is the whole text.
+
+    Example:
+        >>> issubclass(shmq.BrokerError, OSError)
+        True
     """
 
     default_errno: ClassVar[int | None] = None
@@ -327,6 +423,11 @@ class BrokerNotFound(BrokerError, FileNotFoundError):
     """No broker is there (create=False), or its directory was deleted while in use. errno is ENOENT.
 
     Check the path, or open with create=True.
+
+    Example:
+        >>> shmq.open("nowhere.shmq", create=False)
+        Traceback (most recent call last):
+        shmq.errors.BrokerNotFound: ...
     """
 
     default_errno = errno_codes.ENOENT
@@ -337,6 +438,10 @@ class VersionMismatch(BrokerError):
 
     Nothing was touched. Use the version that made it, or empty it with that one and open it again when nobody is
     attached.
+
+    Example:
+        >>> issubclass(shmq.VersionMismatch, shmq.BrokerError)
+        True
     """
 
 
@@ -344,6 +449,11 @@ class OutOfSpace(BrokerError):
     """/dev/shm or the disk itself is full. errno is ENOSPC. Nothing that was accepted is lost; get and ack go on.
 
     Make room, or enlarge /dev/shm (in Docker `--shm-size`); the text has its size and the need.
+
+    Example:
+        >>> import errno
+        >>> shmq.OutOfSpace("/dev/shm is full").errno == errno.ENOSPC
+        True
     """
 
     default_errno = errno_codes.ENOSPC
@@ -353,4 +463,8 @@ class CorruptionError(BrokerError):
     """Damage was found and quarantined; the text says where, how much, and what is safe. The rest works on.
 
     `shmq check` repeats the report.
+
+    Example:
+        >>> issubclass(shmq.CorruptionError, shmq.BrokerError)
+        True
     """

@@ -43,7 +43,13 @@ class Named(Protocol):
 
 
 class QueueOptions(TypedDict, total=False):
-    """Belong to the queue, kept with it, the same for every process. (f) = fixed at creation, others: Queue.alter()."""
+    """Belong to the queue, kept with it, the same for every process. (f) = fixed at creation, others: Queue.alter().
+
+    Example:
+        >>> jobs = broker.queue("jobs", max_deliveries=5)
+        >>> jobs.options["max_deliveries"], jobs.options["max_deaths"]
+        (5, 3)
+    """
 
     # The ring's slots are fixed at creation: maxsize rounded up to a power of two, at least 1,024; for 0 what takes an
     # eighth of the budget, at most 65,536. What exceeds them: Full
@@ -76,7 +82,15 @@ class QueueOptions(TypedDict, total=False):
 
 
 class PutOptions(TypedDict, total=False):
-    """Belong to one message. An option of a stage that is not built yet is a ValueError that says so, never ignored."""
+    """Belong to one message. An option of a stage that is not built yet is a ValueError that says so, never ignored.
+
+    Example:
+        >>> queue.put("a", headers={"source": "web"})
+        1
+        >>> with queue.receive() as m:
+        ...     m.headers["source"]
+        'web'
+    """
 
     headers: Mapping[str, Header] | None
     # Stage "semantics"

@@ -35,15 +35,18 @@ def open(
     memory: budget of the segment, bytes or text such as "64MiB"; new: half of /dev/shm, at most 4 GiB.
     mode: of the directory, files lose the x bits; new: 0o700; 0o770 for a group.
     patience: seconds for which a stopped process may delay others; new: 0.1.
-    disk, durability, encryption_key belong to later stages: ValueError.
+    disk, durability, encryption_key: belong to later stages: ValueError.
 
     Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory
     again in a process gives another handle on the same membership.
 
     Raises PermissionError for another user's directory, BrokerError for a remote file system or a full process table,
-    BrokerNotFound, VersionMismatch, CorruptionError, OutOfSpace.
+    BrokerNotFound, VersionMismatch, CorruptionError, OutOfSpace; ValueError, TypeError for a wrong argument.
 
-    Example: shmq.open("hello.shmq").queue("greetings").put("hello, world")
+    Example:
+        >>> with shmq.open("hello.shmq", memory="64MiB") as broker:
+        ...     broker.queue("greetings").put("hello, world")
+        1
     """
     settings = check_broker_options(
         memory=memory, mode=mode, patience=patience, disk=disk, durability=durability, encryption_key=encryption_key

@@ -14,7 +14,33 @@ ProcessState = Literal["live", "stopped", "dead"]
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """One queue at one moment. Counts are exact at rest; while others work they may lag by what is under way."""
+    """One queue at one moment. Counts are exact at rest; while others work they may lag by what is under way.
+
+    Attributes:
+        name: of the queue.
+        ready: messages that can be received now.
+        unsettled: messages that are with consumers.
+        delayed: messages that are not yet due; 0 in this stage.
+        bytes: of all of them, bodies and headers.
+        memory_bytes: of these, resident in shared memory.
+        disk_bytes: of these, on disk; 0 in this stage.
+        flowed: whether part of it lies on disk; False in this stage.
+        oldest_age: seconds since the oldest ready message was put; None: none is ready.
+        first_position: of the oldest message; None: there is none.
+        next_position: of the next newcomer.
+        consumers: that are open, in all processes.
+        producers_waiting: threads that wait for room.
+        shut_down: whether shutdown() was called, and reopen() not.
+        put, delivered, acked, redelivered, dead_lettered, expired, dropped: messages since the queue exists.
+        deaths: deliveries that ended with their process, since the queue exists.
+
+    Example:
+        >>> queue.put("a")
+        1
+        >>> statistics = queue.statistics()
+        >>> statistics.ready, statistics.put, statistics.acked
+        (1, 1, 0)
+    """
 
     name: str
     ready: int  # can be received now
@@ -43,7 +69,21 @@ class QueueStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """One process that uses the broker."""
+    """One process that uses the broker.
+
+    Attributes:
+        pid: in its own pid namespace.
+        name: of the program.
+        started_at: POSIX seconds.
+        state: "live", "stopped" (by SIGSTOP or a debugger) or "dead" (and not yet reaped).
+        unsettled: messages that it holds.
+        pinned_bytes: of its loans and views.
+
+    Example:
+        >>> (process,) = broker.statistics().processes
+        >>> process.state, process.unsettled
+        ('live', 0)
+    """
 
     pid: int
     name: str
@@ -55,7 +95,23 @@ class ProcessInfo:
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatistics:
-    """One broker at one moment. Sizes in bytes."""
+    """One broker at one moment. Sizes in bytes.
+
+    Attributes:
+        path: of the directory; None: anonymous.
+        version: of shmq in this process.
+        memory: the budget.
+        memory_reserved: what was taken from /dev/shm so far.
+        memory_used: of it, in use.
+        disk_used, log_bytes: 0 in this stage.
+        processes: a ProcessInfo for each.
+        queues: a QueueStatistics for each, by name.
+
+    Example:
+        >>> statistics = broker.statistics()
+        >>> statistics.memory_used <= statistics.memory_reserved <= statistics.memory
+        True
+    """
 
     path: str | None  # None: anonymous
     version: str
@@ -70,7 +126,26 @@ class BrokerStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Why a message is dead: `Message.death` of what lies in a dead-letter queue."""
+    """Why a message is dead: `Message.death` of what lies in a dead-letter queue.
+
+    Attributes:
+        queue: where it died.
+        reason: "rejected", "max_deliveries", "max_deaths" or "queue_deleted"; "expired" and "undecodable" belong to
+            later stages.
+        error: the text or traceback that reject() or the last retry() gave; None: none, as for a killed process.
+        at: POSIX seconds.
+        pids: of the processes that died with it, in order.
+        signal: that ended the last of them, where it is known: a WorkerPool tells, also when the message was buried
+            before it knew; of processes without a pool nobody tells. The broker remembers the last 128 such notes.
+
+    Example:
+        >>> queue.put("a")
+        1
+        >>> queue.receive().reject("not wanted")
+        >>> (dead,) = broker.queue("jobs.dead").browse()
+        >>> dead.death.reason, dead.death.error, dead.death.pids
+        ('rejected', 'not wanted', ())
+    """
 
     queue: str  # where it died
     reason: DeathReason

@@ -108,33 +108,62 @@ static PyObject *queue_unbind(PyObject *o, PyObject *unused) {
 PyDoc_STRVAR(
     put_doc,
     "put($self, body, *, timeout=None, **options)\n--\n\n"
-    "Put one message at the end of the queue and answer its id.\n\n"
+    "Put one message at the end of the queue and answer its id.\n"
+    "\n"
     "body: what the handle's codec takes (by default bytes-like, str, JSON values and numpy arrays).\n"
     "timeout: seconds to wait for room; None waits for ever, 0 does not wait.\n"
-    "options: headers={name: value}.\n\n"
-    "Raises Full (with resource, limit, used), ShutDown, NotFound, MessageTooLarge, OutOfSpace; TypeError for a\n"
+    "options: headers={name: value}.\n"
+    "\n"
+    "Raises Full (with resource, limit, used), ShutDown, NotFound, Closed, MessageTooLarge, OutOfSpace; TypeError for a\n"
     "body that the codec does not take. When it raises, nothing was put. Once it has returned, the message is\n"
-    "delivered, dead-lettered or still there, whichever process dies.\n\n"
-    "Example: queue.put({\"id\": 7}, timeout=1.0)");
+    "delivered, dead-lettered or still there, whichever process dies.\n"
+    "\n"
+    "Example:\n"
+    "    >>> queue.put({\"id\": 7}, timeout=1.0)\n"
+    "    1\n"
+    "    >>> queue.get()\n"
+    "    {'id': 7}");
 PyDoc_STRVAR(put_many_doc, "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
-                           "Put several messages in order; consumers are woken once for many.\n\n"
-                           "bodies: an iterable. timeout: seconds, for each wait for room. options: as for put().\n"
-                           "Raises as put(); what came before stays, and Full.accepted says how many that are.\n\n"
-                           "Example: queue.put_many(range(1000))");
+                           "Put several messages in order; consumers are woken once for many.\n"
+                           "\n"
+                           "bodies: an iterable of what put() takes.\n"
+                           "timeout: seconds, for each wait for room; None waits for ever, 0 does not wait.\n"
+                           "options: as for put(), the same for all.\n"
+                           "Raises as put(); what came before stays, and Full.accepted says how many that are.\n"
+                           "\n"
+                           "Example:\n"
+                           "    >>> queue.put_many(range(1000))\n"
+                           "    >>> queue.qsize()\n"
+                           "    1000");
 PyDoc_STRVAR(
     get_doc,
     "get($self, *, timeout=None)\n--\n\n"
-    "Take the first message for good and answer its body.\n\n"
+    "Take the first message for good and answer its body.\n"
+    "\n"
     "timeout: seconds; None waits for ever, 0 does not wait.\n"
-    "Raises Empty, ShutDown (shut down and drained), NotFound, DecodeError (the message stays in its place when the\n"
-    "handle does not know its content type), CorruptionError. Interrupted by a signal, nothing was taken.\n"
-    "If this process dies before get() has returned, the message is still there.\n\n"
-    "Example: body = queue.get(timeout=1.0)");
+    "Raises Empty, ShutDown (shut down and drained), NotFound, Closed, DecodeError (the message stays in its place when\n"
+    "the handle does not know its content type), CorruptionError. Interrupted by a signal, nothing was taken.\n"
+    "If this process dies before get() has returned, the message is still there.\n"
+    "\n"
+    "Example:\n"
+    "    >>> queue.put(\"a\")\n"
+    "    1\n"
+    "    >>> queue.get(timeout=1.0)\n"
+    "    'a'");
 PyDoc_STRVAR(get_many_doc,
              "get_many($self, limit, *, timeout=None)\n--\n\n"
-             "Wait for the first message, then take what is there, at most `limit`; [] after the timeout.\n\n"
-             "Raises ShutDown (shut down and drained) and as get().\n\n"
-             "Example: while batch := queue.get_many(100, timeout=1.0): ...");
+             "Wait for the first message, then take what is there, at most `limit`; [] after the timeout.\n"
+             "\n"
+             "limit: 1 or more.\n"
+             "timeout: seconds to wait for the first one; None waits for ever, 0 does not wait.\n"
+             "Raises ShutDown (shut down and drained), ValueError for an unfit limit, and otherwise as get().\n"
+             "\n"
+             "Example:\n"
+             "    >>> queue.put_many(\"abc\")\n"
+             "    >>> while batch := queue.get_many(2, timeout=0):\n"
+             "    ...     print(batch)\n"
+             "    ['a', 'b']\n"
+             "    ['c']");
 
 static PyMethodDef fast_methods[] = {
     {"put", (PyCFunction)(void (*)(void))queue_put, METH_FASTCALL | METH_KEYWORDS, put_doc},

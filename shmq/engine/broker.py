@@ -30,6 +30,11 @@ class Broker:
 
     Made by shmq.open(). Handles opened separately count: the last close is the close. Forgotten ones are closed at the
     end of the process.
+
+    Example:
+        >>> with shmq.open() as broker:
+        ...     broker.queue("greetings").put("hello, world")
+        1
     """
 
     def __init__(self, membership: Membership) -> None:
@@ -93,9 +98,12 @@ class Broker:
             equal; what nobody gave before is set by the first who does, so the start order does not matter.
 
         Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
-        Full or OutOfSpace without room for the ring; BrokerError for one queue too many.
+        Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.
 
-        Example: jobs = broker.queue("jobs", maxsize=1000)
+        Example:
+            >>> jobs = broker.queue("jobs", maxsize=1000)
+            >>> jobs.options["maxsize"]
+            1000
         """
         self._live()
         checked = check_codec(codec)
@@ -159,7 +167,12 @@ class Broker:
         )
 
     def queues(self) -> list[Queue[Any]]:
-        """All queues, by name."""
+        """All queues, by name, with the default codec. Raises Closed.
+
+        Example:
+            >>> [queue.name for queue in broker.queues()]
+            ['jobs']
+        """
         found = []
         for raw, index, incarnation in sorted(queue_names(self._live().live())):
             try:
@@ -171,7 +184,16 @@ class Broker:
     # ---- look, leave -------------------------------------------------------------------------------------------
 
     def statistics(self) -> BrokerStatistics:
-        """A snapshot of memory, processes and queues. Reaps the dead first, so that what they held is counted right."""
+        """A snapshot of memory, processes and queues. Reaps the dead first, so that what they held is counted right.
+
+        Raises Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> broker.statistics().queues["jobs"].ready
+            1
+        """
         member = self._live().live()
         reap(member)
         usage = member.usage()
@@ -188,8 +210,17 @@ class Broker:
         )
 
     def close(self) -> None:
-        """Leave. Twice is fine. With the last handle of this process, threads that wait get Closed, and what was
-        received and not settled goes back in its place."""
+        """Leave. With the last handle of this process, threads that wait get Closed, and what was received and not
+        settled goes back in its place.
+
+        Raises nothing. Twice is fine.
+
+        Example:
+            >>> broker.close()
+            >>> broker.queue("jobs")
+            Traceback (most recent call last):
+            shmq.errors.Closed: this handle on the broker ... is closed; open it again
+        """
         if not self._closed:
             self._closed = True
             self._membership.leave()

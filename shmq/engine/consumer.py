@@ -46,9 +46,13 @@ class Consumer(Generic[T]):
     back in its place, uncounted, when it is closed or its process ends; a death counts.
 
     Example:
-        >>> for m in queue.consumer():  # doctest: +SKIP
+        >>> queue.put_many("ab")
+        >>> queue.shutdown()
+        >>> for m in queue.consumer():
         ...     with m:
         ...         print(m.body)
+        a
+        b
     """
 
     def __init__(self, queue: Queue[T], prefetch: int | None = None) -> None:
@@ -87,7 +91,12 @@ class Consumer(Generic[T]):
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
         consumer were dropped unsettled (they went back, counted).
 
-        Example: with consumer.receive(timeout=1.0) as m: ...
+        Example:
+            >>> queue.put("a")
+            1
+            >>> with consumer.receive(timeout=1.0) as m:
+            ...     print(m.body)
+            a
         """
         timeout = check_timeout(timeout)
         self._check()
@@ -106,9 +115,21 @@ class Consumer(Generic[T]):
             self._leave(own_row)
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
-        """Wait for the first message, then take what is there, at most `limit`; [] after the timeout. Raises ShutDown.
+        """Wait for the first message, then take what is there, at most `limit`; [] after the timeout.
 
-        With a prefetch no more than its credit are taken.
+        limit: 1 or more. With a prefetch no more than its credit are taken.
+        timeout: seconds to wait for the first one; None waits for ever, 0 does not wait.
+        Raises ShutDown (shut down and drained), NotFound, Closed, ValueError for an unfit limit; SettlementError as
+        receive().
+
+        Example:
+            >>> queue.put_many("abc")
+            >>> for m in consumer.receive_many(10, timeout=0):
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
+            c
         """
         check_limit(limit)
         messages: list[Message[T]] = []
@@ -280,8 +301,18 @@ class Consumer(Generic[T]):
                 held[0].release(False)
 
     def close(self) -> None:
-        """Messages that are not settled go back in their place, uncounted. Twice is fine. Its threads that wait get
-        Closed."""
+        """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.
+
+        Raises nothing. Twice is fine.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> m = consumer.receive()
+            >>> consumer.close()
+            >>> queue.qsize()
+            1
+        """
         with self._room:
             if self._closed:
                 return

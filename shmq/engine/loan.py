@@ -27,10 +27,10 @@ class Loan:
     """Memory of a message to be, not seen by anybody. As a context manager: left normally: commit(); else abandon().
 
     For one thread at a time: another one gets RuntimeError. A loan that is dropped open is abandoned, with a
-    ResourceWarning; one whose process dies never was.
+    ResourceWarning; one whose process dies never was. Made by Queue.loan() and Queue.loan_array().
 
     Example:
-        >>> with queue.loan(5) as loan:  # doctest: +SKIP
+        >>> with queue.loan(5) as loan:
         ...     loan.view[:] = b"hello"
     """
 
@@ -61,7 +61,7 @@ class Loan:
 
     @property
     def view(self) -> memoryview:
-        """Writable until commit; the same object each time. Raises SettlementError when the loan is over."""
+        """Of nbytes bytes, writable until commit; the same object each time. Raises SettlementError after it."""
         self._must_be_open()
         if self._memory is None:
             self._memory = memoryview(self._buffer)
@@ -69,7 +69,9 @@ class Loan:
 
     @property
     def array(self) -> NDArray[Any]:
-        """Of loan_array(): writable until commit, read-only after it. Of loan(): the bytes as uint8."""
+        """Of loan_array(), in its shape and dtype: writable until commit, read-only after it. Of loan(): the bytes
+        as a vector of nbytes uint8. Raises SettlementError when the loan is over and it was not asked for before.
+        """
         if self._numpy is None:
             self._must_be_open()
             import numpy
@@ -83,10 +85,19 @@ class Loan:
         return self._numpy
 
     def commit(self, *, nbytes: int | None = None) -> int:
-        """Put the message; its id.
+        """Put the message; its id. Once it has returned, the message is as safe as one that was put().
 
-        nbytes: use only so many bytes of the loan. An array is always put whole.
-        Raises BufferError while slices of `view` live, and as put(); the loan is still open then.
+        nbytes: use only so many bytes of the loan; None: all. An array is always put whole.
+        Raises BufferError while slices of `view` live, and as put(): the loan is still open then; SettlementError
+        when it is over; ValueError for an unfit nbytes.
+
+        Example:
+            >>> loan = queue.loan(100)
+            >>> loan.view[:2] = b"ok"
+            >>> loan.commit(nbytes=2)
+            1
+            >>> queue.get()
+            b'ok'
         """
         self._must_be_open()
         if nbytes is not None and self._shape is not None:
@@ -106,7 +117,14 @@ class Loan:
             self._busy.release()
 
     def abandon(self) -> None:
-        """Give the memory back; nothing was put. Twice is fine."""
+        """Give the memory back; nothing was put. Twice is fine. Raises BufferError while slices of `view` live.
+
+        Example:
+            >>> loan = queue.loan(100)
+            >>> loan.abandon()
+            >>> queue.qsize()
+            0
+        """
         if self._buffer.state == _OPEN:
             if self._memory is not None:
                 self._memory.release()

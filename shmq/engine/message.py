@@ -37,10 +37,14 @@ class Message(Generic[T]):
     cancellation: release(). Settled inside: nothing more. Exceptions pass through.
 
     Made by Queue.receive, Consumer and Queue.browse, never by hand. Not to be sent to other processes: send m.body.
+    The four outcomes are those of AMQP 1.0: accepted (ack), released, modified (retry), rejected.
 
     Example:
-        >>> with queue.receive() as m:  # doctest: +SKIP
+        >>> queue.put("a")
+        1
+        >>> with queue.receive() as m:
         ...     print(m.body)
+        a
     """
 
     __slots__ = (
@@ -259,13 +263,35 @@ class Message(Generic[T]):
         return self._body  # type: ignore[no-any-return]
 
     def view(self) -> memoryview:
-        """The encoded body, read-only. One that lies in a block is not copied but pinned, also after the settlement,
-        until the view goes; a small one, which lies in its slot, is copied."""
+        """The encoded body, read-only, of `size` bytes. One that lies in a block is not copied but pinned, also after
+        the settlement, until the view goes; a small one, which lies in its slot, is copied.
+
+        Raises CorruptionError for a damaged body, SettlementError when it has gone with the message.
+
+        Example:
+            >>> queue.put(b"hello")
+            1
+            >>> with queue.receive() as m:
+            ...     bytes(m.view()[1:3])
+            b'el'
+        """
         data = self._data()
         return (data if isinstance(data, memoryview) else memoryview(data)).toreadonly()
 
     def array(self) -> NDArray[Any]:
-        """The same as numpy, read-only; of other bodies than arrays: uint8."""
+        """The same as numpy, read-only: an array in the shape and dtype that were put; of other bodies a vector of
+        `size` uint8.
+
+        Not copied but pinned where view() is. Raises as view(), and DecodeError for a damaged description.
+
+        Example:
+            >>> import numpy
+            >>> queue.put(numpy.ones((2, 3)))
+            1
+            >>> with queue.receive() as m:
+            ...     m.array().shape
+            (2, 3)
+        """
         from shmq.codec_array import array_view
 
         if self._content == 3:
@@ -316,15 +342,35 @@ class Message(Generic[T]):
             )
 
     def ack(self) -> None:
-        """Done. Raises SettlementError for a second or late one; nothing changes then."""
+        """Done: the message is gone. AMQP 1.0: accepted.
+
+        Raises SettlementError for a second or late one; nothing changes then.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> m = queue.receive()
+            >>> m.ack()
+            >>> m.ack()
+            Traceback (most recent call last):
+            shmq.errors.SettlementError: message 1 of queue 'jobs' was acked by thread MainThread ... s ago...
+        """
         delivery = self._begin("acked")
         self._keep_body()
         self._end(delivery.settle(), "acked")
 
     def release(self, *, delay: float = 0.0, elsewhere: bool = False) -> None:
         """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
+        AMQP 1.0: released.
 
-        delay and elsewhere belong to a later stage. Raises SettlementError as ack().
+        delay, elsewhere: belong to a later stage: ValueError.
+        Raises SettlementError as ack().
+
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.receive().release()
+            >>> queue.get()
+            'a'
         """
         _refuse_later(delay=delay, elsewhere=elsewhere)
         delivery = self._begin("released")
@@ -333,8 +379,19 @@ class Message(Generic[T]):
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
         """Failed: back in its place, counted; at max_deliveries it is dead, with `error` as the reason.
+        AMQP 1.0: modified, with delivery-failed.
 
-        delay belongs to a later stage. Raises SettlementError as ack().
+        error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.
+        delay: belongs to a later stage: ValueError.
+        Raises SettlementError as ack().
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.receive().retry("no connection")
+            >>> with queue.receive() as m:
+            ...     m.delivery_count, m.redelivered
+            (2, True)
         """
         _refuse_later(delay=delay)
         delivery = self._begin("retried")
@@ -342,7 +399,19 @@ class Message(Generic[T]):
         self._end(self._queue._retry(delivery, error), "retried")
 
     def reject(self, error: BaseException | str | None = None) -> None:
-        """Never again: dead at once, with `error` as the reason. Raises SettlementError as ack()."""
+        """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
+
+        error: why; an exception with its traceback, or a text. See Message.death.
+        Raises SettlementError as ack().
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.receive().reject("not wanted")
+            >>> with broker.queue("jobs.dead").receive() as dead:
+            ...     dead.body, dead.death.reason, dead.death.error
+            ('a', 'rejected', 'not wanted')
+        """
         delivery = self._begin("rejected")
         self._keep_body()
         self._end(self._queue._reject(delivery, error), "rejected")

@@ -48,6 +48,13 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     in hand to a crash would matter.
 
     Made by Broker.queue(). put, put_many, get and get_many are written in C; help(Queue.put) tells of them.
+
+    Example:
+        >>> jobs = broker.queue("jobs", maxsize=1000)
+        >>> jobs.put({"id": 7})
+        1
+        >>> jobs.get()
+        {'id': 7}
     """
 
     _broker: Broker
@@ -193,10 +200,16 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan:
         """Memory for a message of `nbytes` bytes, to be written in place and put by commit().
 
-        timeout: seconds to wait for memory, and at commit for room; None waits for ever.
-        Raises Full, OutOfSpace, MessageTooLarge, ShutDown at commit.
+        nbytes: of the body; commit() may use fewer.
+        timeout: seconds to wait for memory, and at commit for room; None waits for ever, 0 does not wait.
+        options: as for put(): headers={name: value}.
+        Raises ValueError for an unfit nbytes, MessageTooLarge, Full, OutOfSpace, NotFound, Closed; at commit ShutDown.
 
-        Example: with queue.loan(5) as loan: loan.view[:] = b"hello"
+        Example:
+            >>> with queue.loan(5) as loan:
+            ...     loan.view[:] = b"hello"
+            >>> queue.get()
+            b'hello'
         """
         if isinstance(nbytes, bool) or not isinstance(nbytes, int) or nbytes < 0:
             raise ValueError(f"loan({nbytes!r}): a number of bytes is expected")
@@ -216,9 +229,16 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     ) -> Loan:
         """Memory for an array, to be filled in place (loan.array) and put by commit().
 
-        shape, dtype: as for numpy.empty; no objects. timeout and errors as loan().
+        shape: as for numpy.empty, of any number of dimensions; an int is the length of a vector.
+        dtype: as for numpy.empty; no objects.
+        timeout, options: as for loan().
+        Raises as loan(), and TypeError or ValueError for an unfit shape or dtype.
 
-        Example: with queue.loan_array((480, 640), "uint8") as loan: loan.array[:] = 0
+        Example:
+            >>> with queue.loan_array((480, 640), "uint8") as loan:
+            ...     loan.array[:] = 7
+            >>> queue.get().shape
+            (480, 640)
         """
         import numpy
 
@@ -257,9 +277,16 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         """Borrow the first message until it is settled.
 
         timeout: seconds; None waits for ever, 0 does not wait.
-        Raises Empty, ShutDown (shut down and drained), NotFound.
+        Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
+        process were dropped unsettled (they went back, counted). If this process dies before it has settled the
+        message, it is with others within 50 ms, marked as redelivered.
 
-        Example: with queue.receive(timeout=1.0) as m: print(m.body)
+        Example:
+            >>> queue.put("a")
+            1
+            >>> with queue.receive(timeout=1.0) as m:
+            ...     print(m.body)
+            a
         """
         timeout = check_timeout(timeout)
         message = self._implicit().receive(timeout=timeout)
@@ -269,7 +296,18 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
         """Wait for the first message, then borrow what is there, at most `limit`; [] after the timeout.
 
-        Raises ShutDown (shut down and drained), NotFound.
+        limit: 1 or more.
+        timeout: seconds to wait for the first one; None waits for ever, 0 does not wait.
+        Raises ShutDown (shut down and drained), NotFound, Closed, ValueError for an unfit limit; SettlementError as
+        receive().
+
+        Example:
+            >>> queue.put_many("abc")
+            >>> for m in queue.receive_many(2, timeout=0):
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
         """
         timeout = check_timeout(timeout)
         check_limit(limit)
@@ -283,11 +321,19 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     ) -> Consumer[T]:
         """A subscription of one's own.
 
-        prefetch: at most so many unsettled; None: taken when asked for, no limit.
-        selector, priority, exclusive belong to a later stage: ValueError.
-        Raises ConsumerRefused when the queue's table is full.
+        prefetch: at most so many unsettled at once; None: taken when asked for, no limit.
+        selector, priority, exclusive: belong to a later stage: ValueError.
+        Raises ConsumerRefused when the queue's table is full (1,023 consumers), ValueError for an unfit prefetch,
+        NotFound, Closed.
 
-        Example: for m in queue.consumer(): ...
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.shutdown()
+            >>> for m in queue.consumer():
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
         """
         for name, value in (("selector", selector), ("priority", priority), ("exclusive", exclusive)):
             if value:
@@ -303,10 +349,21 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         start: "first"; "next": only newcomers; int: from that position.
         follow: True: wait for more, until the queue is shut down.
-        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". SelectorError if it is
-            malformed.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        Raises SelectorError for a malformed selector, ValueError for an unfit start, NotFound, Closed. Each message is
+        shown at most once, in order.
 
-        Example: for m in queue.browse(selector="width > 1000"): print(m.position, m.body)
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.put("c", headers={"width": 2000})
+            3
+            >>> for m in queue.browse():
+            ...     print(m.position, m.body)
+            0 a
+            1 b
+            2 c
+            >>> [m.body for m in queue.browse(selector="width > 1000")]
+            ['c']
         """
         selects = selection(selector)
         self._is_ready()  # or raises: deleted, closed

@@ -53,11 +53,28 @@ class QueueManagement(QueueHandle):
         )
 
     def qsize(self) -> int:
-        """Ready to be received now: counted in the slots, exact at rest."""
+        """How many messages can be received now: counted in the slots, exact at rest.
+
+        Looks at every slot in use. Raises NotFound if the queue was deleted, Closed.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.qsize()
+            2
+        """
         return self._census()["ready"]
 
     def statistics(self) -> QueueStatistics:
-        """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums."""
+        """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums.
+
+        Raises NotFound if the queue was deleted, Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.statistics().ready
+            1
+        """
         retry_graves(self._membership)
         census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
         age = None
@@ -90,9 +107,17 @@ class QueueManagement(QueueHandle):
         )
 
     def join(self, *, timeout: float | None = None) -> None:
-        """Wait until nothing is ready or unsettled.
+        """Wait until nothing is ready or unsettled. What is put meanwhile is waited for, too.
 
-        timeout: seconds; None waits for ever. Raises Timeout.
+        timeout: seconds; None waits for ever, 0 only looks.
+        Raises Timeout, NotFound, Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.get()
+            'a'
+            >>> queue.join(timeout=1.0)
         """
         timeout = check_timeout(timeout)
         retry_graves(self._membership)
@@ -103,8 +128,13 @@ class QueueManagement(QueueHandle):
     def purge(self, *, selector: str | None = None) -> int:
         """Settle everything that is ready; how many. What consumers hold stays theirs, newcomers stay.
 
-        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000". SelectorError if it is
-            malformed.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        Raises SelectorError for a malformed selector, NotFound, Closed. The memory is given back before it returns.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.purge()
+            2
         """
         if selector is None:
             return self._purge()
@@ -113,19 +143,43 @@ class QueueManagement(QueueHandle):
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
 
-        immediate: takers end at once, messages stay.
+        immediate: True: takers end at once, messages stay.
+        Raises NotFound, Closed. Who waits in put, get or receive is woken. Twice is fine.
+
+        Example:
+            >>> queue.put("last")
+            1
+            >>> queue.shutdown()
+            >>> queue.get()
+            'last'
+            >>> queue.get()
+            Traceback (most recent call last):
+            shmq.errors.ShutDown: queue 'jobs' is shut down; reopen() takes it back into service
         """
         self._shut_down(STOPPED if immediate else DRAINING)
 
     def reopen(self) -> None:
-        """Takes a queue that was shut down back into service."""
+        """Takes a queue that was shut down back into service. Raises NotFound, Closed. Twice is fine.
+
+        Example:
+            >>> queue.shutdown()
+            >>> queue.reopen()
+            >>> queue.put("on we go")
+            1
+        """
         self._shut_down(OPEN)
 
     def delete(self) -> None:
         """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
         named, else with it.
 
-        Raises Full without room for them there; the queue stays then.
+        Raises Full without room for them there, and the queue stays; NotFound if it was deleted before; Closed.
+
+        Example:
+            >>> queue.delete()
+            >>> broker.queue("jobs", create=False)
+            Traceback (most recent call last):
+            shmq.errors.NotFound: there is no queue 'jobs' in the broker ...; check the name, ...
         """
         settings = self._settings()
         if settings["given"] & _DEAD_LETTER_BIT:

@@ -73,7 +73,15 @@ def get_context(method: str | None = None) -> context.BaseContext:
     method: "fork", "spawn" or "forkserver"; None: the start method in force.
     Raises ValueError for an unknown one.
 
-    Example: ctx = get_context("spawn"); ctx.Process(target=work, args=(ctx.Queue(),)).start()
+    Example:
+        >>> from shmq.mp import get_context
+        >>> context = get_context("fork")
+        >>> results = context.Queue()
+        >>> worker = context.Process(target=results.put, args=("done",))
+        >>> worker.start()
+        >>> worker.join()
+        >>> results.get()
+        'done'
     """
     theirs = multiprocessing.get_context(method)
     return _CONTEXTS[theirs.get_start_method()]

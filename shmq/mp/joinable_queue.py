@@ -94,7 +94,20 @@ class JoinableQueue(Queue[T]):
     What get() returns stays with this process until task_done(). What a process that ends has not done goes back in its
     place: join() waits on, and another process gets it. So it counts against maxsize until it is done.
 
-    Example: todo: JoinableQueue[str] = JoinableQueue()
+    Arguments:
+        maxsize: most messages that are not done; 0 or less: as many as the memory of the broker holds.
+        ctx: accepted, since multiprocessing's has it; nothing depends on it.
+
+    Raises as Queue.
+
+    Example:
+        >>> from shmq.mp import JoinableQueue
+        >>> todo: JoinableQueue[str] = JoinableQueue()
+        >>> todo.put("a")
+        >>> todo.get()
+        'a'
+        >>> todo.task_done()
+        >>> todo.join()
     """
 
     _held: _Hand | None = None
@@ -113,7 +126,18 @@ class JoinableQueue(Queue[T]):
     def get(self, block: bool = True, timeout: float | None = None) -> T:
         """As Queue.get(), but the object stays with this process until task_done().
 
-        What cannot be unpickled counts as got, too. Raises ConsumerRefused in the 1,024th process that gets.
+        block: False: do not wait, whatever timeout says.
+        timeout: seconds to wait; None waits for ever, less than 0 is 0.
+
+        What cannot be unpickled counts as got, too. Raises as Queue.get(), and ConsumerRefused in the 1,024th process
+        that gets.
+
+        Example:
+            >>> from shmq.mp import JoinableQueue
+            >>> todo: JoinableQueue[str] = JoinableQueue()
+            >>> todo.put("a")
+            >>> todo.get(timeout=1.0)
+            'a'
         """
         if self._closed:
             raise self._refusal()
@@ -123,6 +147,14 @@ class JoinableQueue(Queue[T]):
         """The oldest object that this process has got and not done is done.
 
         Raises ValueError if it has none.
+
+        Example:
+            >>> from shmq.mp import JoinableQueue
+            >>> todo: JoinableQueue[str] = JoinableQueue()
+            >>> todo.put("a")
+            >>> todo.get()
+            'a'
+            >>> todo.task_done()
         """
         if not self._hand().done():
             raise ValueError(
@@ -131,5 +163,11 @@ class JoinableQueue(Queue[T]):
             )
 
     def join(self) -> None:
-        """Wait until everything that was put was got and done."""
+        """Wait until everything that was put was got and done. Raises nothing of its own.
+
+        Example:
+            >>> from shmq.mp import JoinableQueue
+            >>> todo: JoinableQueue[str] = JoinableQueue()
+            >>> todo.join()
+        """
         self._queue.join()

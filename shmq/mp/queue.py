@@ -35,7 +35,12 @@ class Queue(Generic[T]):
     Can be pickled at any time, not only while a child is being started. When its maker has dropped it and every process
     that was started with it has ended, it is deleted; one that was pickled otherwise lives until its maker's end.
 
-    Example: todo: Queue[int] = Queue(maxsize=100)
+    Example:
+        >>> from shmq.mp import Queue  # was: from multiprocessing import Queue
+        >>> todo: Queue[int] = Queue(maxsize=100)
+        >>> todo.put(7)
+        >>> todo.get()
+        7
     """
 
     def __init__(self, maxsize: int = 0, *, ctx: Any = None) -> None:
@@ -72,11 +77,17 @@ class Queue(Generic[T]):
     def put(self, obj: T, block: bool = True, timeout: float | None = None) -> None:
         """Put an object at the end; once it has returned, the object is in shared memory and outlives this process.
 
+        obj: whatever can be pickled.
         block: False: do not wait for room, whatever timeout says.
         timeout: seconds to wait for room; None waits for ever, less than 0 is 0.
 
         Raises queue.Full; ValueError after close(); ShutDown; MessageTooLarge; and what pickling raises: then nothing
         was put.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7, timeout=1.0)
         """
         if self._closed:
             raise self._refusal()
@@ -86,7 +97,15 @@ class Queue(Generic[T]):
             self._put(obj, timeout=wait_seconds(block, timeout))
 
     def put_nowait(self, obj: T) -> None:
-        """put(obj, block=False)"""
+        """put(obj, block=False)
+
+        obj: whatever can be pickled. Raises as put().
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put_nowait(7)
+        """
         self.put(obj, False)
 
     def get(self, block: bool = True, timeout: float | None = None) -> T:
@@ -97,6 +116,13 @@ class Queue(Generic[T]):
 
         Raises queue.Empty; ValueError after close(); ShutDown (shut down and drained); and what unpickling raises: then
         the object is taken and lost. Interrupted by a signal's handler that raises, nothing was taken.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> todo.get(timeout=1.0)
+            7
         """
         if self._closed:
             raise self._refusal()
@@ -105,26 +131,55 @@ class Queue(Generic[T]):
         return self._get(timeout=wait_seconds(block, timeout))  # type: ignore[no-any-return]
 
     def get_nowait(self) -> T:
-        """get(block=False)"""
+        """get(block=False). Raises as get().
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> todo.get_nowait()
+            7
+        """
         return self.get(False)
 
     # ---- look --------------------------------------------------------------------------------------------------
 
     def qsize(self) -> int:
-        """How many objects can be got now. Exact when nobody else puts or gets meanwhile."""
+        """How many objects can be got now. Exact when nobody else puts or gets meanwhile. Raises nothing of its own.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> todo.qsize()
+            1
+        """
         return self._queue.qsize()
 
     def empty(self) -> bool:
         """Whether there is nothing to get now; False as soon as put() has returned.
 
         Raises OSError after close() if anything was ever put; as with multiprocessing, only then is there what closes.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.empty()
+            True
         """
         if self._closed and self._queue._tail():
             raise OSError(str(self._refusal()))
         return not self._queue._is_ready()
 
     def full(self) -> bool:
-        """Whether a put() would have to wait now."""
+        """Whether a put() would have to wait now. Raises nothing of its own.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.full()
+            False
+        """
         if self._maxsize:
             return self._queue._used() >= self._maxsize
         return self._queue.qsize() >= self._queue._settings()["slots"]
@@ -132,19 +187,56 @@ class Queue(Generic[T]):
     # ---- end ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """No put() and get() by this object any more. Others, in this process and elsewhere, go on. Twice is fine."""
+        """No put() and get() by this object any more. Others, in this process and elsewhere, go on.
+
+        Raises nothing. Twice is fine.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.close()
+            >>> todo.put(7)
+            Traceback (most recent call last):
+            shmq.errors.Closed: Queue mp-... is closed; close() ends only this object
+        """
         self._closed = True
 
     def join_thread(self) -> None:
-        """Nothing to do: there is no thread, and what was put is there."""
+        """Nothing to do: there is no thread, and what was put is there. Raises nothing.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> todo.close()
+            >>> todo.join_thread()
+        """
 
     def cancel_join_thread(self) -> None:
-        """Nothing to do: there is no thread, and no process waits at its end."""
+        """Nothing to do: there is no thread, and no process waits at its end. Raises nothing.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.cancel_join_thread()
+        """
 
     def shutdown(self, immediate: bool = False) -> None:
         """For everybody: put() raises ShutDown; get() drains what is there, then raises ShutDown. Waiting ones wake.
 
         immediate: what is there is thrown away, so that get() raises at once, and nobody need do it for join() to end.
+        Raises nothing of its own. Twice is fine.
+
+        Example:
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> todo.shutdown()
+            >>> todo.get()
+            7
+            >>> todo.get()
+            Traceback (most recent call last):
+            shmq.errors.ShutDown: ...
         """
         self._queue.shutdown(immediate=immediate)
         if immediate:

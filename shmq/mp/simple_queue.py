@@ -17,7 +17,12 @@ class SimpleQueue(Generic[T]):
     Arguments:
         ctx: accepted, since multiprocessing's has it; nothing depends on it.
 
-    Example: results: SimpleQueue[str] = SimpleQueue()
+    Example:
+        >>> from shmq.mp import SimpleQueue
+        >>> results: SimpleQueue[str] = SimpleQueue()
+        >>> results.put("done")
+        >>> results.get()
+        'done'
     """
 
     def __init__(self, *, ctx: Any = None) -> None:
@@ -31,20 +36,50 @@ class SimpleQueue(Generic[T]):
             raise OSError(str(self._all._refusal()))  # where Queue raises ValueError, as with multiprocessing
 
     def put(self, obj: T) -> None:
-        """Put an object at the end. Raises OSError after close(), and what pickling raises: then nothing was put."""
+        """Put an object at the end.
+
+        obj: whatever can be pickled.
+        Raises OSError after close(), and what pickling raises: then nothing was put.
+
+        Example:
+            >>> from shmq.mp import SimpleQueue
+            >>> results: SimpleQueue[str] = SimpleQueue()
+            >>> results.put("done")
+        """
         self._check_open()
         self._all.put(obj)
 
     def get(self) -> T:
-        """Take the first object; waits for ever. Raises OSError after close()."""
+        """Take the first object; waits for ever. Raises OSError after close(), and what unpickling raises.
+
+        Example:
+            >>> from shmq.mp import SimpleQueue
+            >>> results: SimpleQueue[str] = SimpleQueue()
+            >>> results.put("done")
+            >>> results.get()
+            'done'
+        """
         self._check_open()
         return self._all.get()
 
     def empty(self) -> bool:
-        """Whether there is nothing to get now. Raises OSError after close()."""
+        """Whether there is nothing to get now. Raises OSError after close().
+
+        Example:
+            >>> from shmq.mp import SimpleQueue
+            >>> results: SimpleQueue[str] = SimpleQueue()
+            >>> results.empty()
+            True
+        """
         self._check_open()
         return self._all.empty()
 
     def close(self) -> None:
-        """No put() and get() by this object any more. Twice is fine."""
+        """No put() and get() by this object any more. Raises nothing. Twice is fine.
+
+        Example:
+            >>> from shmq.mp import SimpleQueue
+            >>> results: SimpleQueue[str] = SimpleQueue()
+            >>> results.close()
+        """
         self._all.close()

@@ -81,12 +81,20 @@ class WorkerPool(Generic[T, R]):
         max_messages: a worker is replaced after so many.
         mp_context: how workers are started; None: forkserver.
         progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
-        selector belongs to a later stage: ValueError.
+        selector: belongs to a later stage: ValueError.
 
     Failed attempts and deaths of workers are logged to "shmq.pool" in this process. Workers print nothing.
 
+    Raises TypeError for a handler that cannot be called with one message, ValueError for other unfit arguments.
+
     Example:
-        >>> WorkerPool(jobs, handle, processes=4, results=squares).run(until_empty=True)  # doctest: +SKIP
+        >>> def square(m):
+        ...     return m.body * m.body
+        >>> queue.put_many([1, 2, 3])
+        >>> squares = broker.queue("squares")
+        >>> shmq.WorkerPool(queue, square, processes=0, results=squares).run(until_empty=True)
+        >>> squares.get_many(10)
+        [1, 4, 9]
     """
 
     def __init__(
@@ -161,7 +169,12 @@ class WorkerPool(Generic[T, R]):
         put; NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers; RuntimeError if the
         pool runs already. No message is lost by any of them.
 
-        Example: WorkerPool(jobs, handle).run()
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.shutdown()
+            >>> shmq.WorkerPool(queue, lambda m: print(m.body), processes=0).run()
+            a
+            b
         """
         run = self._claim(until_empty=until_empty)
         run.owner = threading.get_ident()
@@ -186,7 +199,15 @@ class WorkerPool(Generic[T, R]):
 
         timeout: seconds after which workers are killed and their messages go back; None: as long as it takes, 0: kill
             at once. With processes=0 nothing can be killed: Timeout, and the run ends after the message in hand.
-        Raises what ended a run that was started by `with`.
+        Raises Timeout, ValueError for an unfit timeout, and what ended a run that was started by `with`.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> with shmq.WorkerPool(queue, lambda m: print(m.body), processes=0) as pool:
+            ...     queue.join(timeout=60.0)
+            ...     pool.stop(timeout=60.0)
+            a
         """
         limit = check_timeout(timeout)
         run = self._run
@@ -218,7 +239,12 @@ class WorkerPool(Generic[T, R]):
                 raise error
 
     def processes(self) -> list[ProcessInfo]:
-        """The workers that are there now; with processes=0 this process. Empty without a run."""
+        """The workers that are there now; with processes=0 this process. Empty without a run. Raises Closed.
+
+        Example:
+            >>> shmq.WorkerPool(queue, print, processes=0).processes()
+            []
+        """
         run = self._run
         if run is None:
             return []

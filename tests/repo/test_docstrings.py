@@ -1,0 +1,149 @@
+"""Every public name says what it takes, what it raises and how it is used, and every example does what it shows."""
+
+import doctest
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import MethodDescriptorType, ModuleType
+from typing import Any, NamedTuple, is_typeddict
+
+import pytest
+
+import shmq
+import shmq.mp
+
+ENOUGH = 40  # examples; fewer would mean that they are not found
+
+
+class Public(NamedTuple):
+    """A class, function, method or property that a user can type."""
+
+    name: str
+    thing: Any
+    kind: str
+
+    @property
+    def text(self) -> str:
+        return inspect.getdoc(self.thing) or ""
+
+    def parameters(self) -> list[str]:
+        if self.kind == "property" or is_typeddict(self.thing):
+            return []
+        if self.kind == "class" and (is_made_by_others(self.thing) or issubclass(self.thing, BaseException)):
+            return []
+        names = [name for name in inspect.signature(self.thing).parameters if name != "self"]
+        return [] if self.kind == "class" and names == ["args", "kwargs"] else names
+
+
+def is_made_by_others(kind: type) -> bool:
+    """Such as Message, and the snapshots: nobody calls these classes himself."""
+    return kind in (shmq.Broker, shmq.Queue, shmq.Consumer, shmq.Message, shmq.Loan) or (
+        kind.__module__ == "shmq.statistics"
+    )
+
+
+def members(module: str, kind: type) -> Iterator[Public]:
+    for base in kind.__mro__:
+        if not base.__module__.startswith("shmq") and base.__name__ != "QueueHandle":
+            continue
+        for name, value in vars(base).items():
+            whole = f"{module}.{kind.__name__}.{name}"
+            if name.startswith("_"):
+                continue
+            if isinstance(value, property):
+                yield Public(whole, value, "property")
+            elif inspect.isfunction(value) or isinstance(value, MethodDescriptorType):
+                yield Public(whole, value, "method")
+
+
+def public(module: ModuleType) -> Iterator[Public]:
+    for name in module.__all__:
+        value = getattr(module, name)
+        if inspect.isclass(value):
+            yield Public(f"{module.__name__}.{name}", value, "class")
+            if not is_typeddict(value) and not (issubclass(value, BaseException) and value is not shmq.ShmqError):
+                yield from members(module.__name__, value)
+        elif inspect.isfunction(value):
+            yield Public(f"{module.__name__}.{name}", value, "function")
+
+
+ALL = {name.name: name for module in (shmq, shmq.mp) for name in public(module)}
+
+
+def missing(thing: Public) -> list[str]:
+    """What a reader of the docstring would look for in vain."""
+    lacks = [] if thing.text else ["a docstring"]
+    if thing.kind == "property":
+        return lacks
+    for parameter in thing.parameters():
+        if not re.search(rf"^ *(\w+, )*{parameter}(, \w+)*: ", thing.text, re.MULTILINE):
+            lacks.append(f"a line `{parameter}: ...`")
+    if thing.kind != "class" and not re.search(r"\b[Rr]aises\b", thing.text):
+        lacks.append("what it raises")
+    if not re.search(r"^Example:\n    >>> ", thing.text, re.MULTILINE):
+        lacks.append("an example")
+    return lacks
+
+
+def test_every_public_name_tells_its_arguments_its_errors_and_an_example() -> None:
+    assert len(ALL) > 100
+    found = [f"{name} lacks {', '.join(lacks)}" for name, thing in ALL.items() if (lacks := missing(thing))]
+    assert not found, "\n".join(found)
+
+
+def test_a_snapshot_explains_each_of_its_fields() -> None:
+    for kind in (shmq.QueueStatistics, shmq.BrokerStatistics, shmq.ProcessInfo, shmq.Death):
+        text = inspect.getdoc(kind) or ""
+        fields = list(inspect.signature(kind).parameters)
+        assert [f for f in fields if not re.search(rf"^ *(\w+, )*{f}(, \w+)*: ", text, re.MULTILINE)] == []
+
+
+def test_what_a_docstring_lacks_is_noticed() -> None:
+    def bare(path: str, limit: int) -> None:
+        """Does it.
+
+        path: where.
+        """
+
+    assert missing(Public("bare", bare, "function")) == ["a line `limit: ...`", "what it raises", "an example"]
+
+
+@pytest.fixture
+def names(broker_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], dict[str, object]]]:
+    """Gives what the examples speak of, in a broker and a directory of their own."""
+    brokers: list[shmq.Broker] = []
+
+    def made() -> dict[str, object]:
+        folder = broker_dir / str(len(brokers))
+        folder.mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        broker = shmq.open("example.shmq", memory="32MiB")
+        brokers.append(broker)
+        queue = broker.queue("jobs")
+        return {"shmq": shmq, "broker": broker, "queue": queue, "consumer": queue.consumer()}
+
+    yield made
+    for broker in brokers:
+        broker.close()
+
+
+def examples() -> dict[str, str]:
+    found = {name: thing.text for name, thing in ALL.items()}
+    return {name: text for name, text in found.items() if ">>> " in text}
+
+
+def test_the_examples_are_found() -> None:
+    assert len(examples()) > ENOUGH
+
+
+@pytest.mark.parametrize("name", sorted(examples()))
+def test_the_example_does_what_it_shows(name: str, names: Callable[[], dict[str, object]]) -> None:
+    text = examples()[name]
+    test = doctest.DocTestParser().get_doctest(text, names(), name, None, None)
+    assert test.examples
+    assert not any(example.options.get(doctest.SKIP) for example in test.examples)
+    said: list[str] = []
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False).run(test, out=said.append)
+    assert result.attempted == len(test.examples)
+    assert result.failed == 0, "".join(said)
