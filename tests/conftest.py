@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,11 @@ leaks_key = pytest.StashKey[list[str]]()
 # No deadline per example: on a busy machine it would measure the machine.
 settings.register_profile("shmq", deadline=None, print_blob=True)
 settings.load_profile("shmq")
+
+
+# A shell starts what runs in its background with SIGINT ignored; processes of the tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def is_strict() -> bool:
