@@ -347,6 +347,9 @@ static PyObject *queue_check(PyObject *o, PyObject *unused) {
     if (fault == NULL) {
         Py_RETURN_NONE;
     }
+    if (where == SHMQ_NO_SLOT) {
+        return Py_BuildValue("(sO)", fault, Py_None);
+    }
     return Py_BuildValue("(sK)", fault, (unsigned long long)where);
 }
 

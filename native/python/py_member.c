@@ -278,10 +278,7 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
 /* Under the structure lock: the copy of what is wrong, "" for nothing. */
 static shmq_status look_at_all(shmq_member *m, char *fault, size_t bytes) {
     SHMQ_TRY(shmq_structure_lock(m));
-    const char *found = shmq_structure_valid(m);
-    if (found == NULL) {
-        found = shmq_blocks_valid(m);
-    }
+    const char *found = shmq_segment_valid(m);
     snprintf(fault, bytes, "%s", found == NULL ? "" : found);
     shmq_structure_unlock(m);
     return SHMQ_OK;
@@ -366,7 +363,8 @@ static PyMethodDef methods[] = {
      "inside, dead)."},
     {"usage", member_usage, METH_NOARGS, "Memory and counters of the whole segment, as a dict."},
     {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
-    {"valid", member_valid, METH_NOARGS, "None, or the first thing in map and blocks that makes no sense."},
+    {"valid", member_valid, METH_NOARGS,
+     "None, or the first thing of the segment that makes no sense; rings have their own check."},
     {"gone", member_gone, METH_NOARGS, "Has the broker's directory been deleted?"},
     {NULL, NULL, 0, NULL},
 };

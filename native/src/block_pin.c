@@ -5,6 +5,7 @@
  *     only vanish: a bit that was dropped then is not taken again, and a second drop of it does nothing;
  *   - view bits that no cell names are dropped only then (block_sweep.c).
  * While entry bits are there, a view bit is dropped by nobody but the one who took its cell away by CAS or owns it. */
+#include "shmq/verdict.h"
 #include "slab.h"
 
 shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
@@ -86,13 +87,13 @@ void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
 
 /* The generation is read and found dead here, whatever the caller knew: what it knew may be about an earlier owner.
  * From then on a cell with this generation's mark was written by the dead, and stays until one of us takes it. */
-void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row) {
+void shmq_pins_recover(shmq_member *m, uint32_t process_row, const shmq_liveness *l) {
     if (process_row >= SHMQ_PROCESS_ROWS) {
         return;
     }
     shmq_process_shm *row = &m->rows[process_row];
     uint32_t generation = shmq_row_generation(shmq_load_seq(&row->word));
-    if (!shmq_process_dead(m, process_row) || shmq_row_generation(shmq_load_seq(&row->word)) != generation) {
+    if (!shmq_is_dead(l, process_row) || shmq_row_generation(shmq_load_seq(&row->word)) != generation) {
         return;
     }
     shmq_pin_shm *pins = shmq_pins_of(m, process_row);
@@ -107,4 +108,60 @@ void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row) {
             shmq_block_release(m, &place, pinned, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
         }
     }
+}
+
+void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row) {
+    shmq_liveness by_lock = shmq_liveness_by_lock(m);
+    shmq_pins_recover(m, process_row, &by_lock);
+}
+
+/* The bit is there before the cell names it, and goes after the cell: so while the cell stays, the bit must be there. A
+ * tentative cell has no bit yet, and its generation may be that of its last use. */
+static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uint32_t row, uint32_t row_generation) {
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        uint64_t cell = shmq_load_seq(&pin->cell); /* SYNC block.pin */
+        uint64_t generation = shmq_load_seq(&pin->generation);
+        uint32_t view = shmq_pin_view(cell);
+        shmq_place place;
+        if (cell == 0) {
+            return NULL;
+        }
+        if (shmq_pin_mark(cell) != (row_generation & 0xffffu)) {
+            return shmq_verdict("a pin of process row %u is marked as another process'", row);
+        }
+        if (view != SHMQ_PIN_TENTATIVE && (view == 0 || view > SHMQ_VIEW_BITS)) {
+            return shmq_verdict("a pin of process row %u is of a view that there is not: %u", row, view);
+        }
+        /* A slab with a pinned block stays; a tentative pin may be late for a block that is gone. */
+        bool there = shmq_block_locate(m, shmq_pin_offset(cell), &place);
+        if (view == SHMQ_PIN_TENTATIVE) {
+            return NULL;
+        }
+        uint64_t word = there ? shmq_load_seq(&place.block->word) : 0;
+        if (there && shmq_block_gen(word) == (uint32_t)generation &&
+            (shmq_block_refs(word) >> (SHMQ_VIEW_SHIFT + view - 1) & 1) != 0) {
+            return NULL;
+        }
+        if (shmq_load_seq(&pin->cell) == cell && shmq_load_seq(&pin->generation) == generation &&
+            look == SHMQ_LOOKS - 1) {
+            return shmq_verdict("a pin of process row %u names %s", row,
+                                there ? "a view that its block does not know" : "no block");
+        }
+        shmq_pause();
+    }
+    return NULL;
+}
+
+const char *shmq_pins_valid(shmq_member *m) {
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+        uint64_t word = shmq_load_acquire(&m->rows[row].word); /* SYNC row.owner */
+        shmq_pin_shm *pins = shmq_row_state(word) == SHMQ_ROW_LIVE ? shmq_pins_of(m, row) : NULL;
+        for (uint32_t i = 0; pins != NULL && i < SHMQ_PINS; i++) {
+            const char *wrong = check_cell(m, &pins[i], row, shmq_row_generation(word));
+            if (wrong != NULL && shmq_load_seq(&m->rows[row].word) == word) { /* it has not left meanwhile */
+                return wrong;
+            }
+        }
+    }
+    return NULL;
 }

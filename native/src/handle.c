@@ -10,12 +10,12 @@
 static bool power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /* Everything is read once, checked, and kept: no later use looks at the shared copy. */
-shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *q) {
+static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {
     memset(q, 0, sizeof *q);
     shmq_directory_shm *entry = &m->directory[index];
-    uint64_t page = shmq_load_acquire(&entry->page); /* SYNC directory.entry */
+    uint64_t page = *where = shmq_load_acquire(&entry->page); /* SYNC directory.entry */
     if ((page & (SHMQ_PAGE_BYTES - 1)) != 0 || page < m->data || !shmq_inside(m, page, SHMQ_PAGE_BYTES)) {
-        return shmq_damage(m, "queue page", page);
+        return "queue page";
     }
     q->m = m;
     q->index = index;
@@ -26,12 +26,12 @@ shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *q) {
     uint64_t slots = q->ring->slots, carried = q->ring->carried;
     if (q->shift >= 32 || (UINT64_C(1) << q->shift) > SHMQ_RING_MAX || q->slot_size < SHMQ_SLOT_MIN ||
         q->slot_size > SHMQ_SLOT_MAX || q->slot_size % 64 != 0) {
-        return shmq_damage(m, "ring geometry", page);
+        return "ring geometry";
     }
     uint64_t count = UINT64_C(1) << q->shift;
     if (!power_of_two(count) || slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * q->slot_size) ||
         carried % 64 != 0 || carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
-        return shmq_damage(m, "ring place", page);
+        return "ring place";
     }
     q->mask = count - 1;
     q->slots = shmq_at(m, slots);
@@ -42,7 +42,18 @@ shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *q) {
     q->serial = m->serial;
     uint64_t tail = shmq_load_seq(&q->ring->tail);
     shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);
-    return SHMQ_OK;
+    return NULL;
+}
+
+const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view) {
+    uint64_t where;
+    return look(m, index, view, &where);
+}
+
+shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view) {
+    uint64_t where;
+    const char *wrong = look(m, index, view, &where);
+    return wrong == NULL ? SHMQ_OK : shmq_damage(m, wrong, where);
 }
 
 /* Is there another handle of this process on the same queue? One that was made before a fork and bound again here, or one

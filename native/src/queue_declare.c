@@ -11,7 +11,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
-static uint64_t hash_of(const char *name, uint32_t len) {
+uint64_t shmq_name_hash(const char *name, uint32_t len) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (uint32_t i = 0; i < len; i++) {
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
@@ -256,7 +256,7 @@ static shmq_status settle_options(shmq_member *m, shmq_queue_shm *page, const sh
 
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs) {
-    uint64_t hash = hash_of(name, name_len);
+    uint64_t hash = shmq_name_hash(name, name_len);
     uint32_t index = 0;
     for (int tries = 0; tries < DECLARE_TRIES; tries++) {
         int found = find(m, name, name_len, hash);

@@ -97,31 +97,31 @@ bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
     return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
+bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t body = shmq_word_state(word) == SHMQ_DEQUEUED ? shmq_peek(&slot->body) : 0;
+    if (body != 0) {
+        uint32_t generation = shmq_peek(&slot->body_gen);
+        if (shmq_load_seq(&slot->word) != word) {
+            return true;
+        }
+        shmq_block_drop(q->m, shmq_body_offset(body), generation, shmq_body_bit(body));
+    }
+    return shmq_slot_free(q, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one; T6; T16 */
+}
+
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue) {
     uint32_t state = shmq_word_state(word);
     uint32_t owner = shmq_word_owner(word);
     switch (state) {
     case SHMQ_CLAIMED:
         if (shmq_owner_dead(q, owner)) {
-            return shmq_slot_free(q, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one */
+            return shmq_claim_bury(q, slot, word);
         }
         return overdue && owner != shmq_self(q) &&
                shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4, SYNC ring.hole */
     case SHMQ_QUARANTINED:
-        return shmq_owner_dead(q, owner) && shmq_slot_free(q, slot, word); /* T6 */
     case SHMQ_DEQUEUED:
-        if (!shmq_owner_dead(q, owner)) {
-            return false;
-        }
-        uint64_t body = shmq_peek(&slot->body);
-        if (body != 0) {
-            uint32_t generation = shmq_peek(&slot->body_gen);
-            if (shmq_load_seq(&slot->word) != word) {
-                return true;
-            }
-            shmq_block_drop(q->m, shmq_body_offset(body), generation, shmq_body_bit(body));
-        }
-        return shmq_slot_free(q, slot, word); /* T16 */
+        return shmq_owner_dead(q, owner) && shmq_claim_bury(q, slot, word);
     default:
         return false;
     }

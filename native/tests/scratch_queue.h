@@ -108,6 +108,7 @@ static inline uint32_t state_at(shmq_queue *q, uint64_t position) {
 
 /* What put does up to its claim, and then nothing: as if the process stood still there. */
 static inline uint64_t claim_by_hand(shmq_queue *q) {
+    CHECK(shmq_load_seq(&q->page->maxsize) == 0 || shmq_count_take(q, 1));
     uint64_t t = shmq_load_seq(&q->ring->tail);
     shmq_slot_shm *slot = shmq_slot_at(q, t);
     uint64_t word = shmq_load_seq(&slot->word);

@@ -18,7 +18,7 @@
 #ifndef SHMQ_BLOCK_H
 #define SHMQ_BLOCK_H
 
-#include "shmq/member.h"
+#include "shmq/liveness.h"
 
 enum shmq_block_state {
     SHMQ_BLOCK_NONE = 0,
@@ -36,6 +36,9 @@ typedef struct shmq_block_shm {
     shmq_a64 word;
     shmq_a64 state;
 } shmq_block_shm;
+SHMQ_SIZE(shmq_block_shm, 16);
+SHMQ_OFFSET(shmq_block_shm, word, 0);
+SHMQ_OFFSET(shmq_block_shm, state, 8);
 
 typedef struct shmq_slab_shm {
     shmq_a64 class_word;
@@ -44,6 +47,8 @@ typedef struct shmq_slab_shm {
     shmq_block_shm block[SHMQ_SLAB_BLOCKS];
 } shmq_slab_shm;
 SHMQ_SIZE(shmq_slab_shm, 4096);
+SHMQ_OFFSET(shmq_slab_shm, class_word, 0);
+SHMQ_OFFSET(shmq_slab_shm, free, 8);
 SHMQ_OFFSET(shmq_slab_shm, block, 128);
 
 static inline uint32_t shmq_block_gen(uint64_t word) { return (uint32_t)(word >> 32); }
@@ -80,14 +85,15 @@ void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes);
 unsigned char *shmq_block_at(const shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* Clean up after the dead (all repeatable, by any number at once):
- *   unpin_dead    every pin of a dead process row; nothing when its process lives
+ *   unpin_dead    every pin of a dead process row; nothing when its process lives. pins_recover asks the caller's
+ *                 predicate, unpin_dead the lock bytes
  *   sweep         BUILDING blocks of `dead` rows: drops the references that no slot names. `named(context, offset, gen)`
  *                 answers the mask of entry bits that slots name; called after the word was read. Also finishes frees
  *                 that stopped half-way, repairs hints, and drops view bits that no cell names of blocks whose
  *                 entries have all gone (before that, such a bit may be somebody's again by the time it is dropped).
  *                 Answers how many blocks it freed. */
 typedef uint32_t (*shmq_named)(void *context, uint64_t offset, uint32_t generation);
-typedef bool (*shmq_row_dead)(void *context, uint32_t process_row);
+void shmq_pins_recover(shmq_member *m, uint32_t process_row, const shmq_liveness *l);
 void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row);
 uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named, void *context);
 
@@ -101,5 +107,8 @@ void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage);
 /* Every slab's words make sense (classes, hints are allowed to differ): NULL, or the first thing that does not. For a
  * segment at rest or in use. */
 const char *shmq_blocks_valid(const shmq_member *m);
+/* Each cell of a row in use names a block of a slab, with its row's mark, and a view bit that is set. Under the structure
+ * lock; the owners of the cells may be at work. */
+const char *shmq_pins_valid(shmq_member *m);
 
 #endif

@@ -74,12 +74,16 @@ shmq_status shmq_queue_delete(shmq_queue *q);
 void shmq_queue_take_out(shmq_queue *q);
 /* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counter line. */
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
+/* The same for who only looks: NULL, or what is wrong, and damage is not counted. */
+const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view);
 /* At close: wake every thread of this process (and others, spuriously) that sleeps on a queue that it uses. */
 void shmq_queue_wake_threads(shmq_member *m);
 /* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
 void shmq_queue_close_handles(shmq_member *m);
 /* Name and state of a directory entry: false when it is not LIVE. */
 bool shmq_queue_named(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
+
+uint64_t shmq_name_hash(const char *name, uint32_t len);
 
 /* First look of every call: closed, forked, gone, deleted. */
 shmq_status shmq_queue_usable(shmq_queue *q);

@@ -111,6 +111,9 @@ shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters
 shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
 /* Counter line of any row, NULL when it has none or its offset is damaged. */
 shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t queue_index);
+/* Rows of the process table, counter lines of all rows: NULL, or what is wrong. Under the structure lock, while others work. */
+const char *shmq_processes_valid(shmq_member *m);
+const char *shmq_counters_valid(shmq_member *m);
 /* Has the broker's directory been deleted? Looks (fstat), and tells everybody through the header when it has. */
 bool shmq_member_gone(shmq_member *m);
 /* Tell the world: damage was found. Counts it, answers SHMQ_CORRUPT. */

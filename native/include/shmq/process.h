@@ -68,10 +68,17 @@ typedef struct shmq_process_shm {
 } shmq_process_shm;
 
 SHMQ_SIZE(shmq_process_shm, 640);
+SHMQ_OFFSET(shmq_process_shm, word, 0);
+SHMQ_OFFSET(shmq_process_shm, pid, 8);
+SHMQ_OFFSET(shmq_process_shm, flags, 12);
 SHMQ_OFFSET(shmq_process_shm, start_time, 16);
+SHMQ_OFFSET(shmq_process_shm, pid_namespace, 24);
+SHMQ_OFFSET(shmq_process_shm, attached_ns, 32);
 SHMQ_OFFSET(shmq_process_shm, name, 40);
 SHMQ_OFFSET(shmq_process_shm, pins, 80);
+SHMQ_OFFSET(shmq_process_shm, pin_cells, 88);
 SHMQ_OFFSET(shmq_process_shm, counters, 96);
+SHMQ_OFFSET(shmq_process_shm, magazines, 104);
 SHMQ_OFFSET(shmq_process_shm, progress, 128);
 SHMQ_OFFSET(shmq_process_shm, inside, 136);
 SHMQ_OFFSET(shmq_process_shm, held, 140);
@@ -81,7 +88,12 @@ SHMQ_OFFSET(shmq_process_shm, ops, 256);
 SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);
 
-/* A pin: one view of one block. cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47 (255: being taken
+/* A pin: one view of one block.
+ *
+ *   0   cell         its process: CAS from 0, store, swap; a reaper: CAS to 0     block sweep, reaper
+ *   8   generation   its process, between the claim of the cell and the view bit  block sweep, reaper
+ *
+ * cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47 (255: being taken
  * or given back, protects every view bit of that generation from the sweep), low half of the row's generation in bits 48 to
  * 63, so that a late reaper cannot take an equal pin of the row's next owner for the dead one's; 0: free. generation is
  * written after the cell is claimed and before the view bit is taken. */
@@ -90,9 +102,20 @@ typedef struct shmq_pin_shm {
     shmq_a64 generation;
 } shmq_pin_shm;
 SHMQ_SIZE(shmq_pin_shm, 16);
+SHMQ_OFFSET(shmq_pin_shm, cell, 0);
+SHMQ_OFFSET(shmq_pin_shm, generation, 8);
 #define SHMQ_PIN_TENTATIVE 255u
 
-/* Counters of one process on one queue. Each only grows, for ever: a row that is used again goes on counting, so sums
+/* Counters of one process on one queue.
+ *
+ *   0   attached       its process; 0 by a reaper      release of deleted queues, reaper
+ *   8   put to redelivered, 48 dead_lettered, 56 purged  its process; statistics
+ *   64  died           reapers                         statistics
+ *   72  moving         its process; 0 by a reaper      who counts the slots again
+ *   76  waiting        its process; 0 by a reaper      reaper
+ *   80  reserved       0
+ *
+ * Each count only grows, for ever: a row that is used again goes on counting, so sums
  * over all rows are the queue's since it exists. Written by the process (relaxed add), read by statistics. */
 typedef struct shmq_counters_shm {
     shmq_a64
@@ -111,16 +134,30 @@ typedef struct shmq_counters_shm {
     uint64_t reserved[6];
 } shmq_counters_shm;
 SHMQ_SIZE(shmq_counters_shm, 128);
+SHMQ_OFFSET(shmq_counters_shm, attached, 0);
+SHMQ_OFFSET(shmq_counters_shm, put, 8);
+SHMQ_OFFSET(shmq_counters_shm, got, 16);
+SHMQ_OFFSET(shmq_counters_shm, received, 24);
+SHMQ_OFFSET(shmq_counters_shm, acked, 32);
+SHMQ_OFFSET(shmq_counters_shm, redelivered, 40);
+SHMQ_OFFSET(shmq_counters_shm, dead_lettered, 48);
+SHMQ_OFFSET(shmq_counters_shm, purged, 56);
+SHMQ_OFFSET(shmq_counters_shm, died, 64);
 SHMQ_OFFSET(shmq_counters_shm, moving, 72);
 SHMQ_OFFSET(shmq_counters_shm, waiting, 76);
 
-/* One page per row, made at its first attach and kept with the row. */
+/* One page per row, made at its first attach and kept with the row.
+ *
+ *   0      pins     its process; reaper                         block sweep, reaper
+ *   4096   chunks   holder of the structure lock, once each     statistics, release of deleted queues
+ *   4608   reserved 0 */
 typedef struct shmq_process_page_shm {
     shmq_pin_shm pins[SHMQ_PINS];
     shmq_a64 chunks[SHMQ_COUNTER_CHUNKS]; /* offset of the page with the counter lines of 64 queues; 0: none yet */
     uint8_t reserved[SHMQ_PAGE_BYTES - SHMQ_PINS * 16 - SHMQ_COUNTER_CHUNKS * 8];
 } shmq_process_page_shm;
 SHMQ_SIZE(shmq_process_page_shm, 8192);
+SHMQ_OFFSET(shmq_process_page_shm, pins, 0);
 SHMQ_OFFSET(shmq_process_page_shm, chunks, 4096);
 
 #endif

@@ -81,15 +81,36 @@ typedef struct shmq_ring_shm {
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
+SHMQ_OFFSET(shmq_ring_shm, kind, 0);
+SHMQ_OFFSET(shmq_ring_shm, shift, 4);
+SHMQ_OFFSET(shmq_ring_shm, slot_size, 8);
+SHMQ_OFFSET(shmq_ring_shm, features, 12);
+SHMQ_OFFSET(shmq_ring_shm, slots, 16);
+SHMQ_OFFSET(shmq_ring_shm, cold, 24);
+SHMQ_OFFSET(shmq_ring_shm, carried, 32);
+SHMQ_OFFSET(shmq_ring_shm, run_granules, 40);
+SHMQ_OFFSET(shmq_ring_shm, back, 48);
+SHMQ_OFFSET(shmq_ring_shm, aside, 56);
+SHMQ_OFFSET(shmq_ring_shm, level_shift, 64);
 SHMQ_OFFSET(shmq_ring_shm, tail, 128);
 SHMQ_OFFSET(shmq_ring_shm, head, 256);
 SHMQ_OFFSET(shmq_ring_shm, floor, 264);
 SHMQ_OFFSET(shmq_ring_shm, epoch, 384);
 SHMQ_OFFSET(shmq_ring_shm, cells, 512);
 SHMQ_OFFSET(shmq_ring_shm, full, 1024);
+SHMQ_OFFSET(shmq_ring_shm, waiters, 1028);
+SHMQ_OFFSET(shmq_ring_shm, drained, 1032);
+SHMQ_OFFSET(shmq_ring_shm, joiners, 1036);
 SHMQ_OFFSET(shmq_ring_shm, level_delta, 1152);
 
-/* 64 consumer rows. idle: sleeps or is about to, and nobody has claimed it - the one truth of who is to be woken.
+/* 64 consumer rows.
+ *
+ *   0   idle     sleepers set, whoever notifies clears, by bit operations   notify, before each wake
+ *   8   browse   likewise, all at once                                      notify
+ *   16  want     0 in this stage
+ *   24  used     holder of the structure lock                               reaper, notify after a death
+ *
+ * idle: sleeps or is about to, and nobody has claimed it - the one truth of who is to be woken.
  * browse: the same for browsers, who are all woken. want: consumer priorities, a later stage. */
 typedef struct shmq_sleepers_shm {
     shmq_a64 idle;
@@ -98,6 +119,10 @@ typedef struct shmq_sleepers_shm {
     shmq_a64 used; /* rows in use; set and cleared under the structure lock */
 } shmq_sleepers_shm;
 SHMQ_SIZE(shmq_sleepers_shm, 32);
+SHMQ_OFFSET(shmq_sleepers_shm, idle, 0);
+SHMQ_OFFSET(shmq_sleepers_shm, browse, 8);
+SHMQ_OFFSET(shmq_sleepers_shm, want, 16);
+SHMQ_OFFSET(shmq_sleepers_shm, used, 24);
 
 #define SHMQ_CHUNKS (SHMQ_CONSUMER_ROWS / SHMQ_ROWS_A_CHUNK)
 
@@ -136,7 +161,7 @@ typedef struct shmq_queue_shm {
     shmq_a64 chunks[SHMQ_CHUNKS]; /* offset of a page with 64 consumer rows; 0: none yet */
 
     shmq_a64 count; /* version 32 | entries 32: what maxsize limits; see count.c */
-    shmq_a32 recount_due;
+    shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
     uint32_t count_reserved;
     uint8_t count_pad[112];
 
@@ -144,14 +169,31 @@ typedef struct shmq_queue_shm {
 } shmq_queue_shm;
 
 SHMQ_SIZE(shmq_queue_shm, 8192);
+SHMQ_OFFSET(shmq_queue_shm, index, 0);
+SHMQ_OFFSET(shmq_queue_shm, incarnation, 4);
+SHMQ_OFFSET(shmq_queue_shm, name_len, 8);
+SHMQ_OFFSET(shmq_queue_shm, created_by, 12);
+SHMQ_OFFSET(shmq_queue_shm, created_ns, 16);
 SHMQ_OFFSET(shmq_queue_shm, name, 128);
 SHMQ_OFFSET(shmq_queue_shm, given, 384);
+SHMQ_OFFSET(shmq_queue_shm, maxsize, 392);
+SHMQ_OFFSET(shmq_queue_shm, max_deliveries, 400);
+SHMQ_OFFSET(shmq_queue_shm, max_deaths, 404);
+SHMQ_OFFSET(shmq_queue_shm, checksum, 408);
+SHMQ_OFFSET(shmq_queue_shm, temporary, 412);
+SHMQ_OFFSET(shmq_queue_shm, temporary_row, 416);
+SHMQ_OFFSET(shmq_queue_shm, temporary_generation, 420);
+SHMQ_OFFSET(shmq_queue_shm, given_by, 424);
+SHMQ_OFFSET(shmq_queue_shm, dead_letter_len, 456);
 SHMQ_OFFSET(shmq_queue_shm, dead_letter, 464);
 SHMQ_OFFSET(shmq_queue_shm, state, 768);
+SHMQ_OFFSET(shmq_queue_shm, shut_down, 772);
+SHMQ_OFFSET(shmq_queue_shm, groups, 776);
 SHMQ_OFFSET(shmq_queue_shm, ring, 896);
 SHMQ_OFFSET(shmq_queue_shm, sleepers, 2176);
 SHMQ_OFFSET(shmq_queue_shm, chunks, 2688);
 SHMQ_OFFSET(shmq_queue_shm, count, 2816);
+SHMQ_OFFSET(shmq_queue_shm, recount_due, 2824);
 
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).
  *
@@ -160,7 +202,8 @@ SHMQ_OFFSET(shmq_queue_shm, count, 2816);
  *   16  wake    futex word, +1 by whoever claims the idle bit
  *   20  sleeps  1 while its thread is in, or about to enter, the kernel
  *   24  kind    getter, consumer, browser
- *   28  unsettled  people */
+ *   28  unsettled  people
+ *   32  progress  0 in this stage */
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;
@@ -173,6 +216,12 @@ typedef struct shmq_consumer_shm {
     uint64_t reserved[11];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
+SHMQ_OFFSET(shmq_consumer_shm, word, 0);
+SHMQ_OFFSET(shmq_consumer_shm, target, 8);
 SHMQ_OFFSET(shmq_consumer_shm, wake, 16);
+SHMQ_OFFSET(shmq_consumer_shm, sleeps, 20);
+SHMQ_OFFSET(shmq_consumer_shm, kind, 24);
+SHMQ_OFFSET(shmq_consumer_shm, unsettled, 28);
+SHMQ_OFFSET(shmq_consumer_shm, progress, 32);
 
 #endif

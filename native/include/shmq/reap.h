@@ -3,15 +3,21 @@
 #ifndef SHMQ_REAP_H
 #define SHMQ_REAP_H
 
-#include "shmq/member.h"
+#include "shmq/liveness.h"
 
 /* Reap every member whose lock byte is free. Takes the structure lock at the end of each: do not hold it. */
 shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped);
+/* The same, with another answer to the question who is dead. */
+shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped);
 /* Reap one row if it is dead. Never waits for the structure lock: SHMQ_INTERRUPTED when it is taken; its messages are back
  * with others then, the rest is done by the next who looks. */
 shmq_status shmq_reap_row(shmq_member *m, uint32_t row);
 /* Drop the block references of all that lies in a ring whose memory is about to be given back. Under the structure lock. */
 void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page);
+/* What the dead claimed in their counter lines: memory of queues, a place between slot and count, places among the blocked
+ * producers. Under the structure lock, after their consumer rows. */
+void shmq_counters_recover(shmq_member *m, const shmq_liveness *l);
+
 /* What we leave in the queues: used at close, before our own row goes FREE. Releases, counts no death; deletes our temporary
  * queues, gives our consumer rows back. */
 shmq_status shmq_sweep_own(shmq_member *m);

@@ -109,8 +109,16 @@ void shmq_ring_census(shmq_queue *q, shmq_census *census);
 bool shmq_ring_ready(shmq_queue *q);
 /* Wait until nothing is ready or unsettled. */
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
-/* NULL, or the first word that makes no sense. For a ring in use: a sentence is an error even under load. */
+/* NULL, or the first word that makes no sense: pointers, cells and count first (*where: SHMQ_NO_SLOT), then slots. For a ring
+ * in use: a sentence is an error even under load. */
+#define SHMQ_NO_SLOT UINT64_MAX
 const char *shmq_ring_valid(shmq_queue *q, uint64_t *where);
+
+/* Everything that words of the ring say of the dead is settled: claims buried, deliveries back in their place with the
+ * death counted, sleepers and blocked producers woken. Repeatable, by any number at once. */
+void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
+/* queue.count against the slots, when nobody is in between. NULL: right, or nothing can be said at this moment. */
+const char *shmq_count_valid(shmq_queue *q);
 
 /* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
 bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word);
@@ -119,6 +127,7 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
 uint64_t shmq_head_position(shmq_queue *q, uint64_t head);
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
+bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
 bool shmq_carry(shmq_queue *q, uint64_t t);  /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
 void shmq_rewind(shmq_queue *q, uint64_t position);       /* R2 to R4 */

@@ -42,7 +42,12 @@
 
 enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
 
-/* A delivery that ended with its process: kept for the people who will ask why a message is dead. */
+/* A delivery that ended with its process: kept for the people who will ask why a message is dead.
+ *
+ *   0   message_id   reaper: 0 first, the id last    who dead-letters; 0: nothing here, or being written
+ *   8   at_ns, 16 pid                                reaper, in between; people
+ *   20  signal       the process that waited for the dead one; people
+ *   24  reserved     0 */
 typedef struct shmq_obituary_shm {
     shmq_a64 message_id;
     uint64_t at_ns;
@@ -51,6 +56,10 @@ typedef struct shmq_obituary_shm {
     uint64_t reserved;
 } shmq_obituary_shm;
 SHMQ_SIZE(shmq_obituary_shm, 32);
+SHMQ_OFFSET(shmq_obituary_shm, message_id, 0);
+SHMQ_OFFSET(shmq_obituary_shm, at_ns, 8);
+SHMQ_OFFSET(shmq_obituary_shm, pid, 16);
+SHMQ_OFFSET(shmq_obituary_shm, signal, 20);
 
 typedef struct shmq_segment_shm {
     uint64_t magic;
@@ -117,18 +126,48 @@ typedef struct shmq_segment_shm {
 } shmq_segment_shm;
 
 SHMQ_SIZE(shmq_segment_shm, 8192);
+SHMQ_OFFSET(shmq_segment_shm, magic, 0);
+SHMQ_OFFSET(shmq_segment_shm, version, 8);
+SHMQ_OFFSET(shmq_segment_shm, byte_order, 12);
 SHMQ_OFFSET(shmq_segment_shm, fingerprint, 16);
+SHMQ_OFFSET(shmq_segment_shm, size, 24);
 SHMQ_OFFSET(shmq_segment_shm, boot_id, 32);
+SHMQ_OFFSET(shmq_segment_shm, uuid, 48);
 SHMQ_OFFSET(shmq_segment_shm, features_required, 64);
+SHMQ_OFFSET(shmq_segment_shm, features, 72);
+SHMQ_OFFSET(shmq_segment_shm, created_ns, 80);
+SHMQ_OFFSET(shmq_segment_shm, patience_ns, 88);
+SHMQ_OFFSET(shmq_segment_shm, granule_count, 96);
+SHMQ_OFFSET(shmq_segment_shm, process_rows, 100);
+SHMQ_OFFSET(shmq_segment_shm, queue_count, 104);
+SHMQ_OFFSET(shmq_segment_shm, uid, 108);
+SHMQ_OFFSET(shmq_segment_shm, anonymous, 112);
+SHMQ_OFFSET(shmq_segment_shm, mode, 116);
 SHMQ_OFFSET(shmq_segment_shm, header_crc, 120);
 SHMQ_OFFSET(shmq_segment_shm, processes, 128);
+SHMQ_OFFSET(shmq_segment_shm, directory, 136);
+SHMQ_OFFSET(shmq_segment_shm, granules, 144);
+SHMQ_OFFSET(shmq_segment_shm, class_bitmaps, 152);
+SHMQ_OFFSET(shmq_segment_shm, slabs, 160);
+SHMQ_OFFSET(shmq_segment_shm, data, 168);
+SHMQ_OFFSET(shmq_segment_shm, clock_offset_ns, 176);
+SHMQ_OFFSET(shmq_segment_shm, directory_device, 184);
+SHMQ_OFFSET(shmq_segment_shm, directory_inode, 192);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
 SHMQ_OFFSET(shmq_segment_shm, message_ids, 1408);
 SHMQ_OFFSET(shmq_segment_shm, dirty, 1536);
+SHMQ_OFFSET(shmq_segment_shm, reserved_bytes, 1544);
+SHMQ_OFFSET(shmq_segment_shm, process_high, 1552);
+SHMQ_OFFSET(shmq_segment_shm, queue_high, 1556);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
+SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1668);
 SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
+SHMQ_OFFSET(shmq_segment_shm, watch_wake, 1808);
+SHMQ_OFFSET(shmq_segment_shm, volunteers, 1824);
 SHMQ_OFFSET(shmq_segment_shm, damage, 1920);
+SHMQ_OFFSET(shmq_segment_shm, rescues, 1928);
+SHMQ_OFFSET(shmq_segment_shm, deaths, 1936);
 SHMQ_OFFSET(shmq_segment_shm, obituaries_next, 2048);
 SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
 
@@ -155,7 +194,14 @@ static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t p
            (old & (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS)) | kind;
 }
 
-/* Queue directory entry. word: state 8 | incarnation 32 (bits 32 to 63); CAS FREE -> LIVE makes a queue, LIVE -> DELETED
+/* Queue directory entry.
+ *
+ *   0   word        holder of the structure lock, CAS     all: bind, release; one failed look-up
+ *   8   page        maker, before LIVE                    all who found LIVE or DELETED
+ *   16  name_hash   maker, before LIVE                    who looks for a name
+ *   24  reserved    0
+ *
+ * word: state 8 | incarnation 32 (bits 32 to 63); CAS FREE -> LIVE makes a queue, LIVE -> DELETED
  * takes it out of service; DELETED -> FREE when no member uses it any more (its memory may be used again then). */
 enum shmq_directory_state { SHMQ_ENTRY_FREE = 0, SHMQ_ENTRY_LIVE = 1, SHMQ_ENTRY_DELETED = 2 };
 typedef struct shmq_directory_shm {
@@ -165,6 +211,9 @@ typedef struct shmq_directory_shm {
     uint64_t reserved[5];
 } shmq_directory_shm;
 SHMQ_SIZE(shmq_directory_shm, 64);
+SHMQ_OFFSET(shmq_directory_shm, word, 0);
+SHMQ_OFFSET(shmq_directory_shm, page, 8);
+SHMQ_OFFSET(shmq_directory_shm, name_hash, 16);
 
 static inline uint32_t shmq_entry_state(uint64_t word) { return (uint32_t)word & 0xffu; }
 static inline uint32_t shmq_entry_incarnation(uint64_t word) { return (uint32_t)(word >> 32); }

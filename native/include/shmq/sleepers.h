@@ -7,6 +7,7 @@
 #define SHMQ_SLEEPERS_H
 
 #include "shmq/handle.h"
+#include "shmq/liveness.h"
 
 /* Somebody may have work: wake one sleeper, and every sleeping browser. Part of every transition that can give work. */
 void shmq_notify(shmq_queue *q);
@@ -31,5 +32,12 @@ uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing);
 bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing); /* true: somebody had claimed the bit */
 uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks every patience, however many they are */
 bool shmq_anybody_idle(shmq_queue *q);
+
+/* After a death, by anyone: the dead sleep no more, and a sleeper whose bit a dead notifier took away is woken. */
+void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l);
+/* Rows of the dead become FREE. Under the structure lock, when no word names them any more. */
+void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l);
+/* NULL, or what is wrong, with the row in *where. Under the structure lock, while others sleep and wake. */
+const char *shmq_consumers_valid(const shmq_queue *q, uint64_t *where);
 
 #endif

@@ -138,7 +138,8 @@ static inline uint64_t shmq_body_offset(uint64_t body) { return (body & ((UINT64
 static inline uint32_t shmq_body_bit(uint64_t body) { return (uint32_t)(body >> 40) & 0xffu; }
 static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (offset >> 6) | ((uint64_t)bit << 40); }
 
-/* Cold record, 64 bytes a slot at ring.cold. Laid out here so that no later stage moves an offset; no queue has it yet. */
+/* Cold record, 64 bytes a slot at ring.cold: 0 place, 8 number, 16 enq_lsn, 24 settle_lsn, 32 expires_ns, 40 not_before_ns,
+ * 48 group, 56 intent. Laid out here so that no later stage moves an offset; no queue has it yet, nobody writes it. */
 typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t number;
@@ -151,7 +152,13 @@ typedef struct shmq_cold_shm {
 } shmq_cold_shm;
 
 SHMQ_SIZE(shmq_cold_shm, 64);
+SHMQ_OFFSET(shmq_cold_shm, place, 0);
+SHMQ_OFFSET(shmq_cold_shm, number, 8);
 SHMQ_OFFSET(shmq_cold_shm, enq_lsn, 16);
+SHMQ_OFFSET(shmq_cold_shm, settle_lsn, 24);
+SHMQ_OFFSET(shmq_cold_shm, expires_ns, 32);
+SHMQ_OFFSET(shmq_cold_shm, not_before_ns, 40);
+SHMQ_OFFSET(shmq_cold_shm, group, 48);
 SHMQ_OFFSET(shmq_cold_shm, intent, 56);
 
 #endif

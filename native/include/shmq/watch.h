@@ -13,7 +13,7 @@
 #ifndef SHMQ_WATCH_H
 #define SHMQ_WATCH_H
 
-#include "shmq/member.h"
+#include "shmq/liveness.h"
 
 #define SHMQ_TICK_NS UINT64_C(20000000)
 
@@ -34,6 +34,10 @@ void shmq_watch_leave(shmq_watcher *w);
 
 /* This process holds so many unsettled messages more (or fewer). */
 void shmq_hold(shmq_member *m, int32_t change);
+/* Places of the dead are vacant. */
+void shmq_watch_recover(shmq_member *m, const shmq_liveness *l);
+/* Watch words, what their holders sleep on, obituaries. NULL, or what is wrong; while others watch and reap. */
+const char *shmq_watch_valid(shmq_member *m);
 /* Reap whoever is dead, at most once in SHMQ_TICK_NS; for callers that never sleep. */
 void shmq_look_for_dead(shmq_member *m);
 

@@ -1,0 +1,137 @@
+/* The consumer rows of a queue and the bitmaps of who sleeps: what the dead leave there, and what must hold. */
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/verdict.h"
+#include "shmq/wait.h"
+
+static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) {
+    uint64_t word = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_is_dead(l, shmq_row_inner(word));
+}
+
+/* Which of these 64 rows belong to the dead? */
+static uint64_t find_dead(const shmq_queue *q, uint32_t group, const shmq_liveness *l) {
+    uint64_t found = 0;
+    for (uint64_t used = shmq_load_seq(&q->page->sleepers[group].used); used != 0; used &= used - 1) {
+        uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(used);
+        if (is_of_the_dead(shmq_row_at(q, row), l)) {
+            found |= UINT64_C(1) << (row & 63);
+        }
+    }
+    return found;
+}
+
+/* A notifier that died between claiming a bit and waking its sleeper leaves a sleeper without a bit. */
+static void wake_forgotten(shmq_queue *q) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        uint64_t bits = shmq_load_seq(&sleepers->used);
+        for (bits &= ~(shmq_load_seq(&sleepers->idle) | shmq_load_seq(&sleepers->browse)); bits != 0;
+             bits &= bits - 1) {
+            shmq_consumer_shm *consumer = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            if (consumer != NULL && shmq_load_seq(&consumer->sleeps) != 0) {
+                shmq_add_seq(&consumer->wake, 1);
+                shmq_futex_wake(&consumer->wake, 1);
+            }
+        }
+    }
+}
+
+void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t dead = find_dead(q, group, l);
+        if (dead != 0) {
+            shmq_and_seq(&q->page->sleepers[group].idle, ~dead);
+            shmq_and_seq(&q->page->sleepers[group].browse, ~dead);
+        }
+    }
+    wake_forgotten(q);
+}
+
+/* The bits first, as a row whose bit is clear is in nobody's way. */
+void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t dead = find_dead(q, group, l);
+        if (dead != 0) {
+            shmq_and_seq(&q->page->sleepers[group].used, ~dead);
+        }
+        for (uint64_t bits = dead; bits != 0; bits &= bits - 1) {
+            shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
+            shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        }
+    }
+}
+
+/* Its bit is set: opened after the word, closed before it, so whoever died in between has left no such row FREE. */
+static const char *check_row(const shmq_queue *q, const shmq_consumer_shm *consumer) {
+    uint64_t word = shmq_load_acquire((shmq_a64 *)&consumer->word); /* SYNC row.owner */
+    uint32_t state = shmq_row_state(word), process_row = shmq_row_inner(word);
+    if (state == SHMQ_ROW_FREE) {
+        return "a consumer row is in use and FREE";
+    }
+    if (state != SHMQ_ROW_LIVE && state != SHMQ_ROW_CLOSING) {
+        return "a consumer row is in a state that there is not";
+    }
+    /* Its process gives its consumer rows back before its own, and nobody becomes a member under this lock. */
+    if (process_row >= SHMQ_PROCESS_ROWS ||
+        shmq_row_state(shmq_load_seq(&q->m->rows[process_row].word)) == SHMQ_ROW_FREE) {
+        return "a consumer row of nobody";
+    }
+    if (shmq_load_relaxed((shmq_a32 *)&consumer->kind) > SHMQ_BROWSER) {
+        return "a consumer row of a kind that there is not";
+    }
+    if (shmq_load_relaxed((shmq_a32 *)&consumer->sleeps) > 1 || consumer->target != 0) {
+        return "a consumer row with a field that nobody writes";
+    }
+    return NULL;
+}
+
+static const char *check_group(const shmq_queue *q, uint32_t group, uint32_t groups, uint64_t *where) {
+    shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+    uint64_t idle = shmq_load_seq(&sleepers->idle), browse = shmq_load_seq(&sleepers->browse);
+    uint64_t used = shmq_load_seq(&sleepers->used);
+    *where = group * 64;
+    if (group == 0 && ((used | idle | browse) & 1) != 0) {
+        return "consumer row 0 is in use";
+    }
+    if (shmq_load_seq(&sleepers->want) != 0) {
+        return "a bitmap that this version does not write";
+    }
+    if (used == 0 && idle == 0 && browse == 0) {
+        return NULL;
+    }
+    if (group >= groups) {
+        return "consumer rows that no notifier looks at";
+    }
+    uint64_t stray = (idle | browse) & ~used;
+    if (stray != 0) {
+        *where = group * 64 + (uint64_t)__builtin_ctzll(stray);
+        return "a sleeper on a consumer row that is not in use";
+    }
+    for (; used != 0; used &= used - 1) {
+        *where = group * 64 + (uint64_t)__builtin_ctzll(used);
+        shmq_consumer_shm *consumer = shmq_row_at(q, (uint32_t)*where);
+        const char *wrong = consumer == NULL ? "a consumer row without memory" : check_row(q, consumer);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    return NULL;
+}
+
+const char *shmq_consumers_valid(const shmq_queue *q, uint64_t *where) {
+    SHMQ_ASSERT(q->m->structure_held);
+    uint32_t groups = shmq_load_seq(&q->page->groups);
+    *where = 0;
+    if (groups > SHMQ_CHUNKS) {
+        return "more groups of consumer rows than there are";
+    }
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        const char *wrong = check_group(q, group, groups, where);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,82 @@
+/* The ring after a death: each word that names a dead owner goes where its state says, by one CAS from exactly that word.
+ * Any number may do this at once, and leave it half-way. */
+#include <limits.h>
+
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/wait.h"
+
+/* The word was read before the row that it names, and the row before the question whether its process is dead. A consumer
+ * row is free before the row of its process is, so a row that was used again in between is not taken for the dead one's.
+ * SYNC ring.claim */
+static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_liveness *l, uint32_t *process_row) {
+    uint32_t owner = shmq_word_owner(word);
+    if (owner == 0 || shmq_word_state(word) == SHMQ_FREE) {
+        return false;
+    }
+    if (owner & SHMQ_OWNER_PROCESS) {
+        *process_row = owner & 0xfffu;
+        return shmq_is_dead(l, *process_row);
+    }
+    shmq_consumer_shm *consumer = shmq_row_at(q, owner);
+    uint64_t row = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
+    *process_row = shmq_row_inner(row);
+    return shmq_row_state(row) != SHMQ_ROW_FREE && shmq_is_dead(l, *process_row);
+}
+
+static void repair(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, const shmq_liveness *l, uint32_t process_row) {
+    uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word));
+    bool thief = (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) && shmq_word_state(word) == SHMQ_LOCKED;
+    switch (shmq_word_state(word)) {
+    case SHMQ_CLAIMED:
+    case SHMQ_QUARANTINED:
+    case SHMQ_DEQUEUED:
+        if (!l->leaving) {
+            (void)shmq_claim_bury(q, slot, word); /* T3, T6, T16 */
+        }
+        break;
+    case SHMQ_OFFERED:
+        shmq_cas_seq(&slot->word, word, available); /* T11 */
+        break;
+    case SHMQ_ACQUIRED:
+    case SHMQ_LOCKED:
+        if (!l->leaving && !thief && shmq_death_count(q, slot, word, q->m->rows[process_row].pid) &&
+            q->counters != NULL) {
+            shmq_add_relaxed(&q->counters->died, 1);
+        }
+        shmq_cas_seq(&slot->word, word, available | SHMQ_FLAG_REDELIVERED); /* T15 */
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t recover_slot(shmq_queue *q, shmq_slot_shm *slot, const shmq_liveness *l) {
+    for (uint32_t repaired = 0;; repaired++) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
+        uint32_t process_row = SHMQ_PROCESS_ROWS;
+        if (!is_of_the_dead(q, word, l, &process_row) || process_row >= SHMQ_PROCESS_ROWS) {
+            return repaired;
+        }
+        repair(q, slot, word, l, process_row);
+        if (shmq_load_seq(&slot->word) == word) {
+            return repaired; /* nothing to repair in this state (or own claim): not ours to loop on */
+        }
+    }
+}
+
+void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
+    uint32_t freed = 0;
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        freed += recover_slot(q, shmq_slot_at(q, i), l);
+    }
+    shmq_rewind_all(q); /* always: a releaser that died after its R1 left no word with its name */
+    shmq_sleepers_recover(q, l);
+    for (uint32_t i = 0; i <= freed && i < SHMQ_CONSUMER_ROWS; i++) {
+        shmq_notify(q);
+    }
+    shmq_store_seq(&q->page->recount_due, 1);
+    shmq_add_seq(&q->ring->full, 1);
+    shmq_futex_wake(&q->ring->full, INT_MAX);
+    shmq_wake_joiners(q);
+}

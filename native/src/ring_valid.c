@@ -1,0 +1,154 @@
+/* What can be said of a ring at any instant, also under load and after deaths. Each rule names in which order it reads. */
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/verdict.h"
+
+/* One look at a slot: the tail before its word and after it. */
+typedef struct sight {
+    uint64_t index;
+    uint64_t before;
+    uint64_t word;
+    uint64_t after;
+} sight;
+
+static sight look_at(shmq_queue *q, uint64_t index) {
+    sight s = {.index = index, .before = shmq_load_seq(&q->ring->tail)};
+    s.word = shmq_load_seq(&shmq_slot_at(q, index)->word);
+    s.after = shmq_load_seq(&q->ring->tail);
+    return s;
+}
+
+static bool is_owned(uint32_t state) {
+    return state == SHMQ_CLAIMED || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED ||
+           state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED;
+}
+
+/* The tail moves on when the slot under it is in use at its turn. So a slot that it has passed was used at that turn, and
+ * none is used beyond the one under the tail, whose claimant may not have moved it yet. */
+static const char *check_lap(const shmq_queue *q, const sight *s) {
+    bool is_free = shmq_word_state(s->word) == SHMQ_FREE;
+    if (s->before > s->index) {
+        uint64_t passed = s->index + ((s->before - 1 - s->index) >> q->shift << q->shift);
+        int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, passed));
+        if (ahead < 0 || (ahead == 0 && is_free)) {
+            return "a slot that the tail has passed, but nobody has used";
+        }
+    }
+    if (s->after < s->index) {
+        return s->word == 0 ? NULL : "a slot ahead of the tail is in use";
+    }
+    uint64_t last = s->index + ((s->after - s->index) >> q->shift << q->shift);
+    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, last));
+    return ahead > (is_free ? 1 : 0) ? "a lap ahead of the tail" : NULL;
+}
+
+static const char *check_word(shmq_queue *q, const sight *s) {
+    uint32_t state = shmq_word_state(s->word), owner = shmq_word_owner(s->word);
+    if (state > SHMQ_SEALED || state == SHMQ_PENDING || state == SHMQ_HELD || state == SHMQ_SEALED) {
+        return "a state that this version does not write";
+    }
+    if ((s->word & (SHMQ_FLAG_FLOWED | SHMQ_FLAG_INTENT)) != 0) {
+        return "a flag that this version does not write";
+    }
+    if (state == SHMQ_BROKEN) {
+        return "a broken slot";
+    }
+    if (is_owned(state) != (owner != 0)) {
+        return is_owned(state) ? "an owned state without an owner" : "an owner in a state that has none";
+    }
+    if ((owner & 0xfffu) >= (owner & SHMQ_OWNER_PROCESS ? SHMQ_PROCESS_ROWS : SHMQ_CONSUMER_ROWS)) {
+        return "an owner row out of range";
+    }
+    if (!(owner & SHMQ_OWNER_PROCESS) && owner != 0 && (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED)) {
+        return "a claim of a consumer";
+    }
+    if (shmq_word_carried(s->word) && shmq_state_is_entry(state) &&
+        !(shmq_load_seq(&q->carried[s->index >> 6]) >> (s->index & 63) & 1)) {
+        return "a carried entry without its bit";
+    }
+    return check_lap(q, s);
+}
+
+/* Written before the entry is there, and as long as it is. */
+static const char *check_position(const shmq_queue *q, const sight *s) {
+    if (!shmq_state_is_entry(shmq_word_state(s->word))) {
+        return NULL;
+    }
+    shmq_slot_shm *slot = shmq_slot_at(q, s->index);
+    uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, p));
+    if ((p & q->mask) != s->index) {
+        return "an entry whose position is another slot's";
+    }
+    if (p > s->after || (shmq_word_carried(s->word) ? ahead <= 0 : ahead != 0)) {
+        return "an entry whose position is of another lap";
+    }
+    return NULL;
+}
+
+static const char *check_slot(shmq_queue *q, uint64_t index) {
+    const char *wrong = NULL;
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        sight s = look_at(q, index);
+        wrong = check_word(q, &s);
+        if (wrong == NULL) {
+            wrong = check_position(q, &s);
+        }
+        if (wrong == NULL || shmq_load_seq(&shmq_slot_at(q, index)->word) != s.word) {
+            return NULL; /* it moves: what is wrong stays */
+        }
+    }
+    return wrong;
+}
+
+/* The head is behind the tail, but for one claim whose claimant has not moved the tail yet. Its epoch is raised before the
+ * ring's; whoever dies in between leaves it one ahead for ever. */
+static const char *check_head(const shmq_queue *q) {
+    uint64_t head = shmq_load_seq(&q->ring->head), tail = shmq_load_seq(&q->ring->tail);
+    if (((tail + 1 - head) & SHMQ_POSITION_MASK) > SHMQ_POSITION_MASK / 2) {
+        return "the head is beyond the tail";
+    }
+    if (shmq_load_seq(&q->ring->floor) > shmq_load_seq(&q->ring->tail)) {
+        return "the floor is beyond the tail";
+    }
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        uint64_t epoch = shmq_load_seq(&q->ring->epoch);
+        uint64_t heads = shmq_load_seq(&q->ring->head) >> SHMQ_POSITION_BITS;
+        if (shmq_load_seq(&q->ring->epoch) != epoch) {
+            continue;
+        }
+        return ((heads - epoch) & SHMQ_EPOCH_MASK) > SHMQ_EPOCH_MASK / 2 ? "the head's epoch is behind the ring's"
+                                                                         : NULL;
+    }
+    return NULL;
+}
+
+/* A cell says for which epoch it is, or nothing yet; what was released lies behind the tail. */
+static const char *check_cells(const shmq_queue *q) {
+    for (uint64_t i = 0; i < SHMQ_CELLS; i++) {
+        uint64_t cell = shmq_load_acquire(&q->ring->cells[i]); /* SYNC ring.cell */
+        uint64_t tail = shmq_load_seq(&q->ring->tail);
+        if (cell == 0) {
+            continue;
+        }
+        if ((cell >> SHMQ_POSITION_BITS) % SHMQ_CELLS != i) {
+            return "a cell of another epoch than its place";
+        }
+        if (((tail - cell) & SHMQ_POSITION_MASK) > SHMQ_POSITION_MASK / 2) {
+            return "a cell says that something beyond the tail was released";
+        }
+    }
+    return NULL;
+}
+
+const char *shmq_ring_valid(shmq_queue *q, uint64_t *where) {
+    *where = SHMQ_NO_SLOT;
+    const char *wrong = check_head(q);
+    wrong = wrong != NULL ? wrong : check_cells(q);
+    wrong = wrong != NULL ? wrong : shmq_load_seq(&q->ring->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
+    for (uint64_t i = 0; i <= q->mask && wrong == NULL; i++) {
+        wrong = check_slot(q, i);
+        *where = wrong != NULL ? i : SHMQ_NO_SLOT;
+    }
+    return wrong != NULL ? wrong : shmq_count_valid(q);
+}

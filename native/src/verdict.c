@@ -1,0 +1,14 @@
+#include "shmq/verdict.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char sentence[200];
+
+const char *shmq_verdict(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof(sentence), format, arguments);
+    va_end(arguments);
+    return sentence;
+}

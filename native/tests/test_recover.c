@@ -1,0 +1,313 @@
+/* Each structure is put right after a death that only the test's predicate knows of: the "dead" are other memberships of
+ * this process, whose locks are held all the time. */
+#include "../src/process_table.h"
+#include "../src/slab.h"
+#include "scratch_queue.h"
+#include "shmq/watch.h"
+
+static shmq_member *a, *b, *c;
+static shmq_queue *qa, *qb, *qc;
+static uint32_t asked;
+
+static bool is_row(void *context, uint32_t row) {
+    asked++;
+    return row == *(uint32_t *)context;
+}
+
+static shmq_liveness without(const shmq_member *dead) {
+    static uint32_t row;
+    row = dead->row;
+    asked = 0;
+    return (shmq_liveness){.is_dead = is_row, .context = &row};
+}
+
+static bool nobody(void *context, uint32_t row) {
+    (void)context, (void)row;
+    return false;
+}
+
+static const shmq_liveness all_live = {.is_dead = nobody};
+
+static void begin(uint64_t maxsize) {
+    scratch_create(false);
+    a = scratch_attach();
+    b = scratch_attach();
+    c = scratch_attach();
+    qa = scratch_queue(a, "jobs", maxsize, true);
+    qb = scratch_queue(b, "jobs", maxsize, true);
+    qc = scratch_queue(c, "jobs", maxsize, true);
+}
+
+static void check_all(void) {
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    const char *wrong = shmq_segment_valid(a);
+    if (wrong != NULL) {
+        fprintf(stderr, "%s\n", wrong);
+    }
+    CHECK(wrong == NULL);
+    shmq_structure_unlock(a);
+    check_ring(qa);
+}
+
+/* `b` was declared dead and its row may be somebody else's: its lock goes, nothing of it is written any more. */
+static void end(void) {
+    check_all();
+    scratch_kill(b);
+    shmq_queue_unbind(qc);
+    CHECK_EQUAL(shmq_member_leave(c, true), SHMQ_OK);
+    shmq_member_free(c);
+    shmq_queue_unbind(qa);
+    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
+    shmq_member_free(a);
+    scratch_remove();
+}
+
+static void the_ring_goes_back_to_the_living(void) {
+    begin(1024);
+    static unsigned char large[5000];
+    uint32_t row;
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(qa, large, sizeof(large), 0), SHMQ_OK);
+    for (uint64_t i = 1; i < 6; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    shmq_delivery settling = receive(qb, row), held = receive(qb, row), thief = receive(qb, shmq_self(qb)), offered;
+    CHECK_EQUAL(shmq_lock(qb, &thief), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
+    shmq_a64 *word = &shmq_slot_at(qb, settling.position)->word;
+    uint64_t was = shmq_load_seq(word);
+    CHECK(shmq_cas_seq(word, was, shmq_word_to(was, SHMQ_DEQUEUED, row, settling.tag)));
+    shmq_delivery living = receive(qc, shmq_self(qc));
+    uint64_t claimed = claim_by_hand(qb), hole = claim_by_hand(qb);
+    word = &shmq_slot_at(qb, hole)->word;
+    was = shmq_load_seq(word);
+    CHECK(shmq_cas_seq(word, was, shmq_word_to(was, SHMQ_QUARANTINED, shmq_self(qb), 0)));
+    check_all(); /* what the dead leave, and nobody has repaired, is no damage */
+
+    shmq_ring_recover(qa, &all_live);
+    CHECK_EQUAL(state_at(qa, claimed), SHMQ_CLAIMED);
+    CHECK_EQUAL(state_at(qa, settling.position), SHMQ_DEQUEUED);
+    CHECK_EQUAL(state_at(qa, held.position), SHMQ_ACQUIRED);
+
+    shmq_liveness l = without(b);
+    for (int times = 0; times < 2; times++) { /* repeatable */
+        shmq_ring_recover(qa, &l);
+        CHECK(asked > 0);
+        CHECK_EQUAL(state_at(qa, settling.position), SHMQ_FREE);
+        CHECK_EQUAL(state_at(qa, held.position), SHMQ_AVAILABLE);
+        CHECK_EQUAL(state_at(qa, thief.position), SHMQ_AVAILABLE);
+        CHECK_EQUAL(state_at(qa, offered.position), SHMQ_ACQUIRED); /* taken over by the living one meanwhile */
+        CHECK_EQUAL(state_at(qa, claimed), SHMQ_FREE);
+        CHECK_EQUAL(state_at(qa, hole), SHMQ_FREE);
+    }
+    CHECK_EQUAL(living.position, offered.position);
+    CHECK_EQUAL(shmq_slot_at(qa, held.position)->deaths, 1);
+    CHECK_EQUAL(shmq_slot_at(qa, thief.position)->deaths, 0);
+    CHECK_EQUAL(shmq_settle(qc, &living), SHMQ_OK);
+    check_ring(qa);
+    CHECK_EQUAL(get_number(qa), 1); /* in their order, from where the head had passed */
+    CHECK_EQUAL(get_number(qa), 2);
+    CHECK_EQUAL(get_number(qa), 4);
+    CHECK_EQUAL(get_number(qa), 5);
+    CHECK_EQUAL(get_number(qa), UINT64_MAX);
+    shmq_block_usage usage;
+    shmq_blocks_usage(a, &usage);
+    CHECK_EQUAL(usage.used, 0);
+    l = without(b);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+static void who_leaves_by_itself_dies_no_death(void) {
+    begin(0);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    shmq_delivery held = receive(qb, shmq_self(qb));
+    uint64_t claimed = claim_by_hand(qb);
+    shmq_liveness l = without(b);
+    l.leaving = true;
+    shmq_ring_recover(qa, &l);
+    CHECK_EQUAL(state_at(qa, held.position), SHMQ_AVAILABLE);
+    CHECK_EQUAL(shmq_slot_at(qa, held.position)->deaths, 0);
+    CHECK_EQUAL(state_at(qa, claimed), SHMQ_CLAIMED); /* its own to finish */
+    l.leaving = false;
+    shmq_ring_recover(qa, &l);
+    CHECK_EQUAL(state_at(qa, claimed), SHMQ_FREE);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+static void sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay(void) {
+    begin(0);
+    uint32_t dead, browser, forgotten, living;
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_GETTER, &dead), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_BROWSER, &browser), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(qc, SHMQ_GETTER, &forgotten), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(qc, SHMQ_GETTER, &living), SHMQ_OK);
+    shmq_announce(qb, dead, false);
+    shmq_announce(qb, browser, true);
+    uint32_t before = shmq_announce(qc, forgotten, false), quiet = shmq_announce(qc, living, false);
+    shmq_sleepers_shm *group = &qa->page->sleepers[0];
+    shmq_and_seq(&group->idle, ~(UINT64_C(1) << forgotten)); /* a notifier died with this bit in its hand */
+    shmq_liveness l = without(b);
+    shmq_sleepers_recover(qa, &l);
+    CHECK_EQUAL(shmq_load_seq(&group->idle), UINT64_C(1) << living);
+    CHECK_EQUAL(shmq_load_seq(&group->browse), 0);
+    CHECK_EQUAL(shmq_load_seq(&shmq_row_at(qa, forgotten)->wake), before + 1);
+    CHECK_EQUAL(shmq_load_seq(&shmq_row_at(qa, living)->wake), quiet);
+    CHECK_EQUAL(shmq_load_seq(&group->used), (UINT64_C(1) << dead) | (UINT64_C(1) << browser) |
+                                                 (UINT64_C(1) << forgotten) | (UINT64_C(1) << living));
+    check_all();
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    shmq_consumers_recover(qa, &all_live);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&group->used)), 4);
+    shmq_consumers_recover(qa, &l);
+    shmq_structure_unlock(a);
+    CHECK_EQUAL(shmq_load_seq(&group->used), (UINT64_C(1) << forgotten) | (UINT64_C(1) << living));
+    CHECK_EQUAL(shmq_row_state(shmq_load_seq(&shmq_row_at(qa, dead)->word)), SHMQ_ROW_FREE);
+    CHECK_EQUAL(shmq_row_generation(shmq_load_seq(&shmq_row_at(qa, browser)->word)), 1);
+    check_all();
+    (void)shmq_withdraw(qc, forgotten, false);
+    (void)shmq_withdraw(qc, living, false);
+    CHECK_EQUAL(shmq_row_close(qc, forgotten), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_close(qc, living), SHMQ_OK);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+static void views_of_the_dead_end_and_those_of_the_living_stay(void) {
+    begin(0);
+    static unsigned char large[5000];
+    CHECK_EQUAL(put_bytes(qa, large, sizeof(large), 0), SHMQ_OK);
+    shmq_delivery d = receive(qc, shmq_self(qc));
+    uint32_t dead_pin, living_pin;
+    CHECK(shmq_block_pin(b, shmq_body_offset(d.body), d.body_gen, 5000, &dead_pin));
+    CHECK(shmq_block_pin(c, shmq_body_offset(d.body), d.body_gen, 5000, &living_pin));
+    shmq_place place;
+    CHECK(shmq_block_locate(a, shmq_body_offset(d.body), &place));
+    shmq_liveness l = without(b);
+    shmq_pins_recover(a, b->row, &all_live);
+    shmq_pins_recover(a, c->row, &l);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&place.block->word) & SHMQ_VIEW_MASK), 2);
+    check_all();
+    shmq_pins_recover(a, b->row, &l);
+    shmq_pins_recover(a, b->row, &l);
+    CHECK_EQUAL(shmq_load_seq(&b->page->pins[dead_pin].cell), 0);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&place.block->word) & SHMQ_VIEW_MASK), 1);
+    check_all();
+    CHECK_EQUAL(shmq_settle(qc, &d), SHMQ_OK);
+    shmq_block_usage usage;
+    shmq_blocks_usage(a, &usage);
+    CHECK_EQUAL(usage.used, 1); /* the living view */
+    shmq_block_unpin(c, living_pin, 5000);
+    shmq_blocks_usage(a, &usage);
+    CHECK_EQUAL(usage.used, 0);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+static void claims_in_counter_lines_of_the_dead_go(void) {
+    begin(1024);
+    shmq_counters_shm *dead = qb->counters, *living = qc->counters;
+    shmq_moving(qb, 1);
+    shmq_join_count(&qb->ring->waiters, &dead->waiting);
+    shmq_join_count(&qc->ring->waiters, &living->waiting);
+    uint64_t attached = shmq_load_seq(&living->attached);
+    CHECK(attached != 0);
+    check_all();
+    shmq_liveness l = without(b);
+    for (int times = 0; times < 2; times++) {
+        CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+        shmq_counters_recover(a, &l);
+        shmq_structure_unlock(a);
+        CHECK_EQUAL(shmq_load_seq(&dead->attached), 0);
+        CHECK_EQUAL(shmq_load_seq(&dead->moving), 0);
+        CHECK_EQUAL(shmq_load_seq(&dead->waiting), 0);
+        CHECK_EQUAL(shmq_load_seq(&living->attached), attached);
+        CHECK_EQUAL(shmq_load_seq(&living->waiting), 1);
+        CHECK_EQUAL(shmq_load_seq(&qa->ring->waiters), 1);
+        CHECK_EQUAL(shmq_load_seq(&qa->page->recount_due), 1);
+        check_all();
+    }
+    shmq_leave_count(&qc->ring->waiters, &living->waiting);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+static void the_watch_of_the_dead_is_vacant(void) {
+    begin(0);
+    shmq_watcher dead, living;
+    shmq_watch_enter(&dead, b, &b->header->memory_full);
+    shmq_watch_enter(&living, c, &c->header->memory_full);
+    CHECK_EQUAL(dead.place, 0);
+    CHECK_EQUAL(living.place, 1);
+    uint64_t second = shmq_load_seq(&a->header->watch[1]);
+    shmq_watch_recover(a, &all_live);
+    CHECK(shmq_load_seq(&a->header->watch[0]) != 0);
+    shmq_liveness l = without(b);
+    shmq_watch_recover(a, &l);
+    shmq_watch_recover(a, &l);
+    CHECK_EQUAL(shmq_load_seq(&a->header->watch[0]), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->header->watch[1]), second);
+    check_all();
+    shmq_watch_leave(&living);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    end();
+}
+
+/* All of it at once, by the one call that production uses. */
+static void a_process_that_the_predicate_calls_dead_is_reaped_whole(void) {
+    begin(1024);
+    static unsigned char large[5000];
+    uint32_t row, pin, generation = b->row_generation;
+    shmq_block lent;
+    CHECK_EQUAL(put_bytes(qa, large, sizeof(large), 0), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
+    shmq_delivery held = receive(qb, row);
+    CHECK(shmq_block_pin(b, shmq_body_offset(held.body), held.body_gen, 5000, &pin));
+    CHECK_EQUAL(shmq_block_take(b, 9000, &lent), SHMQ_OK);
+    shmq_announce(qb, row, false);
+    shmq_moving(qb, 1);
+    (void)claim_by_hand(qb);
+    uint32_t reaped = 99;
+    CHECK_EQUAL(shmq_reap(a, &all_live, &reaped), SHMQ_OK);
+    CHECK_EQUAL(reaped, 0);
+    shmq_liveness l = without(b);
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
+    CHECK_EQUAL(reaped, 1);
+    CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK); /* the row is FREE: nobody to be dead */
+    CHECK_EQUAL(reaped, 0);
+    uint64_t word = shmq_load_seq(&a->rows[b->row].word);
+    CHECK_EQUAL(word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE));
+    check_all();
+    shmq_census census = census_of(qa);
+    CHECK_EQUAL(census.ready, 2);
+    CHECK_EQUAL(census.unsettled + census.claimed + census.holes, 0);
+    CHECK(shmq_load_seq(&qa->page->recount_due) != 0);
+    CHECK(shmq_recount(qa));
+    CHECK_EQUAL(shmq_load_seq(&qa->page->count) & UINT32_MAX, 2);
+    CHECK_EQUAL(shmq_load_seq(&qa->page->sleepers[0].used), 0);
+    CHECK_EQUAL(shmq_load_seq(&qa->page->sleepers[0].idle), 0);
+    shmq_block_usage usage;
+    shmq_blocks_usage(a, &usage);
+    CHECK_EQUAL(usage.used, 1); /* the body of the message that went back */
+    CHECK_EQUAL(usage.building, 0);
+    end();
+}
+
+int main(void) {
+    the_ring_goes_back_to_the_living();
+    who_leaves_by_itself_dies_no_death();
+    sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay();
+    views_of_the_dead_end_and_those_of_the_living_stay();
+    claims_in_counter_lines_of_the_dead_go();
+    the_watch_of_the_dead_is_vacant();
+    a_process_that_the_predicate_calls_dead_is_reaped_whole();
+    return 0;
+}
