@@ -284,23 +284,44 @@ static inline void worker_look(member_worker *w) {
     }
 }
 
-/* Claims like a put, stands still until others have made a hole of it, and cleans up behind itself. */
-static inline void worker_stand_still(member_worker *w) {
+/* A claim as put makes it, with its place in the count; NULL: the slot under the tail is not free. */
+static inline shmq_slot_shm *worker_claim(member_worker *w) {
     shmq_ring_shm *ring = w->q->ring;
     uint64_t t = shmq_load_seq(&ring->tail);
     shmq_slot_shm *slot = shmq_slot_at(w->q, t);
     uint64_t word = shmq_load_seq(&slot->word);
     uint64_t claimed = shmq_word(shmq_turn(w->q, t), 0, shmq_self(w->q), 0, SHMQ_CLAIMED);
-    if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_turn(w->q, t) ||
-        !shmq_cas_seq(&slot->word, word, claimed)) {
-        return;
+    bool limited = shmq_load_seq(&w->q->page->maxsize) != 0;
+    if (limited) {
+        shmq_moving(w->q, 1);
+    }
+    bool free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(w->q, t);
+    bool counted = free && limited && shmq_count_take(w->q, 1);
+    bool done = free && counted == limited && shmq_cas_seq(&slot->word, word, claimed);
+    if (counted && !done) {
+        shmq_count_give(w->q, 1);
+    }
+    if (limited) {
+        shmq_moving(w->q, -1);
+    }
+    if (!done) {
+        return NULL;
     }
     shmq_cas_seq(&ring->tail, t, t + 1);
     if (shmq_word_carried(word)) {
         shmq_and_seq(&w->q->carried[(t & w->q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
     }
-    uint64_t until = shmq_now_ns() + 20 * w->m->patience_ns;
-    while (shmq_load_seq(&slot->word) == claimed && shmq_now_ns() < until) {
+    return slot;
+}
+
+/* Claims like a put, stands still until others have made a hole of it, and cleans up behind itself. */
+static inline void worker_stand_still(member_worker *w) {
+    shmq_slot_shm *slot = worker_claim(w);
+    if (slot == NULL) {
+        return;
+    }
+    uint64_t until = shmq_now_ns() + 20 * w->m->patience_ns, word;
+    while (shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_CLAIMED && shmq_now_ns() < until) {
         usleep(1000);
     }
     do {
