@@ -57,6 +57,9 @@ void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
         }
         for (uint64_t bits = dead; bits != 0; bits &= bits - 1) {
             shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            if (row == NULL) {
+                continue; /* its chunk was damaged a moment ago */
+            }
             uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
             shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
         }
