@@ -1,0 +1,363 @@
+"""Real processes doing everything at random, one killed or stopped every 50 to 200 ms: nothing may be lost or doubled.
+
+    tools/soak [--minutes N] [--seed S] [--processes P] [--json] [--keep DIRECTORY]
+
+Each process puts, gets, receives and settles in all ways, browses, counts, lends views and loans, opens and closes
+consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes down each call before and after
+it. Every second another process runs what `shmq check` runs, which must find nothing. Every minute, and at the end,
+all go, what is left is drained, and the histories are compared: everything that was accepted has come out once, or more
+often only where it said so; each producer's order was kept as each consumer saw it; no block is in use; the counts are
+right.
+
+A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.
+"""
+
+import argparse
+import json
+import mmap
+import os
+import random
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+
+from history import AGAIN, History, Kind
+from soak_audit import Audit
+from soak_process import QUEUES, SoakProcess, declare, named
+
+import shmq
+from shmq.cli.check import examine
+from shmq.core.queue import reap
+
+SILENCE = 60.0  # seconds in which a process that is not stopped must have done something
+CHECK_EVERY = 1.0
+SAY_EVERY = 5.0
+LAP = 60.0
+ENOUGH = 20  # faults
+
+
+@dataclass
+class Result:
+    """What a run has done and found."""
+
+    seed: int
+    processes: int
+    seconds: float = 0.0
+    kills: int = 0
+    stops: int = 0
+    checks: int = 0
+    calls: int = 0
+    messages: int = 0
+    drained: int = 0
+    uncertain: int = 0  # messages that killed calls of get() may have taken
+    broken: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def fault(self, text: str) -> None:
+        self.broken += 1
+        if len(self.faults) < ENOUGH:
+            self.faults.append(text)
+            print(f"FAULT: {text}", file=sys.stderr, flush=True)
+
+
+@dataclass
+class Running:
+    """One process of the soak, as its parent sees it."""
+
+    pid: int
+    slot: int
+    stopped_until: float = 0.0
+    beats: int = 0
+    heard: float = 0.0
+
+
+def forked(work: Callable[[], None]) -> int:
+    """Runs the work in a child, which ends without a word unless it fails; its pid."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the run in order
+            work()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    return pid
+
+
+class Soak:
+    """One run.
+
+    Arguments:
+        home: a directory for the broker and the histories.
+        rng: decides who is killed or stopped, and when.
+        fault: what the processes do wrong now and then, on purpose.
+    """
+
+    def __init__(self, home: Path, result: Result, rng: random.Random, fault: str | None) -> None:
+        self.home, self.result, self.rng, self.fault = home, result, rng, fault
+        self.histories = home / "histories"
+        self.histories.mkdir()
+        self.url = str(home / "broker")
+        self.beats = memoryview(mmap.mmap(-1, 8 * (result.processes + 1))).cast("Q")  # the last one: 1 ends all
+        self.running: dict[int, Running] = {}
+        self.checking = 0
+        self.check_began = 0.0
+        pid = forked(self._make)
+        if os.waitpid(pid, 0)[1] != 0:
+            raise RuntimeError("the broker could not be made")
+
+    def _make(self) -> None:
+        with shmq.open(self.url, memory="192MiB", patience=0.1) as broker:
+            for index in range(len(QUEUES)):
+                declare(broker, index)
+
+    # ---- the processes -----------------------------------------------------------------------------------------
+
+    def _work(self, slot: int, seed: int) -> None:
+        numbers = random.Random(seed)
+        process = SoakProcess(self.url, self.histories, numbers, fault=self.fault)
+        while self.beats[self.result.processes] == 0:
+            process.turn()
+            self.beats[slot] += 1
+        process.end()
+
+    def start(self, slot: int) -> None:
+        pid = forked(partial(self._work, slot, self.rng.getrandbits(64)))
+        self.running[pid] = Running(pid, slot, beats=self.beats[slot], heard=time.monotonic())
+
+    def disturb(self) -> None:
+        """One is killed and replaced, or stopped for a while."""
+        victim = self.rng.choice(list(self.running.values()))
+        if self.rng.random() < 0.6:
+            os.kill(victim.pid, signal.SIGKILL)
+            os.waitpid(victim.pid, 0)
+            del self.running[victim.pid]
+            self.result.kills += 1
+            self.start(victim.slot)
+        elif victim.stopped_until == 0:
+            os.kill(victim.pid, signal.SIGSTOP)
+            victim.stopped_until = time.monotonic() + self.rng.choice((0.02, 0.1, 0.3, 0.8))
+            self.result.stops += 1
+
+    def tend(self) -> None:
+        """Wakes those whose time has come; notices who has failed, hangs, or found damage."""
+        now = time.monotonic()
+        for each in list(self.running.values()):
+            if 0 < each.stopped_until < now:
+                os.kill(each.pid, signal.SIGCONT)
+                each.stopped_until = 0
+            if self.beats[each.slot] != each.beats or each.stopped_until:
+                each.beats, each.heard = self.beats[each.slot], now
+            elif now - each.heard > SILENCE:
+                self.result.fault(f"process {each.pid} has done nothing for {SILENCE:.0f} s")
+                each.heard = now
+            pid, status = os.waitpid(each.pid, os.WNOHANG)
+            if pid:
+                del self.running[pid]
+                self.result.fault(f"process {pid} ended by itself, status {os.waitstatus_to_exitcode(status)}")
+                self.start(each.slot)
+        self._tend_check(now)
+
+    def _check(self) -> None:
+        """In a child: what `shmq check` does. The parent opens nothing, as it must not wait for one that it stopped."""
+        report = examine(self.url, lambda: shmq.open(self.url, create=False))
+        for finding in report.findings:
+            print(f"check: {finding.text()}", file=sys.stderr, flush=True)
+        if report.findings:
+            raise SystemExit("check has found damage")
+
+    def _tend_check(self, now: float) -> None:
+        if self.checking:
+            pid, status = os.waitpid(self.checking, os.WNOHANG)
+            if pid:
+                self.checking = 0
+                self.result.checks += 1
+                if status != 0:
+                    self.result.fault("check has found something in use")
+            elif now - self.check_began > SILENCE:
+                self.result.fault(f"check has not come back for {SILENCE:.0f} s")
+                self.check_began = now
+        elif now - self.check_began > CHECK_EVERY:
+            self.check_began = now
+            self.checking = forked(self._check)
+
+    # ---- the end -----------------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Before a lap: the histories of the last one, in which all was well, are not needed any more."""
+        for path in self.histories.iterdir():
+            path.unlink()
+        self.beats[self.result.processes] = 0
+
+    def end(self) -> None:
+        """Lets everybody finish what is in hand, and go."""
+        self.beats[self.result.processes] = 1
+        for each in self.running.values():
+            os.kill(each.pid, signal.SIGCONT)
+        deadline = time.monotonic() + SILENCE
+        left = [*self.running, *([self.checking] if self.checking else [])]
+        for pid in left:
+            while os.waitpid(pid, os.WNOHANG) == (0, 0):
+                if time.monotonic() > deadline:
+                    self.result.fault(f"process {pid} does not end")
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+                    break
+                time.sleep(0.002)
+        self.running.clear()
+        self.checking = 0
+
+    def settle(self) -> None:
+        """Drains what is left, looks at the broker at rest, and compares the histories."""
+        audit = Audit()
+        with shmq.open(self.url, create=False) as broker:
+            member = broker._membership.live()
+            deadline = time.monotonic() + SILENCE
+            while len(member.processes()) > 1 and time.monotonic() < deadline:
+                reap(member)  # forked ones of those that were killed end by themselves
+                time.sleep(0.05)
+            paths = sorted(self.histories.iterdir())
+            for path in paths:
+                audit.read(path)
+            history = History(self.histories)
+            for index in range(len(QUEUES)):
+                self._drain(broker, index, audit, history)
+            audit.check({int(path.name) for path in paths})
+            self._check_at_rest(broker)
+        for text in audit.faults:
+            self.result.fault(text)
+        self.result.calls += audit.calls
+        self.result.messages += len(audit.fates)
+        self.result.uncertain += audit.allowance
+
+    def _drain(self, broker: shmq.Broker, index: int, audit: Audit, history: History) -> None:
+        queue = declare(broker, index)
+        seen = queue.statistics()
+        count = 0
+        while True:
+            try:
+                message = queue.receive(timeout=0.3)
+            except shmq.Empty:
+                break
+            name = named(message.body)
+            history.note(Kind.TOOK, index, AGAIN if message.redelivered else 0, amount=name[0], number=name[2])
+            audit.drained(name, index, message.redelivered)
+            message.ack()
+            count += 1
+        self.result.drained += count
+        if (seen.ready, seen.unsettled) != (count, 0):
+            text = f"{seen.ready} ready, {seen.unsettled} unsettled; {count} came"
+            self.result.fault(f"queue {queue.name!r} counts wrong: {text}")
+
+    def _check_at_rest(self, broker: shmq.Broker) -> None:
+        for queue in broker.queues():
+            if queue.name.startswith("brief-"):
+                queue.reopen()
+                queue.purge()
+        member = broker._membership.live()
+        for finding in examine(self.url, lambda: shmq.open(self.url, create=False)).findings:
+            self.result.fault(f"at rest: {finding.text()}")
+        used = member.usage()
+        if used["blocks_used"] or used["blocks_building"]:
+            self.result.fault(f"blocks leaked: {used['blocks_used']} in use, {used['blocks_building']} being built")
+        for queue in broker.queues():
+            census = queue._census()
+            if any(census[key] for key in ("ready", "unsettled", "claimed", "holes", "broken")):
+                self.result.fault(f"queue {queue.name!r} is not empty: {census}")
+        if len(member.processes()) != 1:
+            self.result.fault(f"still in the table: {member.processes()}")
+
+
+def lap(soak: Soak, until: float, say: Callable[[str], None]) -> None:
+    """Starts everybody and disturbs them for so long. A Ctrl-C comes through."""
+    result, rng = soak.result, soak.rng
+    began = said = disturbed = time.monotonic()
+    pause = 0.1
+    for slot in range(result.processes):
+        soak.start(slot)
+    while time.monotonic() < until and result.broken < ENOUGH:
+        time.sleep(0.01)
+        soak.tend()
+        now = time.monotonic()
+        if now - disturbed > pause:
+            soak.disturb()
+            disturbed, pause = now, rng.uniform(0.05, 0.2)
+        if now - said > SAY_EVERY:
+            said = now
+            say(
+                f"{result.seconds + now - began:,.0f} s: {result.kills:,} kills, {result.stops:,} stops, "
+                f"{result.checks:,} checks, {sum(soak.beats[:-1]):,} calls, {result.broken} broken"
+            )
+
+
+def run(result: Result, home: Path, seconds: float, say: Callable[[str], None], fault: str | None) -> None:
+    """Laps of a minute, with everything drained and compared after each; a Ctrl-C ends the last one at once."""
+    soak = Soak(home, result, random.Random(result.seed), fault)
+    name = json.loads((home / "broker" / "segment").read_text())["name"]
+    interrupted = False
+    try:
+        while result.seconds < seconds and result.broken == 0 and not interrupted:
+            soak.clear()
+            began = time.monotonic()
+            try:
+                lap(soak, began + min(LAP, seconds - result.seconds), say)
+            except KeyboardInterrupt:
+                print("interrupted; the verdict so far:", file=sys.stderr)
+                interrupted = True
+            result.seconds = round(result.seconds + time.monotonic() - began, 1)
+            soak.end()
+            soak.settle()
+    finally:
+        Path("/dev/shm", name).unlink(missing_ok=True)
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="tools/soak", description="Processes killed and stopped: nothing is lost.")
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long (1)")
+    parser.add_argument("--seed", type=int, help="else at random")
+    parser.add_argument("--processes", type=int, default=8, choices=range(2, 65), metavar="P", help="at a time (8)")
+    parser.add_argument("--json", action="store_true", help="one object at the end instead of lines")
+    parser.add_argument("--keep", type=Path, help="where the histories of a failure go (a new directory below /tmp)")
+    parser.add_argument("--fault", choices=("lose", "double", "reorder"), help="a mistake on purpose, to be found")
+    arguments = parser.parse_args(words)
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    result = Result(seed, arguments.processes)
+    say: Callable[[str], None] = (lambda text: None) if arguments.json else partial(print, flush=True)
+    say(f"seed {seed}, {arguments.processes} processes")
+    home = Path(tempfile.mkdtemp(prefix="shmq-soak-"))
+    run(result, home, arguments.minutes * 60, say, arguments.fault)
+    if result.broken:
+        kept = arguments.keep or home
+        if kept != home:
+            shutil.copytree(home / "histories", kept, dirs_exist_ok=True)
+            shutil.rmtree(home)
+        print(f"seed {seed}; the histories are in {kept}", file=sys.stderr)
+    else:
+        shutil.rmtree(home)
+    if arguments.json:
+        print(json.dumps(asdict(result)))
+    else:
+        say(
+            f"{result.seconds} s, {result.kills:,} kills, {result.stops:,} stops, {result.calls:,} calls, "
+            f"{result.messages:,} messages, {result.checks:,} checks, {result.drained:,} drained, "
+            f"{result.uncertain:,} uncertain; broken: {result.broken}"
+        )
+    return int(result.broken != 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,359 @@
+"""One process of a soak: everything that users do, at random, each call written down before and after it."""
+
+import hashlib
+import os
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from history import AGAIN, OUTCOMES, SETTLES, History, Kind
+
+import shmq
+
+HEADER = struct.Struct("<IIQI12s")  # process, queue, number, bytes behind, their digest
+LARGEST = 1 << 20
+WAIT = 0.05  # seconds, of every call that may wait
+# Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead".
+QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0))
+WORK, FAST, DEAD = range(3)
+MOST_HELD = 6
+POOL = random.Random(1).randbytes(2 * LARGEST)
+
+
+class Wrong(Exception):
+    """Something that shmq promises did not hold."""
+
+
+def declare(broker: shmq.Broker, index: int) -> Any:
+    name, maxsize = QUEUES[index]
+    if index == DEAD:
+        return broker.queue(name, codec="bytes")
+    return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0)
+
+
+def body_of(process: int, queue: int, number: int, numbers: random.Random) -> bytes:
+    size = int(LARGEST ** numbers.random()) - 1 if numbers.random() < 0.3 else numbers.randrange(200)
+    start = numbers.randrange(LARGEST)
+    content = POOL[start : start + size]
+    digest = hashlib.blake2b(content, digest_size=12).digest()
+    return HEADER.pack(process, queue, number, size, digest) + content
+
+
+def named(body: bytes | memoryview) -> tuple[int, int, int]:
+    """Process, queue and number of a body, which must be as it was made."""
+    if len(body) < HEADER.size:
+        raise Wrong(f"a body of {len(body)} bytes that nobody put")
+    process, queue, number, size, digest = HEADER.unpack_from(body)
+    content = body[HEADER.size :]
+    if len(content) != size or hashlib.blake2b(content, digest_size=12).digest() != digest:
+        raise Wrong(f"the body of message {number} of process {process} is torn")
+    return process, queue, number
+
+
+class SoakProcess:
+    """Random calls until it is told to end, or killed.
+
+    Arguments:
+        url: of the broker.
+        histories: the directory of all histories.
+        numbers: decides what it does.
+        broker: an open one, of a parent; None: it opens its own.
+        forked: made by another process of the soak.
+        fault: "lose", "double" or "reorder": done now and then, to show that it is found.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        histories: Path,
+        numbers: random.Random,
+        broker: shmq.Broker | None = None,
+        *,
+        forked: bool = False,
+        fault: str | None = None,
+    ) -> None:
+        self.url, self.histories, self.numbers = url, histories, numbers
+        self.history = History(histories)
+        if forked:
+            self.history.note(Kind.FORKED)
+        self.put_so_far = [0] * len(QUEUES)
+        self.held: list[tuple[Any, tuple[int, int, int], int]] = []
+        self.views: list[memoryview] = []
+        self.consumers: list[Any] = []
+        self.broker = broker if broker is not None else shmq.open(url, create=False)
+        self.forked = forked
+        calls: list[tuple[Callable[[], object], int]] = [
+            (self.put, 12),
+            (self.put_many, 4),
+            (self.loan, 3),
+            (self.get, 8),
+            (self.get_many, 3),
+            (self.receive, 12),
+            (self.consume, 4),
+            (self.settle, 24),
+            (self.view, 3),
+            (self.close_consumer, 1),
+            (self.browse, 1),
+            (self.count, 2),
+            (self.clear_the_dead, 3),
+            (self.manage, 2),
+            (self.join, 1),
+            (self.open_again, 1),
+            (self.fork, 0 if forked else 1),
+        ]
+        if fault is not None:
+            calls.append((getattr(self, f"fault_{fault}"), 1))
+        self.calls, self.weights = zip(*calls, strict=True)
+
+    def turn(self) -> None:
+        self.numbers.choices(self.calls, self.weights)[0]()
+
+    def queue(self, index: int) -> Any:
+        return declare(self.broker, index)
+
+    def end(self) -> None:
+        """Gives back what it holds, and leaves."""
+        for message, name, index in self.held:
+            self.settle_one(message, name, index, "release")
+        self.held.clear()
+        self.views.clear()
+        for consumer in self.consumers:
+            consumer.close()
+        self.broker.close()
+        self.history.close()
+
+    # ---- putting -----------------------------------------------------------------------------------------------
+
+    def _target(self) -> int:
+        return self.numbers.choice((WORK, FAST))
+
+    def _put(self, index: int, count: int, call: Callable[[list[bytes]], object]) -> None:
+        first = self.put_so_far[index]
+        bodies = [body_of(self.history.number, index, first + n, self.numbers) for n in range(count)]
+        self.history.note(Kind.PUT, index, amount=count, number=first)
+        accepted = count
+        try:
+            call(bodies)
+        except (shmq.Full, shmq.OutOfSpace) as error:
+            accepted = getattr(error, "accepted", 0)
+        self.put_so_far[index] += count  # a number that was refused is not used again
+        self.history.note(Kind.PUT_DONE, index, amount=accepted, number=first)
+
+    def put(self) -> None:
+        index = self._target()
+        self._put(index, 1, lambda bodies: self.queue(index).put(bodies[0], timeout=WAIT))
+
+    def put_many(self) -> None:
+        index = self._target()
+        count = self.numbers.randrange(1, 12)
+        self._put(index, count, lambda bodies: self.queue(index).put_many(bodies, timeout=WAIT))
+
+    def loan(self) -> None:
+        index = self._target()
+
+        def write(bodies: list[bytes]) -> None:
+            with self.queue(index).loan(len(bodies[0]), timeout=WAIT) as loan:
+                loan.view[:] = bodies[0]
+
+        self._put(index, 1, write)
+
+    # ---- taking ------------------------------------------------------------------------------------------------
+
+    def _took(self, index: int, body: bytes | memoryview, flags: int) -> tuple[int, int, int]:
+        process, queue, number = named(body)
+        if queue != (WORK if index == DEAD else index):
+            raise Wrong(f"message {number} of process {process} was put into queue {queue}, and came from {index}")
+        self.history.note(Kind.TOOK, index, flags, amount=process, number=number)
+        return process, queue, number
+
+    def _get(self, index: int, limit: int, call: Callable[[], list[bytes]]) -> None:
+        self.history.note(Kind.TAKE, index, SETTLES, amount=limit)
+        for body in call():
+            self._took(index, body, SETTLES)
+        self.history.note(Kind.TAKE_DONE, index)
+
+    def get(self) -> None:
+        def one() -> list[bytes]:
+            try:
+                return [self.queue(FAST).get(timeout=WAIT)]
+            except shmq.Empty:
+                return []
+
+        self._get(FAST, 1, one)
+
+    def get_many(self) -> None:
+        limit = self.numbers.randrange(1, 15)
+        self._get(FAST, limit, lambda: list(self.queue(FAST).get_many(limit, timeout=WAIT)))
+
+    def _receive(self, source: Any, limit: int) -> None:
+        if len(self.held) + limit > MOST_HELD:
+            return
+        self.history.note(Kind.TAKE, WORK, amount=limit)
+        for message in source.receive_many(limit, timeout=WAIT):
+            body = message.body if self.numbers.random() < 0.6 else message.view()
+            name = self._took(WORK, body, AGAIN if message.redelivered else 0)
+            self.held.append((message, name, WORK))
+        self.history.note(Kind.TAKE_DONE, WORK)
+
+    def receive(self) -> None:
+        self._receive(self.queue(WORK), self.numbers.choice((1, 1, 3)))
+
+    def consume(self) -> None:
+        if len(self.consumers) < 2:
+            self.consumers.append(self.queue(WORK).consumer(prefetch=self.numbers.choice((None, 4))))
+        self._receive(self.numbers.choice(self.consumers), 1)
+
+    def close_consumer(self) -> None:
+        if self.consumers:
+            closing = self.consumers.pop(self.numbers.randrange(len(self.consumers)))
+            kept = []
+            for message, name, index in self.held:
+                if message._consumer is closing:
+                    self.settle_one(message, name, index, "release")
+                else:
+                    kept.append((message, name, index))
+            self.held = kept
+            closing.close()
+
+    def settle_one(self, message: Any, name: tuple[int, int, int], index: int, how: str) -> None:
+        process, _, number = name
+        outcome = OUTCOMES.index(how)
+        self.history.note(Kind.SETTLE, index, outcome=outcome, amount=process, number=number)
+        getattr(message, how)()
+        self.history.note(Kind.SETTLED, index, outcome=outcome, amount=process, number=number)
+
+    def settle(self) -> None:
+        if self.held:
+            message, name, index = self.held.pop(self.numbers.randrange(len(self.held)))
+            how = self.numbers.choices(OUTCOMES, (20, 2, 3, 1))[0]
+            self.settle_one(message, name, index, how)
+
+    def view(self) -> None:
+        """Some views outlive their message's settlement."""
+        if self.held:
+            self.views.append(self.numbers.choice(self.held)[0].view())
+        if len(self.views) > 4:
+            for view in self.views:
+                named(view)
+            self.views.clear()
+
+    def clear_the_dead(self) -> None:
+        self.history.note(Kind.TAKE, DEAD, amount=5)
+        messages = self.queue(DEAD).receive_many(5, timeout=0)
+        named_ones = [(m, self._took(DEAD, m.body, AGAIN if m.redelivered else 0)) for m in messages]
+        self.history.note(Kind.TAKE_DONE, DEAD)
+        for message, name in named_ones:
+            self.settle_one(message, name, DEAD, "ack")
+
+    # ---- the rest ----------------------------------------------------------------------------------------------
+
+    def browse(self) -> None:
+        self.history.note(Kind.OTHER)
+        for message in self.queue(self._target()).browse():
+            named(message.body)
+        self.history.note(Kind.OTHER_DONE)
+
+    def count(self) -> None:
+        queue = self.queue(self._target())
+        queue.qsize()
+        queue.statistics()
+
+    def manage(self) -> None:
+        """A queue of all, in which nothing is accounted for: made, filled, shut down, purged, deleted."""
+        self.history.note(Kind.OTHER)
+        try:
+            queue: Any = self.broker.queue(f"brief-{self.numbers.randrange(3)}", maxsize=20)
+            for _ in range(self.numbers.randrange(4)):
+                queue.put(self.numbers.randbytes(self.numbers.choice((0, 10, 5000))), timeout=0)
+            draw = self.numbers.random()
+            if draw < 0.2:
+                queue.purge()
+            elif draw < 0.4:
+                queue.shutdown(immediate=draw < 0.3)
+                queue.reopen()
+            elif draw < 0.6:
+                queue.delete()
+            elif draw < 0.8:
+                message = queue.receive(timeout=0)
+                message.ack()
+            else:
+                queue.get_many(4, timeout=0)
+        except (shmq.Full, shmq.Empty, shmq.ShutDown, shmq.NotFound, shmq.SettlementError, shmq.OutOfSpace):
+            pass  # others do the same with it
+        self.history.note(Kind.OTHER_DONE)
+
+    def join(self) -> None:
+        self.history.note(Kind.OTHER)
+        try:
+            self.queue(FAST).join(timeout=WAIT)
+        except shmq.Timeout:
+            pass
+        self.history.note(Kind.OTHER_DONE)
+
+    def open_again(self) -> None:
+        """Leaves the broker and comes back; a message in hand goes back first."""
+        if self.forked:
+            return
+        for message, name, index in self.held:
+            self.settle_one(message, name, index, "release")
+        self.held.clear()
+        self.views.clear()
+        for consumer in self.consumers:
+            consumer.close()
+        self.consumers.clear()
+        self.history.note(Kind.OTHER)
+        self.broker.close()
+        self.broker = shmq.open(self.url, create=False)
+        self.history.note(Kind.OTHER_DONE)
+
+    def fork(self) -> None:
+        """A child with the handles of its parent does a little of its own, and ends without a word."""
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                child = SoakProcess(self.url, self.histories, self.numbers, self.broker, forked=True)
+                child.numbers.random()
+                for _ in range(child.numbers.randrange(20)):
+                    child.turn()
+                child.settle_all()
+                code = 0
+            finally:
+                os._exit(code)
+        self.history.note(Kind.OTHER)
+        if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+            raise Wrong(f"child {pid} failed")
+        self.history.note(Kind.OTHER_DONE)
+
+    def settle_all(self) -> None:
+        while self.held:
+            message, name, index = self.held.pop()
+            self.settle_one(message, name, index, "ack")
+
+    # ---- faults on purpose -------------------------------------------------------------------------------------
+
+    def fault_lose(self) -> None:
+        """Takes a message, and tells nobody."""
+        self.queue(WORK).get_many(1, timeout=0)
+
+    def fault_double(self) -> None:
+        """Puts a message that it has put before."""
+        if self.put_so_far[WORK]:
+            body = body_of(self.history.number, WORK, self.put_so_far[WORK] - 1, self.numbers)
+            try:
+                self.queue(WORK).put(body, timeout=0)
+            except shmq.Full:
+                pass
+
+    def fault_reorder(self) -> None:
+        """Puts two messages in the wrong order."""
+        first = self.put_so_far[FAST]
+        self.put_so_far[FAST] += 2
+        self.history.note(Kind.PUT, FAST, amount=2, number=first)
+        try:
+            for number in (first + 1, first):
+                self.queue(FAST).put(body_of(self.history.number, FAST, number, self.numbers), timeout=0)
+        except shmq.Full:
+            pass
