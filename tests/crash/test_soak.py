@@ -1,6 +1,7 @@
 """tools/soak in the suite: a minute, ten with SHMQ_FULL=1; and a proof that it finds what it looks for."""
 
 import json
+import re
 import subprocess
 import sys
 import textwrap
@@ -46,14 +47,14 @@ def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_noth
     ("fault", "words"),
     [
         ("lose", "was accepted, and is lost"),
-        ("double", "of the same producer"),
+        ("double", "of the same producer|was taken for good 2 times|as if for the first time"),
         ("reorder", "of the same producer"),
     ],
 )
 def test_a_mistake_on_purpose_is_found(fault: str, words: str, seed: int, tmp_path: Path) -> None:
     code, report = soak(5, seed, "--fault", fault, "--keep", tmp_path / "kept")
     assert code == 1
-    assert any(words in text for text in report["faults"]), report["faults"]
+    assert any(re.search(words, text) for text in report["faults"]), report["faults"]
     assert any((tmp_path / "kept").iterdir())
 
 
