@@ -32,10 +32,11 @@ class ShmqContestant:
     """An anonymous broker, one queue; a call a message, or batches."""
 
     name = "shmq"
+    checksum = True
 
     def __init__(self, size: int, maxsize: int) -> None:
         self.broker: Broker = open_broker(None)
-        self.queue: Queue[bytes] = self.broker.queue("bench", codec="bytes", maxsize=maxsize)
+        self.queue: Queue[bytes] = self.broker.queue("bench", codec="bytes", maxsize=maxsize, checksum=self.checksum)
 
     def produce(self, body: bytes, count: int, batch: int) -> None:
         if batch > 1:
@@ -66,6 +67,13 @@ class ShmqContestant:
 
     def close(self) -> None:
         self.broker.close()
+
+
+class ShmqUncheckedContestant(ShmqContestant):
+    """The same without the CRC-32C of each message: what that costs."""
+
+    name = "shmq, no checksum"
+    checksum = False
 
 
 class ShmqLoanContestant(ShmqContestant):
@@ -169,6 +177,7 @@ class PipeContestant:
 
 CONTESTANTS: dict[str, Any] = {
     "shmq": ShmqContestant,
+    "shmq-unchecked": ShmqUncheckedContestant,
     "shmq-loan": ShmqLoanContestant,
     "multiprocessing": MultiprocessingContestant,
     "pipe": PipeContestant,

@@ -15,12 +15,13 @@ __all__ = ["run_together"]
 def _child(target: Callable[..., Any], arguments: tuple[Any, ...], barrier: Any, report: Any) -> None:
     try:
         barrier.wait(60)
+        began = time.monotonic_ns()
         result = target(*arguments)
-        report.send((time.monotonic_ns(), result, None))
+        report.send((began, time.monotonic_ns(), result, None))
     except KeyboardInterrupt:
         pass
     except BaseException as error:
-        report.send((time.monotonic_ns(), None, f"{type(error).__name__}: {error}"))
+        report.send((0, 0, None, f"{type(error).__name__}: {error}"))
     finally:
         report.close()
 
@@ -30,7 +31,8 @@ def run_together(
 ) -> tuple[float, list[Any]]:
     """Run each job in a process of its own, all released at once.
 
-    Returns seconds from the release to the end of the last job, and what each answered.
+    Returns seconds from the start of the first job to the end of the last one, and what each answered. The jobs read
+    the clock themselves: on a busy machine this process may be the last that learns of the release.
     Raises RuntimeError when a process fails, dies, or does not end within `timeout` seconds.
     """
     barrier: Any = CONTEXT.Barrier(len(jobs) + 1)
@@ -45,12 +47,11 @@ def run_together(
             processes.append(process)
             ends.append(receiving)
         barrier.wait(60)
-        began = time.monotonic_ns()
-        answers = _collect(ends, began, timeout)
+        answers = _collect(ends, timeout)
         for process in processes:
             process.join()
-        last = max(answer[0] for answer in answers)
-        return (last - began) / 1e9, [answer[1] for answer in answers]
+        first, last = min(answer[0] for answer in answers), max(answer[1] for answer in answers)
+        return (last - first) / 1e9, [answer[2] for answer in answers]
     finally:
         for process in processes:
             if process.is_alive():
@@ -58,20 +59,21 @@ def run_together(
                 process.join()
 
 
-def _collect(ends: list[Any], began: int, timeout: float) -> list[tuple[int, Any]]:
-    answers: dict[int, tuple[int, Any]] = {}
+def _collect(ends: list[Any], timeout: float) -> list[tuple[int, int, Any]]:
+    answers: dict[int, tuple[int, int, Any]] = {}
+    deadline = time.monotonic() + timeout
     while len(answers) < len(ends):
-        left = timeout - (time.monotonic_ns() - began) / 1e9
+        left = deadline - time.monotonic()
         waiting = [end for number, end in enumerate(ends) if number not in answers]
         ready: list[Any] = list(wait(waiting, max(0.0, left)))
         if not ready:
             raise RuntimeError(f"the measurement did not end within {timeout:.0f} s")
         for end in ready:
             try:
-                at, result, fault = end.recv()
+                began, ended, result, fault = end.recv()
             except EOFError:
                 raise RuntimeError("a process of the measurement died") from None
             if fault is not None:
                 raise RuntimeError(f"a process of the measurement failed: {fault}")
-            answers[ends.index(end)] = (at, result)
+            answers[ends.index(end)] = (began, ended, result)
     return [answers[number] for number in range(len(ends))]

@@ -32,6 +32,7 @@ def test_throughput_reports_every_contestant_with_a_ratio(options: list[str]) ->
     names = [row["name"] for row in result["rows"]]
     assert names[0].startswith("shmq")
     assert "multiprocessing.Queue" in names
+    assert "shmq, no checksum" in names
     for row in result["rows"]:
         assert row["messages_per_second"] > 0
         assert row["lowest"] <= row["messages_per_second"] <= row["highest"]
