@@ -1,0 +1,124 @@
+"""What put, get, settle and wake cost does not grow with the depth of the queue, nor with its consumers (G6).
+
+Margin: times are medians of turns that alternate, and may differ by FACTOR, since the machine may be busy with other
+things and a deep queue does not fit into the caches; a walk over what lies in the queue would cost some thousand times
+as much. What wakes is counted in switches of threads and not by a clock.
+"""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from tests.support.offspring import eventually
+from tests.support.size import sized
+
+Queue = shmq.Queue[Any]
+FACTOR = 4
+SHALLOW, DEEP = 10, 50_000
+CONSUMERS = 500
+TURNS, CALLS = sized(21, 201), 200
+SLEEPERS, MESSAGES = 50, 100
+
+
+@pytest.fixture
+def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
+    with shmq.open(broker_dir, memory="128MiB") as opened:
+        yield opened
+
+
+def put_and_get(queue: Queue) -> None:
+    for _ in range(CALLS):
+        queue.put(b"x")
+        queue.get(timeout=0)
+
+
+def put_and_settle(queue: Queue) -> None:
+    for _ in range(CALLS):
+        queue.put(b"x")
+        queue.receive(timeout=0).ack()
+
+
+def put_and_release(queue: Queue) -> None:
+    for _ in range(CALLS):
+        queue.receive(timeout=0).release()
+
+
+def seconds(work: Callable[[Queue], None], queue: Queue) -> float:
+    begin = time.perf_counter()
+    work(queue)
+    return time.perf_counter() - begin
+
+
+def medians(work: Callable[[Queue], None], *queues: Queue) -> list[float]:
+    """Of each queue, in turns that alternate, so that what disturbs one disturbs all."""
+    turns = [[seconds(work, queue) for queue in queues] for _ in range(TURNS)]
+    return [statistics.median(turn[number] for turn in turns) for number in range(len(queues))]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("work", [put_and_get, put_and_settle, put_and_release])
+def test_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker, work: Callable[[Queue], None]) -> None:
+    shallow, deep = broker.queue("shallow", maxsize=60_000), broker.queue("deep", maxsize=60_000)
+    shallow.put_many([b"x"] * SHALLOW)
+    deep.put_many([b"x"] * DEEP)
+    few, many = medians(work, shallow, deep)
+    print(f"{few / CALLS * 1e6:.1f} us at depth {SHALLOW}, {many / CALLS * 1e6:.1f} us at depth {DEEP:,}")
+    assert many < few * FACTOR
+    assert (shallow.qsize(), deep.qsize()) == (SHALLOW, DEEP)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("work", [put_and_get, put_and_settle])
+def test_many_registered_consumers_cost_no_more_than_one(broker: shmq.Broker, work: Callable[[Queue], None]) -> None:
+    lonely, crowded = broker.queue("lonely"), broker.queue("crowded")
+    consumers = [lonely.consumer(), *(crowded.consumer() for _ in range(CONSUMERS))]
+    few, many = medians(work, lonely, crowded)
+    print(f"{few / CALLS * 1e6:.1f} us with 1 consumer, {many / CALLS * 1e6:.1f} us with {CONSUMERS}")
+    assert many < few * FACTOR
+    assert crowded.statistics().consumers >= CONSUMERS
+    for consumer in consumers:
+        consumer.close()
+
+
+def switches(threads: list[threading.Thread]) -> int:
+    """How often they went to sleep by themselves; a thread that is woken for nothing sleeps once more."""
+    total = 0
+    for thread in threads:
+        text = Path(f"/proc/self/task/{thread.native_id}/status").read_text()
+        total += int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    return total
+
+
+@pytest.mark.alone
+def test_a_message_wakes_one_sleeper_and_not_the_whole_crowd(broker: shmq.Broker) -> None:
+    queue, done = broker.queue("jobs"), broker.queue("done")
+
+    def take() -> None:
+        try:
+            while True:
+                done.put(queue.get())
+        except shmq.ShutDown:
+            return
+
+    threads = [threading.Thread(target=take) for _ in range(SLEEPERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: queue._crowd()["asleep"] == SLEEPERS, "all sleep")
+        before = switches(threads)
+        for number in range(MESSAGES):
+            queue.put(number)
+            assert done.get(timeout=30) == number
+        woken = switches(threads) - before
+    finally:
+        queue.shutdown()
+        for thread in threads:
+            thread.join()
+    print(f"{woken} switches for {MESSAGES} messages and {SLEEPERS} sleepers")
+    assert woken < MESSAGES * SLEEPERS / 4
