@@ -7,11 +7,14 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.support.skips import is_excused
 
 SHARED_MEMORY = Path("/dev/shm")
 SEGMENT_PREFIX = "shmq-"
@@ -78,18 +81,28 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
 
 @pytest.fixture(scope="session")
 def tool() -> Callable[[str], str]:
-    """Returns the path of an external program, or skips the test; with tools/test --strict a missing one fails it."""
+    """Returns the path of an external program, or skips the test, which tools/test --strict takes as a failure."""
 
     def find(name: str) -> str:
         path = shutil.which(name)
         if path is None:
             text = f"missing tool: {name} (Debian, Ubuntu: apt-get install {name})"
-            if is_strict():
-                pytest.fail(text)
             pytest.skip(text)
         return path
 
     return find
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """With tools/test --strict a skip is a failure, unless its reason stands in tests/support/skips.py."""
+    report = yield
+    if report.skipped and is_strict() and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if not is_excused(reason):
+            report.outcome = "failed"
+            report.longrepr = f"skipped under --strict: {reason}"
+    return report
 
 
 def segments() -> set[str]:

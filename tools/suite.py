@@ -3,7 +3,8 @@
     tools/test [--strict] [--full] [ARGUMENT OF PYTEST...]
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
-Tests that need a tool which is missing (spin, clang) are skipped and named at the end; --strict makes them fail.
+Tests that need a tool which is missing (spin, clang) or a right are skipped and named at the end; --strict makes them
+fail, but for the reasons in tests/support/skips.py.
 --full does ten times as much of what is random or large, and takes as much longer.
 """
 

@@ -29,7 +29,24 @@ def test_every_test_that_a_guarantee_names_exists() -> None:
 def test_every_guarantee_names_what_shows_it() -> None:
     promises = {match.group(1): match.group() for match in PROMISE.finditer(PAGE.read_text())}
     assert sorted(promises) == [f"G{number}" for number in range(1, 9)]
-    assert not [name for name, text in promises.items() if "Shown by" not in text]
+    assert not [name for name, text in promises.items() if not any(test for _, test in NAMED.findall(text))]
+
+
+def models_in(text: str) -> list[str]:
+    """The models that "the model `a`" or "the models `a`, `b`" names, up to the end of that sentence."""
+    clauses = re.findall(r"\bmodels? (`[^.:*]*)", text)
+    return [name for clause in clauses for name in re.findall(r"`(\w+)`", clause)]
+
+
+def test_every_model_that_a_guarantee_names_exists() -> None:
+    named = models_in(PAGE.read_text())
+    assert len(named) >= 5
+    assert [name for name in named if not (ROOT / "tests" / "models" / f"{name}.pml").exists()] == []
+    assert models_in("the models `rows`, and the reaper in `rewind`. `x`; the model `y`: `z`") == [
+        "rows",
+        "rewind",
+        "y",
+    ]
 
 
 def test_a_test_that_is_gone_is_noticed() -> None:
