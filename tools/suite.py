@@ -52,7 +52,7 @@ def run_lint() -> list[Stage]:
     return [
         run_stage("ruff check", "ruff", "check", "."),
         run_stage("ruff format", "ruff", "format", "--check", "."),
-        run_stage("mypy", "mypy", "--strict", "shmq", "tools"),
+        run_stage("mypy", "mypy", "--strict", "shmq", "tools", "tests"),
         run_stage("clang-format", "clang-format", "--dry-run", "--Werror", *c_files),
     ]
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,12 @@ from shmq.bench.processes import run_together
 from shmq.bench.throughput import rate_of
 
 
-def run(*arguments: str) -> dict:
+def run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "shmq", "bench", *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Histories of calls that must not be, one for each rule, and such that may be."""
 
+from collections.abc import Hashable
+
 import pytest
 
 from checker import Call, Drained, judge_history
@@ -15,7 +17,7 @@ def done(op: str, value: str, process: str = "c", result: object = None) -> Call
     return Call(process, op, value, RETURNED, result)
 
 
-SOUND = {
+SOUND: dict[str, tuple[list[Call | tuple[object, ...]], list[Drained | Hashable]]] = {
     "nothing at all": ([], []),
     "what was put is there": ([put("1"), put("2")], ["1", "2"]),
     "what was got is gone": ([put("1"), done("get", "1")], []),
@@ -49,7 +51,7 @@ def test_what_may_be(name: str) -> None:
     assert judge_history(calls, drained) == []
 
 
-BROKEN = {
+BROKEN: dict[str, tuple[str, list[Call | tuple[object, ...]], list[Drained | Hashable]]] = {
     "accepted, and lost": ("history.lost", [put("1"), put("2")], ["2"]),
     "one get that was cut off cannot have two": (
         "history.lost",

@@ -9,7 +9,6 @@ import errno
 import mmap
 import os
 import random
-import signal
 import sys
 from multiprocessing import get_context
 from pathlib import Path
@@ -109,7 +108,7 @@ def test_no_damage_of_a_live_segment_crashes_hangs_or_shows_a_wrong_body(tmp_pat
         process.join(SECONDS)
         hung = process.is_alive()
         if hung:
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
             process.join()
         Path(f"/dev/shm/{name}").unlink()
         assert not hung, f"round {number}, child seed {child_seed}: a call did not come back"
