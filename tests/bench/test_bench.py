@@ -1,12 +1,15 @@
 """The benchmarks run small, as real processes, so that they never rot. What they measure is not judged here."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
 
+from shmq.bench.contestant import CONTEXT
 from shmq.bench.processes import run_together
 from shmq.bench.throughput import rate_of
 
@@ -75,3 +78,23 @@ def fail() -> None:
 def test_a_process_that_fails_ends_the_measurement_with_an_error(job: object, word: str) -> None:
     with pytest.raises(RuntimeError, match=word):
         run_together([(job, ())])  # type: ignore[list-item]
+
+
+class SlowToRun:
+    """A barrier whose parent goes on only long after its children have done their work, as on a busy machine."""
+
+    def __init__(self, barrier: Any, parent: int) -> None:
+        self.barrier, self.parent = barrier, parent
+
+    def wait(self, timeout: float) -> None:
+        self.barrier.wait(timeout)
+        if os.getpid() == self.parent:
+            time.sleep(0.2)
+
+
+def test_the_time_is_that_of_the_jobs_however_late_the_parent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = CONTEXT.Barrier
+    monkeypatch.setattr(CONTEXT, "Barrier", lambda parties: SlowToRun(make(parties), os.getpid()))
+    seconds, answers = run_together([(sum, ([1, 2],)), (sum, ([3, 4],))])
+    assert answers == [3, 7]
+    assert seconds > 0
