@@ -122,7 +122,13 @@ static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
 static PyObject *delivery_head(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    return PyBytes_FromStringAndSize((const char *)self->d.head, self->d.head_len);
+    PyObject *head = PyBytes_FromStringAndSize((const char *)self->d.head, self->d.head_len);
+    if (head != NULL && self->d.head_len != 0 && !self->over && shmq_own_word(self->q, &self->d) == 0) {
+        Py_DECREF(head); /* its queue was deleted under us: these are another message's */
+        shmq_status status = usable(self);
+        return queue_raise(self->queue, status != SHMQ_OK ? status : SHMQ_NOT_FOUND);
+    }
+    return head;
 }
 
 /* body() -> bytes: an own copy, checked. False: the checksum does not fit. */
@@ -149,6 +155,12 @@ static PyObject *delivery_intact(PyObject *o, PyObject *unused) {
     intact = shmq_delivery_intact(self->q, &self->d);
     Py_END_ALLOW_THREADS
     return PyBool_FromLong(intact);
+}
+
+static PyObject *delivery_ours(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    return PyBool_FromLong(!self->over && shmq_own_word(self->q, &self->d) != 0);
 }
 
 /* view() -> View, or None: inline, or no pin is free (the caller copies). While the entry is ours. */
@@ -187,6 +199,7 @@ static PyMethodDef delivery_methods[] = {
     {"head", delivery_head, METH_NOARGS, "The encoded headers."},
     {"body", delivery_bytes, METH_NOARGS, "The encoded body as bytes; False: damaged."},
     {"intact", delivery_intact, METH_NOARGS, "Does the checksum fit?"},
+    {"ours", delivery_ours, METH_NOARGS, "Is it still in our hands, neither settled nor taken away?"},
     {"view", delivery_view, METH_NOARGS, "A pinned View of the body; None: copy it."},
     {NULL, NULL, 0, NULL},
 };

@@ -25,22 +25,27 @@ static shmq_status next_offer(py_queue *self, uint32_t owner, uint32_t row, uint
     return status;
 }
 
-/* Damage: the entry is taken out of service, its reference dropped, and the caller told once. */
-static PyObject *raise_damaged(py_queue *self, const shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(self->q, d->position);
-    uint64_t word = shmq_load_seq(&slot->word);
-    if (shmq_word_owner(word) == d->owner && shmq_word_tag(word) == d->tag) {
-        if (shmq_word_state(word) == SHMQ_ACQUIRED) {
-            shmq_hold(self->q->m, -1);
-        }
-        shmq_mark_broken(self->q, slot, word, shmq_word_lap(word));
-        if (d->body != 0) {
-            shmq_block_drop(self->q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
-        }
+enum got { GOT, GOT_AGAIN, GOT_ERROR };
+
+/* The checksum does not fit. GOT_AGAIN: it was taken away from us meanwhile, for the queue was deleted, and what we have
+ * read is another message's. GOT_ERROR: damage; the entry is taken out of service, its reference dropped, and the caller
+ * told once. */
+static enum got damaged(py_queue *self, const shmq_delivery *d) {
+    uint64_t word;
+    do {
+        word = shmq_own_word(self->q, d);
+        if (word == 0) {
+            return GOT_AGAIN;
+        } /* a loop: the tail may carry it under us */
+    } while (shmq_mark_broken(self->q, shmq_slot_at(self->q, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
+    shmq_hold(self->q->m, -1);
+    if (d->body != 0) {
+        shmq_block_drop(self->q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     }
     shmq_fail(SHMQ_CORRUPT, "the checksum of the message at position %llu does not fit its %u bytes",
               (unsigned long long)d->position, d->body_len);
-    return queue_raise(self, SHMQ_CORRUPT);
+    (void)queue_raise(self, SHMQ_CORRUPT);
+    return GOT_ERROR;
 }
 
 static bool is_poisoned(const py_queue *self, const shmq_delivery *d) {
@@ -59,8 +64,6 @@ static bool bury(py_queue *self, const shmq_delivery *d) {
     return done != NULL;
 }
 
-enum got { GOT, GOT_AGAIN, GOT_ERROR };
-
 /* An inline body of bytes or text: copied while OFFERED, then taken and settled by one CAS. */
 static enum got get_inline(py_queue *self, shmq_delivery *d, PyObject **body) {
     bool intact;
@@ -74,8 +77,7 @@ static enum got get_inline(py_queue *self, shmq_delivery *d, PyObject **body) {
         if (shmq_offer_acquire(self->q, d) == SHMQ_SETTLED) {
             return GOT_AGAIN; /* taken over meanwhile: the copy was of another message */
         }
-        raise_damaged(self, d);
-        return GOT_ERROR;
+        return damaged(self, d);
     }
     if (SHMQ_UNLIKELY(shmq_offer_finish(self->q, d) != SHMQ_OK)) {
         Py_CLEAR(*body);
@@ -107,8 +109,7 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
     *body = delivery_body(self, d, &intact);
     if (*body != NULL && !intact) {
         Py_CLEAR(*body);
-        raise_damaged(self, d);
-        return GOT_ERROR;
+        return damaged(self, d);
     }
     if (*body == NULL) {
         (void)shmq_release(self->q, d, false);
@@ -246,7 +247,10 @@ PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
                 intact = shmq_delivery_intact(self->q, &d);
             }
             if (!intact) {
-                return raise_damaged(self, &d);
+                if (damaged(self, &d) == GOT_ERROR) {
+                    return NULL;
+                }
+                continue;
             }
             if (status == SHMQ_OK) {
                 PyObject *delivery = delivery_new(self, &d);

@@ -2,7 +2,6 @@
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 
-/* The word that says this delivery is still ours; 0: settled before, or taken away. */
 static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
     uint32_t state = shmq_word_state(word);
@@ -10,6 +9,10 @@ static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
                 shmq_word_tag(word) == d->tag &&
                 shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
     return ours ? word : 0;
+}
+
+uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
+    return own_word(shmq_slot_at(q, d->position), d);
 }
 
 /* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */

@@ -68,6 +68,8 @@ def _copy(grave: Grave) -> None:
     view = delivery.view()
     body = memoryview(view) if view is not None else delivery.body()
     if body is False:
+        if not delivery.ours():
+            return  # deleted with its queue: what was read is another message's
         body = b""  # damaged: the report says so, and its headers remain
     target._put_encoded(delivery.content, head, (body,), 0)
 

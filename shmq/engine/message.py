@@ -234,7 +234,13 @@ class Message(Generic[T]):
             self._bytes = data
         return self._view if self._view is not None else self._bytes or b""
 
-    def _damaged(self) -> CorruptionError:
+    def _damaged(self) -> CorruptionError | SettlementError:
+        if self._outcome is None and self._delivery is not None and not self._delivery.ours():
+            return SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} was taken away, and its body has gone with it",
+                figures=f"position {self._position}",
+                remedy="the queue was deleted; use another one",
+            )
         return CorruptionError(
             f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
             figures=f"position {self._position}, {quantity(self._size, 'byte')}",
@@ -246,7 +252,7 @@ class Message(Generic[T]):
         if not self._has_body and self._delivery is not None:
             try:
                 self._load(self._delivery)
-            except CorruptionError:
+            except (CorruptionError, SettlementError):
                 pass  # damaged since its delivery: who reads it later hears of it, the settlement goes on
 
     @property

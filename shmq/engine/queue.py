@@ -160,6 +160,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         view = delivery.view()
         data = memoryview(view) if view is not None else delivery.body()
         if data is False or (view is not None and not delivery.intact()):
+            if not delivery.ours():
+                raise self._taken_away(delivery)
             delivery.release(True)
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit",
@@ -175,12 +177,15 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             delivery.release(False)
             raise
         if not delivery.settle():
-            raise SettlementError(
-                f"a message of queue {self._name!r} was taken away before it was settled",
-                figures=f"position {delivery.position}",
-                remedy="the queue was purged or deleted; call get() again",
-            )
+            raise self._taken_away(delivery)
         return cast(T, body)
+
+    def _taken_away(self, delivery: Delivery) -> SettlementError:
+        return SettlementError(
+            f"a message of queue {self._name!r} was taken away before it was settled",
+            figures=f"position {delivery.position}",
+            remedy="the queue was purged or deleted; call get() again",
+        )
 
     # ---- outcomes ----------------------------------------------------------------------------------------------
 

@@ -67,12 +67,15 @@ class ObjectQueue(Queue[Any]):
             delivery.release(False)
             raise
         if not settled:
-            raise SettlementError(
-                f"a message of queue {self._name!r} was taken away before it was settled",
-                figures=f"position {delivery.position}",
-                remedy="the queue was deleted; use another one",
-            )
+            raise self.taken_away(delivery)
         return body
+
+    def taken_away(self, delivery: Delivery) -> SettlementError:
+        return SettlementError(
+            f"a message of queue {self._name!r} was taken away before it was settled",
+            figures=f"position {delivery.position}",
+            remedy="the queue was deleted; use another one",
+        )
 
     def decoded(self, delivery: Delivery) -> Any:
         """The object. Raises what unpickling raises, CorruptionError for a damaged body."""
@@ -83,6 +86,8 @@ class ObjectQueue(Queue[Any]):
         else:
             view = delivery.view()
             data = delivery.body() if view is None else memoryview(view) if delivery.intact() else False
+        if data is False and not delivery.ours():
+            raise self.taken_away(delivery)
         if data is False:
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit; the message is lost",

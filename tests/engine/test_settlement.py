@@ -90,6 +90,17 @@ def test_the_end_of_a_with_block_after_a_steal_says_that_the_work_may_be_done_tw
         queue.delete()
 
 
+def test_a_body_that_went_with_its_queue_is_gone_and_not_damaged(broker: shmq.Broker) -> None:
+    queue, other = broker.queue("stolen"), broker.queue("other")
+    queue.put("a" * 10_000)
+    m = queue.receive(timeout=0)
+    queue.delete()
+    other.put("b" * 10_000)  # in the same block
+    with pytest.raises(shmq.SettlementError, match="taken away"):
+        _ = m.body
+    assert other.get(timeout=0) == "b" * 10_000
+
+
 def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker) -> None:
     queue = broker.queue("stolen")
     queue.put("a")

@@ -74,6 +74,9 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
 /* The offer came to nothing (body does not decode): back, nobody passed it. */
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
+/* The word that says that this delivery is still in our hands; 0: settled before, or taken away. What was read from a slot
+ * or block is this message's only if it still is ours afterwards. */
+uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d);
 /* Checksum of what was delivered. */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
 /* Wait for something to offer, until `until_ns`; SHMQ_EMPTY, SHMQ_SHUT_DOWN, SHMQ_INTERRUPTED, SHMQ_NOT_FOUND ...
