@@ -1,0 +1,400 @@
+#include "act.h"
+
+#include <string.h>
+
+#include "shmq/reap.h"
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/wait.h"
+
+#define BODIES 16u
+
+board *the_board;
+
+static struct {
+    uint64_t value;
+    uint32_t bytes;
+    unsigned char body[BLOCK_BYTES];
+} bodies[BODIES];
+
+static const unsigned char *body_of(uint64_t value, uint32_t bytes) {
+    unsigned at = value % BODIES;
+    if (bodies[at].value != value || bodies[at].bytes != bytes) {
+        act_body(value, bytes);
+    }
+    return bodies[at].body;
+}
+
+void act_body(uint64_t value, uint32_t bytes) {
+    unsigned at = value % BODIES;
+    bodies[at].value = value;
+    bodies[at].bytes = bytes;
+    for (uint32_t i = 0; i < bytes; i++) {
+        bodies[at].body[i] = (unsigned char)(value * 31 + i);
+    }
+    memcpy(bodies[at].body, &value, sizeof(value));
+}
+
+/* Its value; UINT64_MAX: not a body of ours, or not all of it. */
+static uint64_t value_of(const shmq_delivery *d) {
+    uint64_t value;
+    if (d->body_len < sizeof(value)) {
+        return UINT64_MAX;
+    }
+    memcpy(&value, d->bytes, sizeof(value));
+    return memcmp(body_of(value, d->body_len), d->bytes, d->body_len) == 0 ? value : UINT64_MAX;
+}
+
+static void begin(const act *a, uint8_t kind, unsigned queue, uint64_t value) {
+    board_mark((call){.kind = kind, .who = a->who, .phase = CALL_BEGUN, .queue = (uint8_t)queue, .value = value});
+}
+
+static void end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status) {
+    a->last = status;
+    board_mark((call){.kind = kind,
+                      .who = a->who,
+                      .phase = status == SHMQ_OK ? CALL_RETURNED : CALL_FAILED,
+                      .queue = (uint8_t)queue,
+                      .status = (uint8_t)status,
+                      .value = value});
+}
+
+static void end_delivery(act *a, uint8_t kind, unsigned queue, uint64_t value, const shmq_delivery *d) {
+    a->last = SHMQ_OK;
+    a->taken = value;
+    board_mark((call){.kind = kind,
+                      .who = a->who,
+                      .phase = CALL_RETURNED,
+                      .queue = (uint8_t)queue,
+                      .redelivered = (d->word & SHMQ_FLAG_REDELIVERED) != 0,
+                      .deaths = d->deaths,
+                      .value = value});
+}
+
+static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    shmq_status status;
+    do {
+        status = shmq_put(q, o, until_ns);
+    } while (status == SHMQ_INTERRUPTED);
+    if (status != SHMQ_OK) {
+        shmq_unprepare(q, o);
+    }
+    return status;
+}
+
+void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t until_ns) {
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)body_of(value, bytes), .iov_len = bytes};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = bytes};
+    begin(a, CALL_PUT, queue, value);
+    end(a, CALL_PUT, queue, value, put_waiting(a->q[queue], &o, until_ns));
+}
+
+void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
+    shmq_outgoing o[ACT_HELD] = {0};
+    struct iovec pieces[ACT_HELD];
+    shmq_status status = shmq_queue_usable(a->q[queue]);
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        pieces[i] = (struct iovec){(void *)(uintptr_t)body_of(first + i, SMALL_BYTES), SMALL_BYTES};
+        o[i] = (shmq_outgoing){.pieces = &pieces[i], .piece_count = 1, .body_len = SMALL_BYTES};
+        begin(a, CALL_PUT, queue, first + i);
+        status = status == SHMQ_OK ? shmq_prepare(a->q[queue], &o[i], 0) : status;
+    }
+    if (status == SHMQ_OK) {
+        status = shmq_put_some(a->q[queue], o, count, &done);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        end(a, CALL_PUT, queue, first + i, i < done ? SHMQ_OK : status);
+    }
+}
+
+static shmq_status next_offer(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
+    SHMQ_TRY(shmq_queue_usable(q));
+    shmq_status status = shmq_offer(q, owner, d);
+    while (status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED) {
+        status = shmq_offer_wait(q, owner, row, until_ns, d);
+        if (status != SHMQ_INTERRUPTED) {
+            break;
+        }
+    }
+    return status;
+}
+
+/* One try of a get; SHMQ_SETTLED: taken over meanwhile, again. */
+static shmq_status take(act *a, shmq_queue *q, shmq_delivery *d, uint64_t *value) {
+    if (d->body == 0) {
+        *value = value_of(d);
+        return shmq_offer_finish(q, d);
+    }
+    shmq_status status = shmq_offer_acquire(q, d);
+    if (status == SHMQ_SETTLED) {
+        return status;
+    }
+    *value = value_of(d);
+    status = shmq_settle(q, d);
+    if (status == SHMQ_OK) {
+        shmq_add_relaxed(&q->counters->got, 1);
+    }
+    (void)a;
+    return status;
+}
+
+void act_get(act *a, unsigned queue, uint64_t until_ns) {
+    shmq_queue *q = a->q[queue];
+    shmq_delivery d;
+    uint64_t value = 0;
+    shmq_status status;
+    begin(a, CALL_GET, queue, 0);
+    do {
+        status = next_offer(q, shmq_self(q), 0, until_ns, &d);
+        status = status == SHMQ_OK ? take(a, q, &d, &value) : status;
+    } while (status == SHMQ_SETTLED);
+    if (status == SHMQ_OK) {
+        end_delivery(a, CALL_GET, queue, value, &d);
+    } else {
+        end(a, CALL_GET, queue, 0, status);
+    }
+}
+
+void act_receive(act *a, unsigned queue, uint64_t until_ns) {
+    shmq_queue *q = a->q[queue];
+    uint32_t owner = a->row != 0 ? a->row : shmq_self(q);
+    shmq_delivery d;
+    shmq_status status;
+    begin(a, CALL_RECEIVE, queue, 0);
+    do {
+        status = next_offer(q, owner, a->row, until_ns, &d);
+        status = status == SHMQ_OK ? shmq_offer_acquire(q, &d) : status;
+    } while (status == SHMQ_SETTLED);
+    if (status != SHMQ_OK && status != SHMQ_POISONED) { /* poisoned: taken, too; here it is just looked at */
+        end(a, CALL_RECEIVE, queue, 0, status);
+        return;
+    }
+    shmq_add_relaxed(&q->counters->received, 1);
+    uint64_t value = shmq_delivery_intact(q, &d) ? value_of(&d) : UINT64_MAX;
+    SHMQ_ASSERT(a->held_count < ACT_HELD);
+    a->held[a->held_count].d = d;
+    a->held[a->held_count].value = value;
+    a->held[a->held_count].queue = queue;
+    a->held_count += 1;
+    end_delivery(a, CALL_RECEIVE, queue, value, &d);
+}
+
+static void forget_oldest(act *a) {
+    a->held_count -= 1;
+    memmove(&a->held[0], &a->held[1], sizeof(a->held[0]) * a->held_count);
+}
+
+static void end_hold(act *a, uint8_t kind, bool attempt) {
+    SHMQ_ASSERT(a->held_count != 0);
+    unsigned queue = a->held[0].queue;
+    uint64_t value = a->held[0].value;
+    shmq_queue *q = a->q[queue];
+    begin(a, kind, queue, value);
+    shmq_status status = kind == CALL_SETTLE ? shmq_settle(q, &a->held[0].d) : shmq_release(q, &a->held[0].d, attempt);
+    if (kind == CALL_SETTLE && status == SHMQ_OK) {
+        shmq_add_relaxed(&q->counters->acked, 1);
+    }
+    end(a, kind, queue, value, status);
+    forget_oldest(a);
+}
+
+void act_settle(act *a) { end_hold(a, CALL_SETTLE, false); }
+
+void act_release(act *a, bool attempt) { end_hold(a, CALL_RELEASE, attempt); }
+
+void act_bury(act *a, unsigned to, uint64_t value) {
+    SHMQ_ASSERT(a->held_count != 0);
+    if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) == SHMQ_OK) {
+        act_put(a, to, value, SMALL_BYTES, 0);
+        act_settle(a);
+    }
+}
+
+void act_loan(act *a, uint32_t bytes) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    end(a, CALL_OTHER, QUEUE_A, 0, shmq_take_block(a->q[QUEUE_A], bytes, 0, &a->loan));
+}
+
+void act_commit(act *a, unsigned queue, uint64_t value) {
+    unsigned char *body = shmq_at(a->m, a->loan.offset);
+    memcpy(body, body_of(value, BLOCK_BYTES), BLOCK_BYTES);
+    struct iovec piece = {.iov_base = body, .iov_len = BLOCK_BYTES};
+    shmq_outgoing o = {.head = body, .pieces = &piece, .piece_count = 1, .body_len = BLOCK_BYTES, .block = a->loan};
+    begin(a, CALL_PUT, queue, value);
+    end(a, CALL_PUT, queue, value, shmq_put(a->q[queue], &o, 0));
+}
+
+void act_abandon(act *a) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_block_drop(a->m, a->loan.offset, a->loan.generation, 0);
+    end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
+}
+
+void act_view(act *a) {
+    SHMQ_ASSERT(a->held_count != 0 && a->held[0].d.body != 0);
+    const shmq_delivery *d = &a->held[0].d;
+    a->pinned_bytes = d->body_len;
+    begin(a, CALL_OTHER, a->held[0].queue, 0);
+    bool pinned = shmq_block_pin(a->m, shmq_body_offset(d->body), d->body_gen, a->pinned_bytes, &a->pin);
+    end(a, CALL_OTHER, a->held[0].queue, 0, pinned ? SHMQ_OK : SHMQ_LIMIT);
+}
+
+void act_view_end(act *a) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_block_unpin(a->m, a->pin, a->pinned_bytes);
+    end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
+}
+
+void act_row_open(act *a, unsigned queue) {
+    begin(a, CALL_OTHER, queue, 0);
+    end(a, CALL_OTHER, queue, 0, shmq_row_open(a->q[queue], SHMQ_CONSUMER, &a->row));
+}
+
+void act_row_close(act *a, unsigned queue) {
+    begin(a, CALL_OTHER, queue, 0);
+    shmq_row_closing(a->q[queue], a->row);
+    end(a, CALL_OTHER, queue, 0, shmq_row_close(a->q[queue], a->row));
+    a->row = 0;
+}
+
+void act_declare(act *a, unsigned queue, const char *name, bool temporary) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_MAXSIZE,
+                          .temporary = temporary,
+                          .maxsize = 1024, /* so that its ring has 1,024 slots */
+                          .create = true};
+    int differs = -1;
+    begin(a, CALL_OTHER, queue, 0);
+    end(a, CALL_OTHER, queue, 0, shmq_queue_declare(a->m, name, (uint32_t)strlen(name), &d, &a->q[queue], &differs));
+}
+
+void act_delete(act *a, unsigned queue) {
+    begin(a, CALL_DELETE, queue, 0);
+    end(a, CALL_DELETE, queue, 0, shmq_queue_delete(a->q[queue]));
+}
+
+void act_purge(act *a, unsigned queue) {
+    shmq_queue *q = a->q[queue];
+    begin(a, CALL_PURGE, queue, 0);
+    uint64_t end_at = shmq_load_seq(&q->ring->tail), purged = 0;
+    shmq_delivery d;
+    shmq_status status;
+    while ((status = shmq_offer(q, shmq_self(q), &d)) == SHMQ_OK) {
+        if (d.position >= end_at) {
+            shmq_offer_cancel(q, &d);
+            break;
+        }
+        if (shmq_offer_acquire(q, &d) != SHMQ_SETTLED && shmq_settle(q, &d) == SHMQ_OK) {
+            purged++;
+        }
+    }
+    shmq_add_relaxed(&q->counters->purged, purged);
+    end(a, CALL_PURGE, queue, 0, status == SHMQ_EMPTY ? SHMQ_OK : status);
+}
+
+/* In the history a get: what was stolen is settled at once. */
+void act_steal(act *a, unsigned queue, uint64_t position) {
+    shmq_queue *q = a->q[queue];
+    shmq_delivery d;
+    begin(a, CALL_GET, queue, 0);
+    shmq_status status = shmq_steal(q, position, &d);
+    uint64_t value = status == SHMQ_OK ? value_of(&d) : 0;
+    status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
+    if (status == SHMQ_OK) {
+        end_delivery(a, CALL_GET, queue, value, &d);
+    } else {
+        end(a, CALL_GET, queue, 0, status);
+    }
+}
+
+void act_browse(act *a, unsigned queue) {
+    uint64_t at = 0;
+    shmq_delivery d;
+    begin(a, CALL_OTHER, queue, 0);
+    while (shmq_browse(a->q[queue], &at, &d) == SHMQ_OK) {
+        at += 1;
+    }
+    end(a, CALL_OTHER, queue, 0, SHMQ_OK);
+}
+
+void act_browse_wait(act *a, unsigned queue, uint64_t until_ns) {
+    begin(a, CALL_OTHER, queue, 0);
+    shmq_status status = shmq_browse_wait(a->q[queue], shmq_load_seq(&a->q[queue]->ring->tail), until_ns);
+    end(a, CALL_OTHER, queue, 0, status);
+}
+
+void act_census(act *a, unsigned queue) {
+    shmq_census census;
+    begin(a, CALL_OTHER, queue, 0);
+    shmq_ring_census(a->q[queue], &census);
+    end(a, CALL_OTHER, queue, 0, SHMQ_OK);
+}
+
+void act_join(act *a, unsigned queue, uint64_t until_ns) {
+    begin(a, CALL_OTHER, queue, 0);
+    end(a, CALL_OTHER, queue, 0, shmq_ring_join(a->q[queue], until_ns));
+}
+
+void act_shut_down(act *a, unsigned queue) {
+    begin(a, CALL_OTHER, queue, 0);
+    shmq_status status = shmq_queue_shut_down(a->q[queue], SHMQ_DRAINING);
+    status = status == SHMQ_OK ? shmq_queue_shut_down(a->q[queue], SHMQ_OPEN) : status;
+    end(a, CALL_OTHER, queue, 0, status);
+}
+
+void act_reap(act *a) {
+    uint32_t reaped = 0;
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    end(a, CALL_OTHER, QUEUE_A, 0, shmq_reap_dead(a->m, &reaped));
+}
+
+static bool nobody(void *context, uint32_t row) {
+    (void)context, (void)row;
+    return false;
+}
+
+void act_sweep_blocks(act *a) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_status status = shmq_structure_lock(a->m);
+    if (status == SHMQ_OK) {
+        (void)shmq_blocks_sweep(a->m, nobody, NULL, NULL);
+        (void)shmq_blocks_reclaim(a->m);
+        shmq_structure_unlock(a->m);
+    }
+    end(a, CALL_OTHER, QUEUE_A, 0, status);
+}
+
+/* Whoever locks the structure and finds it dirty rebuilds the map. */
+void act_rebuild(act *a) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_status status = shmq_structure_lock(a->m);
+    if (status == SHMQ_OK) {
+        shmq_structure_unlock(a->m);
+    }
+    end(a, CALL_OTHER, QUEUE_A, 0, status);
+}
+
+void act_attach(act *a, const char *name) {
+    int differs = -1;
+    shmq_declaration d = {0};
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_status status = shmq_member_attach(name, -1, &a->m);
+    if (status == SHMQ_OK) {
+        status = shmq_queue_declare(a->m, "a", 1, &d, &a->q[QUEUE_A], &differs);
+    }
+    end(a, CALL_OTHER, QUEUE_A, 0, status);
+}
+
+void act_leave(act *a) {
+    begin(a, CALL_OTHER, QUEUE_A, 0);
+    for (unsigned i = 0; i < a->held_count; i++) { /* what it holds goes back */
+        begin(a, CALL_RELEASE, a->held[i].queue, a->held[i].value);
+    }
+    (void)shmq_cas32_seq(&a->m->closed, 0, SHMQ_MEMBER_CLOSING);
+    shmq_status status = shmq_sweep_own(a->m);
+    shmq_queue_close_handles(a->m);
+    if (status == SHMQ_OK) {
+        status = shmq_member_leave(a->m, false);
+    }
+    end(a, CALL_OTHER, QUEUE_A, 0, status);
+}

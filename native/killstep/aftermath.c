@@ -1,0 +1,236 @@
+#include "aftermath.h"
+
+#include <string.h>
+
+#include "report.h"
+#include "shmq/sleepers.h"
+#include "verdict.h"
+#include "virtual.h"
+
+#define FIRST_VALUE 5000u
+#define MARGIN_NS (PATIENCE_NS * 3 / 10)
+#define MOST_TAKEN 2048u
+
+static char fault[256];
+
+static const char *say(const char *text, const act *a) {
+    snprintf(fault, sizeof(fault), "%s: %s", text, shmq_status_name(a->last));
+    return fault;
+}
+
+static bool is_there(const act *a, unsigned queue) { return shmq_queue_usable(a->q[queue]) == SHMQ_OK; }
+
+static uint64_t next_value;
+
+static void put(act *a, unsigned queue, uint64_t until_ns) { act_put(a, queue, next_value++, SMALL_BYTES, until_ns); }
+
+/* Everything out, the first by receive and ack, the rest by get. */
+static const char *drain(act *a, unsigned queue, uint64_t wait_ns) {
+    act_receive(a, queue, wait_ns != 0 ? virtual_clock() + wait_ns : 0);
+    if (a->last == SHMQ_OK) {
+        act_settle(a);
+        if (a->last != SHMQ_OK) {
+            return say("the survivor cannot settle what it has received", a);
+        }
+    }
+    for (unsigned i = 0; i < MOST_TAKEN && a->last == SHMQ_OK; i++) {
+        act_get(a, queue, wait_ns != 0 ? virtual_clock() + wait_ns : 0);
+    }
+    return a->last == SHMQ_EMPTY ? NULL : say("the queue cannot be emptied", a);
+}
+
+/* An empty queue takes and gives; a limited one takes as many as it says. */
+static const char *use_empty(act *a, unsigned queue) {
+    unsigned room = queue == QUEUE_LIMITED ? 4 : 1;
+    for (unsigned i = 0; i < room; i++) {
+        put(a, queue, 0);
+        if (a->last != SHMQ_OK) {
+            return say("an empty queue takes no message", a);
+        }
+    }
+    if (queue == QUEUE_LIMITED) {
+        put(a, queue, 0);
+        if (a->last != SHMQ_FULL_COUNT) {
+            return say("a full queue takes one more", a);
+        }
+    }
+    return drain(a, queue, 0);
+}
+
+static const char *settle_what_is_held(act *a) {
+    while (a->held_count != 0) {
+        act_settle(a); /* SHMQ_SETTLED where somebody has taken it away */
+        if (a->last != SHMQ_OK && a->last != SHMQ_SETTLED) {
+            return say("the survivor cannot settle what it holds", a);
+        }
+    }
+    return NULL;
+}
+
+static const char *work_on(act *a, unsigned queue, uint64_t wait_ns) {
+    if (!is_there(a, queue)) {
+        return NULL;
+    }
+    put(a, queue, 0);
+    if (a->last != SHMQ_OK && a->last != SHMQ_FULL_COUNT && a->last != SHMQ_FULL_RING) {
+        return say("the survivor cannot put", a);
+    }
+    const char *wrong = drain(a, queue, wait_ns);
+    wrong = wrong == NULL ? drain(a, queue, wait_ns) : wrong; /* a hole that was in the way is none any more */
+    return wrong == NULL ? use_empty(a, queue) : wrong;
+}
+
+static const char *look_at_counters(const act *a) {
+    const shmq_segment_shm *header = a->m->header;
+    if (shmq_load_seq((shmq_a64 *)&header->damage) != 0) {
+        return "damage was found";
+    }
+    return shmq_load_seq((shmq_a64 *)&header->rescues) != 0 ? "a sleeper was rescued by its time limit" : NULL;
+}
+
+/* The queue that the operation was about to make can be made, or is there. */
+static const char *use_extra(act *a) {
+    act_declare(a, QUEUE_EXTRA, "extra", false);
+    if (a->last != SHMQ_OK) {
+        return say("the queue cannot be made", a);
+    }
+    const char *wrong = work_on(a, QUEUE_EXTRA, 0);
+    shmq_queue_unbind(a->q[QUEUE_EXTRA]);
+    a->q[QUEUE_EXTRA] = NULL;
+    return wrong;
+}
+
+static const char *take_all(stage *s, const scenario *what) {
+    act *a = &s->survivor;
+    uint64_t wait = (what->flags & BUSY) != 0 ? 3 * PATIENCE_NS : 0;
+    if ((what->flags & ENDS_QUEUE) == 0 && !is_there(a, QUEUE_A)) {
+        return "the queue is gone";
+    }
+    if ((what->flags & SHUTS) != 0 && shmq_queue_shut_down(a->q[QUEUE_A], SHMQ_OPEN) != SHMQ_OK) {
+        return "the queue cannot be opened again";
+    }
+    const char *wrong = settle_what_is_held(a);
+    wrong = wrong == NULL ? work_on(a, QUEUE_A, wait) : wrong;
+    wrong = wrong == NULL ? work_on(a, QUEUE_LIMITED, 0) : wrong;
+    if (wrong == NULL && (what->flags & MAKES) != 0) {
+        wrong = use_extra(a);
+    }
+    return wrong == NULL ? look_at_counters(a) : wrong;
+}
+
+static const char *reap(stage *s, const scenario *what, const char *where) {
+    uint32_t rows[4];
+    act_reap(&s->survivor);
+    if (s->survivor.last != SHMQ_OK) {
+        return say("the reaper fails", &s->survivor);
+    }
+    if (stage_rows(s, true, rows, 4) != 0) {
+        return "a dead row is left after the reaper";
+    }
+    if ((what->flags & BUSY) == 0) {
+        report_image(FRAME_QUIET, s, stage_delta(s), where);
+    }
+    return look_at_counters(&s->survivor);
+}
+
+/* As many sleepers are awake as the work asks for: one for the first entry, and when it has taken that (which the
+ * survivor does in its place) the next for the next one. */
+static const char *look_at_sleepers(stage *s) {
+    uint32_t sleepers = 0;
+    for (uint32_t i = 0; i < s->actor_count; i++) {
+        sleepers += s->actors[i].kind == ACTOR_SLEEPER;
+    }
+    for (uint32_t awake = 1; awake <= sleepers; awake++) {
+        const stage_actor *actor = &s->actors[awake - 1];
+        if (!actor->due(&s->survivor)) {
+            break;
+        }
+        if (!stage_sleepers_awake(s, awake)) {
+            return "a sleeper who should be awake was not woken";
+        }
+        if (awake < sleepers) {
+            act_get(&s->survivor, QUEUE_A, 0);
+        }
+    }
+    return NULL;
+}
+
+const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
+    static const verdict_rules rules = {.victims_die = true, .actors_die = true};
+    next_value = FIRST_VALUE;
+    const char *wrong = reap(s, what, where);
+    if (wrong == NULL && check_sleepers) {
+        wrong = look_at_sleepers(s);
+    }
+    wrong = wrong == NULL ? take_all(s, what) : wrong;
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if ((what->flags & BUSY) == 0) {
+        report_image(FRAME_QUIET, s, stage_delta(s), where);
+    }
+    report_history(where);
+    return verdict_of(the_board, &rules);
+}
+
+/* One call of another process, whose time is taken. */
+static const char *in_time(uint64_t begin, const act *a, const char *what) {
+    uint64_t taken = virtual_clock() - begin;
+    if (taken > PATIENCE_NS + MARGIN_NS) {
+        snprintf(fault, sizeof(fault), "another process waits %llu ms for its %s, which ends with %s",
+                 (unsigned long long)(taken / 1000000), what, shmq_status_name(a->last));
+        return fault;
+    }
+    return NULL;
+}
+
+static const char *others_work(act *a, unsigned queue) {
+    uint64_t begin = virtual_clock(), limit = PATIENCE_NS + MARGIN_NS / 2, mine = next_value;
+    put(a, queue, begin + limit);
+    bool full = a->last == SHMQ_FULL_COUNT || a->last == SHMQ_FULL_RING;
+    const char *wrong = in_time(begin, a, "put");
+    if (wrong != NULL || (a->last != SHMQ_OK && !full)) {
+        return wrong != NULL ? wrong : say("another process cannot put", a);
+    }
+    a->taken = 0;
+    for (bool first = true; a->taken != mine; first = false) {
+        begin = virtual_clock();
+        if (first) {
+            act_receive(a, queue, begin + limit);
+        } else {
+            act_get(a, queue, begin + limit);
+        }
+        if ((wrong = in_time(begin, a, first ? "receive" : "get")) != NULL) {
+            return wrong;
+        }
+        if (a->last != SHMQ_OK) {
+            return full ? NULL : say("another process does not get what it has put", a);
+        }
+        begin = virtual_clock();
+        if (first) {
+            act_settle(a);
+        }
+        if ((wrong = in_time(begin, a, "ack")) != NULL || a->last != SHMQ_OK) {
+            return wrong != NULL ? wrong : say("another process cannot settle", a);
+        }
+    }
+    return NULL;
+}
+
+const char *aftermath_of_pause(stage *s, const scenario *what, const char *where) {
+    act *a = &s->survivor;
+    next_value = FIRST_VALUE;
+    (void)where;
+    const char *wrong = is_there(a, QUEUE_A) ? others_work(a, QUEUE_A) : NULL;
+    if (wrong == NULL && (what->flags & ENDS_QUEUE) == 0) {
+        wrong = others_work(a, QUEUE_LIMITED);
+    }
+    return wrong;
+}
+
+const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
+    static const verdict_rules rules = {.stopped_victim = true, .victims_die = true, .actors_die = true};
+    const char *wrong = reap(s, what, where);
+    wrong = wrong == NULL ? take_all(s, what) : wrong;
+    return wrong == NULL ? verdict_of(the_board, &rules) : wrong;
+}

@@ -1,0 +1,59 @@
+/* What the driver and the processes that it starts share besides the segment: the history of calls, written mark by mark
+ * as each call begins and returns, and a few words by which they meet. A mark counts once `count` is past it, so a death
+ * amid the writing of one leaves no mark. */
+#ifndef SHMQ_KILLSTEP_BOARD_H
+#define SHMQ_KILLSTEP_BOARD_H
+
+#include <stdint.h>
+
+#define BOARD_CALLS 6000u
+#define BOARD_ACTORS 8u
+
+enum call_kind {
+    CALL_PUT = 1,
+    CALL_GET, /* taken for good: value with its return */
+    CALL_RECEIVE, /* taken, to be settled */
+    CALL_SETTLE,
+    CALL_RELEASE,
+    CALL_PURGE,
+    CALL_DELETE,
+    CALL_OTHER /* anything that moves no message */
+};
+enum call_phase { CALL_BEGUN = 1, CALL_RETURNED, CALL_FAILED };
+enum call_who { WHO_BUILDER = 0, WHO_ACTOR = 1, WHO_VICTIM = 2, WHO_SECOND = 3, WHO_SURVIVOR = 4 };
+
+typedef struct call {
+    uint8_t kind, who, phase, queue;
+    uint8_t redelivered;
+    uint8_t status; /* shmq_status of the return */
+    uint16_t deaths;
+    uint64_t value;
+} call;
+
+typedef struct board_actor {
+    volatile uint32_t ready; /* its part of the state is built */
+    volatile uint32_t arm; /* raised by the driver: sleep again (futex) */
+    volatile uint32_t woken; /* equals arm once it was woken */
+    volatile uint64_t word; /* address of what a sleeper sleeps on */
+} board_actor;
+
+typedef struct board {
+    volatile uint32_t finished; /* the traced part of an operation is over */
+    volatile uint32_t count;
+    char segment[64]; /* for a victim that attaches by itself */
+    call calls[BOARD_CALLS];
+    board_actor actors[BOARD_ACTORS];
+} board;
+
+extern board *the_board;
+
+static inline void board_mark(call c) {
+    uint32_t at = the_board->count;
+    if (at < BOARD_CALLS) {
+        the_board->calls[at] = c;
+        __asm__ volatile("" ::: "memory");
+        the_board->count = at + 1;
+    }
+}
+
+#endif

@@ -1,0 +1,102 @@
+/* The driver of the step killer: one scenario, frames on standard output. tools/killstep starts it and judges. */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "killer.h"
+#include "report.h"
+
+static void list(void) {
+    for (unsigned i = 0; i < scenario_count; i++) {
+        printf("%s %u\n", scenarios[i].name, scenarios[i].flags);
+    }
+}
+
+/* The survivor itself has crashed or hangs: told from the handler, for nothing can be done after it. */
+static void survivor_is_lost(int signal) {
+    const char *what = signal == SIGALRM ? "the survivor hangs" : "the survivor crashes";
+    report_line("{\"event\": \"broken\", \"wrong\": \"%s (signal %d)\", \"where\": %s}", what, signal, killer_where);
+    stage_unlink();
+    _exit(4);
+}
+
+static void end(int signal) {
+    (void)signal;
+    stage_unlink();
+    _exit(5);
+}
+
+static void handle_signals(void) {
+    static const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+    for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        struct sigaction action = {.sa_handler = survivor_is_lost};
+        sigaction(signals[i], &action, NULL);
+    }
+    signal(SIGTERM, end);
+    signal(SIGINT, end);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void pin(const char *cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(atoi(cpu), &set);
+    (void)sched_setaffinity(0, sizeof(set), &set); /* slower without, and just as right */
+}
+
+static void usage(void) {
+    fprintf(stderr, "killstep --list | SCENARIO [--mode kill|pause|two] [--budget N] [--every N] [--step K] "
+                    "[--first K] [--second NAME] [--seed N] [--cpu N]\n");
+    exit(2);
+}
+
+static bool take_option(killer_order *o, const char *name, const char *value) {
+    if (strcmp(name, "--mode") == 0) {
+        o->mode = strcmp(value, "pause") == 0 ? KILLER_PAUSE : strcmp(value, "two") == 0 ? KILLER_TWO : KILLER_KILL;
+    } else if (strcmp(name, "--budget") == 0) {
+        o->budget = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(name, "--every") == 0) {
+        o->every = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(name, "--step") == 0) {
+        o->step = strtoll(value, NULL, 10);
+    } else if (strcmp(name, "--first") == 0) {
+        o->first = strtoll(value, NULL, 10);
+    } else if (strcmp(name, "--second") == 0) {
+        o->second = value;
+    } else if (strcmp(name, "--seed") == 0) {
+        o->seed = strtoull(value, NULL, 10);
+    } else if (strcmp(name, "--cpu") == 0) {
+        pin(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    killer_order order = {.step = -1, .first = -1, .broken_most = 20};
+    if (argc < 2) {
+        usage();
+    }
+    if (strcmp(argv[1], "--list") == 0) {
+        list();
+        return 0;
+    }
+    order.what = scenario_named(argv[1]);
+    if (order.what == NULL) {
+        fprintf(stderr, "killstep: there is no scenario %s\n", argv[1]);
+        return 2;
+    }
+    for (int i = 2; i < argc; i += 2) {
+        if (i + 1 == argc || !take_option(&order, argv[i], argv[i + 1])) {
+            usage();
+        }
+    }
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    handle_signals();
+    return killer_run(&order) != 0 ? 1 : 0;
+}

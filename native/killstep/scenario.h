@@ -1,0 +1,56 @@
+/* The table of what is killed: an operation, traced, from a state that was built before. */
+#ifndef SHMQ_KILLSTEP_SCENARIO_H
+#define SHMQ_KILLSTEP_SCENARIO_H
+
+#include "stage.h"
+
+#define ON_SLOTS 1u   /* of put, get and settlement: also killed twice in the suite */
+#define BUSY 2u       /* a living process stands in the midst of something: nothing here is quiet */
+#define ATTACHES 4u   /* the victim becomes a member in its traced part */
+#define MAKES 8u      /* the queue "extra" */
+#define ENDS_QUEUE 16u /* queue "a" may not be there afterwards */
+#define SHUTS 64u      /* queue "a" may be shut down afterwards */
+#define STEADY 32u    /* a stopped one keeps others out for as long as it stands: no pause is tried */
+
+typedef struct scenario {
+    const char *name;
+    void (*build)(stage *);
+    void (*set_up)(act *);
+    void (*operate)(act *);
+    uint8_t expected; /* shmq_status of the last call of an undisturbed run */
+    unsigned flags;
+} scenario;
+
+extern const scenario scenarios[];
+extern const unsigned scenario_count;
+const scenario *scenario_named(const char *name);
+
+/* states.c */
+void state_empty(stage *s);
+void state_few(stage *s);
+void state_blocks(stage *s);
+void state_slab(stage *s); /* blocks have been used, none is */
+void state_wrapping(stage *s);
+void state_full_ring(stage *s);
+void state_full_count(stage *s);
+void state_full_waiter(stage *s);  /* and a producer sleeps for room */
+void state_carry(stage *s);        /* the tail stands at an unsettled entry */
+void state_carried(stage *s);      /* an entry older than a lap is available */
+void state_carried_held(stage *s); /* the survivor holds it */
+void state_hole(stage *s);         /* a stopped producer's claim stands before the entries */
+void state_old_hole(stage *s);     /* it has become a hole, and the tail comes round to it */
+void state_sleeper(stage *s);
+void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet */
+void state_sleepers(stage *s);
+void state_browser(stage *s);
+void state_released(stage *s); /* an entry that was delivered before */
+void state_dead_claim(stage *s);
+void state_dead_holder(stage *s);
+void state_dead_blocks(stage *s);
+void state_dead_waiter(stage *s);
+void state_dead_sleeper(stage *s);
+void state_dead_maker(stage *s); /* amid a change of the structure */
+void state_dead_temporary(stage *s);
+void state_recount_due(stage *s);
+
+#endif

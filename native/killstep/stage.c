@@ -1,0 +1,337 @@
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "virtual.h"
+
+#define RING_GRANULES 40u /* so much free memory makes rings of 1,024 slots */
+#define FULL_LOOK 16u     /* each so many runs all pages are compared */
+#define NEAR_ROWS 32u     /* of the tables; what lies beyond is compared at a full look only */
+
+void die(const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "killstep: ");
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "\n");
+    va_end(list);
+    stage_unlink();
+    _exit(2);
+}
+
+/* The ring of a queue without a limit takes a part of what is free; here it shall be small. */
+static void hide_memory(shmq_member *m, bool hide) {
+    if (shmq_structure_lock(m) != SHMQ_OK) {
+        die("structure lock");
+    }
+    for (uint32_t i = RING_GRANULES; i < m->granule_count; i++) {
+        shmq_store_seq(&m->granules[i], hide ? SHMQ_GRANULE_INSIDE : SHMQ_GRANULE_FREE);
+    }
+    shmq_structure_unlock(m);
+}
+
+static shmq_queue *declare(shmq_member *m, const char *name, uint64_t maxsize) {
+    shmq_declaration d = {.given = maxsize != 0 ? 1u << SHMQ_SET_MAXSIZE : 0, .maxsize = maxsize, .create = true};
+    shmq_queue *q = NULL;
+    int differs = -1;
+    shmq_status status = shmq_queue_declare(m, name, (uint32_t)strlen(name), &d, &q, &differs);
+    if (status != SHMQ_OK) {
+        die("declare %s: %s %s", name, shmq_status_name(status), shmq_trail());
+    }
+    return q;
+}
+
+static pid_t maker;
+static char made_path[128];
+
+void stage_unlink(void) {
+    if (maker == gettid()) {
+        unlink(made_path);
+    }
+}
+
+static void *shared_memory(size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        die("no memory");
+    }
+    return at;
+}
+
+void stage_open(stage *s) {
+    memset(s, 0, sizeof(*s));
+    if (the_board == NULL) {
+        the_board = shared_memory(sizeof(board));
+    }
+    memset(the_board, 0, sizeof(*the_board));
+    static unsigned made;
+    snprintf(s->name, sizeof(s->name), "shmq-killstep-%ld-%u", (long)gettid(), made++);
+    snprintf(the_board->segment, sizeof(the_board->segment), "%s", s->name);
+    snprintf(made_path, sizeof(made_path), "/dev/shm/%s", s->name);
+    maker = gettid();
+    virtual_clock_set(VIRTUAL_START);
+    shmq_segment_plan plan = {.name = s->name,
+                              .memory = STAGE_MEMORY,
+                              .patience_ns = PATIENCE_NS,
+                              .mode = 0600,
+                              .path = "/nowhere",
+                              .uuid = {1, 2, 3}};
+    shmq_member *m = NULL;
+    shmq_status status = shmq_segment_create(&plan);
+    status = status == SHMQ_OK ? shmq_member_attach(s->name, -1, &m) : status;
+    if (status != SHMQ_OK) {
+        die("segment: %s %s", shmq_status_name(status), shmq_trail());
+    }
+    s->size = m->size;
+    s->survivor = (act){.m = m, .who = WHO_BUILDER};
+    hide_memory(m, true);
+    s->survivor.q[QUEUE_A] = declare(m, "a", 0);
+    hide_memory(m, false);
+    s->survivor.q[QUEUE_LIMITED] = declare(m, "limited", 4);
+    if (s->survivor.q[QUEUE_A]->mask != 1023) {
+        die("the ring has %llu slots", (unsigned long long)s->survivor.q[QUEUE_A]->mask + 1);
+    }
+    for (unsigned i = 0; i < 2; i++) { /* rows to sleep on, so that the survivor needs no lock for it later */
+        uint32_t row;
+        if (shmq_row_borrow(s->survivor.q[i], &row) != SHMQ_OK) {
+            die("row");
+        }
+        shmq_row_return(s->survivor.q[i], row);
+    }
+    s->base = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s->reserved = calloc(s->size / STAGE_PAGE, 1);
+    s->hot = calloc(s->size / STAGE_PAGE, 1);
+    if (s->base == MAP_FAILED || s->reserved == NULL || s->hot == NULL) {
+        die("no memory");
+    }
+}
+
+static void mark_reserved(const stage *s, uint8_t *reserved) {
+    const shmq_member *m = s->survivor.m;
+    uint64_t slabs = (uint64_t)(m->slabs - m->base);
+    memset(reserved, 1, slabs / STAGE_PAGE);
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        uint64_t word = shmq_load_relaxed(&m->granules[i]);
+        if ((word & SHMQ_GRANULE_HEADERS) != 0) {
+            reserved[slabs / STAGE_PAGE + i] = 1;
+        }
+        if ((word & SHMQ_GRANULE_RESERVED) != 0) {
+            uint64_t at = m->data + ((uint64_t)i << SHMQ_GRANULE_SHIFT);
+            memset(reserved + at / STAGE_PAGE, 1, SHMQ_GRANULE_BYTES / STAGE_PAGE);
+        }
+    }
+}
+
+static void keep_private_state(stage *s) {
+    unsigned at = 0;
+    s->survivor_copy = s->survivor;
+    s->member_copy = *s->survivor.m;
+    for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
+        if (at == STAGE_HANDLES) {
+            die("too many queue handles");
+        }
+        s->handle_copies[at++] = *q;
+    }
+}
+
+static void restore_private_state(stage *s) {
+    unsigned at = 0;
+    shmq_member *m = s->survivor.m;
+    if (m->handles != s->member_copy.handles) {
+        die("the survivor has kept a queue handle");
+    }
+    *m = s->member_copy;
+    s->survivor = s->survivor_copy;
+    for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
+        *q = s->handle_copies[at++];
+    }
+}
+
+void stage_ready(stage *s) {
+    const unsigned char *now = s->survivor.m->base;
+    mark_reserved(s, s->reserved);
+    for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
+        if (s->reserved[page]) {
+            memcpy(s->base + (uint64_t)page * STAGE_PAGE, now + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
+        }
+    }
+    s->survivor.who = WHO_SURVIVOR;
+    s->base_calls = the_board->count;
+    keep_private_state(s);
+}
+
+/* Pages that have come to memory only since are zero in the prepared image, as the kernel gives them. */
+static bool page_differs(const stage *s, uint32_t page) {
+    uint64_t at = (uint64_t)page * STAGE_PAGE;
+    return memcmp(s->survivor.m->base + at, s->base + at, STAGE_PAGE) != 0;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return a ^ a >> 29;
+}
+
+/* Without what differs from run to run and means nothing to the protocols: start times in the process table. */
+static uint64_t page_key(const stage *s, uint32_t page, const unsigned char *bytes) {
+    uint64_t words[STAGE_PAGE / 8], key = page + 1;
+    const shmq_member *m = s->survivor.m;
+    uint64_t from = (uint64_t)((unsigned char *)m->rows - m->base), at = (uint64_t)page * STAGE_PAGE;
+    memcpy(words, bytes, STAGE_PAGE);
+    if (at + STAGE_PAGE > from && at < from + SHMQ_PROCESS_ROWS * sizeof(shmq_process_shm)) {
+        uint64_t row = at > from ? (at - from) / sizeof(shmq_process_shm) : 0;
+        for (;; row++) {
+            uint64_t field = from + row * sizeof(shmq_process_shm) + offsetof(shmq_process_shm, start_time);
+            if (field >= at + STAGE_PAGE) {
+                break;
+            }
+            if (field >= at) {
+                words[(field - at) / 8] = 0;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < STAGE_PAGE / 8; i++) {
+        key = mix(key, words[i]);
+    }
+    return key;
+}
+
+void delta_add(delta *d, uint32_t page, const unsigned char *bytes) {
+    if (d->count == d->room) {
+        d->room = d->room != 0 ? d->room * 2 : 16;
+        d->pages = realloc(d->pages, d->room * sizeof(*d->pages));
+        d->bytes = realloc(d->bytes, (size_t)d->room * STAGE_PAGE);
+        if (d->pages == NULL || d->bytes == NULL) {
+            die("no memory");
+        }
+    }
+    d->pages[d->count] = page;
+    memcpy(d->bytes + (size_t)d->count * STAGE_PAGE, bytes, STAGE_PAGE);
+    d->count += 1;
+}
+
+/* The far ends of the tables of processes and queues, where nobody has any business. */
+static bool is_far(const stage *s, uint32_t page) {
+    const shmq_member *m = s->survivor.m;
+    uint64_t at = (uint64_t)page * STAGE_PAGE;
+    uint64_t rows = (uint64_t)((unsigned char *)m->rows - m->base) + NEAR_ROWS * sizeof(shmq_process_shm);
+    uint64_t directory = (uint64_t)((unsigned char *)m->directory - m->base);
+    return (at >= rows && at < directory) || (at >= directory + NEAR_ROWS * sizeof(shmq_directory_shm) &&
+                                              at < (uint64_t)((unsigned char *)m->granules - m->base));
+}
+
+enum look { LOOK_HOT, LOOK_NEAR, LOOK_FULL };
+
+static void each_changed_page(stage *s, enum look look, void (*visit)(stage *, uint32_t)) {
+    static uint8_t *now;
+    uint32_t pages = (uint32_t)(s->size / STAGE_PAGE);
+    if (look != LOOK_HOT) {
+        now = now != NULL ? now : calloc(pages, 1);
+        if (now == NULL) {
+            die("no memory");
+        }
+        memset(now, 0, pages);
+        mark_reserved(s, now);
+    }
+    for (uint32_t page = 0; page < pages; page++) {
+        bool wanted = look == LOOK_HOT ? s->hot[page]
+                                       : (now[page] || s->reserved[page]) && (look == LOOK_FULL || !is_far(s, page));
+        if (wanted && page_differs(s, page)) {
+            s->hot[page] = 1;
+            visit(s, page);
+        }
+    }
+}
+
+static enum look next_look(const stage *s) { return s->runs % FULL_LOOK == 0 ? LOOK_FULL : LOOK_NEAR; }
+
+static void add_to_scratch(stage *s, uint32_t page) {
+    const unsigned char *bytes = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
+    delta_add(&s->scratch, page, bytes);
+    s->scratch.key = mix(s->scratch.key, page_key(s, page, bytes));
+}
+
+const delta *stage_delta(stage *s) {
+    s->scratch.count = 0;
+    s->scratch.key = 1;
+    each_changed_page(s, next_look(s), add_to_scratch);
+    return &s->scratch;
+}
+
+uint64_t stage_hot_key(stage *s) {
+    s->scratch.count = 0;
+    s->scratch.key = 1;
+    each_changed_page(s, LOOK_HOT, add_to_scratch);
+    return s->scratch.key;
+}
+
+static void put_back(stage *s, uint32_t page) {
+    uint64_t at = (uint64_t)page * STAGE_PAGE;
+    memcpy(s->survivor.m->base + at, s->base + at, STAGE_PAGE);
+}
+
+void stage_restore(stage *s) {
+    each_changed_page(s, next_look(s), put_back);
+    s->runs += 1;
+    restore_private_state(s);
+    the_board->count = s->base_calls;
+    the_board->finished = 0;
+    virtual_clock_set(VIRTUAL_START + UINT64_C(10000000000));
+    for (uint32_t i = 0; i < s->actor_count; i++) {
+        if (s->actors[i].kind == ACTOR_SLEEPER) {
+            stage_sleeper_lay_down(s, i);
+        }
+    }
+}
+
+void stage_swap(stage *s, delta *d) {
+    unsigned char keep[STAGE_PAGE];
+    for (uint32_t i = 0; i < d->count; i++) {
+        unsigned char *base = s->base + (uint64_t)d->pages[i] * STAGE_PAGE;
+        unsigned char *mine = d->bytes + (size_t)i * STAGE_PAGE;
+        memcpy(keep, base, STAGE_PAGE);
+        memcpy(base, mine, STAGE_PAGE);
+        memcpy(mine, keep, STAGE_PAGE);
+        s->hot[d->pages[i]] = 1;
+    }
+}
+
+void delta_copy(delta *to, const delta *from) {
+    *to = (delta){.key = from->key};
+    for (uint32_t i = 0; i < from->count; i++) {
+        delta_add(to, from->pages[i], from->bytes + (size_t)i * STAGE_PAGE);
+    }
+}
+
+void delta_free(delta *d) {
+    free(d->pages);
+    free(d->bytes);
+    *d = (delta){0};
+}
+
+uint32_t stage_rows(const stage *s, bool dead, uint32_t *rows, uint32_t room) {
+    const shmq_member *m = s->survivor.m;
+    uint32_t count = 0, high = shmq_load_seq(&m->header->process_high);
+    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS && count < room; row++) {
+        if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE) {
+            continue;
+        }
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+        bool held = row == m->row || (fcntl(m->map_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK);
+        if (held != dead) {
+            rows[count++] = row;
+        }
+    }
+    return count;
+}
+
+bool stage_structure_is_locked(const stage *s) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
+    return fcntl(s->survivor.m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}

@@ -1,0 +1,225 @@
+#include "scenario.h"
+
+#include "shmq/reap.h"
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/wait.h"
+
+/* Messages that come and go before the history begins. */
+static void pass_through(stage *s, unsigned queue, uint32_t count) {
+    uint32_t calls = the_board->count;
+    for (uint32_t i = 0; i < count; i++) {
+        act_put(&s->survivor, queue, 1, SMALL_BYTES, 0);
+        act_get(&s->survivor, queue, 0);
+        if (s->survivor.last != SHMQ_OK) {
+            die("a message does not pass");
+        }
+        the_board->count = calls;
+    }
+}
+
+static void put_numbers(stage *s, unsigned queue, uint64_t first, uint32_t count, uint32_t bytes) {
+    for (uint32_t i = 0; i < count; i++) {
+        act_put(&s->survivor, queue, first + i, bytes, 0);
+        if (s->survivor.last != SHMQ_OK) {
+            die("put %u of a state: %s", i, shmq_status_name(s->survivor.last));
+        }
+    }
+}
+
+void state_empty(stage *s) { (void)s; }
+
+void state_few(stage *s) { put_numbers(s, QUEUE_A, 1, 3, SMALL_BYTES); }
+
+void state_blocks(stage *s) { put_numbers(s, QUEUE_A, 1, 3, BLOCK_BYTES); }
+
+void state_slab(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 1, BLOCK_BYTES);
+    act_get(&s->survivor, QUEUE_A, 0);
+    put_numbers(s, QUEUE_A, 2, 2, SMALL_BYTES);
+}
+
+void state_wrapping(stage *s) {
+    pass_through(s, QUEUE_A, 1022);
+    put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
+}
+
+void state_full_ring(stage *s) { put_numbers(s, QUEUE_A, 1, 1024, SMALL_BYTES); }
+
+void state_full_count(stage *s) { put_numbers(s, QUEUE_LIMITED, 1, 4, SMALL_BYTES); }
+
+static void wait_for_room(act *a) {
+    shmq_join_count(&a->q[QUEUE_LIMITED]->ring->waiters, &a->q[QUEUE_LIMITED]->counters->waiting);
+    stage_actor_sleeps_on(&a->q[QUEUE_LIMITED]->ring->full);
+}
+
+/* There is room: fewer slots are in use than the limit allows. */
+static bool has_room(act *survivor) {
+    shmq_queue *q = survivor->q[QUEUE_LIMITED];
+    uint64_t used = 0;
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        used += shmq_word_state(shmq_load_seq(&shmq_slot_at(q, i)->word)) != SHMQ_FREE;
+    }
+    return used < 4;
+}
+
+void state_full_waiter(stage *s) {
+    state_full_count(s);
+    stage_actor_start(s, ACTOR_SLEEPER, wait_for_room, has_room);
+}
+
+void state_carry(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
+    act_receive(&s->survivor, QUEUE_A, 0);
+    pass_through(s, QUEUE_A, 1022);
+    put_numbers(s, QUEUE_A, 2, 1, SMALL_BYTES);
+}
+
+void state_carried_held(stage *s) {
+    state_carry(s);
+    put_numbers(s, QUEUE_A, 3, 2, SMALL_BYTES); /* passes the old one */
+}
+
+void state_carried(stage *s) {
+    state_carried_held(s);
+    act_release(&s->survivor, false);
+}
+
+/* What put does up to its claim, and then nothing. */
+static void claim_only(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    uint64_t t = shmq_load_seq(&q->ring->tail);
+    shmq_slot_shm *slot = shmq_slot_at(q, t);
+    uint64_t word = shmq_load_seq(&slot->word);
+    if (!shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)) ||
+        !shmq_cas_seq(&q->ring->tail, t, t + 1)) {
+        die("claim");
+    }
+}
+
+void state_hole(stage *s) {
+    stage_actor_start(s, ACTOR_HOLDER, claim_only, NULL);
+    put_numbers(s, QUEUE_A, 1, 2, SMALL_BYTES);
+}
+
+void state_old_hole(stage *s) {
+    state_hole(s);
+    for (int i = 0; i < 2; i++) {
+        act_get(&s->survivor, QUEUE_A, SHMQ_FOR_EVER);
+    }
+    pass_through(s, QUEUE_A, 1021);
+    put_numbers(s, QUEUE_A, 3, 1, SMALL_BYTES);
+}
+
+static bool has_entry(act *survivor) { return shmq_ring_ready(survivor->q[QUEUE_A]); }
+
+static void sleep_as(act *a, uint32_t kind) {
+    shmq_queue *q = a->q[QUEUE_A];
+    uint32_t row = 0;
+    if (shmq_row_open(q, kind, &row) != SHMQ_OK) {
+        die("row");
+    }
+    (void)shmq_announce(q, row, kind == SHMQ_BROWSER);
+    stage_actor_sleeps_on(&shmq_row_at(q, row)->wake);
+}
+
+static void sleep_for_entry(act *a) { sleep_as(a, SHMQ_GETTER); }
+
+static void sleep_as_browser(act *a) { sleep_as(a, SHMQ_BROWSER); }
+
+void state_sleeper(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_for_entry, has_entry); }
+
+void state_entry_sleeper(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
+    state_sleeper(s);
+}
+
+void state_sleepers(stage *s) {
+    state_sleeper(s);
+    state_sleeper(s);
+}
+
+void state_browser(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_as_browser, has_entry); }
+
+void state_released(stage *s) {
+    state_few(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+    act_release(&s->survivor, false);
+}
+
+void state_dead_claim(stage *s) {
+    stage_actor_start(s, ACTOR_DEAD, claim_only, NULL);
+    put_numbers(s, QUEUE_A, 1, 2, SMALL_BYTES);
+}
+
+static void hold_some(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_row_open(a, QUEUE_A);
+    act_receive(a, QUEUE_A, 0);
+    (void)shmq_lock(a->q[QUEUE_A], &a->held[1].d);
+    shmq_delivery d;
+    (void)shmq_offer(a->q[QUEUE_A], shmq_self(a->q[QUEUE_A]), &d);
+}
+
+void state_dead_holder(stage *s) {
+    state_few(s);
+    stage_actor_start(s, ACTOR_DEAD, hold_some, NULL);
+}
+
+/* A view, a loan, an entry in hand, and one that is settled but for its block. */
+static void hold_blocks(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_view(a);
+    act_settle(a);
+    act_loan(a, BLOCK_BYTES);
+    act_receive(a, QUEUE_A, 0);
+}
+
+void state_dead_blocks(stage *s) {
+    state_blocks(s);
+    stage_actor_start(s, ACTOR_DEAD, hold_blocks, NULL);
+}
+
+static void die_waiting(act *a) {
+    wait_for_room(a);
+    shmq_moving(a->q[QUEUE_LIMITED], 1);
+    if (shmq_count_take(a->q[QUEUE_LIMITED], 1)) {
+        die("the state is not full");
+    }
+}
+
+void state_dead_waiter(stage *s) {
+    state_full_count(s);
+    stage_actor_start(s, ACTOR_DEAD, die_waiting, NULL);
+}
+
+void state_dead_sleeper(stage *s) { stage_actor_start(s, ACTOR_DEAD, sleep_for_entry, NULL); }
+
+static void die_making(act *a) {
+    uint64_t page = 0, run = 0;
+    if (shmq_structure_lock(a->m) != SHMQ_OK || shmq_page_take(a->m, &page) != SHMQ_OK ||
+        shmq_run_take(a->m, 2, SHMQ_GRANULE_RING, &run) != SHMQ_OK) {
+        die("structure");
+    }
+}
+
+void state_dead_maker(stage *s) {
+    state_blocks(s);
+    stage_actor_start(s, ACTOR_DEAD, die_making, NULL);
+}
+
+static void make_temporary(act *a) {
+    act_declare(a, QUEUE_EXTRA, "extra", true);
+    act_body(1, BLOCK_BYTES);
+    struct iovec piece = {.iov_base = (unsigned char[BLOCK_BYTES]){0}, .iov_len = BLOCK_BYTES};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = BLOCK_BYTES};
+    (void)shmq_put(a->q[QUEUE_EXTRA], &o, 0);
+}
+
+void state_dead_temporary(stage *s) { stage_actor_start(s, ACTOR_DEAD, make_temporary, NULL); }
+
+void state_recount_due(stage *s) {
+    put_numbers(s, QUEUE_LIMITED, 1, 3, SMALL_BYTES);
+    (void)shmq_count_take(s->survivor.q[QUEUE_LIMITED], 1); /* as a death between count and slot leaves it */
+    shmq_store_seq(&s->survivor.q[QUEUE_LIMITED]->page->recount_due, 1);
+}

@@ -1,0 +1,42 @@
+/* One process under ptrace, run up to an exact machine step of its traced part.
+ *
+ * A trace is recorded once by single steps: the address of each instruction, and after which of them the segment, the
+ * history or a lock differed. A later run comes near step k by a debug register at an address that k's trace has met only
+ * a few times by then, and single-steps the rest, each step compared with the trace. */
+#ifndef SHMQ_KILLSTEP_TRACEE_H
+#define SHMQ_KILLSTEP_TRACEE_H
+
+#include "stage.h"
+
+typedef struct trace {
+    uint32_t steps; /* 0 to steps are places to die at: before instruction k; `steps`: after the last one */
+    uint32_t room;
+    uint64_t *address;
+    uint32_t *anchor; /* by step: where the debug register stops a run to it; UINT32_MAX: single steps from the start */
+    uint32_t *hits; /* by step: how many times its address was met before */
+    uint32_t *total; /* by step: how many times its address is met in all */
+    uint32_t *cost; /* stops that a run to the step takes */
+    uint8_t *changes; /* by step: what a death here leaves differs from what one step earlier leaves */
+} trace;
+
+typedef enum reached { REACHED, LEFT_PATH } reached;
+
+/* Starts a victim: forks, joins, sets up; stopped where the traced part begins. */
+typedef struct victim_plan {
+    void (*set_up)(act *);
+    void (*operate)(act *);
+    uint8_t who;
+    int pid;
+    bool attaches; /* by itself, in its traced part */
+} victim_plan;
+
+pid_t tracee_start(stage *s, const victim_plan *plan);
+/* Runs a victim to its end and records. */
+void tracee_record(stage *s, const victim_plan *plan, trace *t);
+void trace_free(trace *t);
+reached tracee_run_to(pid_t pid, const trace *t, uint32_t step);
+/* From where it stands to the end of its traced part; false: it ended otherwise. */
+bool tracee_finish(pid_t pid);
+void tracee_kill(pid_t pid);
+
+#endif

@@ -1,0 +1,229 @@
+#include "verdict.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VALUES 8192u
+#define QUEUES 4u
+#define FIRST_OF_VICTIM 2000u
+#define FIRST_OF_SURVIVOR 5000u
+
+enum certainty { NO = 0, MAYBE = 1, YES = 2 };
+
+typedef struct fate {
+    uint8_t put, settled, delivered, released, queue;
+    uint8_t holder; /* WHO_... + 1 */
+    uint8_t drained;
+    uint8_t deaths_least, deaths_most;
+} fate;
+
+typedef struct pending {
+    uint8_t kind, queue;
+} pending;
+
+typedef struct court {
+    const verdict_rules *rules;
+    fate fates[VALUES];
+    pending open[WHO_SURVIVOR + 1][16]; /* puts of a batch are open together; only takes are kept here */
+    bool purging[QUEUES];
+    unsigned unfinished[QUEUES]; /* takes and purges: what they were about to get may come back as if delivered */
+    uint64_t last[QUEUES];
+    char fault[160];
+} court;
+
+static void raise_to(uint8_t *what, uint8_t certainty) {
+    if (*what < certainty) {
+        *what = certainty;
+    }
+}
+
+static bool dies(const court *t, uint8_t who) {
+    return who == WHO_ACTOR ? t->rules->actors_die : (who == WHO_VICTIM || who == WHO_SECOND) && t->rules->victims_die;
+}
+
+/* Whoever held it has died since, if it was one of those. */
+static void count_death(const court *t, fate *f) {
+    if (f->holder == 0 || !dies(t, (uint8_t)(f->holder - 1))) {
+        return;
+    }
+    f->deaths_most += 1;
+    f->deaths_least += f->settled == NO && f->released == NO;
+    f->holder = 0;
+}
+
+static void set_fault(court *t, const char *text, uint64_t value) {
+    if (t->fault[0] == 0) {
+        snprintf(t->fault, sizeof(t->fault), "message %llu: %s", (unsigned long long)value, text);
+    }
+}
+
+static void delivered_to_survivor(court *t, const call *c) {
+    fate *f = &t->fates[c->value];
+    count_death(t, f);
+    bool could_be_redelivered = f->delivered != NO || t->unfinished[c->queue] != 0;
+    if (f->put == NO) {
+        set_fault(t, "delivered, and never put", c->value);
+    } else if (f->settled == YES || f->drained != 0) {
+        set_fault(t, "delivered again after it was settled", c->value);
+    } else if (f->queue != c->queue) {
+        set_fault(t, "delivered from another queue", c->value);
+    } else if (f->delivered == YES && !c->redelivered) {
+        set_fault(t, "delivered again without the redelivered flag", c->value);
+    } else if (c->redelivered && !could_be_redelivered) {
+        set_fault(t, "marked as redelivered, and never delivered", c->value);
+    } else if (c->deaths < f->deaths_least || (c->deaths > f->deaths_most && t->unfinished[c->queue] == 0)) {
+        set_fault(t, "its deaths are counted wrongly", c->value);
+    }
+    bool in_order = !t->rules->stopped_victim || c->value < FIRST_OF_VICTIM || c->value >= FIRST_OF_SURVIVOR;
+    if (in_order && c->value < t->last[c->queue]) {
+        set_fault(t, "delivered after a later one", c->value);
+    }
+    if (in_order) {
+        t->last[c->queue] = c->value;
+    }
+    f->drained += 1;
+}
+
+static void begin_take(court *t, const call *c) {
+    for (unsigned i = 0; i < 16; i++) {
+        if (t->open[c->who][i].kind == 0) {
+            t->open[c->who][i] = (pending){c->kind, c->queue};
+            return;
+        }
+    }
+}
+
+static void end_take(court *t, const call *c) {
+    memset(t->open[c->who], 0, sizeof(t->open[c->who])); /* one process takes one at a time */
+    if (c->phase == CALL_FAILED) {
+        return;
+    }
+    if (c->value >= VALUES) {
+        set_fault(t, "its body is not what was put", c->value);
+        return;
+    }
+    fate *f = &t->fates[c->value];
+    if (c->who == WHO_SURVIVOR) {
+        delivered_to_survivor(t, c);
+    } else {
+        if (f->put == NO || f->settled == YES) {
+            set_fault(t, "delivered to a victim, and not there", c->value);
+        }
+        count_death(t, f);
+    }
+    f->delivered = YES;
+    f->released = NO;
+    f->holder = c->who + 1;
+    if (c->kind == CALL_GET) {
+        f->settled = YES;
+    }
+}
+
+/* All of a queue may be gone, or is. */
+static void sweep_away(court *t, const call *c) {
+    uint8_t certainty = c->phase == CALL_BEGUN ? MAYBE : YES;
+    for (unsigned v = 0; v < VALUES; v++) {
+        fate *f = &t->fates[v];
+        bool held = f->holder != 0 && f->holder != c->who + 1;
+        if (f->put != NO && f->queue == c->queue && f->settled != YES && (!held || c->kind == CALL_DELETE)) {
+            raise_to(&f->settled, f->put == YES ? certainty : MAYBE);
+        }
+    }
+    t->purging[c->queue] = c->phase == CALL_BEGUN;
+}
+
+static void hear_of_value(court *t, const call *c) {
+    fate *f = &t->fates[c->value];
+    uint8_t certainty = c->phase == CALL_RETURNED ? YES : MAYBE;
+    switch (c->kind) {
+    case CALL_PUT:
+        f->queue = c->queue;
+        if (c->phase == CALL_FAILED) {
+            f->put = NO;
+        } else {
+            raise_to(&f->put, certainty);
+        }
+        break;
+    case CALL_SETTLE:
+        raise_to(&f->settled, certainty);
+        f->holder = certainty == YES ? 0 : f->holder;
+        break;
+    case CALL_RELEASE:
+        raise_to(&f->released, certainty);
+        f->holder = certainty == YES ? 0 : f->holder;
+        break;
+    default:
+        break;
+    }
+}
+
+static void hear(court *t, const call *c) {
+    switch (c->kind) {
+    case CALL_GET:
+    case CALL_RECEIVE:
+        if (c->phase == CALL_BEGUN) {
+            begin_take(t, c);
+            t->unfinished[c->queue] += c->who != WHO_SURVIVOR;
+        } else {
+            t->unfinished[c->queue] -= c->who != WHO_SURVIVOR;
+            end_take(t, c);
+        }
+        break;
+    case CALL_PURGE:
+    case CALL_DELETE:
+        t->unfinished[c->queue] += c->phase == CALL_BEGUN ? 1u : UINT32_MAX; /* -1 */
+        if (c->phase != CALL_FAILED) {
+            sweep_away(t, c);
+        }
+        break;
+    case CALL_PUT:
+    case CALL_SETTLE:
+    case CALL_RELEASE:
+        if (c->value < VALUES) {
+            hear_of_value(t, c);
+        } else {
+            set_fault(t, "not a value", c->value);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A get that died may have taken one for good, and nobody knows which. */
+static void allow_for_gets(const court *t, unsigned allowed[QUEUES]) {
+    memset(allowed, 0, QUEUES * sizeof(allowed[0]));
+    for (unsigned who = 0; who < WHO_SURVIVOR; who++) {
+        for (unsigned i = 0; i < 16; i++) {
+            if (t->open[who][i].kind == CALL_GET) {
+                allowed[t->open[who][i].queue] += 1;
+            }
+        }
+    }
+}
+
+const char *verdict_of(const board *b, const verdict_rules *rules) {
+    static court t;
+    unsigned allowed[QUEUES];
+    memset(&t, 0, sizeof(t));
+    t.rules = rules;
+    for (uint32_t i = 0; i < b->count && t.fault[0] == 0; i++) {
+        hear(&t, &b->calls[i]);
+    }
+    allow_for_gets(&t, allowed);
+    for (unsigned v = 0; v < VALUES && t.fault[0] == 0; v++) {
+        const fate *f = &t.fates[v];
+        if (f->put != YES || f->settled != NO || f->drained != 0 || t.purging[f->queue]) {
+            continue;
+        }
+        if (allowed[f->queue] == 0) {
+            set_fault(&t, "lost: it was put, not settled, and is not there", v);
+        } else {
+            allowed[f->queue] -= 1;
+        }
+    }
+    if (b->count >= BOARD_CALLS) {
+        set_fault(&t, "the history is too long", 0);
+    }
+    return t.fault[0] != 0 ? t.fault : NULL;
+}

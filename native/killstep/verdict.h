@@ -1,0 +1,19 @@
+/* Was every message that was accepted delivered exactly once, in order, marked where it had been delivered before? Asked
+ * of the history alone; nothing here knows the segment. */
+#ifndef SHMQ_KILLSTEP_VERDICT_H
+#define SHMQ_KILLSTEP_VERDICT_H
+
+#include <stdbool.h>
+
+#include "board.h"
+
+typedef struct verdict_rules {
+    bool stopped_victim; /* one that was stopped puts its message later: then others may have overtaken it */
+    bool victims_die;
+    bool actors_die;
+} verdict_rules;
+
+/* NULL, or what is wrong. The survivor has drained every queue before. */
+const char *verdict_of(const board *b, const verdict_rules *rules);
+
+#endif
