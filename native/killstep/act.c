@@ -297,7 +297,7 @@ void act_steal(act *a, unsigned queue, uint64_t position) {
     shmq_queue *q = a->q[queue];
     shmq_delivery d;
     begin(a, CALL_GET, queue, 0);
-    shmq_status status = shmq_steal(q, position, &d);
+    shmq_status status = shmq_steal(q, position, false, &d);
     uint64_t value = status == SHMQ_OK ? value_of(&d) : 0;
     status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
     if (status == SHMQ_OK) {

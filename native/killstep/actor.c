@@ -164,5 +164,6 @@ void stage_close(stage *s) {
     shmq_member_free(m);
     free(s->reserved);
     free(s->hot);
+    free(s->page_keys);
     munmap(s->base, s->size);
 }

@@ -121,6 +121,9 @@ static const char *take_all(stage *s, const scenario *what) {
 static const char *reap(stage *s, const scenario *what, const char *where) {
     uint32_t rows[4];
     act_reap(&s->survivor);
+    if (s->survivor.last == SHMQ_OK) {
+        act_rebuild(&s->survivor); /* one without a row yet may have died in the structure lock: nobody was reaped */
+    }
     if (s->survivor.last != SHMQ_OK) {
         return say("the reaper fails", &s->survivor);
     }
@@ -221,7 +224,11 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
     act *a = &s->survivor;
     next_value = FIRST_VALUE;
     (void)where;
-    const char *wrong = is_there(a, QUEUE_A) ? others_work(a, QUEUE_A) : NULL;
+    const char *wrong = settle_what_is_held(a);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    wrong = is_there(a, QUEUE_A) ? others_work(a, QUEUE_A) : NULL;
     if (wrong == NULL && (what->flags & ENDS_QUEUE) == 0) {
         wrong = others_work(a, QUEUE_LIMITED);
     }
@@ -231,6 +238,7 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
     static const verdict_rules rules = {.stopped_victim = true, .victims_die = true, .actors_die = true};
     const char *wrong = reap(s, what, where);
+    board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;
     return wrong == NULL ? verdict_of(the_board, &rules) : wrong;
 }

@@ -1,6 +1,6 @@
 /* What the driver and the processes that it starts share besides the segment: the history of calls, written mark by mark
- * as each call begins and returns, and a few words by which they meet. A mark counts once `count` is past it, so a death
- * amid the writing of one leaves no mark. */
+ * as each call begins and returns, and a few words by which they meet. A mark has its place first, its phase last, and
+ * counts when it has a phase: a death amid the writing of one leaves no mark, a stop none that others write over. */
 #ifndef SHMQ_KILLSTEP_BOARD_H
 #define SHMQ_KILLSTEP_BOARD_H
 
@@ -17,9 +17,10 @@ enum call_kind {
     CALL_RELEASE,
     CALL_PURGE,
     CALL_DELETE,
-    CALL_OTHER /* anything that moves no message */
+    CALL_OTHER, /* anything that moves no message */
+    CALL_RESUMED /* the one that was stopped goes on from here */
 };
-enum call_phase { CALL_BEGUN = 1, CALL_RETURNED, CALL_FAILED };
+enum call_phase { CALL_UNWRITTEN = 0, CALL_BEGUN = 1, CALL_RETURNED, CALL_FAILED };
 enum call_who { WHO_BUILDER = 0, WHO_ACTOR = 1, WHO_VICTIM = 2, WHO_SECOND = 3, WHO_SURVIVOR = 4 };
 
 typedef struct call {
@@ -39,7 +40,7 @@ typedef struct board_actor {
 
 typedef struct board {
     volatile uint32_t finished; /* the traced part of an operation is over */
-    volatile uint32_t count;
+    uint32_t count; /* places given away */
     char segment[64]; /* for a victim that attaches by itself */
     call calls[BOARD_CALLS];
     board_actor actors[BOARD_ACTORS];
@@ -48,11 +49,12 @@ typedef struct board {
 extern board *the_board;
 
 static inline void board_mark(call c) {
-    uint32_t at = the_board->count;
+    uint32_t at = __atomic_fetch_add(&the_board->count, 1, __ATOMIC_SEQ_CST);
     if (at < BOARD_CALLS) {
+        uint8_t phase = c.phase;
+        c.phase = 0;
         the_board->calls[at] = c;
-        __asm__ volatile("" ::: "memory");
-        the_board->count = at + 1;
+        __atomic_store_n(&the_board->calls[at].phase, phase, __ATOMIC_SEQ_CST);
     }
 }
 

@@ -4,7 +4,7 @@
 
 #define SELDOM 24u     /* an address that is met so often at most is no loop worth thinning */
 #define TURNS 3u       /* of each loop, at its beginning and at its end */
-#define COSTLY 400u    /* stops; beyond, a step that is one of many alike is left out */
+#define COSTLY 60u     /* stops; beyond, a step that is one of many alike is left out */
 
 static uint64_t random_next(uint64_t *state) {
     *state += UINT64_C(0x9e3779b97f4a7c15);

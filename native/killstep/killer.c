@@ -126,8 +126,10 @@ static void pause_at(killer *k, const victim_plan *plan, const trace *t, uint32_
     if (!tracee_finish(pid) && wrong == NULL) {
         wrong = "the call of the one that was stopped does not return";
     }
+    uint32_t dead;
     if (wrong == NULL && (k->order->what->flags & BUSY) == 0) {
-        report_image(FRAME_QUIET, &k->stage, stage_delta(&k->stage), killer_where);
+        bool quiet = stage_rows(&k->stage, true, &dead, 1) == 0;
+        report_image(quiet ? FRAME_QUIET : FRAME_DEATH, &k->stage, stage_delta(&k->stage), killer_where);
     }
     tracee_kill(pid);
     wrong = wrong == NULL ? aftermath_of_resumption(&k->stage, k->order->what, killer_where) : wrong;
@@ -194,6 +196,7 @@ static void from_node(killer *k, node *n, const second *then) {
     trace t;
     victim_plan plan = {.operate = then->operate, .who = WHO_SECOND, .pid = 300};
     stage_restore(s);
+    report_swap(&n->image);
     stage_swap(s, &n->image);
     memcpy(&the_board->calls[base_calls], n->marks, n->calls * sizeof(call));
     s->base_calls = base_calls + n->calls;
@@ -210,6 +213,7 @@ static void from_node(killer *k, node *n, const second *then) {
     trace_free(&t);
     s->base_calls = base_calls;
     stage_restore(s);
+    report_swap(&n->image);
     stage_swap(s, &n->image);
     s->runs = 0; /* the next look goes over all pages */
     stage_restore(s);

@@ -9,6 +9,7 @@
 
 #include "killer.h"
 #include "report.h"
+#include "tracee.h"
 
 static void list(void) {
     for (unsigned i = 0; i < scenario_count; i++) {
@@ -49,7 +50,7 @@ static void pin(const char *cpu) {
 }
 
 static void usage(void) {
-    fprintf(stderr, "killstep --list | SCENARIO [--mode kill|pause|two] [--budget N] [--every N] [--step K] "
+    fprintf(stderr, "killstep --list | --probe | SCENARIO [--mode kill|pause|two] [--budget N] [--every N] [--step K] "
                     "[--first K] [--second NAME] [--seed N] [--cpu N]\n");
     exit(2);
 }
@@ -85,6 +86,11 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "--list") == 0) {
         list();
         return 0;
+    }
+    if (strcmp(argv[1], "--probe") == 0) {
+        const char *why = tracee_forbidden();
+        printf("%s", why != NULL ? why : "");
+        return why != NULL ? 1 : 0;
     }
     order.what = scenario_named(argv[1]);
     if (order.what == NULL) {

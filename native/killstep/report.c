@@ -107,6 +107,8 @@ void report_base(const stage *s) {
     delta_free(&d);
 }
 
+void report_swap(const delta *d) { write_pages(FRAME_SWAP, "{}", d->count, d->pages, d->bytes); }
+
 static int list_rows(char *text, size_t room, const stage *s, bool dead) {
     uint32_t rows[ROWS], count = stage_rows(s, dead, rows, ROWS);
     int at = snprintf(text, room, "[");
@@ -143,11 +145,14 @@ void report_history(const char *where) {
         return;
     }
     int at = snprintf(text, sizeof(text), "{\"where\": %s, \"calls\": [", where);
-    for (uint32_t i = 0; i < the_board->count; i++) {
+    for (uint32_t i = 0, told = 0; i < the_board->count; i++) {
         const call *c = &the_board->calls[i];
-        at +=
-            snprintf(text + at, sizeof(text) - (size_t)at, "%s[%u,%u,%u,%u,%u,%u,%u,%llu]", i != 0 ? "," : "", c->kind,
-                     c->who, c->phase, c->queue, c->redelivered, c->status, c->deaths, (unsigned long long)c->value);
+        if (c->phase == CALL_UNWRITTEN) {
+            continue;
+        }
+        at += snprintf(text + at, sizeof(text) - (size_t)at, "%s[%u,%u,%u,%u,%u,%u,%u,%llu]", told++ != 0 ? "," : "",
+                       c->kind, c->who, c->phase, c->queue, c->redelivered, c->status, c->deaths,
+                       (unsigned long long)c->value);
     }
     at += snprintf(text + at, sizeof(text) - (size_t)at, "]}");
     write_head(FRAME_HISTORY, (uint64_t)at);

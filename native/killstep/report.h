@@ -8,6 +8,7 @@
 enum frame_kind {
     FRAME_LINE = 'L',
     FRAME_BASE = 'B', /* the prepared image: all of its pages */
+    FRAME_SWAP = 'S', /* pages that take their places in the prepared image from now on */
     FRAME_DEATH = 'D', /* somebody may be dead or stopped amid something */
     FRAME_QUIET = 'Q', /* nobody is */
     FRAME_HISTORY = 'H' /* calls, from the first to the last */
@@ -15,6 +16,7 @@ enum frame_kind {
 
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_base(const stage *s);
+void report_swap(const delta *d);
 /* `where`: JSON that says which death it was. False: this image was told before. */
 bool report_image(enum frame_kind kind, const stage *s, const delta *d, const char *where);
 void report_history(const char *where);

@@ -108,7 +108,9 @@ void stage_open(stage *s) {
     s->base = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     s->reserved = calloc(s->size / STAGE_PAGE, 1);
     s->hot = calloc(s->size / STAGE_PAGE, 1);
-    if (s->base == MAP_FAILED || s->reserved == NULL || s->hot == NULL) {
+    s->page_keys = calloc(s->size / STAGE_PAGE, sizeof(*s->page_keys));
+    s->base_key = 1;
+    if (s->base == MAP_FAILED || s->reserved == NULL || s->hot == NULL || s->page_keys == NULL) {
         die("no memory");
     }
 }
@@ -251,22 +253,30 @@ static void each_changed_page(stage *s, enum look look, void (*visit)(stage *, u
 
 static enum look next_look(const stage *s) { return s->runs % FULL_LOOK == 0 ? LOOK_FULL : LOOK_NEAR; }
 
+static uint64_t base_page_key(stage *s, uint32_t page) {
+    if (s->page_keys[page] == 0) {
+        s->page_keys[page] = page_key(s, page, s->base + (uint64_t)page * STAGE_PAGE);
+    }
+    return s->page_keys[page];
+}
+
+/* A sum over the pages, so that the key is the image's, whatever image it is compared with. */
 static void add_to_scratch(stage *s, uint32_t page) {
     const unsigned char *bytes = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
     delta_add(&s->scratch, page, bytes);
-    s->scratch.key = mix(s->scratch.key, page_key(s, page, bytes));
+    s->scratch.key += page_key(s, page, bytes) - base_page_key(s, page);
 }
 
 const delta *stage_delta(stage *s) {
     s->scratch.count = 0;
-    s->scratch.key = 1;
+    s->scratch.key = s->base_key;
     each_changed_page(s, next_look(s), add_to_scratch);
     return &s->scratch;
 }
 
 uint64_t stage_hot_key(stage *s) {
     s->scratch.count = 0;
-    s->scratch.key = 1;
+    s->scratch.key = s->base_key;
     each_changed_page(s, LOOK_HOT, add_to_scratch);
     return s->scratch.key;
 }
@@ -280,6 +290,10 @@ void stage_restore(stage *s) {
     each_changed_page(s, next_look(s), put_back);
     s->runs += 1;
     restore_private_state(s);
+    uint32_t calls = the_board->count < BOARD_CALLS ? the_board->count : BOARD_CALLS;
+    if (calls > s->base_calls) {
+        memset(&the_board->calls[s->base_calls], 0, (calls - s->base_calls) * sizeof(call));
+    }
     the_board->count = s->base_calls;
     the_board->finished = 0;
     virtual_clock_set(VIRTUAL_START + UINT64_C(10000000000));
@@ -292,6 +306,9 @@ void stage_restore(stage *s) {
 
 void stage_swap(stage *s, delta *d) {
     unsigned char keep[STAGE_PAGE];
+    uint64_t key = s->base_key;
+    s->base_key = d->key;
+    d->key = key;
     for (uint32_t i = 0; i < d->count; i++) {
         unsigned char *base = s->base + (uint64_t)d->pages[i] * STAGE_PAGE;
         unsigned char *mine = d->bytes + (size_t)i * STAGE_PAGE;
@@ -299,6 +316,7 @@ void stage_swap(stage *s, delta *d) {
         memcpy(base, mine, STAGE_PAGE);
         memcpy(mine, keep, STAGE_PAGE);
         s->hot[d->pages[i]] = 1;
+        s->page_keys[d->pages[i]] = 0;
     }
 }
 

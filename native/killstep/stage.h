@@ -40,6 +40,8 @@ typedef struct stage {
     unsigned char *base; /* the prepared image */
     uint8_t *reserved; /* by page: memory is behind it in the prepared image */
     uint8_t *hot; /* by page: has ever differed */
+    uint64_t base_key; /* of the prepared image */
+    uint64_t *page_keys; /* of its pages; 0: not known yet */
     uint32_t base_calls; /* marks that belong to the state */
     uint32_t runs;
     uint32_t actor_count;

@@ -230,3 +230,22 @@ bool tracee_finish(pid_t pid) {
     }
     return ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 && wait_for_stop(pid) && the_board->finished != 0;
 }
+
+const char *tracee_forbidden(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0) {
+            stop_here();
+        }
+        _exit(1);
+    }
+    if (pid < 0 || !wait_for_stop(pid)) {
+        return "this process may not be traced (ptrace is forbidden here)";
+    }
+    const char *why = NULL;
+    if (ptrace(PTRACE_POKEUSER, pid, (void *)offsetof(struct user, u_debugreg[7]), NULL) != 0) {
+        why = "debug registers cannot be used here";
+    }
+    tracee_kill(pid);
+    return why;
+}

@@ -39,4 +39,7 @@ reached tracee_run_to(pid_t pid, const trace *t, uint32_t step);
 bool tracee_finish(pid_t pid);
 void tracee_kill(pid_t pid);
 
+/* NULL: processes may be traced here, with debug registers; else why not. */
+const char *tracee_forbidden(void);
+
 #endif

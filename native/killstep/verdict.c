@@ -59,6 +59,7 @@ static void set_fault(court *t, const char *text, uint64_t value) {
 
 static void delivered_to_survivor(court *t, const call *c) {
     fate *f = &t->fates[c->value];
+    uint8_t holder = f->holder;
     count_death(t, f);
     bool could_be_redelivered = f->delivered != NO || t->unfinished[c->queue] != 0;
     if (f->put == NO) {
@@ -74,7 +75,9 @@ static void delivered_to_survivor(court *t, const call *c) {
     } else if (c->deaths < f->deaths_least || (c->deaths > f->deaths_most && t->unfinished[c->queue] == 0)) {
         set_fault(t, "its deaths are counted wrongly", c->value);
     }
-    bool in_order = !t->rules->stopped_victim || c->value < FIRST_OF_VICTIM || c->value >= FIRST_OF_SURVIVOR;
+    /* What the stopped one puts, holds, or is about to hand back, comes when it goes on. */
+    bool victims = c->value >= FIRST_OF_VICTIM && c->value < FIRST_OF_SURVIVOR;
+    bool in_order = !t->rules->stopped_victim || (!victims && holder == 0 && f->released != MAYBE);
     if (in_order && c->value < t->last[c->queue]) {
         set_fault(t, "delivered after a later one", c->value);
     }
@@ -169,6 +172,9 @@ static void hear(court *t, const call *c) {
             end_take(t, c);
         }
         break;
+    case CALL_RESUMED: /* what it held comes back, maybe before what others have had meanwhile */
+        memset(t->last, 0, sizeof(t->last));
+        break;
     case CALL_PURGE:
     case CALL_DELETE:
         t->unfinished[c->queue] += c->phase == CALL_BEGUN ? 1u : UINT32_MAX; /* -1 */
@@ -208,7 +214,9 @@ const char *verdict_of(const board *b, const verdict_rules *rules) {
     memset(&t, 0, sizeof(t));
     t.rules = rules;
     for (uint32_t i = 0; i < b->count && t.fault[0] == 0; i++) {
-        hear(&t, &b->calls[i]);
+        if (b->calls[i].phase != CALL_UNWRITTEN) {
+            hear(&t, &b->calls[i]);
+        }
     }
     allow_for_gets(&t, allowed);
     for (unsigned v = 0; v < VALUES && t.fault[0] == 0; v++) {

@@ -69,6 +69,19 @@ void shmq_queues_release(shmq_member *m) {
     }
 }
 
+void shmq_queues_close_deleted(shmq_member *m) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t high = shmq_load_seq(&m->header->queue_high);
+    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+        shmq_queue q;
+        if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_DELETED &&
+            shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_seq(&q.page->state) == SHMQ_QUEUE_LIVE) {
+            shmq_store_seq(&q.page->state, SHMQ_QUEUE_DELETED);
+            shmq_notify_all(&q);
+        }
+    }
+}
+
 static const char *check_settings(shmq_queue_shm *page) {
     if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX || page->dead_letter_len > SHMQ_NAME_MAX) {
         return "a name that is too long";

@@ -44,5 +44,8 @@ const char *shmq_segment_valid(shmq_member *m);
 
 /* Memory of deleted queues that no live member uses any more goes back to the map. Under the lock. */
 void shmq_queues_release(shmq_member *m);
+/* Who deletes a queue takes it out of the directory, then says so on its page. After a death in between the page still
+ * says LIVE, and those who had the queue would go on using what nobody else can find. Under the lock, after a rebuild. */
+void shmq_queues_close_deleted(shmq_member *m);
 
 #endif

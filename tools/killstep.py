@@ -1,0 +1,331 @@
+"""Kills a real process at each machine step of an operation, lets survivors work, and judges what is left.
+
+    tools/killstep [--pause | --two] [--only SCENARIO]... [--kills N | --every K | --all] [--jobs N] [--json]
+    tools/killstep --only SCENARIO --step K [--pause | --two --first J --second NAME]     one again
+    tools/killstep --list
+
+Each step of the recorded run is a place to die. --kills N (20,000 by default) spreads N deaths over the scenarios:
+first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
+get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
+that a first death left. Exit code 1: something is broken; the command that shows it again is printed.
+
+Examples:
+    tools/killstep --only put-few --all
+    tools/killstep --pause --kills 20000 --seed 7
+    tools/killstep --two --only ack-block
+"""
+
+import argparse
+import json
+import os
+import queue
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from step_driver import (
+    History,
+    Line,
+    Outcome,
+    Scenario,
+    build,
+    read_frames,
+    scenarios,
+    start,
+    stop,
+    why_ptrace_is_forbidden,
+)
+from step_judge import Bench, judge_calls
+
+from native_build import BuildFailed
+
+DEFAULT_KILLS = 20_000
+TOLD = 5  # failures of one scenario that are shown in full
+ROUNDS = 3  # in which kills that small scenarios leave over go to the others
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of one scenario."""
+
+    scenario: str
+    mode: str  # kill, pause, two
+    budget: int = 0
+    every: int = 0
+    step: int = -1
+    first: int = -1
+    second: str = ""
+    seed: int = 0
+
+    def arguments(self, cpu: int) -> list[str]:
+        words = [self.scenario, "--mode", self.mode, "--seed", str(self.seed), "--cpu", str(cpu)]
+        for name in ("budget", "every"):
+            if getattr(self, name):
+                words += [f"--{name}", str(getattr(self, name))]
+        for name in ("step", "first"):
+            if getattr(self, name) >= 0:
+                words += [f"--{name}", str(getattr(self, name))]
+        return words + (["--second", self.second] if self.second else [])
+
+
+def again(where: dict[str, Any]) -> str:
+    """The command that shows a failure again."""
+    words = ["tools/killstep", "--only", where["scenario"]]
+    if where.get("mode") == "pause":
+        words.append("--pause")
+    if where.get("second"):
+        words += ["--two", "--first", str(where["first"]), "--second", where["second"]]
+    return " ".join([*words, "--step", str(where["step"])]) if "step" in where else " ".join(words)
+
+
+def line_of(program: Path, address: int) -> str:
+    """Function and line of an address, where the tool for it is installed."""
+    tool = shutil.which("addr2line")
+    if tool is None or not address:
+        return ""
+    words = [tool, "-f", "-s", "-e", str(program), hex(address)]
+    said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False).stdout.split("\n")
+    return f"{said[0]} {said[1]}" if len(said) > 1 else ""
+
+
+def broken(program: Path, wrong: str, where: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "wrong": wrong,
+        "where": where,
+        "at": line_of(program, int(where.get("address", 0))),
+        "again": again(where) if "scenario" in where else "",
+    }
+
+
+def note(outcome: Outcome, event: dict[str, Any], program: Path) -> None:
+    if event["event"] == "broken":
+        outcome.broken.append(broken(program, event["wrong"], event["where"]))
+    elif event["event"] == "trace":
+        outcome.steps = event["steps"]
+    elif event["event"] == "nodes":
+        outcome.nodes, outcome.pairs = event["nodes"], event["pairs"]
+    elif event["event"] == "end":
+        outcome.tried, outcome.left_path = event["tried"], event["left_path"]
+        outcome.images = event["deaths"] + event["quiet"]
+
+
+def run(program: Path, order: Order, cpu: int) -> Outcome:
+    """One driver from start to end; every frame is judged as it comes."""
+    outcome = Outcome(order.scenario)
+    begin = time.monotonic()
+    bench = Bench()
+    driver = start(program, order.arguments(cpu))
+    ended = False
+    assert driver.stdout is not None
+    try:
+        for frame in read_frames(driver.stdout):
+            if isinstance(frame, Line):
+                note(outcome, frame.event, program)
+                ended = ended or frame.event["event"] == "end"
+                continue
+            wrong = judge_calls(frame) if isinstance(frame, History) else bench.judge(frame)
+            where = frame.where if isinstance(frame, History) else frame.meta.get("where", {})
+            outcome.broken += [broken(program, text, where) for text in wrong[:TOLD]]
+    finally:
+        said = stop(driver)
+    if not ended and not outcome.broken:
+        outcome.broken.append(broken(program, said or f"the driver ended with {driver.returncode}", asdict(order)))
+    outcome.seconds = time.monotonic() - begin
+    return outcome
+
+
+class Pool:
+    """Drivers side by side, each on a processor of its own."""
+
+    def __init__(self, program: Path, jobs: int, progress: bool) -> None:
+        self.program = program
+        self.jobs = jobs
+        self.progress = progress
+        self.cpus: queue.SimpleQueue[int] = queue.SimpleQueue()
+        usable = sorted(os.sched_getaffinity(0))
+        for i in range(jobs):
+            self.cpus.put(usable[i % len(usable)])
+
+    def one(self, order: Order) -> Outcome:
+        cpu = self.cpus.get()
+        try:
+            return run(self.program, order, cpu)
+        finally:
+            self.cpus.put(cpu)
+
+    def run(self, orders: Sequence[Order]) -> list[Outcome]:
+        done: list[Outcome] = []
+        with ThreadPoolExecutor(self.jobs) as threads:
+            futures = [threads.submit(self.one, order) for order in orders]
+            try:
+                for future in as_completed(futures):
+                    done.append(future.result())
+                    self.show(done, len(orders))
+            except BaseException:
+                threads.shutdown(wait=True, cancel_futures=True)
+                raise
+        if self.progress:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        return done
+
+    def show(self, done: Sequence[Outcome], of: int) -> None:
+        if self.progress:
+            tried, wrong = sum(one.tried for one in done), sum(len(one.broken) for one in done)
+            print(
+                f"\r\033[K{len(done)} of {of} scenarios, {tried} tried, {wrong} broken",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def merge(total: dict[str, Outcome], more: Sequence[Outcome]) -> None:
+    for one in more:
+        before = total.get(one.scenario)
+        if before is not None:
+            one = replace(
+                one,
+                tried=before.tried + one.tried,
+                left_path=before.left_path + one.left_path,
+                images=max(before.images, one.images),
+                seconds=before.seconds + one.seconds,
+                broken=before.broken + one.broken,
+            )
+        total[one.scenario] = one
+
+
+def spread(pool: Pool, orders: Sequence[Order], kills: int) -> list[Outcome]:
+    """So many steps over all scenarios: what small ones cannot use goes to larger ones."""
+    total: dict[str, Outcome] = {}
+    left, todo = kills, list(orders)
+    for turn in range(ROUNDS):
+        share = left // max(len(todo), 1)
+        if share == 0:
+            break
+        merge(total, pool.run([replace(order, budget=share, seed=order.seed + turn) for order in todo]))
+        left = kills - sum(one.tried for one in total.values())
+        todo = [order for order in todo if total[order.scenario].steps > share * 2]
+        if left < kills // 50:
+            break
+    return list(total.values())
+
+
+def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
+    what = {"kill": "kills", "pause": "pauses", "two": "deaths"}[mode]
+    print(f"{'scenario':22} {'steps':>7} {what:>7} {'images':>7} {'left path':>9} {'broken':>6} {'seconds':>8}")
+    for one in outcomes:
+        row = f"{one.scenario:22} {one.steps:7} {one.tried:7} {one.images:7} {one.left_path:9}"
+        print(f"{row} {len(one.broken):6} {one.seconds:8.1f}")
+    sums = [sum(getattr(one, name) for one in outcomes) for name in ("steps", "tried", "images", "left_path")]
+    wrong = sum(len(one.broken) for one in outcomes)
+    print(f"{'all':22} {sums[0]:7} {sums[1]:7} {sums[2]:7} {sums[3]:9} {wrong:6}")
+    if mode == "two":
+        print(f"{sum(one.nodes for one in outcomes)} images and histories left by a first death, ", end="")
+        print(f"{sum(one.pairs for one in outcomes)} pairs of deaths")
+    if sums[3]:
+        print("left path: runs that took another way than the recorded one; they were not tested")
+
+
+def print_broken(outcomes: Sequence[Outcome]) -> None:
+    for one in outcomes:
+        for failure in one.broken[:TOLD]:
+            print(f"\n{one.scenario}: {failure['wrong']}")
+            if failure["at"]:
+                print(f"  before {failure['at']}")
+            print(f"  again: {failure['again']}")
+        if len(one.broken) > TOLD:
+            print(f"\n{one.scenario}: {len(one.broken) - TOLD} more")
+
+
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/killstep", usage=__doc__, add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--pause", action="store_true")
+    parser.add_argument("--two", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--slots", action="store_true")
+    parser.add_argument("--kills", type=int, default=DEFAULT_KILLS)
+    parser.add_argument("--every", type=int, default=0)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--step", type=int, default=-1)
+    parser.add_argument("--first", type=int, default=-1)
+    parser.add_argument("--second", default="")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--driver", type=Path, default=None)
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(arguments)
+
+
+def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int) -> list[Order]:
+    mode = "pause" if options.pause else "two" if options.two else "kill"
+    chosen = [one for one in table if not options.only or one.name in options.only]
+    if not options.only and (options.slots or mode == "two"):
+        chosen = [one for one in chosen if one.on_slots]
+    if not options.only and mode == "pause":
+        chosen = [one for one in chosen if not one.steady]
+    return [
+        Order(
+            one.name,
+            mode,
+            every=options.every,
+            step=options.step,
+            first=options.first,
+            second=options.second,
+            seed=seed,
+        )
+        for one in chosen
+    ]
+
+
+def outcomes_of(options: argparse.Namespace, program: Path, orders: Sequence[Order]) -> list[Outcome]:
+    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty() and not options.json)
+    whole = options.two or options.all or options.every or options.step >= 0
+    outcomes = pool.run(orders) if whole else spread(pool, orders, options.kills)
+    place = {order.scenario: i for i, order in enumerate(orders)}
+    return sorted(outcomes, key=lambda one: place[one.scenario])
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = options_of(arguments)
+    if options.help:
+        print(__doc__)
+        return 0
+    try:
+        program = options.driver if options.driver is not None else build()
+    except BuildFailed as error:
+        print(f"killstep: {error}", file=sys.stderr)
+        return 2
+    table = scenarios(program)
+    if options.list:
+        print("\n".join(one.name for one in table))
+        return 0
+    unknown = set(options.only) - {one.name for one in table}
+    reason = (
+        f"no scenario {', '.join(sorted(unknown))}; --list names all" if unknown else why_ptrace_is_forbidden(program)
+    )
+    if reason is not None:
+        print(f"killstep: {reason}", file=sys.stderr)
+        return 2
+    seed = options.seed if options.seed is not None else secrets.randbits(32)
+    orders = orders_of(options, table, seed)
+    outcomes = outcomes_of(options, program, orders)
+    if options.json:
+        print(json.dumps({"seed": seed, "outcomes": [asdict(one) for one in outcomes]}))
+    else:
+        print_table(outcomes, orders[0].mode)
+        print(f"seed {seed}")
+        print_broken(outcomes)
+    return int(any(one.broken for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""What the step killer's driver hands out, before the independent judge: images of the segment, and histories."""
+
+from typing import Any, Final
+
+import numpy
+from step_driver import PAGE, Bytes, History, Snapshot
+
+from checker import Call, Drained, Image, judge, judge_history, judge_quiet
+
+# Kinds, processes and phases of a mark, as in native/killstep/board.h.
+OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
+REMOVALS: Final = {6, 7}
+PUT, GET, RECEIVE, SETTLE, RELEASE = 1, 2, 3, 4, 5
+SURVIVOR: Final = 4
+MORTAL: Final = frozenset({1, 2, 3})  # actors of the state, victims
+KIND, WHO, PHASE, QUEUE, VALUE = 0, 1, 2, 3, 7  # places in a mark
+PHASES: Final = {1: "begun", 2: "returned", 3: "failed"}
+BEGUN, RETURNED = 1, 2
+
+
+# A thief that dies between taking an entry from its holder and telling so leaves the holder's count one too high: it is
+# for people and for the watch, which then looks more often than it need. docs/guarantees.md, caveats.
+ACCEPTED: Final = {("steal", "quiet.held")}
+
+
+class Bench:
+    """Judges the images of one scenario: each is the prepared one with some other pages."""
+
+    def __init__(self) -> None:
+        self.base: Bytes = numpy.zeros(0, numpy.uint8)
+
+    def judge(self, snapshot: Snapshot) -> list[str]:
+        if snapshot.kind == "B":
+            self.base = numpy.zeros(snapshot.meta["size"], numpy.uint8)
+            self.base.reshape(-1, PAGE)[snapshot.pages] = snapshot.content
+            return []
+        pages = self.base.reshape(-1, PAGE)
+        if snapshot.kind == "S":
+            pages[snapshot.pages] = snapshot.content
+            return []
+        kept = pages[snapshot.pages]
+        pages[snapshot.pages] = snapshot.content
+        image = Image(self.base)
+        if snapshot.kind == "D":
+            found = judge(image, set(snapshot.meta["dead"]))
+        else:
+            found = judge_quiet(image, set(snapshot.meta["live"]))
+        pages[snapshot.pages] = kept
+        scenario = snapshot.meta["where"].get("scenario", "")
+        return [str(violation) for violation in found if (scenario, violation.rule) not in ACCEPTED]
+
+
+def judge_calls(history: History) -> list[str]:
+    """The same history that the driver has judged by its own rules, before other eyes; queue by queue."""
+    wrong: list[str] = []
+    for queue in sorted({mark[QUEUE] for mark in history.calls}):
+        marks = [mark for mark in history.calls if mark[QUEUE] == queue and mark[KIND] in OPERATIONS]
+        if not is_strange(history, marks):
+            wrong += [f"queue {queue}: {violation}" for violation in judge_history(*translated(marks), MORTAL)]
+    return wrong
+
+
+def is_strange(history: History, marks: list[list[int]]) -> bool:
+    """What the judge has no words for, and the driver's own verdict has to do for: a purge that does not say what it
+    took, entries taken from a living holder, several releases at once when a process leaves."""
+    released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
+    leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
+    return leaving or history.where.get("scenario") == "steal" or any(mark[KIND] in REMOVALS for mark in marks)
+
+
+def translated(marks: list[list[int]]) -> tuple[list[Call], list[Drained]]:
+    """As the judge wants them: batches as one call, what the survivor took out at the end as what was there."""
+    calls: list[Call] = []
+    drained: list[Drained] = []
+    at = 0
+    while at < len(marks):
+        kind, who, phase, _, redelivered, _, _, value = marks[at]
+        if kind == PUT and phase == BEGUN:
+            at = put(marks, at, calls)
+            continue
+        at += 1
+        if who == SURVIVOR and kind in (GET, RECEIVE):
+            if phase == RETURNED:
+                drained.append(Drained(value, bool(redelivered)))
+        elif not (who == SURVIVOR and kind == SETTLE and any(item.value == value for item in drained)):
+            taking = kind in (GET, RECEIVE)
+            known = value if not taking or phase == RETURNED else None
+            result = bool(redelivered) if taking and phase == RETURNED else None
+            calls.append(Call(who, OPERATIONS[kind], known, PHASES[phase], result))
+    return calls, drained
+
+
+def put(marks: list[list[int]], at: int, calls: list[Call]) -> int:
+    """One put or a batch, whose puts begin together. Killed amid the marks of its end it counts as cut off."""
+    who = marks[at][WHO]
+    end = at
+    while end < len(marks) and marks[end][KIND] == PUT and marks[end][WHO] == who and marks[end][PHASE] == BEGUN:
+        end += 1
+    values: Any = [mark[VALUE] for mark in marks[at:end]]
+    ended = marks[end : end + len(values)]
+    whole = len(ended) == len(values) and all(mark[KIND] == PUT and mark[WHO] == who for mark in ended)
+    done = sum(mark[PHASE] == RETURNED for mark in ended)
+    if len(values) == 1:
+        calls.append(Call(who, "put", values[0], "begun"))
+        if whole:
+            calls.append(Call(who, "put", values[0], PHASES[ended[0][PHASE]]))
+    else:
+        calls.append(Call(who, "put_many", values, "begun"))
+        if whole:
+            calls.append(Call(who, "put_many", values, "returned", done))
+    return end + sum(mark[KIND] == PUT and mark[WHO] == who for mark in ended)
