@@ -260,7 +260,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--second", default="")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--driver", type=Path, default=None)
+    parser.add_argument("--source", type=Path, default=None)  # another tree, with a mistake in its core
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)
 
@@ -300,7 +300,7 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__)
         return 0
     try:
-        program = options.driver if options.driver is not None else build()
+        program = build() if options.source is None else build(options.source, options.source / "build")
     except BuildFailed as error:
         print(f"killstep: {error}", file=sys.stderr)
         return 2

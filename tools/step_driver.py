@@ -48,7 +48,9 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """An image of the segment; `kind` B: the prepared one, S: pages that go into it, D: somebody may be dead in the midst, Q: all is quiet."""
+    """An image of the segment. `kind` B: the prepared one; S: pages that go into it from now on; D: somebody may be dead
+    in the midst of something; Q: all is quiet.
+    """
 
     kind: str
     meta: dict[str, Any]

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "shmq/atomic.h"
+
 #define BOARD_CALLS 6000u
 #define BOARD_ACTORS 8u
 
@@ -40,7 +42,7 @@ typedef struct board_actor {
 
 typedef struct board {
     volatile uint32_t finished; /* the traced part of an operation is over */
-    uint32_t count; /* places given away */
+    shmq_a32 count; /* places given away */
     char segment[64]; /* for a victim that attaches by itself */
     call calls[BOARD_CALLS];
     board_actor actors[BOARD_ACTORS];
@@ -49,12 +51,13 @@ typedef struct board {
 extern board *the_board;
 
 static inline void board_mark(call c) {
-    uint32_t at = __atomic_fetch_add(&the_board->count, 1, __ATOMIC_SEQ_CST);
+    uint32_t at = shmq_add_seq(&the_board->count, 1);
     if (at < BOARD_CALLS) {
         uint8_t phase = c.phase;
         c.phase = 0;
         the_board->calls[at] = c;
-        __atomic_store_n(&the_board->calls[at].phase, phase, __ATOMIC_SEQ_CST);
+        __asm__ volatile("" ::: "memory");
+        the_board->calls[at].phase = phase;
     }
 }
 

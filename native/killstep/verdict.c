@@ -208,7 +208,7 @@ static void allow_for_gets(const court *t, unsigned allowed[QUEUES]) {
     }
 }
 
-const char *verdict_of(const board *b, const verdict_rules *rules) {
+const char *verdict_of(board *b, const verdict_rules *rules) {
     static court t;
     unsigned allowed[QUEUES];
     memset(&t, 0, sizeof(t));

@@ -14,6 +14,6 @@ typedef struct verdict_rules {
 } verdict_rules;
 
 /* NULL, or what is wrong. The survivor has drained every queue before. */
-const char *verdict_of(const board *b, const verdict_rules *rules);
+const char *verdict_of(board *b, const verdict_rules *rules);
 
 #endif

@@ -1,0 +1,130 @@
+"""Real processes are killed, or stopped, at exact machine steps of each operation; survivors lose nothing.
+
+The step killer (docs/step-killer.md) does the work; here are its sizes for the suite, and the proof that it can fail.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import is_strict
+from tests.repo.tree import ROOT
+from tests.support.size import sized
+
+TOOL = ROOT / "tools" / "killstep.py"
+KILLS = sized(200_000, 2_000_000)
+PAUSES = sized(20_000, 200_000)
+# One of each operation on a slot; `tools/killstep --two` goes over all states.
+TWICE = ["put-few", "get", "receive-as-consumer", "ack", "ack-block", "release", "retry"]
+NOT_TESTED = 0.01  # of all runs may leave the recorded path
+FORBIDDEN = 2
+
+Figure = Callable[..., None]
+
+
+def run(*arguments: str | Path, timeout: float = 1500) -> tuple[int, dict[str, Any]]:
+    """The exit code and the results of tools/killstep; its failures are shown as they are."""
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
+    words = [sys.executable, TOOL, "--json", *arguments]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    if result.returncode == FORBIDDEN and "forbidden" in result.stderr and not is_strict():
+        pytest.skip(result.stderr.strip())
+    assert result.returncode in (0, 1), result.stderr
+    results: dict[str, Any] = json.loads(result.stdout)
+    return result.returncode, results
+
+
+def broken_of(results: dict[str, Any]) -> list[str]:
+    return [f"{one['wrong']}\n  {one['again']}" for outcome in results["outcomes"] for one in outcome["broken"]]
+
+
+def tried_of(results: dict[str, Any]) -> int:
+    """How many runs ended where they were to end; hardly any may have taken another way."""
+    tried = sum(outcome["tried"] for outcome in results["outcomes"])
+    left = sum(outcome["left_path"] for outcome in results["outcomes"])
+    assert left <= NOT_TESTED * tried, f"{left} runs left the recorded path, {tried} did not"
+    return tried
+
+
+@pytest.mark.timeout(1600)
+def test_no_kill_at_any_step_of_any_operation_breaks_anything(seed: int, figure: Figure) -> None:
+    _, results = run("--kills", str(KILLS), "--seed", str(seed))
+    broken = broken_of(results)
+    figure("step kills", kills=tried_of(results), broken=len(broken))
+    assert not broken, "\n".join(broken)
+    assert tried_of(results) >= KILLS * (1 - NOT_TESTED)
+
+
+@pytest.mark.timeout(1600)
+def test_no_stop_at_any_step_keeps_others_from_their_messages_beyond_the_patience(seed: int, figure: Figure) -> None:
+    _, results = run("--pause", "--kills", str(PAUSES), "--seed", str(seed))
+    broken = broken_of(results)
+    figure("step pauses", pauses=tried_of(results), blocked=len(broken))
+    assert not broken, "\n".join(broken)
+    assert tried_of(results) >= PAUSES * (1 - NOT_TESTED)
+
+
+@pytest.mark.timeout(1600)
+def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(figure: Figure) -> None:
+    names = [word for name in TWICE for word in ("--only", name)]
+    _, results = run("--two", *names)
+    broken = broken_of(results)
+    pairs = sum(outcome["pairs"] for outcome in results["outcomes"])
+    figure("two deaths", pairs=pairs, broken=len(broken))
+    assert not broken, "\n".join(broken)
+    assert all(outcome["nodes"] > 1 and outcome["pairs"] > outcome["nodes"] for outcome in results["outcomes"])
+
+
+MISTAKES = {
+    "the owner is named one step after the claim": (
+        "ring_put.c",
+        "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */",
+        "uint64_t nameless = shmq_word(turn, 0, 0, 0, SHMQ_CLAIMED);\n"
+        "            if (!shmq_cas_seq(&slot->word, word, nameless) ||\n"
+        "                !shmq_cas_seq(&slot->word, nameless, nameless | (uint64_t)shmq_self(q) << 8)) {",
+        ["--only", "put-few"],
+    ),
+    "the reaper wakes nobody": (
+        "ring_recover.c",
+        "shmq_notify(q);",
+        "(void)q;",
+        ["--only", "wake", "--only", "release-wakes"],
+    ),
+    "the slot is free before the block is": (
+        "ring_settle.c",
+        "    shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n    for (;;) {",
+        "    for (bool dropped = false;;) {\n"
+        "        if (!dropped && shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_DEQUEUED) {\n"
+        "            dropped = shmq_slot_free(q, slot, shmq_load_seq(&slot->word));\n"
+        "            shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n"
+        "        }",
+        ["--only", "ack-block"],
+    ),
+    "a queue that is being deleted stays in use": (
+        "structure.c",
+        "shmq_queues_close_deleted(m);",
+        "",
+        ["--only", "delete-queue"],
+    ),
+}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_that_is_put_into_the_core_is_found(mistake: str, tmp_path: Path) -> None:
+    file, right, wrong, scenarios = MISTAKES[mistake]
+    shutil.copytree(ROOT / "native", tmp_path / "native")
+    source = tmp_path / "native" / "src" / file
+    text = source.read_text()
+    assert text.count(right) >= 1, f"{file} does not hold what is to be replaced"
+    source.write_text(text.replace(right, wrong))
+    code, results = run("--source", tmp_path, "--kills", "5000", *scenarios)
+    assert code == 1
+    assert broken_of(results)
