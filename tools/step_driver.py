@@ -48,8 +48,8 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """An image of the segment. `kind` B: the prepared one; S: pages that go into it from now on; D: somebody may be dead
-    in the midst of something; Q: all is quiet.
+    """An image of the segment. `kind` B: the prepared one; S: pages that go into it from now on; D: somebody may be
+    dead in the midst of something; Q: all is quiet.
     """
 
     kind: str
