@@ -32,6 +32,7 @@ PLAIN = Variant("plain")
 SANITIZED = Variant("sanitized", sanitize="address")
 CLANG = Variant("clang", compiler="clang")
 RACE = Variant("race", compiler="gcc", sanitize="thread", seam="race/weakened.h")
+WEAK = Variant("weak", compiler="gcc", seam="weak/seam.h")
 COVERAGE = Variant("coverage", compiler="gcc", coverage=True)
 
 

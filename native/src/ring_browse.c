@@ -15,8 +15,7 @@ static bool next_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *pos
             shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && can_be_seen(shmq_word_state(word)) && p >= from && p < limit && p < best &&
-                shmq_load_seq(&slot->word) == word) {
+            if (shmq_word_carried(word) && can_be_seen(shmq_word_state(word)) && p >= from && p < limit && p < best) {
                 best = p;
             }
         }
@@ -61,7 +60,7 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
             return SHMQ_EMPTY;
         }
         slot = shmq_slot_at(q, p);
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish; seq: the last look before a sleep */
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {

@@ -48,7 +48,7 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
     bool contiguous = true;
     for (uint64_t p = low; p < tail; p++) {
         const shmq_slot_shm *slot = shmq_slot_at(q, p);
-        uint64_t word = shmq_load_acquire(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish */
+        uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
         if (ahead == 0 && !shmq_word_carried(word)) {
             contiguous = false;
@@ -61,7 +61,7 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
     for (uint64_t w = 0; w < (count + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
             const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish */
+            uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
             if (shmq_word_carried(word) && shmq_state_is_entry(shmq_word_state(word))) {
                 count_entry(q, slot, word, c);
             }

@@ -113,10 +113,11 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
 static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
     shmq_ring_shm *ring = q->ring;
     for (uint64_t steps = 0;; steps++) {
-        uint64_t t = shmq_load_acquire(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
+        uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
         uint32_t turn = shmq_turn(q, t);
         shmq_slot_shm *slot = shmq_slot_at(q, t);
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free: the last reader's reads before our writes */
+        /* SYNC ring.free: the last reader's reads before our writes. Seq: a blocked producer's last look, too. */
+        uint64_t word = shmq_load_seq(&slot->word);
         int32_t ahead = shmq_lap_ahead(word, turn);
         if (ahead > 0 || (ahead == 0 && shmq_word_state(word) != SHMQ_FREE)) {
             /* Help, also when the word is a lap ahead: claimed, tombstoned and never helped leaves just that, and
@@ -128,7 +129,6 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
             continue;
         }
         if (ahead == 0) {
-            /* SYNC ring.browse: what we write from here on comes after the settlement that made the slot FREE */
             if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */
                 continue;
             }
@@ -172,6 +172,9 @@ static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
 /* Step 6: everything between claim and publish. No allocation, no system call. */
 static void fill(shmq_queue *q, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+    /* SYNC ring.browse: who copies a byte that is written from here on sees CLAIMED when it looks at the word again. An
+     * acquire at the claim does not give that: it keeps our writes behind the look at FREE, not behind our own CLAIMED. */
+    shmq_fence_release();
     shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     shmq_poke(&slot->message_id, o->message_id);
     shmq_poke(&slot->enqueued_ns, o->enqueued_ns);

@@ -18,13 +18,13 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
  * to be found, wherever it is. */
 static uint64_t room(shmq_queue *q, uint64_t t) {
     uint64_t reach = shmq_load_relaxed(&q->page->maxsize) != 0 ? q->mask : shmq_slot_count(q) / 2;
-    uint64_t first = shmq_load_acquire(&shmq_slot_at(q, t)->word); /* SYNC ring.free */
+    uint64_t first = shmq_load_seq(&shmq_slot_at(q, t)->word); /* SYNC ring.free; a last look, as in claim() */
     int32_t behind = shmq_lap_ahead(first, shmq_turn(q, t));
     if (behind == -1 && !can_step_over(first, behind)) {
         return 0; /* a claim of the lap before: it may be a stopped one's, so this is a matter of patience */
     }
     for (uint64_t k = 1; k <= reach; k++) {
-        uint64_t word = shmq_load_acquire(&shmq_slot_at(q, t + k)->word); /* SYNC ring.free */
+        uint64_t word = shmq_load_seq(&shmq_slot_at(q, t + k)->word); /* SYNC ring.free */
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, t + k));
         if (ahead == 0 && shmq_word_state(word) == SHMQ_FREE) {
             return k;

@@ -27,13 +27,14 @@ static uint64_t lowest_released(shmq_queue *q, uint64_t from, uint64_t to) {
     return lowest;
 }
 
-/* The entry at p while its slot says so: at its own turn, or carried with p as its true position. */
+/* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
+ * grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked: an entry whose
+ * state has just changed is here all the same, and who passed it would leave it behind. The CAS from the word asks. */
 static bool is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
     if (ahead == 0) {
         return !shmq_word_carried(word);
     }
-    return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p && /* SYNC ring.publish */
-           shmq_load_seq(&slot->word) == word;
+    return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
 
 /* OFFERED by another cannot be passed. A short wait, then it may be taken over without harm: nothing was handed out. */
@@ -109,8 +110,8 @@ static shmq_status offer_old(shmq_queue *q, uint64_t limit, uint64_t epoch, shmq
                     continue;
                 }
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-                if (position < limit && position < best && shmq_load_seq(&slot->word) == word &&
-                    shmq_slot_at(q, position) == slot) {
+                /* As in is_here: what is offered to another just now may come back, so it is not passed. */
+                if (position < limit && position < best && shmq_slot_at(q, position) == slot) {
                     best = position;
                     best_word = word;
                 }
@@ -139,10 +140,10 @@ static void advance(shmq_queue *q, uint64_t head, uint64_t p) {
 
 #define LONGEST_WALK 64 /* laps */
 
-/* Asked once in a lap of steps. Behind the tail there is nothing to walk over, and each lap ends below the tail of its
- * time: only damaged words lead elsewhere. */
+/* Asked once in a lap of steps. Behind the tail there is nothing to walk over but the claim of a producer that died before
+ * it moved the tail on; each lap ends below the tail of its time: only damaged words lead elsewhere. */
 static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
-    return p > shmq_load_seq(&q->ring->tail) || steps >> q->shift > LONGEST_WALK;
+    return p > shmq_load_seq(&q->ring->tail) + 1 || steps >> q->shift > LONGEST_WALK;
 }
 
 /* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
@@ -158,7 +159,9 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     d->in_turn = true;
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish: all of the slot after its AVAILABLE */
+        /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is the last look of who is about to
+         * sleep: an acquire may be done before the idle bit is seen by others, and then both miss each other. */
+        uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
         if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
@@ -281,7 +284,7 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry it under us */
-        if (shmq_slot_free(q, slot, word)) {      /* T10: taken and settled at once */
+        if (shmq_slot_free(q, slot, word)) { /* T10: taken and settled at once */
             shmq_add_relaxed(&q->counters->got, 1);
             if (shmq_word_state(word) == SHMQ_OFFERED && (word & SHMQ_FLAG_REDELIVERED)) {
                 shmq_add_relaxed(&q->counters->redelivered, 1);

@@ -308,6 +308,33 @@ static void test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_
     end();
 }
 
+/* A reaper that read the row's generation long ago meets a view of the row's next owner: the same block, view and cell. */
+static void test_a_reaper_leaves_views_of_another_generation_alone(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach(), *other = scratch_attach();
+    shmq_block block;
+    uint32_t pin;
+    CHECK_EQUAL(shmq_block_take(other, 1000, &block), SHMQ_OK);
+    CHECK(shmq_block_pin(other, block.offset, block.generation, 1000, &pin));
+    uint64_t cell = shmq_load_seq(&other->page->pins[pin].cell);
+    uint64_t next = shmq_pin_cell(block.offset, shmq_pin_view(cell), other->row_generation + 1);
+    shmq_store_seq(&other->page->pins[pin].cell, next);
+    scratch_kill(other);
+    shmq_blocks_unpin_dead(m, other->row);
+    CHECK_EQUAL(shmq_load_seq(&other->page->pins[pin].cell), next);
+    shmq_place place;
+    CHECK(shmq_block_locate(m, block.offset, &place));
+    CHECK((shmq_block_refs(shmq_load_seq(&place.block->word)) & SHMQ_VIEW_MASK) != 0);
+    shmq_store_seq(&other->page->pins[pin].cell, cell); /* its own: goes */
+    shmq_blocks_unpin_dead(m, other->row);
+    CHECK_EQUAL(shmq_load_seq(&other->page->pins[pin].cell), 0);
+    CHECK((shmq_block_refs(shmq_load_seq(&place.block->word)) & SHMQ_VIEW_MASK) == 0);
+    shmq_member_free(other);
+    shmq_member_leave(m, true);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
 static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(void) {
     begin();
     shmq_block taken = take(300), unnamed = take(300), named = take(300), freed = take(300), spare = take(300);
@@ -425,6 +452,7 @@ int main(void) {
     test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out();
     test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone();
     test_pins_of_a_dead_process_end_and_those_of_the_rows_next_owner_do_not();
+    test_a_reaper_leaves_views_of_another_generation_alone();
     test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep();
     test_a_slab_left_half_retired_serves_again_after_the_next_reclaim();
     test_stale_hints_lead_nowhere_and_are_cleared();

@@ -50,6 +50,7 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
 #define shmq_swap_seq(p, v) SHMQ_ATOMIC_RMW(exchange, p, v, seq_cst)
 #define shmq_add_relaxed(p, v) SHMQ_ATOMIC_RMW(fetch_add, p, v, relaxed)
 #define shmq_fence_acquire() SHMQ_ATOMIC_FENCE(acquire)
+#define shmq_fence_release() SHMQ_ATOMIC_FENCE(release)
 
 /* A field of a slot's message: written by the claimant, and read by others who cannot know whether it is being written
  * (browsers, overtaken takers, counts). They look at the word again and throw away what was torn. Relaxed on both sides:
