@@ -41,6 +41,7 @@ static view known[WEAK_THREADS], pending[WEAK_THREADS], lock_view;
 static const view *fenced[WEAK_THREADS];
 static uint64_t *arena;
 static uint64_t arena_used;
+static bool in_run;
 static struct {
     void *at, *copy;
     uint64_t bytes;
@@ -81,6 +82,7 @@ void weak_memory_begin(void) {
         memset(hash, 0xff, sizeof hash);
     }
     arena_used = 0;
+    in_run = true;
     memset(known, 0, sizeof known);
     memset(pending, 0, sizeof pending);
     memset(&lock_view, 0, sizeof lock_view);
@@ -91,6 +93,7 @@ void weak_memory_begin(void) {
 }
 
 void weak_memory_end(void) {
+    in_run = false;
     for (uint32_t i = 0; i < place_count; i++) {
         native_write(places[i].at, places[i].bytes, places[i].initial);
     }
@@ -120,6 +123,13 @@ static uint32_t place_of(const volatile void *at, uint32_t bytes) {
     p->history[0].value = p->initial;
     hash[slot] = (uint16_t)place_count;
     return place_count++;
+}
+
+/* What is written before or after the simulation of a run is taken back, too. */
+static void note_initial(const volatile void *at, uint32_t bytes) {
+    if (in_run && weak_is_shared(at)) {
+        (void)place_of(at, bytes);
+    }
 }
 
 static void join(view *to, const view *from) {
@@ -229,6 +239,7 @@ uint64_t weak_load(const volatile void *at, uint32_t bytes, enum weak_order orde
 
 void weak_store(volatile void *at, uint32_t bytes, uint64_t value, enum weak_order order, const char *function) {
     if (!weak_running || !weak_is_shared(at)) {
+        note_initial(at, bytes);
         native_write((uintptr_t)at, bytes, value);
         return;
     }
@@ -255,6 +266,7 @@ uint64_t weak_rmw(volatile void *at, uint32_t bytes, enum weak_step step, uint64
                   const char *function) {
     uint64_t mask = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (bytes * 8)) - 1;
     if (!weak_running || !weak_is_shared(at)) {
+        note_initial(at, bytes);
         uint64_t old = native_read((uintptr_t)at, bytes);
         native_write((uintptr_t)at, bytes, stepped(step, old, value));
         return old;
@@ -274,6 +286,7 @@ bool weak_cas(volatile void *at, uint32_t bytes, uint64_t expected, uint64_t wan
     if (!weak_running || !weak_is_shared(at)) {
         bool same = native_read((uintptr_t)at, bytes) == expected;
         if (same) {
+            note_initial(at, bytes);
             native_write((uintptr_t)at, bytes, wanted);
         }
         return same;
