@@ -3,6 +3,9 @@
 
 #include "py_queue.h"
 
+#include "shmq/examine.h"
+#include "shmq/structure.h"
+
 static PyObject *none_or(py_queue *self, shmq_status status) {
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
@@ -333,17 +336,43 @@ static PyObject *queue_browse_wait(PyObject *o, PyObject *args) {
     return none_or(self, status);
 }
 
+/* Words, pointers and count; then entries against rows and blocks, which needs rows that stay; then, without the lock again,
+ * whether a release is under way. `where` is SHMQ_NO_SLOT for what is no slot's. */
+static shmq_status examine(shmq_queue *q, const char **fault, uint64_t *where) {
+    shmq_stray stray = {.found = false};
+    *fault = shmq_ring_valid(q, where);
+    if (*fault == NULL) {
+        shmq_status status = shmq_structure_lock(q->m);
+        if (status != SHMQ_OK) {
+            return status;
+        }
+        *fault = shmq_entries_valid(q, where, &stray);
+        shmq_structure_unlock(q->m);
+    }
+    if (*fault == NULL && stray.found && shmq_stray_is_lost(q, &stray)) {
+        *where = stray.slot;
+        *fault = "an available message that nobody will be offered";
+    }
+    return SHMQ_OK;
+}
+
 static PyObject *queue_check(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     uint64_t where = 0;
-    const char *fault;
+    const char *fault = NULL;
+    shmq_status status;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
-    BEGIN_WAIT(self)
-    fault = shmq_ring_valid(self->q, &where);
-    END_WAIT(self)
+    do {
+        BEGIN_WAIT(self)
+        status = examine(self->q, &fault, &where);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status != SHMQ_OK) {
+        return PyErr_Occurred() ? NULL : queue_raise(self, status);
+    }
     if (fault == NULL) {
         Py_RETURN_NONE;
     }
@@ -351,6 +380,23 @@ static PyObject *queue_check(PyObject *o, PyObject *unused) {
         return Py_BuildValue("(sO)", fault, Py_None);
     }
     return Py_BuildValue("(sK)", fault, (unsigned long long)where);
+}
+
+/* _verify() -> (entries, verified, without checksum, moved, damaged, fault or None, slot) */
+static PyObject *queue_verify(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    shmq_bodies found;
+    const char *fault;
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    BEGIN_WAIT(self)
+    fault = shmq_bodies_valid(self->q, &found);
+    END_WAIT(self)
+    return Py_BuildValue("(KKKKKzK)", (unsigned long long)found.entries, (unsigned long long)found.verified,
+                         (unsigned long long)found.unsigned_ones, (unsigned long long)found.moved,
+                         (unsigned long long)found.damaged, fault, (unsigned long long)found.slot);
 }
 
 static PyObject *queue_tail(PyObject *o, PyObject *unused) {
@@ -399,6 +445,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_browse", queue_browse, METH_VARARGS, NULL},
     {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},
+    {"_verify", queue_verify, METH_NOARGS, NULL},
     {"_tail", queue_tail, METH_NOARGS, NULL},
     {"_steal", queue_steal, METH_VARARGS, NULL},
     {"_identity", queue_identity, METH_NOARGS, NULL},

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "shmq/block.h"
+#include "shmq/examine.h"
 #include "shmq/handle.h"
 #include "shmq/reap.h"
 #include "shmq/structure.h"
@@ -279,6 +280,9 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
 static shmq_status look_at_all(shmq_member *m, char *fault, size_t bytes) {
     SHMQ_TRY(shmq_structure_lock(m));
     const char *found = shmq_segment_valid(m);
+    if (found == NULL) {
+        found = shmq_references_valid(m);
+    }
     snprintf(fault, bytes, "%s", found == NULL ? "" : found);
     shmq_structure_unlock(m);
     return SHMQ_OK;

@@ -95,8 +95,8 @@ shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
     for (; word != 0; word = own_word(slot, d)) {
         uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
         if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
-            shmq_hold(q->m, -1);
             shmq_rewind(q, d->position);
+            shmq_hold(q->m, -1); /* after the head: who holds nothing has turned it back for all that it has released */
             shmq_notify(q); /* R5 */
             return SHMQ_OK;
         }
