@@ -9,6 +9,7 @@
 #include "segment_layout.h"
 #include "shmq/inspect.h"
 #include "shmq/member.h"
+#include "shmq/structure.h"
 
 #define SHM_DIRECTORY "/dev/shm/"
 
@@ -31,6 +32,9 @@ static shmq_status open_draft(draft *d, const char *name) {
     if (d->fd < 0) {
         return shmq_fail_errno("cannot make %s", d->temporary);
     }
+    /* Says that somebody is at work on it; what nobody has locked for a minute is the remains of a death. */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_DRAFT_BYTE, .l_len = 1};
+    (void)fcntl(d->fd, F_OFD_SETLK, &lock);
     return SHMQ_OK;
 }
 

@@ -217,8 +217,11 @@ def _look_at_waking() -> Iterator[Verdict]:
 
 
 def _look_at_leftovers() -> Iterator[Verdict]:
+    from shmq.engine.drafts import drafts
     from shmq.engine.orphans import orphans
 
+    for path in drafts():
+        yield Verdict("leftovers", "note", f"{path} is unfinished, and nobody's: shmq gc")
     sure = orphans()
     doubtful = [identity for identity in orphans(deleted=True) if identity not in sure]
     taken = sum(identity.memory for identity in sure + doubtful)
@@ -237,7 +240,9 @@ def _look_at_leftovers() -> Iterator[Verdict]:
 
 
 def _look_at_directory(path: str) -> Iterator[Verdict]:
+    from shmq.engine.drafts import drafts
     from shmq.engine.ownership import check_filesystem, check_owner, mounted_type
+    from shmq.engine.record import RECORD_DRAFT
 
     if not os.path.isdir(path):
         yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
@@ -251,6 +256,9 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
     finally:
         os.close(directory)
     yield Verdict("directory", "ok", f"{path}, mode {found.st_mode & 0o777:04o}, on {kind}")
+    unfinished = os.path.join(path, RECORD_DRAFT)
+    if unfinished in drafts(path):
+        yield Verdict("directory", "note", f"{unfinished} was left by a death: shmq gc")
     yield from _look_at_segment(path)
 
 

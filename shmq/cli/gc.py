@@ -27,15 +27,18 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
     """Remove segments that nobody uses and nobody can find again, and settle the affairs of dead processes in DIR.
 
     A segment whose directory is not there may be in use from a container that sees the directory: so it goes only with
-    --discard. The same for the segment of DIR if another version of shmq made it, or it is damaged. Needs no DIR.
+    --discard. The same for the segment of DIR if another version of shmq made it, or it is damaged. Also removes what a
+    death has left unfinished when it made a segment or wrote DIR's record of it. Needs no DIR.
 
     \b
     Example:
       shmq gc
       shmq gc --discard --yes
     """
+    from shmq.engine.drafts import sweep_drafts
     from shmq.engine.orphans import orphans, sweep_orphans
 
+    drafts = sweep_drafts(_directory(session))
     removed = sweep_orphans()
     kept = orphans(deleted=True)
     if discard:
@@ -51,12 +54,13 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
     result: dict[str, Any] = {
         "removed": [_fields(identity) for identity in removed],
         "kept": [_fields(identity) for identity in kept],
+        "drafts": drafts,
         "discarded": discarded,
         "reaped": reaped,
     }
     session.result(result, _text(removed) if removed else None)
     if not session.json:
-        _tell(len(removed), kept, discarded, reaped)
+        _tell(len(removed), drafts, kept, discarded, reaped)
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -77,8 +81,19 @@ def _text(identities: list[SegmentIdentity]) -> str:
     return table(["removed", "directory", "size"], rows, left=2)
 
 
-def _tell(removed: int, kept: list[SegmentIdentity], discarded: str | None, reaped: int | None) -> None:
-    if not removed and discarded is None:
+def _directory(session: Session) -> str | None:
+    from shmq.names import parse_broker_path
+
+    with usage():
+        return parse_broker_path(session.directory) if session.directory else None
+
+
+def _tell(
+    removed: int, drafts: list[str], kept: list[SegmentIdentity], discarded: str | None, reaped: int | None
+) -> None:
+    for draft in drafts:
+        say(f"removed {draft}, which nobody finishes any more")
+    if not removed and not drafts and discarded is None:
         say("nothing to remove")
     if discarded is not None:
         say(f"discarded {discarded}")

@@ -26,6 +26,7 @@ __all__ = [
     "GRANULE_BYTES",
     "MEMORY_MAX",
     "MEMORY_MIN",
+    "SHM_DIRECTORY",
     "Member",
     "SegmentIdentity",
     "attach",

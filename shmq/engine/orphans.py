@@ -12,11 +12,11 @@ from shmq.core.segment import SegmentIdentity
 from shmq.engine.record import read_record
 from shmq.errors import ShmqError
 
-__all__ = ["orphans", "sweep_orphans"]
+__all__ = ["directory_at_rest", "orphans", "sweep_orphans"]
 
 
 @contextmanager
-def _directory_at_rest(path: str) -> Iterator[int | None]:
+def directory_at_rest(path: str) -> Iterator[int | None]:
     """The directory's descriptor with the broker's lock held; None while somebody opens the broker."""
     dir_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -57,7 +57,7 @@ def _unused(identity: SegmentIdentity, deleted: bool) -> Iterator[bool]:
     with ExitStack() as stack:
         dir_fd = None
         with suppress(OSError):
-            dir_fd = stack.enter_context(_directory_at_rest(identity.path))
+            dir_fd = stack.enter_context(directory_at_rest(identity.path))
         yield dir_fd is not None and _names_another(identity, dir_fd)
 
 

@@ -14,9 +14,10 @@ from shmq.core.segment import is_segment_name
 from shmq.errors import CorruptionError, VersionMismatch
 from shmq.quantity import quantity
 
-__all__ = ["RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
+__all__ = ["RECORD_DRAFT", "RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
 
 RECORD_NAME: Final = "segment"
+RECORD_DRAFT: Final = f"{RECORD_NAME}.new"
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 4096
 
@@ -131,14 +132,13 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "shm_device": record.shm_device,
         "epoch": record.epoch,
     }
-    temporary = f"{RECORD_NAME}.new"
     # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.
     try:
-        os.unlink(temporary, dir_fd=dir_fd)
+        os.unlink(RECORD_DRAFT, dir_fd=dir_fd)
     except FileNotFoundError:
         pass
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=dir_fd), "wb") as file:
+    with os.fdopen(os.open(RECORD_DRAFT, flags, 0o600, dir_fd=dir_fd), "wb") as file:
         file.write(json.dumps(content, indent=1).encode() + b"\n")
         file.flush()
         try:
@@ -147,5 +147,5 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
             pass
         os.fchmod(file.fileno(), mode)
         os.fsync(file.fileno())
-    os.rename(temporary, RECORD_NAME, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    os.rename(RECORD_DRAFT, RECORD_NAME, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     os.fsync(dir_fd)

@@ -1,14 +1,19 @@
 """check, gc and doctor: damage is found, leftovers go, and nothing that is in use is touched."""
 
+import fcntl
 import json
 import mmap
 import os
 import re
+import secrets
 import shutil
+import struct
 import sys
+import time
 from pathlib import Path
 
 import shmq._native
+from shmq.engine.drafts import drafts
 from tests.cli.shell import Shell, end
 
 
@@ -137,3 +142,29 @@ def test_doctor_fails_for_a_directory_that_everybody_may_change(shell: Shell) ->
         assert re.search("^bad +directory +.*everybody may change", outcome.out, re.MULTILINE)
     finally:
         os.chmod(shell.directory, 0o700)
+
+
+def test_what_a_death_left_unfinished_goes_once_nobody_can_be_at_work_on_it(shell: Shell) -> None:
+    draft = Path(f"/dev/shm/shmq-{os.geteuid()}-{secrets.token_hex(16)}.new-77")
+    record = shell.directory / "segment.new"
+    try:
+        with draft.open("wb") as file:
+            file.write(b"half a segment")
+            file.flush()
+            assert shell("gc", "--json").json["drafts"] == []  # it may just be on its way
+            os.utime(draft, (time.time() - 3600, time.time() - 3600))
+            lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, (1 << 40) + 1, 1, 0)
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+            assert shell("gc", "--json").json["drafts"] == []  # old, but its maker lives
+        assert f"{draft} is unfinished, and nobody's" in shell("doctor").out
+        record.write_text("half a record")
+        with (shell.directory / "lock").open("rb") as lock_file:
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
+            assert drafts(str(shell.directory)) == [str(draft)]  # the record: somebody opens the broker
+        assert f"{record} was left by a death" in shell("doctor").out
+        assert shell("gc", "--json").json["drafts"] == [str(draft), str(record)]
+        assert not draft.exists()
+        assert not record.exists()
+        assert shell("check").out.endswith(": sound\n")
+    finally:
+        draft.unlink(missing_ok=True)

@@ -13,6 +13,8 @@
 #include "shmq/member.h"
 
 #define SHMQ_STRUCTURE_BYTE (INT64_C(1) << 40)
+/* Locked by who makes a segment in a file with a name (no O_TMPFILE), until it is complete. */
+#define SHMQ_DRAFT_BYTE (SHMQ_STRUCTURE_BYTE + 1)
 
 /* SHMQ_INTERRUPTED: a signal may have come while waiting (or another thread of this process has the lock for long: let
  * signal handlers run, then call again). Not recursive. Threads of one process exclude each other too. */
