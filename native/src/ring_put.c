@@ -214,7 +214,7 @@ static bool publish(shmq_queue *q, shmq_outgoing *o) {
 static void abandon(shmq_queue *q, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
     uint64_t word = shmq_word(shmq_turn(q, o->position), 0, shmq_self(q), 0, SHMQ_CLAIMED);
-    while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) {
+    while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) { /* T3, T6 */
         /* At the lap that the word has NOW: the tail may have passed the hole on to later laps. */
         word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
         if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q)) {
@@ -229,6 +229,10 @@ static void abandon(shmq_queue *q, const shmq_outgoing *o) {
 static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_status *status) {
     uint32_t done = 0;
     shmq_moving(q, 1);
+    if (shmq_load_seq(&q->page->maxsize) != 0) {
+        /* A new version, before any slot changes: a recount may look at the marks before and after all of this. */
+        shmq_count_give(q, 0);
+    }
     for (uint32_t i = 0; i < count; i++) {
         abandon(q, &o[i]);
     }

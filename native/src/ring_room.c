@@ -69,7 +69,7 @@ bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     if (limited) {
         shmq_moving(q, 1);
     }
-    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word));
+    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T3, T6, T10, T14, T16: the caller says */
     if (limited) {
         if (freed && q->counters != NULL) { /* without a line nobody sees us move: the count stays one too high */
             shmq_count_give(q, 1);

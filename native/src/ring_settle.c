@@ -21,7 +21,7 @@ static void clean_up(shmq_queue *q, shmq_slot_shm *slot, const shmq_delivery *d)
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
         if (shmq_word_state(word) != SHMQ_DEQUEUED || shmq_word_owner(word) != d->owner ||
-            shmq_word_tag(word) != d->tag || shmq_slot_free(q, slot, word)) {
+            shmq_word_tag(word) != d->tag || shmq_slot_free(q, slot, word)) { /* T16 */
             return;
         }
     }

@@ -114,10 +114,10 @@ proctype consumer(byte r; byte life; bool mortal) {
     };
     STEP(cell[r] = v; cmark[r] = life);
 settle:
-    STEP(slot[r] = DEQUEUED);
+    STEP(slot[r] = DEQUEUED); /* T14 */
     STEP(drop_word(1, 1 << r, 0, last));
     if :: last -> finish(1) :: else fi;
-    STEP(slot[r] = EMPTY);
+    STEP(slot[r] = EMPTY); /* T16 */
     if
     :: v != 0 ->
         atomic { assert(wgen == 1 && (views & v)); viewer[v - 1] = 0 }; /* the view was good to its end */
@@ -152,9 +152,9 @@ proctype reaper(byte number) {
     :: o == 1 && s == DEQUEUED ->
         drop_word(1, 2, 0, last);
         if :: last -> finish(1) :: else fi;
-        atomic { if :: slot[1] == DEQUEUED && owner[1] == 1 -> slot[1] = EMPTY :: else fi }
+        atomic { if :: slot[1] == DEQUEUED && owner[1] == 1 -> slot[1] = EMPTY :: else fi } /* T16 */
     :: o == 1 && s == ACQUIRED ->
-        atomic { if :: slot[1] == ACQUIRED && owner[1] == 1 -> slot[1] = AVAILABLE; owner[1] = 0 :: else fi }
+        atomic { if :: slot[1] == ACQUIRED && owner[1] == 1 -> slot[1] = AVAILABLE; owner[1] = 0 :: else fi } /* T15 */
     :: else
     fi;
     atomic { c = cell[1]; mk = cmark[1] };

@@ -154,7 +154,8 @@ again:
                 fi;
                 atomic {
                     if
-                    :: slot[p] == word -> slot[p] = WORD(OFFERED, me, TAG(word) + 1); ok = true; overtakes = OVERTAKES(p)
+                    :: slot[p] == word -> /* T9 */
+                        slot[p] = WORD(OFFERED, me, TAG(word) + 1); ok = true; overtakes = OVERTAKES(p)
                     :: else -> ok = false
                     fi
                 };
@@ -167,7 +168,7 @@ again:
 #endif
                 lowest_released(walk_epoch, now);
                 if
-                :: now != walk_epoch && lowest < p -> /* back: nobody has passed it, so nothing to rewind */
+                :: now != walk_epoch && lowest < p -> /* T11: nobody has passed it, so nothing to rewind */
                     atomic { if :: slot[p] == WORD(OFFERED, me, TAG(word) + 1) -> slot[p] = WORD(AVAILABLE, 0, TAG(word) + 1) :: else fi };
                     goto again
                 :: else
@@ -175,7 +176,7 @@ again:
                 atomic {
                     if
                     :: slot[p] == WORD(OFFERED, me, TAG(word) + 1) ->
-                        slot[p] = WORD(ACQUIRED, me, TAG(word) + 1);
+                        slot[p] = WORD(ACQUIRED, me, TAG(word) + 1); /* T10 */
                         ok = true;
                         handed_out[p]++;
                         is_released[p] = false;
@@ -190,7 +191,7 @@ again:
                 turn = handed_out[p];
                 if
                 :: atomic { releases < RELEASES -> releases++ };
-                    slot[p] = WORD(AVAILABLE, 0, TAG(slot[p])); /* R1 */
+                    slot[p] = WORD(AVAILABLE, 0, TAG(slot[p])); /* R1, T15 */
                     MAY_DIE;
 #if BUG == 7
                     if :: atomic { handed_out[p] == turn -> is_released[p] = true } :: else fi;
@@ -234,7 +235,7 @@ end:
         atomic {
             if
             :: slot[k] == word && (STATE(word) == ACQUIRED || STATE(word) == OFFERED) && dead[OWNER(word)] ->
-                slot[k] = WORD(AVAILABLE, 0, TAG(word))
+                slot[k] = WORD(AVAILABLE, 0, TAG(word)) /* T11, T15 */
             :: else
             fi
         };

@@ -86,7 +86,7 @@ retry:  t = tail;
         word = slot[t % SLOTS];
         if
         :: LAP(word) == t / SLOTS && STATE(word) == FREE ->
-            cas(t % SLOTS, word, WORD(CLAIMED, me, 0, t / SLOTS));
+            cas(t % SLOTS, word, WORD(CLAIMED, me, 0, t / SLOTS)); /* T1 */
             if :: !ok -> goto retry :: else fi;
             MAY_DIE(false);
             help(t);
@@ -97,7 +97,7 @@ retry:  t = tail;
             MAY_DIE(false);
             atomic {
                 if
-                :: slot[t % SLOTS] == WORD(CLAIMED, me, 0, t / SLOTS) -> /* the put happens here */
+                :: slot[t % SLOTS] == WORD(CLAIMED, me, 0, t / SLOTS) -> /* T2: the put happens here */
                     slot[t % SLOTS] = WORD(AVAILABLE, 0, 0, t / SLOTS);
                     put_done[(me - 1) * NM + sent] = 1;
                     ok = true
@@ -116,7 +116,7 @@ hole:           word = slot[t % SLOTS];
 #if BUG == 2
                 slot[t % SLOTS] = WORD(FREE, 0, 0, t / SLOTS + 1)
 #else
-                cas(t % SLOTS, word, WORD(FREE, 0, 0, LAP(word) + 1));
+                cas(t % SLOTS, word, WORD(FREE, 0, 0, LAP(word) + 1)); /* T6 */
                 if :: !ok -> goto hole :: else fi
 #endif
 #endif
@@ -131,20 +131,20 @@ hole:           word = slot[t % SLOTS];
         :: LAP(word) < t / SLOTS ->
             if
             :: (STATE(word) == CLAIMED || STATE(word) == QUARANTINED) && dead[OWNER(word)] ->
-                cas(t % SLOTS, word, WORD(FREE, 0, 0, LAP(word) + 1)) /* tombstone */
+                cas(t % SLOTS, word, WORD(FREE, 0, 0, LAP(word) + 1)) /* T3: a tombstone; T6 */
             :: STATE(word) == QUARANTINED && !dead[OWNER(word)] -> /* passed on to this lap, if that gains room */
                 if
                 :: NEXT_IS_FREE ->
 #if BUG == 3
                     help(t)
 #else
-                    cas(t % SLOTS, word, WORD(QUARANTINED, OWNER(word), 0, t / SLOTS))
+                    cas(t % SLOTS, word, WORD(QUARANTINED, OWNER(word), 0, t / SLOTS)) /* T5 */
 #endif
                 :: else -> (slot[t % SLOTS] != word || tail != t || NEXT_IS_FREE || dead[OWNER(word)])
                 fi
             :: CAN_BE_CARRIED(word) -> /* carried, if that gains room */
                 if
-                :: NEXT_IS_FREE -> cas(t % SLOTS, word, WORD(STATE(word), OWNER(word), 1, t / SLOTS))
+                :: NEXT_IS_FREE -> cas(t % SLOTS, word, WORD(STATE(word), OWNER(word), 1, t / SLOTS)) /* T17 */
                 :: else -> (slot[t % SLOTS] != word || tail != t || NEXT_IS_FREE)
                 fi
             :: else -> /* full: wait for a change */
@@ -179,7 +179,7 @@ inline settle(p, remembered) {
             message = body[p % SLOTS];
             if
             :: slot[p % SLOTS] == word ->
-                slot[p % SLOTS] = WORD(FREE, 0, 0, LAP(word) + 1);
+                slot[p % SLOTS] = WORD(FREE, 0, 0, LAP(word) + 1); /* T14 */
                 taken[message - 1]++;
                 assert(taken[message - 1] == 1);
                 ok = true
@@ -205,7 +205,7 @@ end:
             :: holds && !released && LAP(word) == at / SLOTS -> /* release, and walk again from there */
                 do
                 :: word = slot[held_at % SLOTS];
-                    cas(held_at % SLOTS, word, WORD(AVAILABLE, 0, CARRIED(word), LAP(word)));
+                    cas(held_at % SLOTS, word, WORD(AVAILABLE, 0, CARRIED(word), LAP(word))); /* T15 */
                     if :: ok -> break :: else fi
                 od;
                 holds = false; released = true; at = held_at
@@ -220,7 +220,7 @@ end_sleep:      (slot[at % SLOTS] != word)
 #if BUG == 4
                 cas(at % SLOTS, word, WORD(FREE, 0, 0, LAP(word) + 1))
 #else
-                cas(at % SLOTS, word, WORD(QUARANTINED, OWNER(word), 0, LAP(word)))
+                cas(at % SLOTS, word, WORD(QUARANTINED, OWNER(word), 0, LAP(word))) /* T4 */
 #endif
 #if BUG == 6
             :: at++
@@ -228,7 +228,7 @@ end_sleep:      (slot[at % SLOTS] != word)
             :: (slot[at % SLOTS] != word || dead[OWNER(word)])
             fi
         :: AT_ITS_TURN(word) || AT_ITS_POSITION(word) ->
-            cas(at % SLOTS, word, WORD(ACQUIRED, CONSUMER, CARRIED(word), LAP(word)));
+            cas(at % SLOTS, word, WORD(ACQUIRED, CONSUMER, CARRIED(word), LAP(word))); /* T9 and T10 in one step */
             if
             :: ok ->
                 assert(writers[at % SLOTS] == 0 && body[at % SLOTS] != 0 && position[at % SLOTS] == at);
