@@ -333,11 +333,29 @@ shmq_status shmq_queue_delete(shmq_queue *q) {
     return SHMQ_OK;
 }
 
+static void empty_out(shmq_queue *q) {
+    shmq_notify_all(q);
+    if (q->m->process != NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
+        settle_everything(q);
+    }
+}
+
 void shmq_queue_take_out(shmq_queue *q) {
     if (mark_deleted(q)) {
-        shmq_notify_all(q);
-        if (q->m->process != NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
-            settle_everything(q);
+        empty_out(q);
+    }
+}
+
+/* Who deleted it may have died before its sleepers were woken, or with messages left that others have in hand. */
+void shmq_queues_empty_deleted(shmq_member *m) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t high = shmq_load_seq(&m->header->queue_high);
+    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+        uint64_t word = shmq_load_seq(&m->directory[index].word);
+        shmq_queue q;
+        if (shmq_entry_state(word) == SHMQ_ENTRY_DELETED && shmq_queue_view(m, index, &q) == SHMQ_OK &&
+            q.incarnation == shmq_entry_incarnation(word)) {
+            empty_out(&q);
         }
     }
 }

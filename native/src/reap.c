@@ -131,6 +131,7 @@ static void finish_row(sweep *s) {
         return;
     }
     shmq_liveness l = this_row(s);
+    shmq_queues_empty_deleted(s->m);
     delete_temporaries(s);
     shmq_pins_recover(s->m, s->row, &l);
     (void)shmq_blocks_sweep(s->m, l.is_dead, named, s);

@@ -72,6 +72,9 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     }
     shmq_rewind_all(q); /* always: a releaser that died after its R1 left no word with its name */
     shmq_sleepers_recover(q, l);
+    if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
+        shmq_notify_all(q); /* who shut it down may have died before it told those who sleep */
+    }
     for (uint32_t i = 0; i <= freed && i < SHMQ_CONSUMER_ROWS; i++) {
         shmq_notify(q);
     }

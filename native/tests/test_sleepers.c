@@ -138,6 +138,24 @@ static void the_reaper_wakes_whom_a_dead_notifier_forgot(void) {
     end();
 }
 
+/* It died between saying so and waking those who sleep, who would go on until their time limits. */
+static void the_reaper_tells_all_of_a_queue_that_was_shut_down(void) {
+    begin();
+    uint32_t first = open_row(qa), second = open_row(qa), browser = open_row(qc);
+    uint32_t before[3] = {shmq_announce(qa, first, false), shmq_announce(qa, second, false),
+                          shmq_announce(qc, browser, true)};
+    shmq_store_seq(&qb->page->shut_down, SHMQ_STOPPED);
+    scratch_kill(b);
+    reap_all(c, 1);
+    CHECK(wakes(qa, first) != before[0]);
+    CHECK(wakes(qa, second) != before[1]);
+    CHECK(wakes(qc, browser) != before[2]);
+    (void)shmq_withdraw(qa, first, false);
+    (void)shmq_withdraw(qa, second, false);
+    (void)shmq_withdraw(qc, browser, true);
+    end();
+}
+
 static void rows_are_not_lost_by_deaths_at_their_opening_or_closing(void) {
     begin();
     uint32_t row = open_row(qb);
@@ -282,6 +300,7 @@ int main(void) {
     a_batch_tells_a_browser_when_nobody_else_sleeps();
     the_baton_is_passed_over_holes();
     the_reaper_wakes_whom_a_dead_notifier_forgot();
+    the_reaper_tells_all_of_a_queue_that_was_shut_down();
     rows_are_not_lost_by_deaths_at_their_opening_or_closing();
     leaving_gives_back_rows_that_nobody_closed();
     the_first_sleeper_watches_and_another_process_watches_it();

@@ -49,5 +49,7 @@ void shmq_queues_release(shmq_member *m);
 /* Who deletes a queue takes it out of the directory, then says so on its page. After a death in between the page still
  * says LIVE, and those who had the queue would go on using what nobody else can find. Under the lock, after a rebuild. */
 void shmq_queues_close_deleted(shmq_member *m);
+/* Then its sleepers are woken and its messages taken out of all hands: the reaper does it again. Under the lock. */
+void shmq_queues_empty_deleted(shmq_member *m);
 
 #endif
