@@ -33,6 +33,7 @@ SANITIZED = Variant("sanitized", sanitize="address")
 CLANG = Variant("clang", compiler="clang")
 RACE = Variant("race", compiler="gcc", sanitize="thread", seam="race/weakened.h")
 WEAK = Variant("weak", compiler="gcc", seam="weak/seam.h")
+WEAK_COVERAGE = Variant("weak-coverage", compiler="gcc", seam="weak/seam.h", coverage=True)
 COVERAGE = Variant("coverage", compiler="gcc", coverage=True)
 
 

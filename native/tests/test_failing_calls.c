@@ -1,0 +1,308 @@
+/* Every call of the core to the system fails once: nothing crashes, nothing hangs, and what is left can be used.
+ *
+ * The linker leads these calls here (--wrap, see CMakeLists.txt); the nth of a life fails, for each n and each errno. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+
+#include "scratch_queue.h"
+#include "shmq/inspect.h"
+
+static long countdown = -1; /* 0: the next call fails; below: none does */
+static long calls;
+static int failure;
+
+static bool fails(void) {
+    calls++;
+    if (countdown < 0 || countdown-- != 0) {
+        return false;
+    }
+    errno = failure;
+    return true;
+}
+
+#define WRAPPED(type, name, parameters, arguments, failed) \
+    type __real_##name parameters;                         \
+    type __wrap_##name parameters;                         \
+    type __wrap_##name parameters { return fails() ? (failed) : __real_##name arguments; }
+
+WRAPPED(void *, mmap, (void *at, size_t bytes, int guard, int flags, int fd, off_t offset),
+        (at, bytes, guard, flags, fd, offset), MAP_FAILED)
+WRAPPED(int, madvise, (void *at, size_t bytes, int advice), (at, bytes, advice), -1)
+WRAPPED(int, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes), failure)
+WRAPPED(int, ftruncate, (int fd, off_t bytes), (fd, bytes), -1)
+WRAPPED(int, fchmod, (int fd, mode_t mode), (fd, mode), -1)
+WRAPPED(int, fstat, (int fd, struct stat *file), (fd, file), -1)
+WRAPPED(int, stat, (const char *path, struct stat *file), (path, file), -1)
+WRAPPED(int, lstat, (const char *path, struct stat *file), (path, file), -1)
+WRAPPED(int, link, (const char *from, const char *to), (from, to), -1)
+WRAPPED(int, linkat, (int from, const char *a, int to, const char *b, int flags), (from, a, to, b, flags), -1)
+WRAPPED(int, statvfs, (const char *path, struct statvfs *at), (path, at), -1)
+WRAPPED(int, fstatvfs, (int fd, struct statvfs *at), (fd, at), -1)
+WRAPPED(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
+WRAPPED(ssize_t, read, (int fd, void *at, size_t bytes), (fd, at, bytes), -1)
+WRAPPED(ssize_t, pwrite, (int fd, const void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
+WRAPPED(void *, malloc, (size_t bytes), (bytes), NULL)
+WRAPPED(void *, calloc, (size_t count, size_t bytes), (count, bytes), NULL)
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return fails() ? -1 : __real_open(path, flags, mode);
+}
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...) {
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    const struct flock *lock = argument;
+    /* Giving the structure byte back cannot fail, and the core says so by an assertion. */
+    bool unlocks = command == F_OFD_SETLK && lock->l_type == F_UNLCK;
+    return !unlocks && fails() ? -1 : __real_fcntl(fd, command, argument);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...) {
+    va_list arguments;
+    va_start(arguments, number);
+    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long);
+    long d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
+    va_end(arguments);
+    return fails() ? -1 : __real_syscall(number, a, b, c, d, e, f);
+}
+
+#define DONE(call)         \
+    if ((call) != SHMQ_OK) \
+    return
+
+static void take_one(shmq_queue *q, bool attempt) {
+    shmq_delivery d;
+    DONE(shmq_offer(q, shmq_self(q), &d));
+    DONE(shmq_offer_acquire(q, &d));
+    uint32_t pin;
+    bool pinned = d.body != 0 && shmq_block_pin(q->m, shmq_body_offset(d.body), d.body_gen, d.body_len, &pin);
+    DONE(shmq_release(q, &d, attempt));
+    if (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK && shmq_offer_acquire(q, &d) == SHMQ_OK) {
+        (void)shmq_settle(q, &d);
+    }
+    if (pinned) {
+        shmq_block_unpin(q->m, pin, d.body_len);
+    }
+}
+
+static void use(shmq_queue *q) {
+    static unsigned char bytes[300000];
+    (void)put_bytes(q, bytes, 16, 0);
+    (void)put_bytes(q, bytes, 5000, 0);
+    (void)put_bytes(q, bytes, sizeof bytes, 0);
+    take_one(q, false);
+    take_one(q, true);
+    shmq_delivery d;
+    uint64_t position = 0;
+    (void)shmq_browse(q, &position, &d);
+    (void)shmq_ring_ready(q);
+    while (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK && shmq_offer_acquire(q, &d) == SHMQ_OK) {
+        (void)shmq_settle(q, &d);
+    }
+    uint64_t until = shmq_now_ns() + 1000000;
+    (void)shmq_offer_wait(q, shmq_self(q), 0, until, &d);
+    (void)shmq_browse_wait(q, position + 100, until);
+    (void)shmq_ring_join(q, until);
+}
+
+static shmq_queue *declare(shmq_member *m, const char *name, bool temporary) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_SLOT_SIZE,
+                          .temporary = temporary,
+                          .slot_size = 128,
+                          .create = true};
+    shmq_queue *q = NULL;
+    int differs;
+    return shmq_queue_declare(m, name, (uint32_t)strlen(name), &d, &q, &differs) == SHMQ_OK ? q : NULL;
+}
+
+static void leave(shmq_member *m) {
+    (void)shmq_sweep_own(m);
+    (void)shmq_member_leave(m, true);
+    shmq_member_free(m);
+}
+
+/* A process from its first call to its last; any of them may fail, and the rest goes on as far as it makes sense. */
+static void life(void) {
+    shmq_member *m = NULL, *other = NULL;
+    DONE(shmq_member_attach(scratch_name, -1, &m));
+    shmq_queue *q = declare(m, "jobs", false), *passing = declare(m, "passing", true);
+    if (q != NULL) {
+        use(q);
+        uint32_t row;
+        if (shmq_row_open(q, SHMQ_CONSUMER, &row) == SHMQ_OK) {
+            shmq_row_closing(q, row);
+            (void)shmq_row_close(q, row);
+        }
+    }
+    if (shmq_member_attach(scratch_name, -1, &other) == SHMQ_OK) {
+        shmq_queue *theirs = declare(other, "jobs", false);
+        shmq_delivery d;
+        if (theirs != NULL && put_number(theirs, 7) == SHMQ_OK &&
+            shmq_offer(theirs, shmq_self(theirs), &d) == SHMQ_OK) {
+            (void)shmq_offer_acquire(theirs, &d);
+        }
+        scratch_kill(other); /* with what it holds */
+        uint32_t reaped;
+        (void)shmq_reap_dead(m, &reaped);
+        (void)shmq_structure_lock(m);
+        if (m->structure_held) {
+            (void)shmq_blocks_reclaim(m);
+            shmq_structure_unlock(m);
+        }
+        other->process = NULL; /* its row is not its own any more: memory goes, words stay */
+        other->base = NULL;
+        shmq_store_seq(&other->closed, 1);
+        shmq_member_free(other);
+    }
+    if (passing != NULL) {
+        (void)shmq_queue_delete(passing);
+        shmq_queue_unbind(passing);
+    }
+    if (q != NULL) {
+        shmq_queue_unbind(q);
+    }
+    leave(m);
+}
+
+/* Whoever comes after finds a segment that works. */
+static void check_after(long n, int number) {
+    shmq_member *m = NULL;
+    shmq_status status = shmq_member_attach(scratch_name, -1, &m);
+    if (status != SHMQ_OK) {
+        fprintf(stderr, "after call %ld with errno %d: %s %s\n", n, number, shmq_status_name(status), shmq_trail());
+    }
+    CHECK_EQUAL(status, SHMQ_OK);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
+    shmq_queue *q = declare(m, "jobs", false);
+    CHECK(q != NULL);
+    shmq_delivery d;
+    while (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK) { /* what is left of it, killed too often or not */
+        shmq_status acquired = shmq_offer_acquire(q, &d);
+        CHECK(acquired == SHMQ_OK || acquired == SHMQ_POISONED);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(put_number(q, 42), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), 42);
+    check_ring(q);
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    const char *fault = shmq_structure_valid(m);
+    if (fault != NULL) {
+        fprintf(stderr, "after call %ld with errno %d: %s\n", n, number, fault);
+    }
+    CHECK(fault == NULL);
+    shmq_structure_unlock(m);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    shmq_queue_unbind(q);
+    leave(m);
+}
+
+static long files_of_ours(void) {
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "shmq-ctest-%ld-", (long)getpid());
+    DIR *directory = opendir("/dev/shm");
+    CHECK(directory != NULL);
+    long found = 0;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        found += strncmp(entry->d_name, prefix, strlen(prefix)) == 0 || strstr(entry->d_name, prefix) != NULL;
+    }
+    closedir(directory);
+    return found;
+}
+
+static const int failures[] = {ENOSPC, EINTR, EIO};
+#define FAILURES (int)(sizeof failures / sizeof failures[0])
+
+/* It appears complete or not at all, and a draft does not stay. */
+static void test_a_creation_in_which_any_call_fails_leaves_nothing_half_done(void) {
+    static const int more[] = {EOPNOTSUPP, EEXIST, EACCES};
+    for (int i = 0; i < FAILURES + 3; i++) {
+        long n = 0;
+        do {
+            shmq_segment_plan plan = scratch_plan(false);
+            failure = i < FAILURES ? failures[i] : more[i - FAILURES];
+            calls = 0;
+            countdown = n++;
+            shmq_status status = shmq_segment_create(&plan);
+            countdown = -1;
+            CHECK(status != SHMQ_OK || scratch_exists());
+            CHECK_EQUAL(files_of_ours(), status == SHMQ_OK);
+            if (status == SHMQ_OK) {
+                leave(scratch_attach());
+                scratch_remove();
+            }
+        } while (calls >= n);
+        CHECK(n > 5);
+    }
+}
+
+static void test_a_life_in_which_any_call_fails_harms_nobody(void) {
+    for (int i = 0; i < FAILURES; i++) {
+        long n = 0;
+        scratch_create(false);
+        do {
+            failure = failures[i];
+            calls = 0;
+            countdown = n++;
+            life();
+            countdown = -1;
+            check_after(n - 1, failure);
+        } while (calls >= n);
+        printf("errno %d: %ld calls\n", failures[i], n - 1);
+        CHECK(n > 40);
+        scratch_remove();
+    }
+}
+
+/* An identity is told or an error is; a segment that is used is not removed, whatever fails. */
+static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    for (int i = 0; i < FAILURES; i++) {
+        long n = 0;
+        do {
+            bool removed = true;
+            shmq_identity identity;
+            failure = failures[i];
+            calls = 0;
+            countdown = n++;
+            if (shmq_segment_inspect(scratch_name, &identity) == SHMQ_OK) {
+                CHECK_EQUAL(identity.size, m->size);
+            }
+            if (shmq_segment_sweep(scratch_name, &removed) == SHMQ_OK) {
+                CHECK(!removed);
+            }
+            countdown = -1;
+            CHECK(scratch_exists());
+        } while (calls >= n);
+        CHECK(n > 5);
+    }
+    leave(m);
+    bool removed = false;
+    CHECK_EQUAL(shmq_segment_sweep(scratch_name, &removed), SHMQ_OK);
+    CHECK(removed && !scratch_exists());
+}
+
+int main(void) {
+    test_a_creation_in_which_any_call_fails_leaves_nothing_half_done();
+    test_a_life_in_which_any_call_fails_harms_nobody();
+    test_an_inspection_in_which_any_call_fails_removes_nothing();
+    return 0;
+}

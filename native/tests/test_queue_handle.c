@@ -1,0 +1,297 @@
+/* Queues by name and by handle: settings that agree or do not, deletion, forks, and offsets that lead nowhere. */
+#include "scratch_queue.h"
+
+static shmq_member *m;
+
+static void begin(void) {
+    scratch_create(false);
+    m = scratch_attach();
+}
+
+static void end(void) {
+    CHECK_EQUAL(shmq_sweep_own(m), SHMQ_OK);
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static shmq_status declare(shmq_queue **q, const shmq_declaration *d, int *differs) {
+    return shmq_queue_declare(m, "jobs", 4, d, q, differs);
+}
+
+static shmq_declaration all_settings(void) {
+    return (shmq_declaration){.given = (1u << SHMQ_SETTINGS) - 1,
+                              .maxsize = 100,
+                              .slot_size = 256,
+                              .temporary = 1,
+                              .max_deliveries = 5,
+                              .max_deaths = 2,
+                              .checksum = 1,
+                              .dead_letter = "dead",
+                              .dead_letter_len = 4,
+                              .create = true};
+}
+
+static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
+    begin();
+    shmq_declaration d = all_settings();
+    shmq_queue *q = NULL, *again = NULL;
+    int differs = -1;
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
+    CHECK(again == q);
+    CHECK_EQUAL(q->slot_size, 256);
+    CHECK_EQUAL(shmq_load_seq(&q->page->maxsize), 100);
+    shmq_declaration others[SHMQ_SETTINGS];
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        others[i] = d;
+        others[i].given = 1u << i;
+    }
+    others[SHMQ_SET_MAXSIZE].maxsize = 7;
+    others[SHMQ_SET_SLOT_SIZE].slot_size = 128;
+    others[SHMQ_SET_TEMPORARY].temporary = 0;
+    others[SHMQ_SET_MAX_DELIVERIES].max_deliveries = 9;
+    others[SHMQ_SET_MAX_DEATHS].max_deaths = 9;
+    others[SHMQ_SET_CHECKSUM].checksum = 0;
+    others[SHMQ_SET_DEAD_LETTER].dead_letter = "gone";
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        CHECK_EQUAL(declare(&again, &others[i], &differs), SHMQ_EXISTS);
+        CHECK_EQUAL(differs, i);
+    }
+    others[SHMQ_SET_DEAD_LETTER].dead_letter_len = 3;
+    CHECK_EQUAL(declare(&again, &others[SHMQ_SET_DEAD_LETTER], &differs), SHMQ_EXISTS);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
+    begin();
+    shmq_declaration d = {.create = true};
+    shmq_queue *q = NULL, *again = NULL;
+    int differs = -1;
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    d = all_settings();
+    d.given &= ~(1u << SHMQ_SET_SLOT_SIZE | 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_CHECKSUM);
+    d.maxsize = 2;
+    CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&q->page->max_deliveries), 5);
+    CHECK_EQUAL(shmq_load_seq(&q->page->max_deaths), 2);
+    CHECK_EQUAL(q->page->dead_letter_len, 4);
+    CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 3), SHMQ_FULL_COUNT); /* what was there before is counted */
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_a_queue_that_is_not_there_is_not_found(void) {
+    begin();
+    shmq_declaration d = {0};
+    shmq_queue *q = NULL;
+    int differs;
+    char name[SHMQ_NAME_MAX + 1];
+    uint32_t incarnation;
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_NOT_FOUND);
+    d.given = 1u << SHMQ_SET_MAX_DEATHS;
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_queue_bind(m, 0, 0, &q), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_queue_bind(m, SHMQ_QUEUES, 0, &q), SHMQ_NOT_FOUND);
+    CHECK(!shmq_queue_named(m, 0, name, &incarnation));
+    shmq_queue *made = scratch_queue(m, "jobs", 0, true);
+    CHECK(shmq_queue_named(m, made->index, name, &incarnation));
+    CHECK(strcmp(name, "jobs") == 0 && incarnation == made->incarnation);
+    CHECK_EQUAL(shmq_queue_bind(m, made->index, incarnation + 1, &q), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_queue_bind(m, made->index, incarnation, &q), SHMQ_OK);
+    CHECK(q == made);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free(void) {
+    begin();
+    shmq_queue *q = scratch_queue(m, "jobs", 0, true), *more = scratch_queue(m, "more", 0, true);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    shmq_delivery d = receive(q, shmq_self(q));
+    CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_delete(q), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
+    CHECK_EQUAL(put_number(q, 2), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_queue_usable(q), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_browse_wait(q, 0, shmq_now_ns() + SECOND), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_ring_join(q, shmq_now_ns() + SECOND), SHMQ_NOT_FOUND);
+    shmq_queue *anew = scratch_queue(m, "jobs", 0, true);
+    CHECK(anew != q && anew->incarnation != 0);
+    CHECK_EQUAL(put_number(anew, 3), SHMQ_OK);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(anew);
+    shmq_queue_unbind(more);
+    end();
+}
+
+static void test_a_closed_membership_refuses(void) {
+    begin();
+    shmq_queue *q = scratch_queue(m, "jobs", 0, true);
+    uint32_t row;
+    CHECK_EQUAL(shmq_row_borrow(q, &row), SHMQ_OK);
+    shmq_row_return(q, row);
+    shmq_queue_wake_threads(m);
+    shmq_queue_close_handles(m);
+    CHECK_EQUAL(shmq_load_seq(&q->counters->attached), 0);
+    shmq_store_seq(&m->closed, SHMQ_MEMBER_CLOSING);
+    shmq_delivery d;
+    CHECK_EQUAL(put_number(q, 1), SHMQ_CLOSED);
+    CHECK_EQUAL(shmq_offer_wait(q, shmq_self(q), 0, 0, &d), SHMQ_CLOSED);
+    shmq_store_seq(&m->closed, 0);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_a_forked_child_binds_its_handles_anew(void) {
+    begin();
+    shmq_queue *q = scratch_queue(m, "jobs", 0, true), *gone = scratch_queue(m, "gone", 0, true);
+    CHECK_EQUAL(shmq_queue_rebind(q), SHMQ_OK); /* nothing to do */
+    CHECK_EQUAL(shmq_queue_delete(gone), SHMQ_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK_EQUAL(shmq_member_after_fork(m), SHMQ_OK);
+        CHECK(m->row != 0);
+        CHECK_EQUAL(shmq_queue_rebind(q), SHMQ_OK);
+        CHECK_EQUAL(shmq_queue_rebind(gone), SHMQ_NOT_FOUND);
+        CHECK_EQUAL(put_number(q, 7), SHMQ_OK);
+        CHECK(scratch_queue(m, "jobs", 0, true) == q);
+        shmq_queue_unbind(q);
+        shmq_queue_wake_threads(m);
+        shmq_queue_close_handles(m);
+        exit(0); /* counts for coverage; the segment is its parent's */
+    }
+    scratch_wait(child);
+    CHECK_EQUAL(get_number(q), 7);
+    reap_all(m, 1);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(gone);
+    end();
+}
+
+static void test_a_temporary_queue_goes_with_its_process(void) {
+    begin();
+    shmq_member *other = scratch_attach();
+    shmq_declaration d = {.given = 1u << SHMQ_SET_TEMPORARY, .temporary = 1, .create = true};
+    shmq_queue *q = NULL;
+    int differs;
+    CHECK_EQUAL(shmq_queue_declare(other, "passing", 7, &d, &q, &differs), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(q, &d, sizeof d, 0), SHMQ_OK);
+    shmq_delivery held = receive(q, shmq_self(q));
+    CHECK(held.position == 0);
+    scratch_kill(other);
+    reap_all(m, 1);
+    CHECK_EQUAL(shmq_queue_bind(m, q->index, 0, &q), SHMQ_NOT_FOUND);
+    end();
+}
+
+/* Every word that leads to a queue's memory, with values that lead nowhere: refused, and nothing is touched. */
+static void test_damaged_geometry_is_refused(void) {
+    begin();
+    shmq_queue *q = scratch_queue(m, "jobs", 0, true), view;
+    shmq_directory_shm *entry = &m->directory[q->index];
+    uint64_t page = shmq_load_seq(&entry->page);
+    const uint64_t pages[] = {0, page + 8, m->size, m->size - 8, UINT64_MAX & ~UINT64_C(8191), 8192};
+    char name[SHMQ_NAME_MAX + 1];
+    uint32_t incarnation;
+    shmq_declaration d = {.given = 1u << SHMQ_SET_MAX_DEATHS, .max_deaths = 3, .create = false};
+    int differs;
+    for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
+        shmq_store_seq(&entry->page, pages[i]);
+        CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_CORRUPT);
+        CHECK(!shmq_queue_named(m, q->index, name, &incarnation));
+        shmq_queue *again;
+        CHECK(declare(&again, &d, &differs) != SHMQ_OK);
+    }
+    shmq_store_seq(&entry->page, page);
+    shmq_ring_shm *ring = q->ring, good = *ring;
+    const uint32_t shifts[] = {32, 63, 25, 24}, sizes[] = {0, 64, 127, 200, 8192};
+    for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++) {
+        ring->shift = shifts[i];
+        CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_CORRUPT);
+    }
+    ring->shift = good.shift;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        ring->slot_size = sizes[i];
+        CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_CORRUPT);
+    }
+    ring->slot_size = good.slot_size;
+    const uint64_t places[] = {0, 1, 64, m->size, m->size - 64, UINT64_MAX - 63, good.slots + 32};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        ring->slots = places[i];
+        CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_CORRUPT);
+        ring->slots = good.slots;
+        ring->carried = places[i];
+        CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_CORRUPT);
+        ring->carried = good.carried;
+    }
+    CHECK_EQUAL(shmq_queue_view(m, q->index, &view), SHMQ_OK);
+    q->page->name_len = 0;
+    CHECK(!shmq_queue_named(m, q->index, name, &incarnation));
+    q->page->name_len = SHMQ_NAME_MAX + 1;
+    CHECK(!shmq_queue_named(m, q->index, name, &incarnation));
+    q->page->name_len = 4;
+    CHECK(shmq_load_seq(&m->header->damage) > 10);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_a_ring_grows_smaller_where_memory_is_short_and_the_end_of_memory_is_told(void) {
+    begin();
+    shmq_declaration d = {.create = true};
+    shmq_queue *queues[200];
+    int differs, made = 0;
+    shmq_status status = SHMQ_OK;
+    uint64_t largest = 0, smallest = UINT64_MAX;
+    while (made < 200) {
+        char name[16];
+        int length = snprintf(name, sizeof name, "q%d", made);
+        status = shmq_queue_declare(m, name, (uint32_t)length, &d, &queues[made], &differs);
+        if (status != SHMQ_OK) {
+            break;
+        }
+        uint64_t count = shmq_slot_count(queues[made++]);
+        largest = count > largest ? count : largest;
+        smallest = count < smallest ? count : smallest;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
+    CHECK_EQUAL(smallest, SHMQ_RING_MIN);
+    CHECK(largest > smallest);
+    static unsigned char bytes[100000];
+    CHECK_EQUAL(put_bytes(queues[0], bytes, sizeof bytes, 0), SHMQ_FULL_MEMORY);
+    uint64_t start = shmq_now_ns();
+    do { /* interrupted: where the machine is slow, a piece of the wait is over before all of it is */
+        status = put_bytes(queues[0], bytes, sizeof bytes, start + 20000000);
+    } while (status == SHMQ_INTERRUPTED);
+    CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
+    CHECK(shmq_now_ns() - start >= 20000000);
+    CHECK_EQUAL(put_bytes(queues[0], bytes, sizeof bytes, start + 600 * SECOND), SHMQ_INTERRUPTED); /* a piece of it */
+    CHECK_EQUAL(shmq_load_seq(&m->header->memory_waiters), 0);
+    for (int i = 0; i < made; i++) {
+        CHECK_EQUAL(shmq_queue_delete(queues[i]), SHMQ_OK);
+        shmq_queue_unbind(queues[i]);
+    }
+    shmq_queue *q = scratch_queue(m, "after", 0, true); /* what was deleted is used again */
+    CHECK_EQUAL(put_bytes(q, bytes, sizeof bytes, 0), SHMQ_OK);
+    shmq_queue_unbind(q);
+    end();
+}
+
+int main(void) {
+    test_what_was_given_is_kept_and_another_value_is_refused();
+    test_what_nobody_gave_is_set_by_the_first_who_does();
+    test_a_queue_that_is_not_there_is_not_found();
+    test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free();
+    test_a_closed_membership_refuses();
+    test_a_forked_child_binds_its_handles_anew();
+    test_a_temporary_queue_goes_with_its_process();
+    test_damaged_geometry_is_refused();
+    test_a_ring_grows_smaller_where_memory_is_short_and_the_end_of_memory_is_told();
+    return 0;
+}
