@@ -1,0 +1,109 @@
+"""The binding under AddressSanitizer and UndefinedBehaviorSanitizer: tests of Python against a sanitized extension."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from native_build import ROOT, call, command
+from tests.support.size import FULL, sized
+
+# Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.
+QUICK = [
+    "tests/unit",
+    "tests/engine/test_batches.py",
+    "tests/engine/test_browse.py",
+    "tests/engine/test_counts.py",
+    "tests/engine/test_dead_letters.py",
+    "tests/engine/test_loans.py",
+    "tests/engine/test_settlement.py",
+    "tests/engine/test_views.py",
+    "tests/engine/test_closing.py",
+    "tests/engine/test_shutdown.py",
+]
+WHOLE = ["tests/unit", "tests/engine", "tests/mp"]
+RUN_SECONDS = sized(400, 3600)
+
+
+def build(directory: Path) -> Path:
+    """Builds the extension with both sanitizers and lays a tree of links around it; answers the tree."""
+    make = f"-DCMAKE_MAKE_PROGRAM={command('ninja')}"
+    options = ["-DSHMQ_SANITIZE=address", f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_C_COMPILER=gcc", make]
+    call(command("cmake"), "-S", ROOT / "native", "-B", directory, "-G", "Ninja", *options)
+    call(command("cmake"), "--build", directory)
+    tree = directory / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    (tree / "shmq").mkdir(parents=True)
+    for path in (ROOT / "shmq").iterdir():
+        if path.name != "__pycache__" and path.suffix != ".so":
+            (tree / "shmq" / path.name).symlink_to(path)
+    for name in ("tests", "tools", "docs", "bench", "native", "pyproject.toml", "README.md"):
+        (tree / name).symlink_to(ROOT / name)
+    for library in directory.glob("_native*.so"):
+        (tree / "shmq" / library.name).symlink_to(library)
+    return tree
+
+
+def environment_of(directory: Path) -> Path:
+    """An interpreter that sees this one's packages, but for the shmq that is installed there."""
+    call(sys.executable, "-m", "venv", "--without-pip", "--clear", directory / "venv")
+    site = next((directory / "venv" / "lib").glob("python*")) / "site-packages"
+    packages = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "tree.pth").write_text("\n".join([str(directory / "tree"), *packages]) + "\n")
+    return directory / "venv" / "bin" / "python"
+
+
+def library(name: str) -> str:
+    """The sanitizer's library has to be the first one that the interpreter loads."""
+    answer = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    path = answer.stdout.strip()
+    if not Path(path).is_absolute():
+        pytest.skip(f"gcc comes without {name} here")
+    return path
+
+
+@pytest.mark.timeout(RUN_SECONDS + 400)
+def test_the_binding_passes_its_tests_under_the_sanitizers(tool: Callable[[str], str], tmp_path: Path) -> None:
+    tool("gcc")
+    directory = ROOT / "build" / "sanitized-extension"
+    tree = build(directory)
+    python = environment_of(directory)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment |= {
+        "LD_PRELOAD": f"{library('libasan.so')} {library('libubsan.so')}",
+        # The interpreter itself keeps memory to its end; a leak of the binding is found by the tests of its lifetimes.
+        "ASAN_OPTIONS": "detect_leaks=0:strict_string_checks=1:abort_on_error=0:exitcode=99",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        "PYTHONMALLOC": "malloc",  # else an overrun inside one of the interpreter's arenas is not seen
+        "PYTHONPATH": "",
+    }
+    said = subprocess.run(
+        [python, "-c", "import shmq._native; print(shmq._native.__file__)"],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    ).stdout
+    assert "sanitized-extension" in said, f"these tests would run against {said}"
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", f"--basetemp={tmp_path / 'inner'}"]
+    options += ["-m", "not alone", "-o", "timeout=300", "--rootdir", str(tree)]
+    result = subprocess.run(
+        [python, "-m", "pytest", *options, *(WHOLE if FULL else QUICK)],
+        cwd=tree,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+    assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout[-8000:]}"
+    assert " passed" in result.stdout
