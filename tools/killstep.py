@@ -48,7 +48,6 @@ from native_build import BuildFailed
 
 DEFAULT_KILLS = 20_000
 TOLD = 5  # failures of one scenario that are shown in full
-ROUNDS = 3  # in which kills that small scenarios leave over go to the others
 
 
 @dataclass(frozen=True)
@@ -186,35 +185,16 @@ class Pool:
             )
 
 
-def merge(total: dict[str, Outcome], more: Sequence[Outcome]) -> None:
-    for one in more:
-        before = total.get(one.scenario)
-        if before is not None:
-            one = replace(
-                one,
-                tried=before.tried + one.tried,
-                left_path=before.left_path + one.left_path,
-                images=max(before.images, one.images),
-                seconds=before.seconds + one.seconds,
-                broken=before.broken + one.broken,
-            )
-        total[one.scenario] = one
-
-
-def spread(pool: Pool, orders: Sequence[Order], kills: int) -> list[Outcome]:
-    """So many steps over all scenarios: what small ones cannot use goes to larger ones."""
-    total: dict[str, Outcome] = {}
-    left, todo = kills, list(orders)
-    for turn in range(ROUNDS):
-        share = left // max(len(todo), 1)
-        if share == 0:
-            break
-        merge(total, pool.run([replace(order, budget=share, seed=order.seed + turn) for order in todo]))
-        left = kills - sum(one.tried for one in total.values())
-        todo = [order for order in todo if total[order.scenario].steps > share * 2]
-        if left < kills // 50:
-            break
-    return list(total.values())
+def spread(pool: Pool, orders: Sequence[Order], long: set[str], kills: int) -> list[Outcome]:
+    """So many steps over all scenarios: what the short ones cannot use goes to the long ones."""
+    short = [order for order in orders if order.scenario not in long]
+    rest = [order for order in orders if order.scenario in long]
+    share = max(kills // len(orders), 1)
+    outcomes = pool.run([replace(order, budget=share if rest else kills) for order in short])
+    left = kills - sum(one.tried for one in outcomes)
+    if rest:
+        outcomes += pool.run([replace(order, budget=max(left // len(rest), 1)) for order in rest])
+    return outcomes
 
 
 def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
@@ -286,10 +266,9 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
     ]
 
 
-def outcomes_of(options: argparse.Namespace, program: Path, orders: Sequence[Order]) -> list[Outcome]:
-    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty() and not options.json)
+def outcomes_of(options: argparse.Namespace, pool: Pool, orders: Sequence[Order], long: set[str]) -> list[Outcome]:
     whole = options.two or options.all or options.every or options.step >= 0
-    outcomes = pool.run(orders) if whole else spread(pool, orders, options.kills)
+    outcomes = pool.run(orders) if whole else spread(pool, orders, long, options.kills)
     place = {order.scenario: i for i, order in enumerate(orders)}
     return sorted(outcomes, key=lambda one: place[one.scenario])
 
@@ -317,7 +296,8 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     seed = options.seed if options.seed is not None else secrets.randbits(32)
     orders = orders_of(options, table, seed)
-    outcomes = outcomes_of(options, program, orders)
+    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty() and not options.json)
+    outcomes = outcomes_of(options, pool, orders, {one.name for one in table if one.long})
     if options.json:
         print(json.dumps({"seed": seed, "outcomes": [asdict(one) for one in outcomes]}))
     else:

@@ -22,7 +22,7 @@ NUMBER = struct.Struct("<I")
 # A copy is then a loop of a few steps and not one step a byte, which would all leave the same.
 NO_REPEATED_MOVES = "glibc.cpu.x86_rep_movsb_threshold=0x10000000:glibc.cpu.x86_rep_stosb_threshold=0x10000000"
 
-ON_SLOTS, STEADY = 1, 32  # flags of a scenario, as in native/killstep/scenario.h
+ON_SLOTS, STEADY, LONG = 1, 32, 128  # flags of a scenario, as in native/killstep/scenario.h
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Scenario:
     @property
     def steady(self) -> bool:
         return bool(self.flags & STEADY)
+
+    @property
+    def long(self) -> bool:
+        return bool(self.flags & LONG)
 
 
 @dataclass

@@ -11,6 +11,7 @@
 #define ENDS_QUEUE 16u /* queue "a" may not be there afterwards */
 #define SHUTS 64u      /* queue "a" may be shut down afterwards */
 #define STEADY 32u    /* a stopped one keeps others out for as long as it stands: no pause is tried */
+#define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
 
 typedef struct scenario {
     const char *name;
@@ -31,6 +32,7 @@ void state_few(stage *s);
 void state_blocks(stage *s);
 void state_slab(stage *s); /* blocks have been used, none is */
 void state_wrapping(stage *s);
+void state_wrapping_more(stage *s); /* entries on both sides of the lap's end */
 void state_full_ring(stage *s);
 void state_full_count(stage *s);
 void state_full_waiter(stage *s);  /* and a producer sleeps for room */

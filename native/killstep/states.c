@@ -44,6 +44,11 @@ void state_wrapping(stage *s) {
     put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
 }
 
+void state_wrapping_more(stage *s) {
+    pass_through(s, QUEUE_A, 1022);
+    put_numbers(s, QUEUE_A, 1, 4, SMALL_BYTES);
+}
+
 void state_full_ring(stage *s) { put_numbers(s, QUEUE_A, 1, 1024, SMALL_BYTES); }
 
 void state_full_count(stage *s) { put_numbers(s, QUEUE_LIMITED, 1, 4, SMALL_BYTES); }
