@@ -1,13 +1,15 @@
 """Kills a real process at each machine step of an operation, lets survivors work, and judges what is left.
 
-    tools/killstep [--pause | --two] [--only SCENARIO]... [--kills N | --every K | --all] [--jobs N] [--json]
-    tools/killstep --only SCENARIO --step K [--pause | --two --first J --second NAME]     one again
+    tools/killstep [--pause | --two | --closure] [--only SCENARIO]... [--kills N | --every K | --all] [--jobs N]
+    tools/killstep --only SCENARIO --step K [--pause]     one again
+    tools/killstep --only SCENARIO --path DEATHS          one again, of several deaths
     tools/killstep --list
 
 Each step of the recorded run is a place to die. --kills N (20,000 by default) spreads N deaths over the scenarios:
 first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
 get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
-that a first death left. Exit code 1: something is broken; the command that shows it again is printed.
+that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one before
+(hours). Exit code 1: something is broken; the command that shows it again is printed.
 
 Examples:
     tools/killstep --only put-few --all
@@ -40,6 +42,7 @@ from step_driver import (
     scenarios,
     start,
     stop,
+    stores_of,
     why_ptrace_is_forbidden,
 )
 from step_judge import Bench, judge_calls
@@ -47,6 +50,7 @@ from step_judge import Bench, judge_calls
 from native_build import BuildFailed
 
 DEFAULT_KILLS = 20_000
+MOST_DEATHS = 28
 TOLD = 5  # failures of one scenario that are shown in full
 
 
@@ -55,33 +59,37 @@ class Order:
     """What is asked of one scenario."""
 
     scenario: str
-    mode: str  # kill, pause, two
+    mode: str  # kill, pause, deaths
     budget: int = 0
     every: int = 0
     step: int = -1
-    first: int = -1
-    second: str = ""
+    depth: int = 0
+    alike: bool = False
+    path: str = ""
     seed: int = 0
 
-    def arguments(self, cpu: int) -> list[str]:
+    def arguments(self, program: Path, cpu: int) -> list[str]:
         words = [self.scenario, "--mode", self.mode, "--seed", str(self.seed), "--cpu", str(cpu)]
-        for name in ("budget", "every"):
+        for name in ("budget", "every", "depth", "path"):
             if getattr(self, name):
                 words += [f"--{name}", str(getattr(self, name))]
-        for name in ("step", "first"):
-            if getattr(self, name) >= 0:
-                words += [f"--{name}", str(getattr(self, name))]
-        return words + (["--second", self.second] if self.second else [])
+        if self.step >= 0:
+            words += ["--step", str(self.step)]
+        if self.alike:
+            words += ["--alike", "yes"]
+        if self.mode == "deaths" and stores_of(program).exists():
+            words += ["--stores", str(stores_of(program))]
+        return words
 
 
 def again(where: dict[str, Any]) -> str:
     """The command that shows a failure again."""
     words = ["tools/killstep", "--only", where["scenario"]]
-    if where.get("mode") == "pause":
-        words.append("--pause")
-    if where.get("second"):
-        words += ["--two", "--first", str(where["first"]), "--second", where["second"]]
-    return " ".join([*words, "--step", str(where["step"])]) if "step" in where else " ".join(words)
+    if where.get("path"):
+        words += ["--path", where["path"]]
+    elif "step" in where:
+        words += (["--pause"] if where.get("mode") == "pause" else []) + ["--step", str(where["step"])]
+    return " ".join(words)
 
 
 def line_of(program: Path, address: int) -> str:
@@ -110,6 +118,7 @@ def note(outcome: Outcome, event: dict[str, Any], program: Path) -> None:
         outcome.steps = event["steps"]
     elif event["event"] == "nodes":
         outcome.nodes, outcome.pairs = event["nodes"], event["pairs"]
+        outcome.depth, outcome.whole = event["depth"], event["whole"]
     elif event["event"] == "end":
         outcome.tried, outcome.left_path = event["tried"], event["left_path"]
         outcome.images = event["deaths"] + event["quiet"]
@@ -120,7 +129,7 @@ def run(program: Path, order: Order, cpu: int) -> Outcome:
     outcome = Outcome(order.scenario)
     begin = time.monotonic()
     bench = Bench()
-    driver = start(program, order.arguments(cpu))
+    driver = start(program, order.arguments(program, cpu))
     ended = False
     assert driver.stdout is not None
     try:
@@ -135,7 +144,9 @@ def run(program: Path, order: Order, cpu: int) -> Outcome:
     finally:
         said = stop(driver)
     if not ended and not outcome.broken:
-        outcome.broken.append(broken(program, said or f"the driver ended with {driver.returncode}", asdict(order)))
+        outcome.broken.append(
+            broken(program, said or f"the driver ended with {driver.returncode}", {"scenario": order.scenario})
+        )
     outcome.seconds = time.monotonic() - begin
     return outcome
 
@@ -198,7 +209,7 @@ def spread(pool: Pool, orders: Sequence[Order], long: set[str], kills: int) -> l
 
 
 def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
-    what = {"kill": "kills", "pause": "pauses", "two": "deaths"}[mode]
+    what = {"kill": "kills", "pause": "pauses", "deaths": "deaths"}[mode]
     print(f"{'scenario':22} {'steps':>7} {what:>7} {'images':>7} {'left path':>9} {'broken':>6} {'seconds':>8}")
     for one in outcomes:
         row = f"{one.scenario:22} {one.steps:7} {one.tried:7} {one.images:7} {one.left_path:9}"
@@ -206,9 +217,14 @@ def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
     sums = [sum(getattr(one, name) for one in outcomes) for name in ("steps", "tried", "images", "left_path")]
     wrong = sum(len(one.broken) for one in outcomes)
     print(f"{'all':22} {sums[0]:7} {sums[1]:7} {sums[2]:7} {sums[3]:9} {wrong:6}")
-    if mode == "two":
-        print(f"{sum(one.nodes for one in outcomes)} images and histories left by a first death, ", end="")
-        print(f"{sum(one.pairs for one in outcomes)} pairs of deaths")
+    if mode == "deaths":
+        print(f"{sum(one.nodes for one in outcomes)} distinct images and histories to go on from, ", end="")
+        print(
+            f"{sum(one.pairs for one in outcomes)} deaths on them, up to {max(one.depth for one in outcomes)} in turn"
+        )
+        for one in outcomes:
+            if not one.whole:
+                print(f"{one.scenario}: more images than are kept; not all of them were gone into")
     if sums[3]:
         print("left path: runs that took another way than the recorded one; they were not tested")
 
@@ -230,14 +246,14 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("--two", action="store_true")
+    parser.add_argument("--closure", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--slots", action="store_true")
     parser.add_argument("--kills", type=int, default=DEFAULT_KILLS)
     parser.add_argument("--every", type=int, default=0)
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--step", type=int, default=-1)
-    parser.add_argument("--first", type=int, default=-1)
-    parser.add_argument("--second", default="")
+    parser.add_argument("--path", default="")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--source", type=Path, default=None)  # another tree, with a mistake in its core
@@ -246,20 +262,23 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int) -> list[Order]:
-    mode = "pause" if options.pause else "two" if options.two else "kill"
+    several = options.two or options.closure or bool(options.path)
+    mode = "pause" if options.pause else "deaths" if several else "kill"
     chosen = [one for one in table if not options.only or one.name in options.only]
-    if not options.only and (options.slots or mode == "two"):
+    if not options.only and (options.slots or several):
         chosen = [one for one in chosen if one.on_slots]
     if not options.only and mode == "pause":
         chosen = [one for one in chosen if not one.steady]
+    depth = options.path.count("/") + 1 if options.path else MOST_DEATHS if options.closure else 2
     return [
         Order(
             one.name,
             mode,
             every=options.every,
             step=options.step,
-            first=options.first,
-            second=options.second,
+            depth=depth if several else 0,
+            alike=options.closure,
+            path=options.path,
             seed=seed,
         )
         for one in chosen
@@ -267,7 +286,7 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
 
 
 def outcomes_of(options: argparse.Namespace, pool: Pool, orders: Sequence[Order], long: set[str]) -> list[Outcome]:
-    whole = options.two or options.all or options.every or options.step >= 0
+    whole = orders[0].mode == "deaths" or options.all or options.every or options.step >= 0
     outcomes = pool.run(orders) if whole else spread(pool, orders, long, options.kills)
     place = {order.scenario: i for i, order in enumerate(orders)}
     return sorted(outcomes, key=lambda one: place[one.scenario])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy
+from memory_stores import write_stores
 from numpy.typing import NDArray
 
 from native_build import ROOT, call, command
@@ -77,8 +78,10 @@ class Outcome:
     tried: int = 0
     left_path: int = 0
     images: int = 0
-    nodes: int = 0
-    pairs: int = 0
+    nodes: int = 0  # distinct images and histories from which the next victim started
+    pairs: int = 0  # deaths after the first
+    depth: int = 1
+    whole: bool = True
     seconds: float = 0.0
     broken: list[dict[str, Any]] = field(default_factory=list)
 
@@ -94,7 +97,15 @@ def build(root: Path = ROOT, directory: Path | None = None) -> Path:
     ]
     call(command("cmake"), "-S", root / "native", "-B", directory, "-G", "Ninja", *options)
     call(command("cmake"), "--build", directory, "--target", "killstep")
-    return directory / "killstep"
+    program = directory / "killstep"
+    stores = stores_of(program)
+    if not stores.exists() or stores.stat().st_mtime < program.stat().st_mtime:
+        write_stores(program, stores)
+    return program
+
+
+def stores_of(program: Path) -> Path:
+    return program.with_name("killstep.stores")
 
 
 def scenarios(program: Path) -> list[Scenario]:

@@ -11,8 +11,8 @@ from checker import Call, Drained, Image, judge, judge_history, judge_quiet
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
 REMOVALS: Final = {6, 7}
 PUT, GET, RECEIVE, SETTLE, RELEASE = 1, 2, 3, 4, 5
-SURVIVOR: Final = 4
-MORTAL: Final = frozenset({1, 2, 3})  # actors of the state, victims
+SURVIVOR: Final = 31
+MORTAL: Final = frozenset(range(1, SURVIVOR))  # actors of the state, victims
 KIND, WHO, PHASE, QUEUE, VALUE = 0, 1, 2, 3, 7  # places in a mark
 PHASES: Final = {1: "begun", 2: "returned", 3: "failed"}
 BEGUN, RETURNED = 1, 2

@@ -166,4 +166,5 @@ void stage_close(stage *s) {
     free(s->hot);
     free(s->page_keys);
     munmap(s->base, s->size);
+    munmap(s->origin, s->size);
 }

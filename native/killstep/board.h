@@ -23,7 +23,8 @@ enum call_kind {
     CALL_RESUMED /* the one that was stopped goes on from here */
 };
 enum call_phase { CALL_UNWRITTEN = 0, CALL_BEGUN = 1, CALL_RETURNED, CALL_FAILED };
-enum call_who { WHO_BUILDER = 0, WHO_ACTOR = 1, WHO_VICTIM = 2, WHO_SECOND = 3, WHO_SURVIVOR = 4 };
+/* Victims are numbered from WHO_VICTIM on, in the order of their deaths. */
+enum call_who { WHO_BUILDER = 0, WHO_ACTOR = 1, WHO_VICTIM = 2, WHO_SURVIVOR = 31 };
 
 typedef struct call {
     uint8_t kind, who, phase, queue;

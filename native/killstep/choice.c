@@ -4,7 +4,7 @@
 
 #define SELDOM 24u     /* an address that is met so often at most is no loop worth thinning */
 #define TURNS 3u       /* of each loop, at its beginning and at its end */
-#define COSTLY 60u     /* stops; beyond, a step that is one of many alike is left out */
+#define COSTLY 100u    /* stops; beyond, a step that is one of many alike is left out */
 
 static uint64_t random_next(uint64_t *state) {
     *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -19,7 +19,7 @@ static bool is_own(const trace *t, uint32_t k) {
 }
 
 uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t seed, uint8_t *chosen) {
-    uint32_t count = t->steps + 1, own = 0, taken = 0;
+    uint32_t count = t->steps + 1, own = 0, others = 0, taken = 0;
     uint64_t state = seed;
     memset(chosen, 0, count);
     if (every != 0 || budget == 0 || budget >= count) {
@@ -31,12 +31,14 @@ uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t 
         return taken;
     }
     for (uint32_t k = 0; k < count; k++) {
-        own += is_own(t, k);
+        bool first = is_own(t, k);
+        own += first;
+        others += !first && t->cost[k] < COSTLY;
     }
     for (uint32_t k = 0; k < count; k++) {
         /* What is its own is taken whole if it fits, and the rest of the budget goes to the others. */
         bool first = is_own(t, k);
-        uint64_t of = first ? own : count - own;
+        uint64_t of = first ? own : others;
         uint64_t share = first ? (own < budget ? own : budget) : (own < budget ? budget - own : 0);
         if (of != 0 && (first || t->cost[k] < COSTLY) && (share >= of || random_next(&state) % of < share)) {
             chosen[k] = 1;

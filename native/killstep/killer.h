@@ -3,25 +3,44 @@
 #define SHMQ_KILLSTEP_KILLER_H
 
 #include "scenario.h"
+#include "stores.h"
 
-enum killer_mode { KILLER_KILL, KILLER_PAUSE, KILLER_TWO };
+enum killer_mode { KILLER_KILL, KILLER_PAUSE, KILLER_DEATHS };
 
 typedef struct killer_order {
     const scenario *what;
     enum killer_mode mode;
-    uint32_t budget;   /* at most so many steps; 0: all */
-    uint32_t every;    /* 0, or each so manyth step */
-    int64_t step;      /* not -1: only this one */
-    int64_t first;     /* in mode two: not -1: only this first death ... */
-    const char *second; /* ... and this second operation */
+    uint32_t budget;      /* at most so many steps; 0: all */
+    uint32_t every;       /* 0, or each so manyth step */
+    int64_t step;         /* not -1: only this one */
+    uint32_t depth;       /* several deaths: at most so many, one after the other */
+    bool alike;           /* images that differ in laps, counters and ids alone are one */
+    const char *path;     /* several deaths: not NULL: only these, as in a report of a failure */
+    const stores *stores; /* several deaths: not NULL: they are recorded by these */
     uint64_t seed;
     uint32_t broken_most; /* so many failures are told, then it ends */
 } killer_order;
 
+typedef struct killer {
+    const killer_order *order;
+    stage stage;
+    uint32_t steps; /* of the first operation */
+    struct {
+        uint32_t tried, left_path, broken;
+    } tally;
+} killer;
+
+typedef struct lineage lineage;
+
 /* Answers how many were broken. */
 unsigned killer_run(const killer_order *order);
 
+/* For lineage.c. */
+void killer_record(killer *k, const victim_plan *plan, trace *t);
+void killer_kill_at(killer *k, const victim_plan *plan, const trace *t, uint32_t step, const lineage *birth);
+void killer_name_place(const killer *k, const char *path, uint32_t step, const trace *t);
+
 /* For the message of a crash or a hang of the driver itself: where it stands. */
-extern char killer_where[512];
+extern char killer_where[1024];
 
 #endif

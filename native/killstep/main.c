@@ -50,26 +50,33 @@ static void pin(const char *cpu) {
 }
 
 static void usage(void) {
-    fprintf(stderr, "killstep --list | --probe | SCENARIO [--mode kill|pause|two] [--budget N] [--every N] [--step K] "
-                    "[--first K] [--second NAME] [--seed N] [--cpu N]\n");
+    fprintf(stderr,
+            "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--budget N] [--every N] [--step K] "
+            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--stores FILE]\n");
     exit(2);
 }
 
 static bool take_option(killer_order *o, const char *name, const char *value) {
     if (strcmp(name, "--mode") == 0) {
-        o->mode = strcmp(value, "pause") == 0 ? KILLER_PAUSE : strcmp(value, "two") == 0 ? KILLER_TWO : KILLER_KILL;
+        o->mode = strcmp(value, "pause") == 0    ? KILLER_PAUSE
+                  : strcmp(value, "deaths") == 0 ? KILLER_DEATHS
+                                                 : KILLER_KILL;
     } else if (strcmp(name, "--budget") == 0) {
         o->budget = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(name, "--every") == 0) {
         o->every = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(name, "--step") == 0) {
         o->step = strtoll(value, NULL, 10);
-    } else if (strcmp(name, "--first") == 0) {
-        o->first = strtoll(value, NULL, 10);
-    } else if (strcmp(name, "--second") == 0) {
-        o->second = value;
+    } else if (strcmp(name, "--path") == 0) {
+        o->path = value;
+    } else if (strcmp(name, "--depth") == 0) {
+        o->depth = (uint32_t)strtoul(value, NULL, 10);
+    } else if (strcmp(name, "--alike") == 0) {
+        o->alike = strcmp(value, "yes") == 0;
     } else if (strcmp(name, "--seed") == 0) {
         o->seed = strtoull(value, NULL, 10);
+    } else if (strcmp(name, "--stores") == 0) {
+        o->stores = stores_read(value);
     } else if (strcmp(name, "--cpu") == 0) {
         pin(value);
     } else {
@@ -79,7 +86,7 @@ static bool take_option(killer_order *o, const char *name, const char *value) {
 }
 
 int main(int argc, char **argv) {
-    killer_order order = {.step = -1, .first = -1, .broken_most = 20};
+    killer_order order = {.step = -1, .depth = 2, .broken_most = 20};
     if (argc < 2) {
         usage();
     }

@@ -164,6 +164,12 @@ void stage_ready(stage *s) {
             memcpy(s->base + (uint64_t)page * STAGE_PAGE, now + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
         }
     }
+    s->origin = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (uint32_t page = 0; s->origin != MAP_FAILED && page < s->size / STAGE_PAGE; page++) {
+        if (s->reserved[page]) {
+            memcpy(s->origin + (uint64_t)page * STAGE_PAGE, s->base + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
+        }
+    }
     s->survivor.who = WHO_SURVIVOR;
     s->base_calls = the_board->count;
     keep_private_state(s);
@@ -279,6 +285,16 @@ uint64_t stage_hot_key(stage *s) {
     s->scratch.key = s->base_key;
     each_changed_page(s, LOOK_HOT, add_to_scratch);
     return s->scratch.key;
+}
+
+void stage_delta_from_origin(stage *s, delta *d) {
+    *d = (delta){.key = stage_hot_key(s)};
+    for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
+        const unsigned char *now = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
+        if (s->hot[page] && memcmp(now, s->origin + (uint64_t)page * STAGE_PAGE, STAGE_PAGE) != 0) {
+            delta_add(d, page, now);
+        }
+    }
 }
 
 static void put_back(stage *s, uint32_t page) {

@@ -38,6 +38,7 @@ typedef struct stage {
     shmq_queue handle_copies[STAGE_HANDLES];
     uint64_t size;
     unsigned char *base; /* the prepared image */
+    unsigned char *origin; /* the first of them: base may be another one meanwhile */
     uint8_t *reserved; /* by page: memory is behind it in the prepared image */
     uint8_t *hot; /* by page: has ever differed */
     uint64_t base_key; /* of the prepared image */
@@ -59,6 +60,8 @@ void stage_restore(stage *s);
 void stage_swap(stage *s, delta *d);
 /* What differs now. The answer is valid until the next call. */
 const delta *stage_delta(stage *s);
+/* The same against the first prepared image; a copy. */
+void stage_delta_from_origin(stage *s, delta *d);
 /* The key alone, of the pages that have ever differed. */
 uint64_t stage_hot_key(stage *s);
 void delta_copy(delta *to, const delta *from);

@@ -70,14 +70,16 @@ void tracee_kill(pid_t pid) {
     }
 }
 
-static uint64_t address_of(pid_t pid) {
+uint64_t tracee_address(pid_t pid) {
     errno = 0;
     return (uint64_t)ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.rip), NULL);
 }
 
-static bool single_step(pid_t pid) { return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
+bool tracee_continue(pid_t pid) { return ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
 
-static void trace_add(trace *t, uint64_t address) {
+bool tracee_single_step(pid_t pid) { return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
+
+void trace_add(trace *t, uint64_t address, uint8_t changed) {
     if (t->steps == t->room) {
         t->room = t->room != 0 ? t->room * 2 : 4096;
         t->address = realloc(t->address, (t->room + 1) * sizeof(*t->address));
@@ -87,11 +89,11 @@ static void trace_add(trace *t, uint64_t address) {
         }
     }
     t->address[t->steps] = address;
+    t->changes[t->steps] = changed;
     t->steps += 1;
 }
 
-/* What decides about survivors: the pages that have changed so far, the marks in the history, the structure lock. */
-static uint64_t state_key(stage *s, uint32_t step) {
+uint64_t tracee_state_key(stage *s, uint32_t step) {
     if (step % WHOLE_LOOK == 0) {
         (void)stage_delta(s); /* tells which pages differ at all */
     }
@@ -142,7 +144,11 @@ static void plan_anchors(trace *t) {
     t->total[t->steps] = 1;
     t->anchor[0] = UINT32_MAX;
     t->cost[0] = 0;
-    for (uint32_t k = 1; k <= t->steps; k++) {
+    for (uint32_t k = 0; t->sparse && k < t->steps; k++) { /* each is its own: there are no steps in between */
+        t->anchor[k] = k;
+        t->cost[k] = t->hits[k] + 1;
+    }
+    for (uint32_t k = 1; !t->sparse && k <= t->steps; k++) {
         t->anchor[k] = t->anchor[k - 1];
         t->cost[k] = t->cost[k - 1] + 1;
         if (k < t->steps && can_anchor(t, k) && t->hits[k] + 1 < t->cost[k]) {
@@ -152,31 +158,35 @@ static void plan_anchors(trace *t) {
     }
 }
 
+/* Step `steps`: the operation has returned, all its marks are made. */
+void trace_end(trace *t, uint64_t address) {
+    t->address = realloc(t->address, (t->steps + 1) * sizeof(*t->address));
+    t->changes = realloc(t->changes, t->steps + 1);
+    if (t->address == NULL || t->changes == NULL) {
+        die("no memory");
+    }
+    t->address[t->steps] = address;
+    t->changes[t->steps] = 1;
+    plan_anchors(t);
+}
+
 void tracee_record(stage *s, const victim_plan *plan, trace *t) {
     *t = (trace){0};
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
-    uint64_t before = state_key(s, 0);
-    for (;;) {
-        trace_add(t, address_of(pid));
-        if (!single_step(pid)) {
+    uint64_t before = tracee_state_key(s, 0);
+    uint8_t changed = 1;
+    while (the_board->finished == 0) {
+        trace_add(t, tracee_address(pid), changed);
+        if (!tracee_single_step(pid)) {
             die("a victim has ended amid its operation, at step %u", t->steps);
         }
-        if (the_board->finished != 0) {
-            break;
-        }
-        uint64_t now = state_key(s, t->steps);
-        t->changes[t->steps] = now != before;
+        uint64_t now = tracee_state_key(s, t->steps);
+        changed = now != before;
         before = now;
     }
-    /* Step `steps`: the operation has returned, all its marks are made. */
-    t->address = realloc(t->address, (t->steps + 1) * sizeof(*t->address));
-    t->changes = realloc(t->changes, t->steps + 1);
-    t->address[t->steps] = address_of(pid);
-    t->changes[0] = 1;
-    t->changes[t->steps] = 1;
+    trace_end(t, tracee_address(pid));
     tracee_kill(pid);
-    plan_anchors(t);
 }
 
 void trace_free(trace *t) {
@@ -198,26 +208,29 @@ static void debug_register(pid_t pid, uint64_t address) {
 }
 
 reached tracee_run_to(pid_t pid, const trace *t, uint32_t step) {
+    if (t->sparse && step == t->steps) {
+        return tracee_finish(pid) ? REACHED : LEFT_PATH;
+    }
     uint32_t at = 0, anchor = t->anchor[step];
     if (anchor != UINT32_MAX) {
         debug_register(pid, t->address[anchor]);
         for (uint32_t hit = 0; hit <= t->hits[anchor]; hit++) {
-            if (ptrace(PTRACE_CONT, pid, NULL, NULL) != 0 || !wait_for_stop(pid) || the_board->finished != 0) {
+            if (!tracee_continue(pid) || the_board->finished != 0) {
                 return LEFT_PATH;
             }
         }
-        if (address_of(pid) != t->address[anchor]) {
+        if (tracee_address(pid) != t->address[anchor]) {
             return LEFT_PATH;
         }
         debug_register(pid, 0);
         at = anchor;
     }
     while (at < step) {
-        if (!single_step(pid)) {
+        if (!tracee_single_step(pid)) {
             return LEFT_PATH;
         }
         at += 1;
-        if (address_of(pid) != t->address[at]) {
+        if (tracee_address(pid) != t->address[at]) {
             return LEFT_PATH;
         }
     }
@@ -228,7 +241,7 @@ bool tracee_finish(pid_t pid) {
     if (the_board->finished != 0) {
         return true;
     }
-    return ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 && wait_for_stop(pid) && the_board->finished != 0;
+    return tracee_continue(pid) && the_board->finished != 0;
 }
 
 const char *tracee_forbidden(void) {

@@ -9,6 +9,7 @@
 #include "stage.h"
 
 typedef struct trace {
+    bool sparse;    /* its steps are those of stores.h */
     uint32_t steps; /* 0 to steps are places to die at: before instruction k; `steps`: after the last one */
     uint32_t room;
     uint64_t *address;
@@ -34,6 +35,14 @@ pid_t tracee_start(stage *s, const victim_plan *plan);
 /* Runs a victim to its end and records. */
 void tracee_record(stage *s, const victim_plan *plan, trace *t);
 void trace_free(trace *t);
+/* How a trace comes into being. `changed`: does what a death here leaves differ from what the step before leaves? */
+void trace_add(trace *t, uint64_t address, uint8_t changed);
+void trace_end(trace *t, uint64_t address);
+/* What decides about survivors: the pages that differ, the marks in the history, the structure lock. */
+uint64_t tracee_state_key(stage *s, uint32_t step);
+uint64_t tracee_address(pid_t pid);
+bool tracee_single_step(pid_t pid);
+bool tracee_continue(pid_t pid);
 reached tracee_run_to(pid_t pid, const trace *t, uint32_t step);
 /* From where it stands to the end of its traced part; false: it ended otherwise. */
 bool tracee_finish(pid_t pid);

@@ -38,7 +38,7 @@ static void raise_to(uint8_t *what, uint8_t certainty) {
 }
 
 static bool dies(const court *t, uint8_t who) {
-    return who == WHO_ACTOR ? t->rules->actors_die : (who == WHO_VICTIM || who == WHO_SECOND) && t->rules->victims_die;
+    return who == WHO_ACTOR ? t->rules->actors_die : who >= WHO_VICTIM && who < WHO_SURVIVOR && t->rules->victims_die;
 }
 
 /* Whoever held it has died since, if it was one of those. */

@@ -1,0 +1,145 @@
+#include "likeness.h"
+
+#include <string.h>
+
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+
+static uint64_t hash;
+
+static void add(uint64_t value) {
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    hash ^= hash >> 29;
+}
+
+static void add_header(const shmq_segment_shm *header) {
+    add(header->state);
+    add(header->dirty != 0);
+    add(header->memory_waiters);
+    add(header->damage);
+    for (int i = 0; i < 2; i++) {
+        add(header->watch[i] & 0x3ffff);
+    }
+    for (unsigned i = 0; i < SHMQ_VOLUNTEERS; i++) {
+        add(header->volunteers[i] != 0);
+    }
+}
+
+static void add_rows(const stage *s) {
+    const shmq_member *m = s->survivor.m;
+    uint32_t dead[16];
+    uint32_t count = stage_rows(s, true, dead, 16);
+    for (uint32_t i = 0; i < count; i++) {
+        add(dead[i]);
+    }
+    for (uint32_t row = 0; row < m->header->process_high; row++) {
+        const shmq_process_shm *process = &m->rows[row];
+        add(shmq_row_state(process->word));
+        add((uint64_t)process->held << 32 | process->memory_waiting);
+        const shmq_process_page_shm *page = process->pins != 0 ? shmq_at(m, process->pins) : NULL;
+        for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
+            add(page->pins[i].cell << 16);
+        }
+    }
+}
+
+static void add_slot(const shmq_queue *q, uint64_t index) {
+    const shmq_slot_shm *slot = shmq_slot_at(q, index);
+    uint64_t word = slot->word, value = 0;
+    uint32_t state = shmq_word_state(word);
+    add((word & 0x1fffff) | (uint64_t)shmq_word_lap(word) << 32);
+    if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
+        memcpy(&value, slot->inline_area, slot->body == 0 ? sizeof(value) : 0);
+        add(value);
+        add(slot->position);
+        add(slot->body);
+        add((uint64_t)slot->delivery << 16 | (slot->deaths < 3 ? slot->deaths : 3));
+        add(slot->death_tag == (SHMQ_DEATH_COUNTED | shmq_word_tag(word)));
+    }
+}
+
+static void add_consumers(const shmq_queue *q) {
+    for (unsigned group = 0; group < SHMQ_CHUNKS; group++) {
+        const shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        add(sleepers->idle);
+        add(sleepers->browse);
+        add(sleepers->used);
+        for (uint64_t used = sleepers->used; used != 0; used &= used - 1) {
+            const shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(used));
+            add(row != NULL ? (row->word & 0xffffffff) | (uint64_t)row->sleeps << 32 : 0);
+        }
+    }
+}
+
+static void add_queue(shmq_member *m, uint32_t index) {
+    shmq_queue q;
+    add(shmq_entry_state(m->directory[index].word));
+    for (uint32_t row = 0; row < m->header->process_high; row++) {
+        const shmq_counters_shm *line = shmq_counters_at(m, row, index);
+        add(line == NULL ? 0 : (uint64_t)line->moving << 32 | line->waiting << 1 | (line->attached != 0));
+    }
+    if (shmq_entry_state(m->directory[index].word) == SHMQ_ENTRY_FREE || shmq_queue_view(m, index, &q) != SHMQ_OK) {
+        return;
+    }
+    add((uint64_t)q.page->state << 32 | q.page->shut_down);
+    add(q.ring->tail);
+    add(q.ring->head & SHMQ_POSITION_MASK);
+    add((uint64_t)q.ring->waiters << 32 | (q.page->count & UINT32_MAX));
+    add(q.page->recount_due != 0);
+    for (uint64_t i = 0; i <= q.mask; i++) {
+        add_slot(&q, i);
+    }
+    for (uint64_t i = 0; i <= q.mask / 64; i++) {
+        add(q.carried[i]);
+    }
+    add_consumers(&q);
+}
+
+static void add_memory(const shmq_member *m) {
+    for (uint32_t granule = 0; granule < m->granule_count; granule++) {
+        add(m->granules[granule]);
+        if ((m->granules[granule] & SHMQ_GRANULE_HEADERS) == 0) {
+            continue;
+        }
+        const shmq_slab_shm *slab = (const shmq_slab_shm *)(m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES);
+        add(slab->class_word);
+        for (unsigned i = 0; i < SHMQ_SLAB_BLOCKS; i++) {
+            add((slab->block[i].word & UINT32_MAX) << 32 | (slab->block[i].state & UINT32_MAX));
+        }
+        for (unsigned i = 0; i < 4; i++) {
+            add(slab->free[i]);
+        }
+    }
+}
+
+/* Which marks there are; how often, by whom and in which order does not matter for what may be missing. */
+static uint64_t of_history(uint32_t first_call) {
+    uint64_t sum = 0;
+    for (uint32_t i = first_call; i < the_board->count; i++) {
+        const call *c = &the_board->calls[i];
+        uint64_t mark = c->value << 24 | (uint64_t)c->queue << 16 | (uint64_t)c->phase << 8 | c->kind;
+        bool known = c->phase == CALL_UNWRITTEN || c->kind == CALL_OTHER;
+        for (uint32_t j = first_call; j < i && !known; j++) {
+            const call *d = &the_board->calls[j];
+            known = d->kind == c->kind && d->phase == c->phase && d->queue == c->queue && d->value == c->value;
+        }
+        if (!known) {
+            mark *= UINT64_C(0xbf58476d1ce4e5b9);
+            sum += mark ^ mark >> 31;
+        }
+    }
+    return sum;
+}
+
+uint64_t likeness(stage *s, uint32_t first_call) {
+    shmq_member *m = s->survivor.m;
+    hash = 1;
+    add_header(m->header);
+    add_rows(s);
+    for (uint32_t index = 0; index < m->header->queue_high; index++) {
+        add_queue(m, index);
+    }
+    add_memory(m);
+    add(of_history(first_call));
+    return hash;
+}

@@ -1,0 +1,10 @@
+/* Which images are alike: a key of what decides about anybody's next steps, without what only grows (tags, ids, epochs,
+ * generations, times, statistics), and of what the history leaves open. */
+#ifndef SHMQ_KILLSTEP_LIKENESS_H
+#define SHMQ_KILLSTEP_LIKENESS_H
+
+#include "stage.h"
+
+uint64_t likeness(stage *s, uint32_t first_call);
+
+#endif
