@@ -67,6 +67,12 @@ def test_what_is_no_segment_ends_with_2(tmp_path: Path) -> None:
     assert judge(short, "--dead", "x")[0] == 2
 
 
+def test_how_long_it_takes_is_told_apart_from_what_is_found(broker_dir: Path, broker: shmq.Broker) -> None:
+    code, text, error = judge(segment_file(broker_dir), "--repeat", "5")
+    assert (code, text) == (0, "nothing found\n")
+    assert "ms, median of 5" in error
+
+
 def test_help_says_what_it_does() -> None:
     code, text, _ = judge("--help")
     assert code == 0
