@@ -41,6 +41,9 @@ static pid_t bring_to(killer *k, const victim_plan *plan, const trace *t, uint32
         tracee_kill(pid);
     }
     k->tally.left_path += 1;
+    if (k->tally.left_path <= k->order->broken_most) {
+        report_line("{\"event\": \"left\", \"where\": %s}", killer_where);
+    }
     return 0;
 }
 

@@ -10,7 +10,7 @@
 #define MAKES 8u      /* the queue "extra" */
 #define ENDS_QUEUE 16u /* queue "a" may not be there afterwards */
 #define SHUTS 64u      /* queue "a" may be shut down afterwards */
-#define STEADY 32u    /* a stopped one keeps others out for as long as it stands: no pause is tried */
+#define STEADY 32u     /* while it stands others are kept out on purpose: no pause is tried */
 #define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
 
 typedef struct scenario {

@@ -24,6 +24,7 @@ _Noreturn static void be_victim(const stage *s, const victim_plan *plan) {
     } else {
         stage_join_as(&a, s, plan->who, plan->pid);
     }
+    virtual_heap_begin();
     if (plan->set_up != NULL) {
         plan->set_up(&a);
     }

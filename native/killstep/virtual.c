@@ -1,9 +1,12 @@
-/* Stands in the place of the core's clock.c when the driver is linked; getpid() and syscall() come here by --wrap. */
+/* Stands in the place of the core's clock.c when the driver is linked; getpid(), syscall() and the allocator come here by
+ * --wrap. */
 #include "virtual.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
@@ -52,4 +55,60 @@ long __wrap_syscall(long number, ...) {
         now_ns += (uint64_t)limit->tv_sec * UINT64_C(1000000000) + (uint64_t)limit->tv_nsec;
     }
     return result;
+}
+
+/* A victim inherits the driver's heap, which is another one each time, and so would the steps of its malloc be. It gets
+ * one of its own, from which nothing is ever given back. */
+#define HEAP_BYTES (1u << 20)
+
+static bool own_heap;
+static size_t heap_used;
+static _Alignas(64) unsigned char heap[HEAP_BYTES];
+
+void virtual_heap_begin(void) { own_heap = true; }
+
+static bool is_in_heap(const void *at) {
+    return (uintptr_t)at >= (uintptr_t)heap && (uintptr_t)at < (uintptr_t)heap + HEAP_BYTES;
+}
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *at, size_t bytes);
+void __real_free(void *at);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *at, size_t bytes);
+void __wrap_free(void *at);
+
+void *__wrap_malloc(size_t bytes) {
+    if (!own_heap) {
+        return __real_malloc(bytes);
+    }
+    size_t at = heap_used;
+    if (bytes > HEAP_BYTES - at - 64) {
+        return NULL;
+    }
+    heap_used += (bytes + 63) & ~(size_t)63;
+    return heap + at;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes) { /* fresh memory is zero */
+    return own_heap ? __wrap_malloc(count * bytes) : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *at, size_t bytes) {
+    if (!own_heap) {
+        return __real_realloc(at, bytes);
+    }
+    void *to = __wrap_malloc(bytes);
+    if (to != NULL && at != NULL) {
+        memcpy(to, at, bytes); /* maybe more than there was; all of it can be read */
+    }
+    return to;
+}
+
+void __wrap_free(void *at) {
+    if (!own_heap && !is_in_heap(at)) {
+        __real_free(at);
+    }
 }
