@@ -1,5 +1,6 @@
 """The driver of the step killer as a child process: built, started with an order, its frames read."""
 
+import fcntl
 import json
 import os
 import struct
@@ -87,7 +88,7 @@ class Outcome:
 
 
 def build(root: Path = ROOT, directory: Path | None = None) -> Path:
-    """Builds the driver from the sources of a tree and returns the program."""
+    """Builds the driver from the sources of a tree, one process at a time, and returns the program."""
     directory = directory if directory is not None else root / "build" / "killstep"
     options = [
         "-DSHMQ_BUILD_PYTHON=OFF",
@@ -95,12 +96,15 @@ def build(root: Path = ROOT, directory: Path | None = None) -> Path:
         "-DSHMQ_WERROR=ON",
         f"-DCMAKE_MAKE_PROGRAM={command('ninja')}",
     ]
-    call(command("cmake"), "-S", root / "native", "-B", directory, "-G", "Ninja", *options)
-    call(command("cmake"), "--build", directory, "--target", "killstep")
     program = directory / "killstep"
-    stores = stores_of(program)
-    if not stores.exists() or stores.stat().st_mtime < program.stat().st_mtime:
-        write_stores(program, stores)
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        call(command("cmake"), "-S", root / "native", "-B", directory, "-G", "Ninja", *options)
+        call(command("cmake"), "--build", directory, "--target", "killstep")
+        stores = stores_of(program)
+        if not stores.exists() or stores.stat().st_mtime < program.stat().st_mtime:
+            write_stores(program, stores)
     return program
 
 
