@@ -14,7 +14,6 @@ A failure prints the seed and keeps the histories. Ctrl-C ends the run early, wi
 
 import argparse
 import json
-import mmap
 import os
 import random
 import secrets
@@ -29,9 +28,10 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+import soak_process
 from history import AGAIN, History, Kind
 from soak_audit import Audit
-from soak_process import QUEUES, SoakProcess, declare, named
+from soak_process import QUEUES, declare, named, shared_numbers
 
 import shmq
 from shmq.cli.check import examine
@@ -41,6 +41,7 @@ SILENCE = 60.0  # seconds in which a process that is not stopped must have done 
 CHECK_EVERY = 1.0
 SAY_EVERY = 5.0
 LAP = 60.0
+UNRELATED = 0.1  # share of the processes that are new interpreters
 ENOUGH = 20  # faults
 
 
@@ -79,7 +80,7 @@ class Running:
     heard: float = 0.0
 
 
-def forked(work: Callable[[], None]) -> int:
+def forked(work: Callable[[], object]) -> int:
     """Runs the work in a child, which ends without a word unless it fails; its pid."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -87,7 +88,7 @@ def forked(work: Callable[[], None]) -> int:
     if pid == 0:
         code = 1
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the run in order
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             work()
             code = 0
         except BaseException:
@@ -112,7 +113,9 @@ class Soak:
         self.histories = home / "histories"
         self.histories.mkdir()
         self.url = str(home / "broker")
-        self.beats = memoryview(mmap.mmap(-1, 8 * (result.processes + 1))).cast("Q")  # the last one: 1 ends all
+        self.beats_path = home / "beats"
+        self.beats_path.write_bytes(bytes(8 * (result.processes + 1)))
+        self.beats = shared_numbers(self.beats_path)
         self.running: dict[int, Running] = {}
         self.checking = 0
         self.check_began = 0.0
@@ -127,16 +130,15 @@ class Soak:
 
     # ---- the processes -----------------------------------------------------------------------------------------
 
-    def _work(self, slot: int, seed: int) -> None:
-        numbers = random.Random(seed)
-        process = SoakProcess(self.url, self.histories, numbers, fault=self.fault)
-        while self.beats[self.result.processes] == 0:
-            process.turn()
-            self.beats[slot] += 1
-        process.end()
-
     def start(self, slot: int) -> None:
-        pid = forked(partial(self._work, slot, self.rng.getrandbits(64)))
+        """Most are forked from here; some are programs that inherit nothing, which takes them longer."""
+        seed = self.rng.getrandbits(63)
+        arguments = (self.url, self.histories, self.beats_path, slot, seed, self.fault)
+        if self.rng.random() < UNRELATED:
+            words = [sys.executable, soak_process.__file__, *(str(word) for word in arguments if word is not None)]
+            pid = forked(lambda: os.execv(sys.executable, words))
+        else:
+            pid = forked(lambda: soak_process.work(*arguments))
         self.running[pid] = Running(pid, slot, beats=self.beats[slot], heard=time.monotonic())
 
     def disturb(self) -> None:

@@ -1,18 +1,26 @@
-"""One process of a soak: everything that users do, at random, each call written down before and after it."""
+"""One process of a soak: everything that users do, at random, each call written down before and after it.
+
+As a program, for processes that inherit nothing: python soak_process.py URL HISTORIES BEATS SLOT SEED [FAULT]
+"""
 
 import hashlib
+import mmap
 import os
 import random
+import signal
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy
 from history import AGAIN, OUTCOMES, SETTLES, History, Kind
 
 import shmq
 
 HEADER = struct.Struct("<IIQI12s")  # process, queue, number, bytes behind, their digest
+ARRAY = b"shmqarr1"  # how an encoded array begins
 LARGEST = 1 << 20
 WAIT = 0.05  # seconds, of every call that may wait
 # Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead".
@@ -43,6 +51,8 @@ def body_of(process: int, queue: int, number: int, numbers: random.Random) -> by
 
 def named(body: bytes | memoryview) -> tuple[int, int, int]:
     """Process, queue and number of a body, which must be as it was made."""
+    if bytes(body[: len(ARRAY)]) == ARRAY:  # its shape stands before it
+        body = body[len(ARRAY) + 4 + int.from_bytes(body[len(ARRAY) : len(ARRAY) + 4], "little") :]
     if len(body) < HEADER.size:
         raise Wrong(f"a body of {len(body)} bytes that nobody put")
     process, queue, number, size, digest = HEADER.unpack_from(body)
@@ -88,6 +98,7 @@ class SoakProcess:
             (self.put, 12),
             (self.put_many, 4),
             (self.loan, 3),
+            (self.loan_array, 2),
             (self.get, 8),
             (self.get_many, 3),
             (self.receive, 12),
@@ -156,6 +167,15 @@ class SoakProcess:
         def write(bodies: list[bytes]) -> None:
             with self.queue(index).loan(len(bodies[0]), timeout=WAIT) as loan:
                 loan.view[:] = bodies[0]
+
+        self._put(index, 1, write)
+
+    def loan_array(self) -> None:
+        index = self._target()
+
+        def write(bodies: list[bytes]) -> None:
+            with self.queue(index).loan_array(len(bodies[0]), "uint8", timeout=WAIT) as loan:
+                loan.array[:] = numpy.frombuffer(bodies[0], "uint8")
 
         self._put(index, 1, write)
 
@@ -233,10 +253,11 @@ class SoakProcess:
     def view(self) -> None:
         """Some views outlive their message's settlement."""
         if self.held:
-            self.views.append(self.numbers.choice(self.held)[0].view())
+            message = self.numbers.choice(self.held)[0]
+            self.views.append(message.view() if self.numbers.random() < 0.7 else memoryview(message.array()))
         if len(self.views) > 4:
             for view in self.views:
-                named(view)
+                named(view.cast("B"))
             self.views.clear()
 
     def clear_the_dead(self) -> None:
@@ -357,3 +378,28 @@ class SoakProcess:
                 self.queue(FAST).put(body_of(self.history.number, FAST, number, self.numbers), timeout=0)
         except shmq.Full:
             pass
+
+
+# ---- as a program ----------------------------------------------------------------------------------------------
+
+
+def shared_numbers(path: Path) -> memoryview:
+    """Numbers that all processes of a run see: for each one its calls so far; the last is 1 when all shall end."""
+    with path.open("r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), path.stat().st_size)).cast("Q")
+
+
+def work(url: str, histories: Path, beats: Path, slot: int, seed: int, fault: str | None) -> None:
+    """Random calls until all shall end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the run in order
+    numbers = shared_numbers(beats)
+    process = SoakProcess(url, histories, random.Random(seed), fault=fault)
+    while numbers[len(numbers) - 1] == 0:
+        process.turn()
+        numbers[slot] += 1
+    process.end()
+
+
+if __name__ == "__main__":
+    _, url, histories, beats, slot, seed, *fault = sys.argv
+    work(url, Path(histories), Path(beats), int(slot), int(seed), fault[0] if fault else None)
