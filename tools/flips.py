@@ -114,10 +114,10 @@ def fill(directory: Path, seed: int, checksum: bool) -> None:
     ):
         queue = broker.queue(name, codec="bytes", maxsize=maxsize, slot_size=192, checksum=checksum)
         for _ in range(1100 if name == "limited" else 60):
-            queue.put(body_of(numbers, numbers.choice(sizes)), timeout=5)
+            queue.put(body_of(numbers, numbers.choice(sizes), name), timeout=5)
             queue.get(timeout=5)
         for number in range(25):
-            body = body_of(numbers, numbers.choice(sizes))
+            body = body_of(numbers, numbers.choice(sizes), name)
             queue.put(body, timeout=5, headers={"digest": body[:12].hex()} if number % 3 == 0 else None)
         queue.receive(timeout=5).release()
         queue.receive(timeout=5).retry()

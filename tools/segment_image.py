@@ -24,6 +24,8 @@ class SegmentImage:
         self.size = path.stat().st_size
         self.extents = [(start, self._read(start, end)) for start, end in self._extents()]
         self.regions = self._regions()
+        self.pages = [page for pages in self.regions.values() for page in pages]
+        self.data = min(page[0] for page in self.regions["data"]) // PAGE * PAGE
 
     def _extents(self) -> list[tuple[int, int]]:
         found = []
@@ -106,7 +108,18 @@ class Damage:
         at = numbers.choice(page)
         if numbers.random() < 0.15:
             at += WORD * numbers.randrange(-8, 9)
+        return self._inside(at)
+
+    def _inside(self, at: int) -> int:
         return min(max(at, 0), self.image.size - WORD)
+
+    def sibling(self, at: int) -> int:
+        """A word that may mean the same of something else: of another queue, row, entry or slot."""
+        numbers = self.numbers
+        if numbers.random() < 0.5:
+            return self._inside(at + numbers.choice((-1, 1)) * numbers.choice((16, 64, 128, 192, 640, 4096)))
+        page = numbers.choice(self.image.regions["data"] if at >= self.image.data else self.image.pages)
+        return self._inside(page[0] // PAGE * PAGE + at % PAGE)
 
     def strike(self, memory: memoryview) -> tuple[int, int, int]:
         """Damages one word; answers where, what was there, and what is."""
@@ -121,7 +134,7 @@ class Damage:
         elif kind < 0.85:
             after = near(numbers, before)
         else:
-            other = self.place()
+            other = self.place() if numbers.random() < 0.3 else self.sibling(at)
             after = int.from_bytes(memory[other : other + WORD], "little")
         memory[at : at + WORD] = after.to_bytes(WORD, "little")
         return at, before, after

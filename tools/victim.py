@@ -1,7 +1,7 @@
 """A process that works with a broker whose segment is being damaged, and tells right answers from wrong ones.
 
-Each body says what it is: its first bytes are the digest of the others. So whatever comes out is known to be one that
-was put, without books that damage could bring into disorder.
+Each body says what it is: its first bytes are a digest of the others and of its queue's name. So whatever comes out is
+known to be one that was put, and there, without books that damage could bring into disorder.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from shmq.core.queue import reap
 from shmq.names import parse_broker_path
 
 DIGEST = 12
+QUEUES = ("small", "large", "limited")
 SHORT = 0.002  # seconds; long enough to fall asleep
 
 
@@ -23,14 +24,19 @@ class WrongBody(Exception):
     """A body, or headers, that nobody put."""
 
 
-def body_of(numbers: random.Random, size: int) -> bytes:
+def digest_of(content: bytes | memoryview, queue: str) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST, person=queue.encode()).digest()
+
+
+def body_of(numbers: random.Random, size: int, queue: str) -> bytes:
     content = numbers.randbytes(size)
-    return hashlib.blake2b(content, digest_size=DIGEST).digest() + content
+    return digest_of(content, queue) + content
 
 
-def must_be_whole(body: bytes | memoryview) -> None:
-    if hashlib.blake2b(body[DIGEST:], digest_size=DIGEST).digest() != bytes(body[:DIGEST]):
-        raise WrongBody(f"{len(body)} bytes: {bytes(body[:40])!r}")
+def must_be_whole(body: bytes | memoryview, queue: str) -> None:
+    if digest_of(body[DIGEST:], queue) != bytes(body[:DIGEST]):
+        names = [name for name in QUEUES if digest_of(body[DIGEST:], name) == bytes(body[:DIGEST])]
+        raise WrongBody(f"{len(body)} bytes: {bytes(body[:40])!r}, from {queue}, put into {names}")
 
 
 class Victim:
@@ -55,7 +61,7 @@ class Victim:
 
     def queue(self) -> Any:
         assert self.broker is not None
-        return self.broker.queue(self.numbers.choice(["small", "large", "limited"]), codec="bytes")
+        return self.broker.queue(self.numbers.choice(QUEUES), codec="bytes")
 
     def turn(self) -> None:
         """One call; what it raises of shmq's errors is an answer, anything else is a failure."""
@@ -112,7 +118,7 @@ class Victim:
     def call_declare(self) -> None:
         assert self.broker is not None
         queue = self.broker.queue(f"queue-{self.numbers.randrange(3)}", codec="bytes", maxsize=10)
-        queue.put(body_of(self.numbers, 20), timeout=0)
+        queue.put(body_of(self.numbers, 20, queue.name), timeout=0)
         if self.numbers.random() < 0.5:
             queue.delete()
 
@@ -131,28 +137,34 @@ class Victim:
         return self.numbers.choice([0, 20, 60, 300, 3000, 20000, 70000])
 
     def call_put(self) -> None:
-        self.queue().put(body_of(self.numbers, self.size()), timeout=SHORT)
+        queue = self.queue()
+        queue.put(body_of(self.numbers, self.size(), queue.name), timeout=SHORT)
 
     def call_put_with_headers(self) -> None:
-        body = body_of(self.numbers, self.size())
-        self.queue().put(body, timeout=0, headers={"digest": body[:DIGEST].hex()})
+        queue = self.queue()
+        body = body_of(self.numbers, self.size(), queue.name)
+        queue.put(body, timeout=0, headers={"digest": body[:DIGEST].hex()})
 
     def call_put_many(self) -> None:
-        self.queue().put_many([body_of(self.numbers, self.size()) for _ in range(5)], timeout=SHORT)
+        queue = self.queue()
+        queue.put_many([body_of(self.numbers, self.size(), queue.name) for _ in range(5)], timeout=SHORT)
 
     def call_loan(self) -> None:
-        body = body_of(self.numbers, self.size())
-        with self.queue().loan(len(body), timeout=0) as loan:
+        queue = self.queue()
+        body = body_of(self.numbers, self.size(), queue.name)
+        with queue.loan(len(body), timeout=0) as loan:
             loan.view[:] = body
 
     # ---- taking ------------------------------------------------------------------------------------------------
 
     def call_get(self) -> None:
-        must_be_whole(self.queue().get(timeout=self.numbers.choice([0, SHORT])))
+        queue = self.queue()
+        must_be_whole(queue.get(timeout=self.numbers.choice([0, SHORT])), queue.name)
 
     def call_get_many(self) -> None:
-        for body in self.queue().get_many(5, timeout=0):
-            must_be_whole(body)
+        queue = self.queue()
+        for body in queue.get_many(5, timeout=0):
+            must_be_whole(body, queue.name)
 
     def call_receive(self) -> None:
         self.held.append(self.queue().receive(timeout=self.numbers.choice([0, SHORT])))
@@ -170,7 +182,7 @@ class Victim:
         if self.held:
             message = self.held.pop(self.numbers.randrange(len(self.held)))
             try:
-                must_be_whole(message.body)
+                must_be_whole(message.body, message.queue.name)
                 digest = message.headers.get("digest")
                 if digest is not None and digest != message.body[:DIGEST].hex():
                     raise WrongBody(f"headers {message.headers!r}")
@@ -186,8 +198,9 @@ class Victim:
                 self.views.clear()
 
     def call_browse(self) -> None:
-        for message in self.queue().browse():
-            must_be_whole(message.body)
+        queue = self.queue()
+        for message in queue.browse():
+            must_be_whole(message.body, queue.name)
 
     def call_count(self) -> None:
         queue = self.queue()

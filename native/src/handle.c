@@ -33,6 +33,9 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
         carried % 64 != 0 || carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
         return "ring place";
     }
+    if (carried != slots + count * q->slot_size) {
+        return "ring place"; /* one of the two was changed, and may lead into another ring */
+    }
     q->mask = count - 1;
     q->slots = shmq_at(m, slots);
     q->carried = shmq_at(m, carried);
@@ -86,6 +89,13 @@ static shmq_status attach_line(const shmq_member *m, shmq_queue *q) {
     return SHMQ_OK;
 }
 
+/* The page must say that it is this queue's, for a damaged entry may lead to another one's. */
+static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *q) {
+    SHMQ_TRY(shmq_queue_view(m, index, q));
+    bool own = q->page->index == index && q->page->incarnation == incarnation;
+    return own ? SHMQ_OK : shmq_damage(m, "page of another queue", index);
+}
+
 /* Under handles_lock. */
 static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_counters_shm *counters,
                             shmq_queue **queue) {
@@ -97,7 +107,7 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     q->incarnation = incarnation;
     q->counters = counters;
     shmq_status status = attach_line(m, q);
-    if (status == SHMQ_OK && (status = shmq_queue_view(m, index, q)) != SHMQ_OK) {
+    if (status == SHMQ_OK && (status = view_own(m, index, incarnation, q)) != SHMQ_OK) {
         q->index = index; /* the view begins with nothing, and may have come to nothing */
         q->incarnation = incarnation;
         q->counters = counters;

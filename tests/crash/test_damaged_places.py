@@ -167,3 +167,26 @@ def test_a_damaged_slot_is_quarantined_counted_and_named_by_check_and_doctor(bar
     assert "queue 'orders', slot 2: a broken slot" in bad
     assert shell("stat", "--json").json["damage"] == 1
     broker.close()
+
+
+@pytest.mark.parametrize("field", ["page", "slots", "carried"])
+def test_a_word_that_leads_into_another_queue_is_damage(
+    broker_dir: Path, target: tuple[shmq.Broker, SegmentBytes], field: str
+) -> None:
+    """Its content is that of another queue, so that nothing but its neighbours tells."""
+    broker, memory = target
+    hurt, other = broker.queue("hurt", maxsize=100), broker.queue("other", maxsize=100)
+    hurt.put("of hurt")
+    other.put("of other")
+    places = []
+    for queue in (hurt, other):
+        if field == "page":
+            places.append(memory.entry(queue) + place_of("directory", "page"))
+        else:
+            places.append(memory.page(queue) + place_of("queue", "ring") + place_of("ring", field))
+    memory.write(places[0], memory.word(places[1]))
+    broker.close()
+    with shmq.open(broker_dir) as again:
+        with pytest.raises((shmq.CorruptionError, shmq.NotFound)):
+            again.queue("hurt", create=False).get(timeout=0.1)
+        assert again.queue("other").get(timeout=1) == "of other"
