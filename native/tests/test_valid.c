@@ -116,7 +116,6 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.carried, page->ring.carried + 64, "ring place");
-    BREAK(shmq_directory_valid, page->ring.run_granules, page->ring.run_granules + 1, "leads nowhere or into another");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "a field that nobody writes");
     BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that nobody writes");
     /* Two of one name. */
