@@ -33,8 +33,10 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
         carried % 64 != 0 || carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
         return "ring place";
     }
-    if (carried != slots + count * q->slot_size) {
-        return "ring place"; /* one of the two was changed, and may lead into another ring */
+    uint64_t run = q->ring->run_granules;
+    if (run > m->granule_count || carried < slots + count * q->slot_size ||
+        carried + (count + 63) / 64 * 8 > slots + run * SHMQ_GRANULE_BYTES) {
+        return "ring place"; /* one of the three was changed, and may lead into another ring */
     }
     q->mask = count - 1;
     q->slots = shmq_at(m, slots);

@@ -115,7 +115,7 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, HALF(page->state), SHMQ_QUEUE_DELETED, "a page that is not in service");
     BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
-    BREAK(shmq_directory_valid, page->ring.carried, page->ring.carried + 64, "ring place");
+    BREAK(shmq_directory_valid, page->ring.carried, page->ring.carried + 64, "does not fill its run");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "a field that nobody writes");
     BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that nobody writes");
     /* Two of one name. */
