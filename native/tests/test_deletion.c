@@ -45,7 +45,7 @@ static void check_finished(void) {
     CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
 }
 
-static void a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another(void) {
+static void test_a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another(void) {
     begin();
     shmq_delivery held = receive(qa, shmq_self(qa));
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
@@ -63,7 +63,7 @@ static void a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_an
     end();
 }
 
-static void a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
+static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
     begin();
     shmq_delivery held = receive(qa, shmq_self(qa)), stolen;
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
@@ -90,7 +90,7 @@ static void *sleep_there(void *nothing) {
     return NULL;
 }
 
-static void who_sleeps_at_it_is_woken(void) {
+static void test_who_sleeps_at_it_is_woken(void) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(get_number(qa), i);
@@ -110,8 +110,8 @@ static void who_sleeps_at_it_is_woken(void) {
 }
 
 int main(void) {
-    a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another();
-    a_queue_with_entries_left_is_emptied_by_the_reaper();
-    who_sleeps_at_it_is_woken();
+    test_a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another();
+    test_a_queue_with_entries_left_is_emptied_by_the_reaper();
+    test_who_sleeps_at_it_is_woken();
     return 0;
 }
