@@ -1,4 +1,4 @@
-"""Processes do everything at random on queues that come and go, some are killed: no moment breaks a rule of the judge."""
+"""Processes do everything at random on queues that come and go, some are killed: no moment breaks a rule."""
 
 import gc
 import random
