@@ -19,6 +19,8 @@ static void begin(void) {
 }
 
 static void end(void) {
+    shmq_queue_unbind(theirs);
+    shmq_queue_unbind(q);
     (void)shmq_sweep_own(other);
     shmq_member_free(other);
     (void)shmq_sweep_own(m);

@@ -159,6 +159,7 @@ static void life(void) {
             (void)shmq_offer_acquire(theirs, &d);
         }
         scratch_kill(other); /* with what it holds */
+        free(theirs);        /* private memory goes with a process */
         uint32_t reaped;
         (void)shmq_reap_dead(m, &reaped);
         (void)shmq_structure_lock(m);
