@@ -25,7 +25,7 @@ def soak(seconds: float, seed: int, *more: str | Path) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.timeout(sized(400, 3000))
+@pytest.mark.timeout(sized(600, 3000))
 def test_processes_that_are_killed_and_stopped_all_the_time_lose_and_double_nothing(
     seed: int, figure: Callable[..., None]
 ) -> None:
