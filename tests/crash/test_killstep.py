@@ -21,6 +21,7 @@ from tests.support.size import sized
 TOOL = ROOT / "tools" / "killstep.py"
 KILLS = sized(200_000, 2_000_000)
 PAUSES = sized(20_000, 200_000)
+MORE = 1.03  # asked for: a few runs leave their path, and steps are chosen by chance
 NOT_TESTED = 0.01  # of all runs may leave the recorded path
 FORBIDDEN = 2
 
@@ -53,20 +54,20 @@ def tried_of(results: dict[str, Any]) -> int:
 
 @pytest.mark.timeout(1600)
 def test_no_kill_at_any_step_of_any_operation_breaks_anything(seed: int, figure: Figure) -> None:
-    _, results = run("--kills", str(KILLS), "--seed", str(seed))
+    _, results = run("--kills", str(int(KILLS * MORE)), "--seed", str(seed))
     broken = broken_of(results)
     figure("step kills", kills=tried_of(results), broken=len(broken))
     assert not broken, "\n".join(broken)
-    assert tried_of(results) >= KILLS * (1 - NOT_TESTED)
+    assert tried_of(results) >= KILLS
 
 
 @pytest.mark.timeout(1600)
 def test_no_stop_at_any_step_keeps_others_from_their_messages_beyond_the_patience(seed: int, figure: Figure) -> None:
-    _, results = run("--pause", "--kills", str(PAUSES), "--seed", str(seed))
+    _, results = run("--pause", "--kills", str(int(PAUSES * MORE)), "--seed", str(seed))
     broken = broken_of(results)
     figure("step pauses", pauses=tried_of(results), blocked=len(broken))
     assert not broken, "\n".join(broken)
-    assert tried_of(results) >= PAUSES * (1 - NOT_TESTED)
+    assert tried_of(results) >= PAUSES
 
 
 @pytest.mark.timeout(1600)
