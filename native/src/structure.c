@@ -206,9 +206,22 @@ static void mark(shmq_member *m, uint32_t index, uint32_t kind, uint32_t pages, 
     shmq_store_seq(&m->granules[index], shmq_granule_word(granule(m, index), kind, pages, length));
 }
 
+uint32_t shmq_granules_kept(const shmq_member *m) {
+    uint32_t share = m->granule_count / 64;
+    return share < 16 ? share : 16;
+}
+
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
     SHMQ_ASSERT(m->structure_held && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
     uint32_t first;
+    if (granules <= m->granule_count && shmq_granules_free(m) < (uint64_t)granules + shmq_granules_kept(m)) {
+        return shmq_fail(
+            SHMQ_FULL_MEMORY,
+            "the broker's memory is used up\n%u granules of 64 KiB needed, %llu of %u are free, %u of them "
+            "kept for processes and consumers\n"
+            "take messages out, drop views of them, or make the broker with more memory",
+            granules, (unsigned long long)shmq_granules_free(m), m->granule_count, shmq_granules_kept(m));
+    }
     SHMQ_TRY(take_free(m, granules, kind == SHMQ_GRANULE_RING, &first));
     for (uint32_t i = 1; i < granules; i++) {
         mark(m, first + i, SHMQ_GRANULE_INSIDE, 0, 0);

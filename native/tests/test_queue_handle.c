@@ -283,6 +283,36 @@ static void test_a_ring_grows_smaller_where_memory_is_short_and_the_end_of_memor
     end();
 }
 
+static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
+    begin();
+    shmq_queue *q = scratch_queue(m, "full", 0, true);
+    shmq_queue *empty = scratch_queue(m, "empty", 0, true);
+    static unsigned char bytes[300000];
+    uint32_t count = 0;
+    for (uint64_t size = sizeof bytes; size > 1000; size /= 2) {
+        while (put_bytes(q, bytes, size, 0) == SHMQ_OK) {
+            count++;
+        }
+    }
+    shmq_member *other = scratch_attach(); /* a process page */
+    shmq_queue *theirs = scratch_queue(other, "empty", 0, true), *same = scratch_queue(other, "full", 0, true);
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_offer_wait(theirs, shmq_self(theirs), 0, shmq_now_ns() + 1000000, &d), SHMQ_EMPTY); /* it slept */
+    for (uint32_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_offer(same, shmq_self(same), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_offer_acquire(same, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(same, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(put_bytes(q, bytes, sizeof bytes, 0), SHMQ_OK);
+    shmq_queue_unbind(theirs);
+    shmq_queue_unbind(same);
+    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
+    shmq_member_free(other);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(empty);
+    end();
+}
+
 int main(void) {
     test_what_was_given_is_kept_and_another_value_is_refused();
     test_what_nobody_gave_is_set_by_the_first_who_does();
@@ -293,5 +323,6 @@ int main(void) {
     test_a_temporary_queue_goes_with_its_process();
     test_damaged_geometry_is_refused();
     test_a_ring_grows_smaller_where_memory_is_short_and_the_end_of_memory_is_told();
+    test_who_comes_to_take_out_what_fills_the_memory_finds_room();
     return 0;
 }

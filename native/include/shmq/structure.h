@@ -29,6 +29,9 @@ void shmq_page_give(shmq_member *m, uint64_t offset);
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset);
 void shmq_run_give(shmq_member *m, uint64_t offset);
 uint64_t shmq_granules_free(const shmq_member *m);
+/* Granules that rings and bodies leave to pages: when they fill the memory, whoever comes to take messages out needs a
+ * process page, counters and a place to sleep. */
+uint32_t shmq_granules_kept(const shmq_member *m);
 /* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
 shmq_status shmq_structure_rebuild(shmq_member *m);
 /* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later. Counted in
