@@ -68,7 +68,7 @@ def _print(
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
 
-@bench.command()
+@bench.command(short_help="Messages a second through one queue.")
 @click.option("--size", default=64, show_default=True, type=click.IntRange(1, 1 << 28), help="Bytes of a message.")
 @click.option("--producers", default=1, show_default=True, type=click.IntRange(1, 64), help="Producer processes.")
 @click.option("--consumers", default=1, show_default=True, type=click.IntRange(1, 64), help="Consumer processes.")
@@ -150,7 +150,7 @@ def throughput(
     _print(title, settings, rows, columns, _wants_json(context, as_json))
 
 
-@bench.command()
+@bench.command(short_help="From put() to the return of a get() that was asleep.")
 @click.option("--size", default=64, show_default=True, type=click.IntRange(8, 1 << 28), help="Bytes of a message.")
 @click.option("--messages", default=500, show_default=True, type=click.IntRange(10), help="Messages a round.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")

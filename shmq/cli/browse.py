@@ -39,6 +39,14 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
       shmq peek orders --headers -n 10
       shmq peek orders.dead --json | jq .death
       shmq peek images --selector "kind LIKE 'p%' AND width BETWEEN 100 AND 2000"
+
+    \b
+    A selector is a condition on headers, as in SQL:
+      'text', 42, 2.5, TRUE, FALSE; a-name with such characters is "a-name"
+      = <> < <= > >=, + - * /, NOT, AND, OR, ( )
+      x BETWEEN 1 AND 9, x IN ('a', 'b'), x LIKE 'a_b%' ESCAPE '\\', x IS NULL
+      of the message: JMSMessageID, JMSTimestamp, JMSRedelivered, JMSXDeliveryCount
+    A header that is missing is NULL, and what compares with NULL selects nothing.
     """
     if raw and (session.json or headers):
         raise click.UsageError("--raw excludes --json and --headers")

@@ -61,8 +61,15 @@ def _protected(name: str, look: Callable[[], Iterator[Verdict]]) -> list[Verdict
         for verdict in look():
             found.append(verdict)
     except (ShmqError, OSError) as error:
-        found.append(Verdict(name, "bad", str(error)))
+        found.append(Verdict(name, "bad", _told(error)))
     return found
+
+
+def _told(error: ShmqError | OSError) -> str:
+    """Without the number of an error of the system; an error of the library's own says more than that."""
+    if isinstance(error, ShmqError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
 
 
 def _text(verdicts: list[Verdict]) -> str:
@@ -247,6 +254,7 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
     if not os.path.isdir(path):
         yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
         return
+    check_owner(path, os.stat(path))  # of another user's private directory, open() says only that it is denied
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         found = os.fstat(directory)
@@ -291,7 +299,9 @@ def _look_inside(path: str) -> Iterator[Verdict]:
 
     report = examine(path, lambda: open(path, create=False))
     if not report.findings:
-        yield Verdict("damage", "ok", f"none in {report.queues:,} queues, {report.messages:,} messages")
+        yield Verdict(
+            "damage", "ok", f"none in {quantity(report.queues, 'queue')}, {quantity(report.messages, 'message')}"
+        )
     for finding in report.findings:
         yield Verdict("damage", "bad", finding.text())
     state: State = "ok" if report.rescues == 0 else "note"

@@ -10,7 +10,7 @@ import click
 from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
-from shmq.cli.session import Session, pass_session, say
+from shmq.cli.session import Seconds, Session, pass_session, say
 from shmq.cli.text import duration
 from shmq.errors import CorruptionError, Empty, ShutDown
 
@@ -33,9 +33,7 @@ class NothingThere(click.ClickException):
 @click.argument("queue", shell_complete=complete_queue)
 @click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default 1.")
 @click.option("--follow", is_flag=True, help="Go on until the queue is shut down, or Ctrl-C.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait for each; default: for ever."
-)
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait for each; default: for ever.")
 @click.option("--raw", is_flag=True, help="Write bodies unchanged, and nothing between them.")
 @pass_session
 def get(session: Session, queue: str, count: int | None, follow: bool, timeout: float | None, raw: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -51,10 +52,28 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if given == ["--version"]:  # asked by scripts, often: without click
         print(f"shmq {__version__}")
         sys.exit(DONE)
-    sys.exit(_run(given))
+    closed = _open_what_is_closed()
+    try:
+        code = _run(given, closed)
+    except KeyboardInterrupt:  # while the command was still being loaded
+        code = INTERRUPTED
+    sys.exit(code)
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _open_what_is_closed() -> list[str]:
+    """The names of the standard streams that the caller has closed (`shmq ls >&-`).
+
+    Python has None for them, and the next file that is opened gets their number: what a handler prints would go into
+    the broker's lock file. So the numbers are taken by what can be neither read nor written; words go nowhere.
+    """
+    closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    for name in closed:
+        number = os.open(os.devnull, os.O_RDONLY if name == "stdout" else os.O_WRONLY)
+        setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False))
+    return closed
+
+
+def _run(arguments: Sequence[str], closed: Sequence[str]) -> int:
     import click
 
     from shmq.cli.root import root
@@ -80,11 +99,21 @@ def _run(arguments: Sequence[str]) -> int:
         return DONE  # who reads has seen enough
     except ShmqError as error:
         word, code = next((word, code) for kind, word, code in _WORDS if isinstance(error, kind))
-        return _say(f"{word}: {error}", code)
+        return _say(f"{word}: {_in_words_of_the_shell(error)}", code)
     except OSError as error:
+        if closed and error.errno == errno.EBADF:
+            _give_up_stdout()
+            return _say(f"failed: {' and '.join(closed)} closed", FAILED)
         text = error.strerror or str(error)
         where = f": {error.filename}" if error.filename is not None and str(error.filename) not in text else ""
         return _say(f"failed: {text}{where}", FAILED)
+
+
+def _in_words_of_the_shell(error: ShmqError) -> ShmqError:
+    """The library's remedy is a method; here it is a command."""
+    if isinstance(error, ShutDown):
+        return ShutDown(error.what, figures=error.figures, remedy="shmq reopen takes it back into service")
+    return error
 
 
 def _say(text: str, code: int) -> int:

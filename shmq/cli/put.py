@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Refused, Session, pass_session, say, usage
+from shmq.cli.session import Refused, Seconds, Session, pass_session, say, usage
 from shmq.errors import DecodeError, Full, ShmqError
 from shmq.quantity import quantity
 
@@ -74,9 +74,7 @@ def _headers(given: tuple[str, ...]) -> dict[str, str] | None:
 )
 @click.option("--lines", is_flag=True, help="One message for each line of stdin, put as they come.")
 @click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header; may be repeated.")
-@click.option(
-    "--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait for room; default: for ever."
-)
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait for room; default: for ever.")
 @pass_session
 def put(
     session: Session,

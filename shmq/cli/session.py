@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from shmq.engine.broker import Broker
     from shmq.engine.queue import Queue
 
-__all__ = ["Refused", "Session", "confirm", "pass_session", "say", "usage", "write"]
+__all__ = ["Refused", "Seconds", "Session", "confirm", "pass_session", "say", "usage", "write"]
 
 
 class Refused(click.ClickException):
@@ -27,6 +28,16 @@ class Refused(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         say(f"refused: {self.message}")
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds: not nan, which click finds in every range."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        number = float(super().convert(value, parameter, context))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no number of seconds", parameter, context)
+        return number
 
 
 @dataclass

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Refused, Session, pass_session, usage
+from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
 
 __all__ = ["work"]
+
+
+class Faulty(click.ClickException):
+    """The module raised something while it was imported: its own frames are shown, not the way to it."""
+
+    def __init__(self, module_name: str, error: BaseException) -> None:
+        super().__init__(f"failed: module {module_name!r} cannot be imported")
+        frames = error.__traceback__
+        while frames is not None and (
+            frames.tb_frame.f_code.co_filename in (__file__, importlib.__file__)
+            or frames.tb_frame.f_code.co_filename.startswith("<frozen importlib")
+        ):
+            frames = frames.tb_next
+        self.trace = "".join(traceback.format_exception(type(error), error, frames))
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        say(f"{self.trace}{self.message}")
 
 
 def _function(spec: str) -> Callable[[Message[Any]], Any]:
@@ -31,11 +49,11 @@ def _function(spec: str) -> Callable[[Message[Any]], Any]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and misses another one
-        raise Refused(f"there is no module {error.name!r} in {here} or on the path of Python") from None
+        found: Any = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise Refused(f"there is no module {error.name!r} in {here} or on the path of Python") from None
+        raise Faulty(module_name, error) from error  # the module is there, and misses another one, or has a fault
     for name in attributes.split("."):
         if not hasattr(found, name):
             raise Refused(f"{module_name!r} has no {attributes!r}")

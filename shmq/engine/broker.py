@@ -131,13 +131,14 @@ class Broker:
                 index, incarnation, differs = declare(membership.live(), encoded, settings, create)
             except Full as full:
                 usage = membership.live().usage()
+                never = "take messages out, " if "never" not in full.what else ""
                 raise Full(
                     f"no memory for queue {name!r} in the broker {membership.name}",
                     resource="memory",
                     limit=usage["memory"],
                     used=usage["used"],
                     figures=f"{usage['used']:,} of {usage['memory']:,} bytes used; {full.what}",
-                    remedy="take messages out, make the queue with a smaller maxsize, or use a broker with more memory",
+                    remedy=f"{never}make the queue with a smaller maxsize, or use a broker with more memory",
                 ) from None
             except NotFound:
                 raise NotFound(

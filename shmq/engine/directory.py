@@ -157,6 +157,9 @@ class BrokerDirectory:
                 lock_fd = os.open(LOCK_NAME, flags | os.O_CREAT, 0o600, dir_fd=dir_fd)
         except FileNotFoundError:
             return None  # the directory itself has been deleted
+        except OSError as error:
+            error.filename = os.path.join(self.path, LOCK_NAME)  # the name alone says nothing to who reads it
+            raise
         self._share(lock_fd, mode_of(found), found.st_gid)
         return lock_fd
 

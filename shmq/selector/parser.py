@@ -56,7 +56,7 @@ _SHOWN: Final = {
     "QUOTED": "a name",
     "RPAR": ")",
     "SIGN": "+ or -",
-    "STRING": "'text'",
+    "STRING": "a text such as 'png'",
     "TIMES": "* or /",
     "COMMA": ",",
     "_ESCAPE": "ESCAPE",
