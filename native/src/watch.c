@@ -47,8 +47,10 @@ static bool has_duty(const shmq_watcher *w) {
     }
     uint64_t first = shmq_load_seq(&w->m->header->watch[0]);
     uint32_t row = row_of(first);
-    return first != 0 && row < SHMQ_PROCESS_ROWS &&
-           ((first & TICKING) != 0 || shmq_load_seq(&w->m->rows[row].held) != 0);
+    if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
+        return is_held(w->m, w->m->row);
+    }
+    return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || shmq_load_seq(&w->m->rows[row].held) != 0);
 }
 
 /* Wake who sleeps on the word at this offset: spurious for him, but he looks at the watch anew. False: nobody does. */
