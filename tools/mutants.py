@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import figures
 from native_build import PLAIN, RACE, ROOT, WEAK, BuildFailed, built, call, command
 
 TABLE = ROOT / "tools" / "mutants.toml"
@@ -270,6 +271,9 @@ def hunt(mutants: Sequence[Mutant], all_checks: bool, as_json: bool) -> int:
             print(error, file=sys.stderr)
             return 2
     killed = sum(outcome.killed_by is not None for outcome in outcomes)
+    if len(mutants) == len(read_table()):  # a part of them is no figure
+        found = {"found": float(killed), "alive": float(len(outcomes) - killed)}
+        figures.keep({"mutants": {"tools/mutants": found}})
     if as_json:
         print(json.dumps([asdict(outcome) for outcome in outcomes], indent=1))
     else:

@@ -76,3 +76,7 @@ def test_every_figure_that_a_test_hands_over_has_its_line(reliability: ModuleTyp
     }
     assert handed
     assert handed <= known, f"not in tools/reliability.py: {sorted(handed - known)}"
+    commands = {"mutants"}  # measured by a command alone: too long for the suite
+    assert handed | commands == known, f"nobody measures {sorted(known - handed - commands)}"
+    for name in commands:
+        assert f'figures.keep({{"{name}"' in (ROOT / "tools" / f"{name}.py").read_text()
