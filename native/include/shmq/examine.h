@@ -17,10 +17,10 @@ const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray 
 bool shmq_stray_is_lost(shmq_queue *q, const shmq_stray *stray);
 
 typedef struct shmq_bodies {
-    uint64_t entries;  /* all that were met: the sum of the following */
+    uint64_t entries; /* all that were met: the sum of the following */
     uint64_t verified; /* by their checksums */
     uint64_t unsigned_ones; /* of a queue without checksums */
-    uint64_t moved;    /* taken or settled under the look */
+    uint64_t moved; /* taken or settled under the look */
     uint64_t damaged;
     uint64_t slot; /* of the first damaged one; SHMQ_NO_SLOT */
 } shmq_bodies;
