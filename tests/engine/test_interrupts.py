@@ -102,16 +102,24 @@ def test_interrupts_in_the_middle_of_traffic_lose_nothing_that_is_borrowed(
     """Signals fall wherever they like, also between a message's arrival and its variable."""
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
-done = 0
+done, over = 0, False
+
+def work():
+    global done, over
+    while not over:
+        try:
+            with q.receive(timeout=20) as m:
+                over = m.body is None
+            done += not over
+        except (KeyboardInterrupt, shmq.SettlementError):
+            over = False
+
 say("runs")
-while True:
+while not over:
     try:
-        with q.receive(timeout=20) as m:
-            if m.body is None:
-                break
-        done += 1
-    except (KeyboardInterrupt, shmq.SettlementError):
-        pass
+        work()
+    except KeyboardInterrupt:
+        pass  # one that came on the way out of the inner handler
 say(done, q.statistics().acked)
 """
     total = 3000
