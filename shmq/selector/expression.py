@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -42,13 +43,14 @@ Kind = Literal["condition", "number", "text", "any"]  # what an expression can b
 _EXACT_LIMIT: Final = 1 << 63
 
 
-class Expression:
+class Expression(ABC):
     """A node. `compile` makes a function of it: no tree is walked when a message is looked at."""
 
     kind: Kind = "condition"
 
+    @abstractmethod
     def compile(self) -> Evaluate:
-        raise NotImplementedError
+        """A function that says what this is for one message."""
 
     def depth(self) -> int:
         """How many nodes stand above one another: that deep is the recursion of what compile() makes."""
