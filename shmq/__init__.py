@@ -11,6 +11,7 @@ if not sys.platform.startswith("linux"):
     raise ImportError("shmq runs on Linux only: it stands on futexes, open-file-description locks and /dev/shm")
 
 from shmq.codec import Codec
+from shmq.death import Death
 from shmq.engine.consumer import Consumer
 from shmq.engine.loan import Loan
 from shmq.engine.message import Message
@@ -41,11 +42,11 @@ from shmq.errors import (
 from shmq.headers import Header
 from shmq.options import Durability, PutOptions, QueueOptions, Size
 from shmq.runtime import Broker, open
-from shmq.statistics import BrokerStatistics, Death, ProcessInfo, QueueStatistics
 from shmq.version import __version__
 
 if typing.TYPE_CHECKING:
     from shmq.pool.worker_pool import WorkerPool
+    from shmq.statistics import BrokerStatistics, ProcessInfo, QueueStatistics
 
 __all__ = [
     "Broker",
@@ -99,4 +100,8 @@ def __getattr__(name: str) -> typing.Any:
         from shmq.pool.worker_pool import WorkerPool
 
         return WorkerPool
+    if name in ("BrokerStatistics", "ProcessInfo", "QueueStatistics"):  # made when somebody looks
+        from shmq import statistics
+
+        return getattr(statistics, name)
     raise AttributeError(f"module 'shmq' has no attribute {name!r}")

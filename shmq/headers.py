@@ -1,25 +1,31 @@
-"""The block of headers that stands before a body: what the user gave, and two fields of shmq's own.
+"""The block of headers that stands before a body, the head: what the user gave, and fields of shmq's own.
 
-A block is one compact JSON object in UTF-8, b"" if there is nothing to say. User headers lie in it by name, bytes as
-{"b": base64}. Names that start with "shmq-" are refused at put, so shmq's own fields lie beside them:
+Bytes, little endian; b"" if there is nothing to say (docs/headers.md has an example, native/include/shmq/head.h is the
+other reader):
 
-    "shmq-content-type": text                                        of a body whose content code is 255
-    "shmq-death": [queue, reason, error, at, [pid, ...], signal]     of a dead message
+    version 1, U 2, U bytes of user headers, own fields to the end
+    user header   length of the name 1, name, value
+    value         kind 1, then: none 0, false 1, true 2: nothing; ints 3: 1, 4: 2, 5: 4, 6: 8; float 7: 8;
+                  text 8, bytes 9: length 2, content
+    own field     number 1, length 2, content: 1 content type (ASCII), 2 death (values: queue, reason, error, at,
+                  signal, pid ...), 3 group (UTF-8), 4 routing key
+
+Own fields stand apart, so no name of a user's header is in their way; a number that is not known is passed over.
 """
 
 from __future__ import annotations
 
-import binascii
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+from struct import Struct
+from struct import error as StructError
 from types import MappingProxyType
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
+from shmq.death import Death, DeathReason
 from shmq.errors import DecodeError
 from shmq.quantity import quantity
-from shmq.statistics import Death, DeathReason
 
 __all__ = [
     "MAX_BLOCK_BYTES",
@@ -29,6 +35,7 @@ __all__ = [
     "check_content_type",
     "decode_headers",
     "encode_headers",
+    "encode_value",
 ]
 
 Header = str | int | float | bool | bytes | None
@@ -37,24 +44,36 @@ MAX_BLOCK_BYTES: Final = 65_535  # the slot's length of it has 16 bits
 DEATH_RESERVE: Final = 1_024
 MAX_USER_BYTES: Final = MAX_BLOCK_BYTES - DEATH_RESERVE  # so that a message that could be put can also be buried
 
+_VERSION: Final = 1
+_FIXED: Final = 3  # bytes before the first header
+_NONE, _FALSE, _TRUE, _INT8, _INT16, _INT32, _INT64, _FLOAT, _TEXT, _BYTES = range(10)
+_CONTENT_TYPE, _DEATH, _GROUP = 1, 2, 3
+_NUMBERS: Final = {
+    _INT8: Struct("<b"),
+    _INT16: Struct("<h"),
+    _INT32: Struct("<i"),
+    _INT64: Struct("<q"),
+    _FLOAT: Struct("<d"),
+}
+_PACK_INT8, _PACK_INT16 = Struct("<Bb").pack, Struct("<Bh").pack
+_PACK_INT32, _PACK_INT64 = Struct("<Bi").pack, Struct("<Bq").pack
+_PACK_FLOAT, _PACK_LENGTH = Struct("<Bd").pack, Struct("<BH").pack  # a kind or number, and what follows
+
 _MAX_NAME_BYTES = 255
 _MAX_ERROR_BYTES = 16_384
 _MAX_PIDS = 16
-_CONTENT_TYPE = "shmq-content-type"
-_DEATH = "shmq-death"
 _INT_LIMIT = 1 << 63
+_RESERVED = ("shmq-", "JMS")
 _REASONS = frozenset(get_args(DeathReason))
 
-_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-
-@dataclass(frozen=True, slots=True)
-class HeaderBlock:
+class HeaderBlock(NamedTuple):
     """A block decoded: the user's headers, read-only, and shmq's own fields."""
 
     user: Mapping[str, Header]
     content_type: str | None = None
     death: Death | None = None
+    group: str | None = None
 
 
 _NOTHING = HeaderBlock(MappingProxyType({}))
@@ -76,7 +95,11 @@ def check_content_type(content_type: str) -> str:
 
 
 def encode_headers(
-    user: Mapping[str, Header] | None, *, content_type: str | None = None, death: Death | None = None
+    user: Mapping[str, Header] | None,
+    *,
+    content_type: str | None = None,
+    group: str | None = None,
+    death: Death | None = None,
 ) -> bytes:
     """The block for these headers; b"" if there are none.
 
@@ -84,6 +107,7 @@ def encode_headers(
         user: names (1 to 255 bytes, not starting with "shmq-" or "JMS") and values: str, int of 64 bits, finite float,
             bool, bytes or None, of these very types.
         content_type: of a body whose content code is 255.
+        group: that the message belongs to, 1 to 255 bytes of UTF-8.
         death: why the message is dead. Its error text is shortened where it does not fit, so that a message that could
             be put can always be encoded once more with a death.
 
@@ -91,25 +115,28 @@ def encode_headers(
 
     Guarantee: `decode_headers` gives back equal headers of the same types in the same order.
     """
-    if not user and content_type is None and death is None:
+    if not user and content_type is None and group is None and death is None:
         return b""
-    fields: dict[str, Any] = {}
+    headers: dict[str, bytes] = {}
     if user:
         if not isinstance(user, Mapping):
             raise TypeError(f"headers are a mapping of names to values, not {type(user).__name__}; use a dict")
         for name, value in user.items():
-            _check_name(name)
-            fields[name] = _encode_value(name, value)
+            headers[name] = _encode_name(name) + _encode_header(name, value)
+    parts = [*headers.values()]
+    size = sum(map(len, parts))
     if content_type is not None:
-        fields[_CONTENT_TYPE] = check_content_type(content_type)
-    block = _encode_json(fields).encode() if fields else b""
+        parts.append(_own(_CONTENT_TYPE, check_content_type(content_type).encode()))
+    if group is not None:
+        parts.append(_own(_GROUP, _encode_group(group)))
+    block = b"".join((_PACK_LENGTH(_VERSION, size & 0xFFFF), *parts))  # what has more bits is too large, see below
     if len(block) > MAX_USER_BYTES:
-        name = max(fields, key=lambda name: len(_encode_json(fields[name])))
+        name = max(headers, key=lambda name: len(headers[name]))
         raise ValueError(
             f"the headers are too large: {len(block):,} bytes encoded, at most {MAX_USER_BYTES:,}; "
             f"put what is long into the body, first of all {_shown(name)}"
         )
-    return block if death is None else _with_death(fields, len(block), death)
+    return block if death is None else block + _encode_death(death, MAX_BLOCK_BYTES - len(block))
 
 
 def decode_headers(data: bytes | bytearray | memoryview) -> HeaderBlock:
@@ -122,27 +149,36 @@ def decode_headers(data: bytes | bytearray | memoryview) -> HeaderBlock:
         return _NOTHING
     if len(block) > MAX_BLOCK_BYTES:
         raise _damaged(f"{len(block):,} bytes, at most {MAX_BLOCK_BYTES:,}")
+    if block[0] != _VERSION or len(block) < _FIXED:
+        raise _damaged(f"{quantity(len(block), 'byte')} that are no headers of version {_VERSION}")
+    end = _FIXED + (block[1] | block[2] << 8)
+    if end > len(block):
+        raise _damaged(f"{end:,} bytes announced, {len(block):,} there")
     try:
-        fields = _DECODER.decode(block.decode())
-    except (ValueError, RecursionError) as error:
-        raise _damaged(f"no JSON in {quantity(len(block), 'byte')}") from error
-    if not isinstance(fields, _Pairs):
-        raise _damaged("no JSON object")
-    user: dict[str, Header] = {}
-    content_type: str | None = None
-    death: Death | None = None
-    for name, value in fields.pairs:
-        if name in user or not _is_text(name):
-            raise _damaged(f"a name that is doubled or no text, {_shown(name)}")
-        if name == _CONTENT_TYPE:
-            content_type = _decode_content_type(value, content_type)
-        elif name == _DEATH:
-            death = _decode_death(value, death)
-        elif name.startswith("shmq-"):
-            raise _damaged(f"an unknown field {_shown(name)}")
-        else:
-            user[name] = _decode_value(name, value)
-    return HeaderBlock(MappingProxyType(user), content_type, death)
+        user = MappingProxyType(_decode_user(block, end))
+        return HeaderBlock(user) if end == len(block) else HeaderBlock(user, **_decode_own(block, end))
+    except (IndexError, StructError, UnicodeDecodeError) as error:
+        raise _damaged(f"{quantity(len(block), 'byte')} that make no sense") from error
+
+
+def encode_value(value: Header) -> bytes:
+    """One value that a header can have, as it stands in a block; the programs of selectors have such, too."""
+    if isinstance(value, str):
+        content = value.encode()
+        return _PACK_LENGTH(_TEXT, len(content) & 0xFFFF) + content  # what has more bits is refused as a whole
+    if value is None or isinstance(value, bool):
+        return b"\0" if value is None else b"\2" if value else b"\1"
+    if isinstance(value, int):
+        if -0x80 <= value < 0x80:
+            return _PACK_INT8(_INT8, value)
+        if -0x8000 <= value < 0x8000:
+            return _PACK_INT16(_INT16, value)
+        if -0x8000_0000 <= value < 0x8000_0000:
+            return _PACK_INT32(_INT32, value)
+        return _PACK_INT64(_INT64, value)
+    if isinstance(value, float):
+        return _PACK_FLOAT(_FLOAT, value)
+    return _PACK_LENGTH(_BYTES, len(value) & 0xFFFF) + value
 
 
 # ---- user headers ----------------------------------------------------------------------------------------------
@@ -152,98 +188,140 @@ def _shown(name: str) -> str:
     return ascii(name) if len(name) <= 60 else f"{name[:60]!a}..."
 
 
-def _is_text(text: object) -> bool:
-    """Whether it is a str that UTF-8 can hold."""
-    if type(text) is not str:
-        return False
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:
-        return False
-
-
-def _check_name(name: object) -> None:
+@lru_cache(maxsize=512, typed=True)  # names are few, and the same in most messages
+def _encode_name(name: object) -> bytes:
     if type(name) is not str:
         raise TypeError(f"the name of a header is a str, not {type(name).__name__}: {name!r:.60}; use str()")
-    if name.startswith(("shmq-", "JMS")):
+    if name.startswith(_RESERVED):
         raise ValueError(f'the header {_shown(name)} has a reserved name, "shmq-..." or "JMS..."; choose another')
-    if not _is_text(name):
-        raise ValueError(f"the header {_shown(name)} has a lone surrogate in its name; use text that UTF-8 can hold")
-    if not 1 <= (size := len(name.encode())) <= _MAX_NAME_BYTES:
+    try:
+        encoded = name.encode()
+    except UnicodeEncodeError:
+        fault = f"the header {_shown(name)} has a lone surrogate in its name; use text that UTF-8 can hold"
+        raise ValueError(fault) from None
+    if not 1 <= (size := len(encoded)) <= _MAX_NAME_BYTES:
         raise ValueError(
             f"the header {_shown(name)} has a name of {size:,} bytes, 1 to {_MAX_NAME_BYTES} allowed; choose another"
         )
+    return bytes((size,)) + encoded
 
 
-def _encode_value(name: str, value: object) -> Any:
+def _encode_header(name: str, value: object) -> bytes:
     # Exact types: a subclass (an IntEnum, a numpy scalar) would come back as something else than what went in.
     kind = type(value)
-    if kind is str:
-        if not _is_text(value):
-            raise ValueError(f"the header {_shown(name)} has a lone surrogate; give bytes, or text that UTF-8 can hold")
-        return value
-    if value is None or kind is bool:
-        return value
+    if isinstance(value, str) and kind is str:
+        try:
+            return encode_value(value)
+        except UnicodeEncodeError:
+            fault = f"the header {_shown(name)} has a lone surrogate; give bytes, or text that UTF-8 can hold"
+            raise ValueError(fault) from None
     if isinstance(value, int) and kind is int:
-        if not -_INT_LIMIT <= value < _INT_LIMIT:
-            raise ValueError(
-                f"the header {_shown(name)} is an int of {value.bit_length()} bits, 64 allowed with the sign; use str()"
-            )
-        return value
+        if -_INT_LIMIT <= value < _INT_LIMIT:
+            return encode_value(value)
+        raise ValueError(
+            f"the header {_shown(name)} is an int of {value.bit_length()} bits, 64 allowed with the sign; use str()"
+        )
     if isinstance(value, float) and kind is float:
-        if not math.isfinite(value):
-            raise ValueError(
-                f"the header {_shown(name)} is {value}, only finite numbers are allowed; use None or str()"
-            )
-        return value
-    if isinstance(value, bytes) and kind is bytes:
-        return {"b": binascii.b2a_base64(value, newline=False).decode("ascii")}
+        if math.isfinite(value):
+            return encode_value(value)
+        raise ValueError(f"the header {_shown(name)} is {value}, only finite numbers are allowed; use None or str()")
+    if value is None or kind is bool or kind is bytes:
+        return encode_value(value)  # type: ignore[arg-type]
     raise TypeError(
         f"the header {_shown(name)} is of the type {kind.__module__}.{kind.__qualname__}; "
         f"use str, int, float, bool, bytes or None"
     )
 
 
-def _decode_value(name: str, value: Any) -> Header:
-    kind = type(value)
-    if value is None or kind is bool or (kind is str and _is_text(value)):
-        return value  # type: ignore[no-any-return]
-    if kind is int and -_INT_LIMIT <= value < _INT_LIMIT:
-        return value  # type: ignore[no-any-return]
-    if kind is float and math.isfinite(value):
-        return value  # type: ignore[no-any-return]
-    if kind is _Pairs and len(value.pairs) == 1 and value.pairs[0][0] == "b" and type(value.pairs[0][1]) is str:
-        try:
-            return binascii.a2b_base64(value.pairs[0][1], strict_mode=True)
-        except ValueError as error:
-            raise _damaged(f"no base64 in {_shown(name)}") from error
-    raise _damaged(f"no value that a header can have in {_shown(name)}")
+@lru_cache(maxsize=512)
+def _decode_name(content: bytes) -> str:
+    name = str(content, "utf-8")
+    if not name or name.startswith(_RESERVED):
+        raise _damaged(f"a reserved name, {_shown(name)}")
+    return name
+
+
+def _decode_user(block: bytes, end: int) -> dict[str, Header]:
+    user: dict[str, Header] = {}
+    at = _FIXED
+    value: Header
+    while at < end:
+        begin = at + 1
+        at = begin + block[at]
+        name = _decode_name(block[begin:at])
+        if block[at] == _TEXT:  # the usual one, without a call
+            begin = at + 3
+            at = begin + (block[at + 1] | block[at + 2] << 8)
+            value = str(block[begin:at], "utf-8")
+        else:
+            value, at = _decode_value(block, at)
+        if at > end or name in user:
+            raise _damaged(f"a header that is cut off or doubled, {_shown(name)}")
+        user[name] = value
+    return user
+
+
+def _decode_value(block: bytes, at: int) -> tuple[Header, int]:
+    """The value there, and where the next thing begins, which may be behind the end: then it was cut off."""
+    kind = block[at]
+    if kind >= _TEXT:
+        begin = at + 3
+        end = begin + (block[at + 1] | block[at + 2] << 8)
+        content = block[begin:end]
+        if kind > _BYTES:
+            raise _damaged(f"no kind of value is {kind}")
+        return (str(content, "utf-8") if kind == _TEXT else content), end
+    if kind <= _TRUE:
+        return (None if kind == _NONE else kind == _TRUE), at + 1
+    number = _NUMBERS[kind]
+    (value,) = number.unpack_from(block, at + 1)
+    if kind == _FLOAT and not math.isfinite(value):
+        raise _damaged(f"a header that is {value}")
+    return value, at + 1 + number.size
 
 
 # ---- shmq's own fields -----------------------------------------------------------------------------------------
 
 
-def _with_death(fields: dict[str, Any], size: int, death: Death) -> bytes:
-    row: list[Any] = [death.queue, death.reason, None, float(death.at), list(death.pids[-_MAX_PIDS:]), death.signal]
-    bare = _encode_json({**fields, _DEATH: row}).encode()
-    if len(bare) > MAX_BLOCK_BYTES:  # a queue's name has at most 200 bytes: only a field that is no Death gets here
+def _own(number: int, content: bytes) -> bytes:
+    return _PACK_LENGTH(number, len(content)) + content
+
+
+def _encode_group(group: str) -> bytes:
+    if type(group) is not str:
+        raise TypeError(f"a group is a str, not {type(group).__name__}; use str()")
+    try:
+        content = group.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the group {_shown(group)} has a lone surrogate; use text that UTF-8 can hold") from None
+    if not 1 <= len(content) <= _MAX_NAME_BYTES:
         raise ValueError(
-            f"the death is too large: {len(bare) - size:,} bytes encoded; {DEATH_RESERVE:,} are kept for it"
+            f"the group {_shown(group)} has {len(content):,} bytes, 1 to {_MAX_NAME_BYTES} allowed; shorten it"
         )
+    return content
+
+
+def _encode_death(death: Death, room: int) -> bytes:
+    """The field of a death in at most so many bytes."""
+    before = encode_value(death.queue) + encode_value(death.reason)
+    numbers = (float(death.at), death.signal, *death.pids[-_MAX_PIDS:])
+    after = b"".join(map(encode_value, numbers))
+    bare = _own(_DEATH, before + encode_value(None) + after)
+    if len(bare) > room:  # a queue's name has at most 200 bytes: only a field that is no Death gets here
+        raise ValueError(f"the death is too large: {len(bare):,} bytes encoded; {DEATH_RESERVE:,} are kept for it")
     if death.error is None:
         return bare
     # Tracebacks quote what was in the files; a surrogate in them must not keep the message from being buried.
     text = death.error.encode("utf-8", "backslashreplace").decode()
-    room = min(_MAX_ERROR_BYTES, MAX_BLOCK_BYTES - len(bare))
-    row[2] = _shortened(text, room)
-    return _encode_json({**fields, _DEATH: row}).encode()
+    error = _shortened(text, min(_MAX_ERROR_BYTES, room - len(bare)))
+    return _own(_DEATH, before + encode_value(error) + after)
 
 
 def _shortened(text: str, room: int) -> str | None:
-    """The text, or its beginning and end, in at most `room` bytes of JSON; None if not even a few words fit."""
+    """The text, or its beginning and end, in at most `room` bytes as a value; None if not even a few words fit."""
     keep = min(len(text), room)  # a character takes a byte or more: megabytes need not be encoded to see it
     shown = text if keep == len(text) else _ends(text, keep)
-    while len(_encode_json(shown).encode()) > room:
+    while len(shown.encode()) + 3 > room:
         keep = keep * 3 // 4
         if keep < 16:
             return None
@@ -257,52 +335,63 @@ def _ends(text: str, keep: int) -> str:
     return f"{text[:head]} ... {text[-max(keep - head - 5, 1) :]}"
 
 
-def _decode_content_type(value: Any, before: str | None) -> str:
-    if before is not None or type(value) is not str:
-        raise _damaged("a content type that is doubled or no text")
+def _decode_own(block: bytes, at: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    while at < len(block):
+        number, begin = block[at], at + 3
+        at = begin + (block[at + 1] | block[at + 2] << 8)
+        if at > len(block):
+            raise _damaged(f"the field {number} is cut off")
+        name, decode = _OWN.get(number, (None, None))
+        if name is None or decode is None:
+            continue
+        if name in fields:
+            raise _damaged(f"a doubled {name}")
+        fields[name] = decode(block[begin:at])
+    return fields
+
+
+def _decode_content_type(content: bytes) -> str:
     try:
-        return check_content_type(value)
+        return check_content_type(str(content, "utf-8"))
     except ValueError as error:
         raise _damaged("an unfit content type") from error
 
 
-def _decode_death(row: Any, before: Death | None) -> Death:
-    if before is not None or type(row) is not list or len(row) != 6:
-        raise _damaged("a death that is doubled or incomplete")
-    queue, reason, error, at, pids, signal = row
+def _decode_group(content: bytes) -> str:
+    if not 1 <= len(content) <= _MAX_NAME_BYTES:
+        raise _damaged(f"a group of {quantity(len(content), 'byte')}")
+    return str(content, "utf-8")
+
+
+def _decode_death(content: bytes) -> Death:
+    values: list[Any] = []
+    at = 0
+    while at < len(content):
+        value, at = _decode_value(content, at)
+        values.append(value)
+    if at > len(content) or len(values) < 5:
+        raise _damaged("a death that is incomplete")
+    queue, reason, error, when, signal, *pids = values
     sound = (
-        _is_text(queue)
+        type(queue) is str
         and type(reason) is str
         and reason in _REASONS
-        and (error is None or _is_text(error))
-        and type(at) is float
-        and math.isfinite(at)
-        and type(pids) is list
-        and all(type(pid) is int and 0 <= pid < _INT_LIMIT for pid in pids)
-        and (signal is None or (type(signal) is int and 0 <= signal < _INT_LIMIT))
+        and (error is None or type(error) is str)
+        and type(when) is float
+        and all(type(pid) is int and pid >= 0 for pid in pids)
+        and (signal is None or (type(signal) is int and signal >= 0))
     )
     if not sound:
         raise _damaged("a death with unfit fields")
-    return Death(queue, reason, error, at, tuple(pids), signal)
+    return Death(queue, reason, error, when, tuple(pids), signal)
 
 
-# ---- reading JSON ----------------------------------------------------------------------------------------------
-
-
-class _Pairs:
-    """A JSON object as it stands, so that doubled names are seen."""
-
-    __slots__ = ("pairs",)
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        self.pairs = pairs
-
-
-def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_refuse_constant)
+_OWN: Final = {
+    _CONTENT_TYPE: ("content_type", _decode_content_type),
+    _DEATH: ("death", _decode_death),
+    _GROUP: ("group", _decode_group),
+}
 
 
 def _damaged(figures: str) -> DecodeError:

@@ -1,4 +1,4 @@
-"""What one sees of a broker: frozen snapshots of queues, processes and dead messages. `--json` prints these fields."""
+"""What one sees of a broker: frozen snapshots of queues and processes. `--json` prints these fields."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
-__all__ = ["Alerts", "BrokerStatistics", "Death", "ProcessInfo", "QueueStatistics", "as_json"]
+__all__ = ["Alerts", "BrokerStatistics", "ProcessInfo", "QueueStatistics", "as_json"]
 
-DeathReason = Literal["rejected", "max_deliveries", "max_deaths", "expired", "undecodable", "queue_deleted"]
 ProcessState = Literal["live", "stopped", "dead"]
 
 
@@ -20,7 +19,7 @@ class QueueStatistics:
         name: of the queue.
         ready: messages that can be received now.
         unsettled: messages that are with consumers.
-        delayed: messages that are not yet due; 0 in this stage.
+        delayed: messages that are not yet due.
         bytes: of all of them, bodies and headers.
         memory_bytes: of these, resident in shared memory.
         disk_bytes: of these, on disk; 0 in this stage.
@@ -31,7 +30,8 @@ class QueueStatistics:
         consumers: that are open, in all processes.
         producers_waiting: threads that wait for room.
         shut_down: whether shutdown() was called, and reopen() not.
-        put, delivered, acked, redelivered, dead_lettered, expired, dropped: messages since the queue exists.
+        put, delivered, acked, redelivered, dead_lettered, expired, dropped: messages since the queue exists. What has
+            expired and went to the dead is counted in both.
         deaths: deliveries that ended with their process, since the queue exists.
 
     Example:
@@ -122,37 +122,6 @@ class BrokerStatistics:
     log_bytes: int
     processes: tuple[ProcessInfo, ...]
     queues: Mapping[str, QueueStatistics]
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """Why a message is dead: `Message.death` of what lies in a dead-letter queue.
-
-    Attributes:
-        queue: where it died.
-        reason: "rejected", "max_deliveries", "max_deaths" or "queue_deleted"; "expired" and "undecodable" belong to
-            later stages.
-        error: the text or traceback that reject() or the last retry() gave; None: none, as for a killed process.
-        at: POSIX seconds.
-        pids: of the processes that died with it, in order.
-        signal: that ended the last of them, where it is known: a WorkerPool tells, also when the message was buried
-            before it knew; of processes without a pool nobody tells. The broker remembers the last 128 such notes.
-
-    Example:
-        >>> queue.put("a")
-        1
-        >>> queue.receive().reject("not wanted")
-        >>> (dead,) = broker.queue("jobs.dead").browse()
-        >>> dead.death.reason, dead.death.error, dead.death.pids
-        ('rejected', 'not wanted', ())
-    """
-
-    queue: str  # where it died
-    reason: DeathReason
-    error: str | None  # text or traceback
-    at: float  # POSIX seconds
-    pids: tuple[int, ...]  # processes that died with it
-    signal: int | None  # that ended the last of them, where it is known
 
 
 @dataclass(frozen=True, slots=True)

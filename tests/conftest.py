@@ -24,6 +24,16 @@ UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 # A broker's directory names its segment in a small file; the big ones hold messages and need not be searched.
 SMALL_FILE_BYTES = 64 * 1024
 
+# What searches for what a crash could break, by the begin of its name: tools/test --instruments.
+INSTRUMENTS = (
+    "tests/checker/",
+    "tests/crash/",
+    "tests/models/",
+    "tests/native/test_branch_coverage.py",
+    "tests/native/test_races.py",
+    "tests/native/test_weak_memory.py",
+)
+
 before_key = pytest.StashKey[set[str]]()
 leaks_key = pytest.StashKey[list[str]]()
 
@@ -103,6 +113,22 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             report.outcome = "failed"
             report.longrepr = f"skipped under --strict: {reason}"
     return report
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(INSTRUMENTS):
+            item.add_marker("instrument")
+    if not is_controller(config):
+        # Side by side the longest ones begin first, so that no worker is left with one of them at the end.
+        items.sort(key=time_limit, reverse=True)
+
+
+def time_limit(item: pytest.Item) -> float:
+    """Seconds; 0: the common limit."""
+    marker = item.get_closest_marker("timeout")
+    return float(marker.args[0]) if marker is not None and marker.args else 0.0
 
 
 def segments() -> set[str]:

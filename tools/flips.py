@@ -119,8 +119,12 @@ def fill(directory: Path, seed: int, checksum: bool) -> None:
         for number in range(25):
             body = body_of(numbers, numbers.choice(sizes), name)
             queue.put(body, timeout=5, headers={"digest": body[:12].hex()} if number % 3 == 0 else None)
+        for _ in range(3):
+            queue.put(body_of(numbers, 20, name), timeout=5, delay=0.05, ttl=3600)
+            queue.put(body_of(numbers, 20, name), timeout=5, ttl=0.1)
         queue.receive(timeout=5).release()
-        queue.receive(timeout=5).retry()
+        queue.receive(timeout=5).retry(delay=0.02)
+    broker.queue("small", codec="bytes").alter(lease=0.05)
     held = [broker.queue(name, codec="bytes").receive(timeout=5) for name in ("small", "large", "limited") * 2]
     view = held[1].view()
     os._exit(len(view) == 0)  # it dies with what it holds

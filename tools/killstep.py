@@ -38,6 +38,7 @@ from step_driver import (
     Outcome,
     Scenario,
     build,
+    operands_of,
     read_frames,
     scenarios,
     start,
@@ -51,6 +52,7 @@ from native_build import BuildFailed
 
 DEFAULT_KILLS = 20_000
 MOST_DEATHS = 28
+DEARER = 8  # times as much does a kill cost where the whole segment is in use
 TOLD = 5  # failures of one scenario that are shown in full
 
 
@@ -77,8 +79,9 @@ class Order:
             words += ["--step", str(self.step)]
         if self.alike:
             words += ["--alike", "yes"]
-        if self.mode == "deaths" and stores_of(program).exists():
-            words += ["--stores", str(stores_of(program))]
+        for name, table in (("stores", stores_of(program)), ("operands", operands_of(program))):
+            if table.exists():
+                words += [f"--{name}", str(table)]
         return words
 
 
@@ -196,12 +199,17 @@ class Pool:
             )
 
 
-def spread(pool: Pool, orders: Sequence[Order], long: set[str], kills: int) -> list[Outcome]:
-    """So many steps over all scenarios: what the short ones cannot use goes to the long ones."""
+def spread(pool: Pool, orders: Sequence[Order], long: set[str], dear: set[str], kills: int) -> list[Outcome]:
+    """So many steps over all scenarios: what the short and the dear ones cannot use goes to the long ones."""
     short = [order for order in orders if order.scenario not in long]
     rest = [order for order in orders if order.scenario in long]
     share = max(kills // len(orders), 1)
-    outcomes = pool.run([replace(order, budget=share if rest else kills) for order in short])
+
+    def part(order: Order) -> int:
+        whole = share if rest else kills
+        return max(whole // DEARER, 1) if order.scenario in dear and len(orders) > 1 else whole
+
+    outcomes = pool.run([replace(order, budget=part(order)) for order in short])
     left = kills - sum(one.tried for one in outcomes)
     if rest:
         outcomes += pool.run([replace(order, budget=max(left // len(rest), 1)) for order in rest])
@@ -285,9 +293,12 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
     ]
 
 
-def outcomes_of(options: argparse.Namespace, pool: Pool, orders: Sequence[Order], long: set[str]) -> list[Outcome]:
+def outcomes_of(
+    options: argparse.Namespace, pool: Pool, orders: Sequence[Order], table: Sequence[Scenario]
+) -> list[Outcome]:
+    long, dear = {one.name for one in table if one.long}, {one.name for one in table if one.dear}
     whole = orders[0].mode == "deaths" or options.all or options.every or options.step >= 0
-    outcomes = pool.run(orders) if whole else spread(pool, orders, long, options.kills)
+    outcomes = pool.run(orders) if whole else spread(pool, orders, long, dear, options.kills)
     place = {order.scenario: i for i, order in enumerate(orders)}
     return sorted(outcomes, key=lambda one: place[one.scenario])
 
@@ -316,7 +327,7 @@ def main(arguments: Sequence[str]) -> int:
     seed = options.seed if options.seed is not None else secrets.randbits(32)
     orders = orders_of(options, table, seed)
     pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty() and not options.json)
-    outcomes = outcomes_of(options, pool, orders, {one.name for one in table if one.long})
+    outcomes = outcomes_of(options, pool, orders, table)
     if options.json:
         print(json.dumps({"seed": seed, "outcomes": [asdict(one) for one in outcomes]}))
     else:

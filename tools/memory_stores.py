@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy
@@ -37,19 +38,20 @@ def may_write(name: str, operands: str) -> bool:
     return is_memory and not READERS.match(name) and not STACK.match(target) and not name.startswith("j")
 
 
-def write_stores(program: Path, to: Path) -> bool:
-    """Writes the addresses, 8 bytes each. False: there is no disassembler here."""
+def disassembled(program: Path) -> list[tuple[int, str, str]] | None:
+    """Address, name and operands of each instruction; None: there is no disassembler here."""
     tool = shutil.which("objdump")
     if tool is None:
-        return False
+        return None
     words = [tool, "-d", "--no-show-raw-insn", "--section=.text", str(program)]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    found = [
-        int(match.group(1), 16)
-        for match in map(INSTRUCTION.match, text.splitlines())
-        if match is not None and may_write(match.group(2), match.group(3))
-    ]
+    found = map(INSTRUCTION.match, text.splitlines())
+    return [(int(match.group(1), 16), match.group(2), match.group(3)) for match in found if match is not None]
+
+
+def write_stores(instructions: Iterable[tuple[int, str, str]], to: Path) -> None:
+    """Writes the addresses, 8 bytes each."""
+    found = [address for address, name, operands in instructions if may_write(name, operands)]
     new = to.with_suffix(".new")
     numpy.array(found, numpy.uint64).tofile(new)
     new.replace(to)
-    return True

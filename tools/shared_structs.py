@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 INCLUDE: Final = ROOT / "native" / "include"
 SOURCES: Final = [ROOT / "native" / "src" / name for name in ("segment_layout.c", "crc32c.c", "status.c")]
 # In the order in which a reader meets them.
-HEADERS: Final = ("segment.h", "process.h", "queue.h", "slot.h", "block.h")
+HEADERS: Final = ("segment.h", "process.h", "settings.h", "queue.h", "slot.h", "block.h")
 
 # What numpy calls a C type. Words that change atomically are bare integers in memory.
 FORMATS: Final = {

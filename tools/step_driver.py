@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy
-from memory_stores import write_stores
+from memory_operands import write_operands
+from memory_stores import disassembled, write_stores
 from numpy.typing import NDArray
 
 from native_build import ROOT, call, command
@@ -24,7 +25,7 @@ NUMBER = struct.Struct("<I")
 # A copy is then a loop of a few steps and not one step a byte, which would all leave the same.
 NO_REPEATED_MOVES = "glibc.cpu.x86_rep_movsb_threshold=0x10000000:glibc.cpu.x86_rep_stosb_threshold=0x10000000"
 
-ON_SLOTS, STEADY, LONG = 1, 32, 128  # flags of a scenario, as in native/killstep/scenario.h
+ON_SLOTS, STEADY, LONG, DEAR = 1, 32, 128, 512  # flags of a scenario, as in native/killstep/scenario.h
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Scenario:
     @property
     def long(self) -> bool:
         return bool(self.flags & LONG)
+
+    @property
+    def dear(self) -> bool:
+        return bool(self.flags & DEAR)
 
 
 @dataclass
@@ -102,14 +107,29 @@ def build(root: Path = ROOT, directory: Path | None = None) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         call(command("cmake"), "-S", root / "native", "-B", directory, "-G", "Ninja", *options)
         call(command("cmake"), "--build", directory, "--target", "killstep")
-        stores = stores_of(program)
-        if not stores.exists() or stores.stat().st_mtime < program.stat().st_mtime:
-            write_stores(program, stores)
+        write_tables(program)
     return program
 
 
 def stores_of(program: Path) -> Path:
     return program.with_name("killstep.stores")
+
+
+def operands_of(program: Path) -> Path:
+    return program.with_name("killstep.operands")
+
+
+def write_tables(program: Path) -> None:
+    """What is known of the program's instructions; without a disassembler nothing, and the driver takes longer ways."""
+    tables = stores_of(program), operands_of(program)
+    if all(table.exists() and table.stat().st_mtime >= program.stat().st_mtime for table in tables):
+        return
+    for table in tables:
+        table.unlink(missing_ok=True)
+    instructions = disassembled(program)
+    if instructions is not None:
+        write_stores(instructions, stores_of(program))
+        write_operands(instructions, operands_of(program))
 
 
 def scenarios(program: Path) -> list[Scenario]:

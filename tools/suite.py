@@ -1,11 +1,12 @@
 """Runs every check of the tree and sums up what happened.
 
-    tools/test [--strict] [--full] [ARGUMENT OF PYTEST...]
+    tools/test [--strict] [--full] [--instruments] [ARGUMENT OF PYTEST...]
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
 Tests that need a tool which is missing (spin, clang) or a right are skipped and named at the end; --strict makes them
 fail, but for the reasons in tests/support/skips.py.
---full does ten times as much of what is random or large, and takes as much longer.
+--full does ten times as much of what is random or large, and takes as much longer. --instruments runs that part alone
+which searches for what a crash could break: step kills, stops, flips, soak, the judge, models, weak memory, races.
 """
 
 import os
@@ -22,6 +23,10 @@ import figures
 from environment import ROOT, Unusable, activated, prepared
 
 NO_TESTS_COLLECTED = 5
+# One more than there are processors: while one test waits for something, another has its processor.
+WORKERS = len(os.sched_getaffinity(0)) + 1
+# The tests with the longest time limits come first (tests/conftest.py), each to the next worker that is free.
+SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "load", "--maxschedchunk", "1"]
 FULL_SECONDS = 3600  # that the longest test may take with --full: no stacks are shown before
 
 
@@ -76,13 +81,14 @@ def run_pytest(name: str, arguments: Sequence[str], strict: bool) -> Stage:
     return stage
 
 
-def run_tests(extra: Sequence[str], strict: bool) -> list[Stage]:
-    """Runs the tests side by side, then those that watch a clock, one after the other."""
+def run_tests(extra: Sequence[str], strict: bool, only: str = "") -> list[Stage]:
+    """Runs the tests (those with the marker `only`) side by side, then those that watch a clock, one after another."""
+    also = f" and {only}" if only else ""
     if any(word.startswith("-m") for word in extra):
         return [run_pytest("pytest", ["-n", "0", *extra], strict)]
     stages = [
-        run_pytest("pytest", ["-n", "auto", "-m", "not alone", *extra], strict),
-        run_pytest("pytest (alone)", [*extra, "-n", "0", "-m", "alone"], strict),
+        run_pytest("pytest", [*SIDE_BY_SIDE, "-m", f"not alone{also}", *extra], strict),
+        run_pytest("pytest (alone)", [*extra, "-n", "0", "-m", f"alone{also}"], strict),
     ]
     # A selection may well lie in one of the two halves; only nothing in both is a mistake.
     if any(stage.status != NO_TESTS_COLLECTED for stage in stages):
@@ -108,7 +114,8 @@ def main(arguments: Sequence[str]) -> int:
     strict = "--strict" in arguments
     if "--full" in arguments:
         os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
-    extra = [word for word in arguments if word not in ("--strict", "--full")]
+    instruments = "--instruments" in arguments
+    extra = [word for word in arguments if word not in ("--strict", "--full", "--instruments")]
     run_options = ["-o", f"faulthandler_timeout={FULL_SECONDS}"] if "--full" in arguments else []
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)
@@ -117,9 +124,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with prepared():
             stages = [Stage("environment", time.monotonic() - start, 0)]
-            if not extra:
+            if not extra and not instruments:
                 stages += run_lint()
-            stages += run_tests([*run_options, *extra], strict)
+            stages += run_tests([*run_options, *extra], strict, "instrument" if instruments else "")
     except Unusable as error:
         print(f"shmq: {error}", file=sys.stderr)
         return 1

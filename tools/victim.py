@@ -113,7 +113,7 @@ class Victim:
 
     def call_check(self) -> None:
         if self.numbers.random() < 0.3:
-            examine(parse_broker_path(self.url), lambda: shmq.open(self.url, create=False))
+            examine(parse_broker_path(self.url))
 
     def call_declare(self) -> None:
         assert self.broker is not None
@@ -135,6 +135,18 @@ class Victim:
 
     def size(self) -> int:
         return self.numbers.choice([0, 20, 60, 300, 3000, 20000, 70000])
+
+    def call_put_for_later(self) -> None:
+        queue = self.queue()
+        delay, ttl = self.numbers.choice([0, 0.001, 0.05]), self.numbers.choice([None, 0.001, 0.05, 10.0])
+        queue.put(body_of(self.numbers, 20, queue.name), timeout=0, delay=delay, ttl=ttl)
+
+    def call_give_back_for_later(self) -> None:
+        if self.held:
+            message = self.held.pop()
+            if self.numbers.random() < 0.5:
+                message.touch()
+            message.release(delay=self.numbers.choice([0.001, 0.02]))
 
     def call_put(self) -> None:
         queue = self.queue()

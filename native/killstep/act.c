@@ -1,10 +1,12 @@
 #include "act.h"
+#include "shmq/overflow.h"
 
 #include <string.h>
 
 #include "shmq/reap.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/subscription.h"
 #include "shmq/wait.h"
 
 #define BODIES 16u
@@ -17,7 +19,7 @@ static struct {
     unsigned char body[BLOCK_BYTES];
 } bodies[BODIES];
 
-static const unsigned char *body_of(uint64_t value, uint32_t bytes) {
+const unsigned char *act_body_of(uint64_t value, uint32_t bytes) {
     unsigned at = value % BODIES;
     if (bodies[at].value != value || bodies[at].bytes != bytes) {
         act_body(value, bytes);
@@ -42,14 +44,14 @@ static uint64_t value_of(const shmq_delivery *d) {
         return UINT64_MAX;
     }
     memcpy(&value, d->bytes, sizeof(value));
-    return memcmp(body_of(value, d->body_len), d->bytes, d->body_len) == 0 ? value : UINT64_MAX;
+    return memcmp(act_body_of(value, d->body_len), d->bytes, d->body_len) == 0 ? value : UINT64_MAX;
 }
 
-static void begin(const act *a, uint8_t kind, unsigned queue, uint64_t value) {
+void act_begin(const act *a, uint8_t kind, unsigned queue, uint64_t value) {
     board_mark((call){.kind = kind, .who = a->who, .phase = CALL_BEGUN, .queue = (uint8_t)queue, .value = value});
 }
 
-static void end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status) {
+void act_end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status) {
     a->last = status;
     board_mark((call){.kind = kind,
                       .who = a->who,
@@ -82,11 +84,17 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     return status;
 }
 
+static uint8_t priority_of(const shmq_queue *q, uint64_t value) {
+    static const uint8_t priorities[] = {0, 4, 9};
+    return q->levels == 1 ? 0 : priorities[value / 100 % 10 % 3];
+}
+
 void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t until_ns) {
-    struct iovec piece = {.iov_base = (void *)(uintptr_t)body_of(value, bytes), .iov_len = bytes};
-    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = bytes};
-    begin(a, CALL_PUT, queue, value);
-    end(a, CALL_PUT, queue, value, put_waiting(a->q[queue], &o, until_ns));
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, bytes), .iov_len = bytes};
+    shmq_outgoing o = {
+        .pieces = &piece, .piece_count = 1, .body_len = bytes, .priority = priority_of(a->q[queue], value)};
+    act_begin(a, CALL_PUT, queue, value);
+    act_end(a, CALL_PUT, queue, value, put_waiting(a->q[queue], &o, until_ns));
 }
 
 void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
@@ -95,24 +103,28 @@ void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
     shmq_status status = shmq_queue_usable(a->q[queue]);
     uint32_t done = 0;
     for (uint32_t i = 0; i < count; i++) {
-        pieces[i] = (struct iovec){(void *)(uintptr_t)body_of(first + i, SMALL_BYTES), SMALL_BYTES};
-        o[i] = (shmq_outgoing){.pieces = &pieces[i], .piece_count = 1, .body_len = SMALL_BYTES};
-        begin(a, CALL_PUT, queue, first + i);
+        pieces[i] = (struct iovec){(void *)(uintptr_t)act_body_of(first + i, SMALL_BYTES), SMALL_BYTES};
+        o[i] = (shmq_outgoing){.pieces = &pieces[i],
+                               .piece_count = 1,
+                               .body_len = SMALL_BYTES,
+                               .priority = priority_of(a->q[queue], first)};
+        act_begin(a, CALL_PUT, queue, first + i);
         status = status == SHMQ_OK ? shmq_prepare(a->q[queue], &o[i], 0) : status;
     }
     if (status == SHMQ_OK) {
         status = shmq_put_some(a->q[queue], o, count, &done);
     }
     for (uint32_t i = 0; i < count; i++) {
-        end(a, CALL_PUT, queue, first + i, i < done ? SHMQ_OK : status);
+        act_end(a, CALL_PUT, queue, first + i, i < done ? SHMQ_OK : status);
     }
 }
 
-static shmq_status next_offer(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
+static shmq_status next_offer(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t row, uint64_t until_ns,
+                              shmq_delivery *d) {
     SHMQ_TRY(shmq_queue_usable(q));
-    shmq_status status = shmq_offer(q, owner, d);
+    shmq_status status = shmq_offer_to(q, owner, by, d);
     while (status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED) {
-        status = shmq_offer_wait(q, owner, row, until_ns, d);
+        status = shmq_offer_wait_to(q, owner, by, row, until_ns, d);
         if (status != SHMQ_INTERRUPTED) {
             break;
         }
@@ -144,43 +156,50 @@ void act_get(act *a, unsigned queue, uint64_t until_ns) {
     shmq_delivery d;
     uint64_t value = 0;
     shmq_status status;
-    begin(a, CALL_GET, queue, 0);
+    act_begin(a, CALL_GET, queue, 0);
     do {
-        status = next_offer(q, shmq_self(q), 0, until_ns, &d);
+        status = next_offer(q, shmq_self(q), NULL, 0, until_ns, &d);
         status = status == SHMQ_OK ? take(a, q, &d, &value) : status;
     } while (status == SHMQ_SETTLED);
     if (status == SHMQ_OK) {
         end_delivery(a, CALL_GET, queue, value, &d);
     } else {
-        end(a, CALL_GET, queue, 0, status);
+        act_end(a, CALL_GET, queue, 0, status);
     }
 }
 
-void act_receive(act *a, unsigned queue, uint64_t until_ns) {
+void act_receive(act *a, unsigned queue, uint64_t until_ns) { act_receive_by(a, queue, NULL, until_ns); }
+
+void act_receive_by(act *a, unsigned queue, shmq_subscription *by, uint64_t until_ns) {
     shmq_queue *q = a->q[queue];
     uint32_t owner = a->row != 0 ? a->row : shmq_self(q);
     shmq_delivery d;
     shmq_status status;
-    begin(a, CALL_RECEIVE, queue, 0);
+    act_begin(a, CALL_RECEIVE, queue, 0);
     do {
-        status = next_offer(q, owner, a->row, until_ns, &d);
+        status = next_offer(q, owner, by, a->row, until_ns, &d);
         status = status == SHMQ_OK ? shmq_offer_acquire(q, &d) : status;
     } while (status == SHMQ_SETTLED);
+    act_received(a, queue, status, &d);
+}
+
+void act_received(act *a, unsigned queue, shmq_status status, const shmq_delivery *d) {
+    shmq_queue *q = a->q[queue];
     if (status != SHMQ_OK && status != SHMQ_POISONED) { /* poisoned: taken, too; here it is just looked at */
-        end(a, CALL_RECEIVE, queue, 0, status);
+        act_end(a, CALL_RECEIVE, queue, 0, status);
         return;
     }
     shmq_add_relaxed(&q->counters->received, 1);
-    uint64_t value = shmq_delivery_intact(q, &d) ? value_of(&d) : UINT64_MAX;
+    uint64_t value = shmq_delivery_intact(q, d) ? value_of(d) : UINT64_MAX;
     SHMQ_ASSERT(a->held_count < ACT_HELD);
-    a->held[a->held_count].d = d;
+    a->held[a->held_count].d = *d;
     a->held[a->held_count].value = value;
     a->held[a->held_count].queue = queue;
     a->held_count += 1;
-    end_delivery(a, CALL_RECEIVE, queue, value, &d);
+    end_delivery(a, CALL_RECEIVE, queue, value, d);
 }
 
-static void forget_oldest(act *a) {
+void act_forget_oldest(act *a) {
     a->held_count -= 1;
     memmove(&a->held[0], &a->held[1], sizeof(a->held[0]) * a->held_count);
 }
@@ -190,71 +209,72 @@ static void end_hold(act *a, uint8_t kind, bool attempt) {
     unsigned queue = a->held[0].queue;
     uint64_t value = a->held[0].value;
     shmq_queue *q = a->q[queue];
-    begin(a, kind, queue, value);
+    act_begin(a, kind, queue, value);
     shmq_status status = kind == CALL_SETTLE ? shmq_settle(q, &a->held[0].d) : shmq_release(q, &a->held[0].d, attempt);
     if (kind == CALL_SETTLE && status == SHMQ_OK) {
         shmq_add_relaxed(&q->counters->acked, 1);
     }
-    end(a, kind, queue, value, status);
-    forget_oldest(a);
+    act_end(a, kind, queue, value, status);
+    act_forget_oldest(a);
 }
 
 void act_settle(act *a) { end_hold(a, CALL_SETTLE, false); }
 
 void act_release(act *a, bool attempt) { end_hold(a, CALL_RELEASE, attempt); }
 
-void act_bury(act *a, unsigned to, uint64_t value) {
-    SHMQ_ASSERT(a->held_count != 0);
-    if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) == SHMQ_OK) {
-        act_put(a, to, value, SMALL_BYTES, 0);
-        act_settle(a);
+void act_find_out(act *a) {
+    for (unsigned i = 0; i < a->held_count; i++) {
+        shmq_queue *q = a->q[a->held[i].queue];
+        if (shmq_own_word(q, &a->held[i].d) == 0) {
+            (void)shmq_lock(q, &a->held[i].d);
+        }
     }
 }
 
 void act_loan(act *a, uint32_t bytes) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
-    end(a, CALL_OTHER, QUEUE_A, 0, shmq_take_block(a->q[QUEUE_A], bytes, 0, &a->loan));
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_take_block(a->q[QUEUE_A], bytes, 0, &a->loan));
 }
 
 void act_commit(act *a, unsigned queue, uint64_t value) {
     unsigned char *body = shmq_at(a->m, a->loan.offset);
-    memcpy(body, body_of(value, BLOCK_BYTES), BLOCK_BYTES);
+    memcpy(body, act_body_of(value, BLOCK_BYTES), BLOCK_BYTES);
     struct iovec piece = {.iov_base = body, .iov_len = BLOCK_BYTES};
     shmq_outgoing o = {.head = body, .pieces = &piece, .piece_count = 1, .body_len = BLOCK_BYTES, .block = a->loan};
-    begin(a, CALL_PUT, queue, value);
-    end(a, CALL_PUT, queue, value, shmq_put(a->q[queue], &o, 0));
+    act_begin(a, CALL_PUT, queue, value);
+    act_end(a, CALL_PUT, queue, value, shmq_put(a->q[queue], &o, 0));
 }
 
 void act_abandon(act *a) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_block_drop(a->m, a->loan.offset, a->loan.generation, 0);
-    end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
 }
 
 void act_view(act *a) {
     SHMQ_ASSERT(a->held_count != 0 && a->held[0].d.body != 0);
     const shmq_delivery *d = &a->held[0].d;
     a->pinned_bytes = d->body_len;
-    begin(a, CALL_OTHER, a->held[0].queue, 0);
+    act_begin(a, CALL_OTHER, a->held[0].queue, 0);
     bool pinned = shmq_block_pin(a->m, shmq_body_offset(d->body), d->body_gen, a->pinned_bytes, &a->pin);
-    end(a, CALL_OTHER, a->held[0].queue, 0, pinned ? SHMQ_OK : SHMQ_LIMIT);
+    act_end(a, CALL_OTHER, a->held[0].queue, 0, pinned ? SHMQ_OK : SHMQ_LIMIT);
 }
 
 void act_view_end(act *a) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_block_unpin(a->m, a->pin, a->pinned_bytes);
-    end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
 }
 
 void act_row_open(act *a, unsigned queue) {
-    begin(a, CALL_OTHER, queue, 0);
-    end(a, CALL_OTHER, queue, 0, shmq_row_open(a->q[queue], SHMQ_CONSUMER, &a->row));
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_row_open(a->q[queue], SHMQ_CONSUMER, &a->row));
 }
 
 void act_row_close(act *a, unsigned queue) {
-    begin(a, CALL_OTHER, queue, 0);
+    act_begin(a, CALL_OTHER, queue, 0);
     shmq_row_closing(a->q[queue], a->row);
-    end(a, CALL_OTHER, queue, 0, shmq_row_close(a->q[queue], a->row));
+    act_end(a, CALL_OTHER, queue, 0, shmq_row_close(a->q[queue], a->row));
     a->row = 0;
 }
 
@@ -264,88 +284,121 @@ void act_declare(act *a, unsigned queue, const char *name, bool temporary) {
                           .maxsize = 1024, /* so that its ring has 1,024 slots */
                           .create = true};
     int differs = -1;
-    begin(a, CALL_OTHER, queue, 0);
-    end(a, CALL_OTHER, queue, 0, shmq_queue_declare(a->m, name, (uint32_t)strlen(name), &d, &a->q[queue], &differs));
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0,
+            shmq_queue_declare(a->m, name, (uint32_t)strlen(name), &d, &a->q[queue], &differs));
+}
+
+void act_declare_levels(act *a, unsigned queue, const char *name, uint32_t levels) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_PRIORITIES | 1u << SHMQ_SET_MAXSIZE,
+                          .priorities = levels,
+                          .maxsize = 1024,
+                          .create = true};
+    int differs = -1;
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0,
+            shmq_queue_declare(a->m, name, (uint32_t)strlen(name), &d, &a->q[queue], &differs));
 }
 
 void act_delete(act *a, unsigned queue) {
-    begin(a, CALL_DELETE, queue, 0);
-    end(a, CALL_DELETE, queue, 0, shmq_queue_delete(a->q[queue]));
+    act_begin(a, CALL_DELETE, queue, 0);
+    act_end(a, CALL_DELETE, queue, 0, shmq_queue_delete(a->q[queue]));
+    act_find_out(a); /* what it had in hand itself went with the queue */
 }
 
 void act_purge(act *a, unsigned queue) {
     shmq_queue *q = a->q[queue];
-    begin(a, CALL_PURGE, queue, 0);
-    uint64_t end_at = shmq_load_seq(&q->ring->tail), purged = 0;
-    shmq_delivery d;
-    shmq_status status;
-    while ((status = shmq_offer(q, shmq_self(q), &d)) == SHMQ_OK) {
-        if (d.position >= end_at) {
-            shmq_offer_cancel(q, &d);
-            break;
-        }
-        if (shmq_offer_acquire(q, &d) != SHMQ_SETTLED && shmq_settle(q, &d) == SHMQ_OK) {
-            purged++;
-        }
-    }
+    act_begin(a, CALL_PURGE, queue, 0);
+    uint64_t purged;
+    shmq_status status = shmq_purge(q, &purged);
     shmq_add_relaxed(&q->counters->purged, purged);
-    end(a, CALL_PURGE, queue, 0, status == SHMQ_EMPTY ? SHMQ_OK : status);
+    act_end(a, CALL_PURGE, queue, 0, status);
 }
 
 /* In the history a get: what was stolen is settled at once. */
 void act_steal(act *a, unsigned queue, uint64_t position) {
     shmq_queue *q = a->q[queue];
     shmq_delivery d;
-    begin(a, CALL_GET, queue, 0);
+    act_begin(a, CALL_GET, queue, 0);
     shmq_status status = shmq_steal(q, position, false, &d);
     uint64_t value = status == SHMQ_OK ? value_of(&d) : 0;
     status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
     if (status == SHMQ_OK) {
         end_delivery(a, CALL_GET, queue, value, &d);
     } else {
-        end(a, CALL_GET, queue, 0, status);
+        act_end(a, CALL_GET, queue, 0, status);
+    }
+}
+
+/* In the history a get: the oldest is gone for good. */
+void act_drop_oldest(act *a, unsigned queue) {
+    shmq_queue *q = a->q[queue];
+    shmq_delivery d;
+    uint64_t at = 0;
+    act_begin(a, CALL_GET, queue, 0);
+    uint64_t value = shmq_browse(q, &at, &d) == SHMQ_OK ? value_of(&d) : 0;
+    if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
+        end_delivery(a, CALL_GET, queue, value, &d);
+    } else {
+        act_end(a, CALL_GET, queue, 0, SHMQ_EMPTY);
     }
 }
 
 void act_browse(act *a, unsigned queue) {
     uint64_t at = 0;
     shmq_delivery d;
-    begin(a, CALL_OTHER, queue, 0);
+    act_begin(a, CALL_OTHER, queue, 0);
     while (shmq_browse(a->q[queue], &at, &d) == SHMQ_OK) {
         at += 1;
     }
-    end(a, CALL_OTHER, queue, 0, SHMQ_OK);
+    act_end(a, CALL_OTHER, queue, 0, SHMQ_OK);
 }
 
 void act_browse_wait(act *a, unsigned queue, uint64_t until_ns) {
-    begin(a, CALL_OTHER, queue, 0);
-    shmq_status status = shmq_browse_wait(a->q[queue], shmq_load_seq(&a->q[queue]->ring->tail), until_ns);
-    end(a, CALL_OTHER, queue, 0, status);
+    act_begin(a, CALL_OTHER, queue, 0);
+    shmq_status status = shmq_browse_wait(a->q[queue], &(uint64_t){shmq_load_seq(&a->q[queue]->ring->tail)}, until_ns);
+    act_end(a, CALL_OTHER, queue, 0, status);
 }
 
 void act_census(act *a, unsigned queue) {
     shmq_census census;
-    begin(a, CALL_OTHER, queue, 0);
+    act_begin(a, CALL_OTHER, queue, 0);
     shmq_ring_census(a->q[queue], &census);
-    end(a, CALL_OTHER, queue, 0, SHMQ_OK);
+    act_end(a, CALL_OTHER, queue, 0, SHMQ_OK);
 }
 
 void act_join(act *a, unsigned queue, uint64_t until_ns) {
-    begin(a, CALL_OTHER, queue, 0);
-    end(a, CALL_OTHER, queue, 0, shmq_ring_join(a->q[queue], until_ns));
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_ring_join(a->q[queue], until_ns));
 }
 
 void act_shut_down(act *a, unsigned queue) {
-    begin(a, CALL_OTHER, queue, 0);
+    act_begin(a, CALL_OTHER, queue, 0);
     shmq_status status = shmq_queue_shut_down(a->q[queue], SHMQ_DRAINING);
     status = status == SHMQ_OK ? shmq_queue_shut_down(a->q[queue], SHMQ_OPEN) : status;
-    end(a, CALL_OTHER, queue, 0, status);
+    act_end(a, CALL_OTHER, queue, 0, status);
+}
+
+void act_limit_bytes(act *a, unsigned queue, uint64_t most) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_MAX_BYTES, most);
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_queue_alter(a->q[queue], &d, &differs));
+}
+
+void act_alter(act *a, unsigned queue, uint64_t maxsize) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_DEAD_LETTER, .dead_letter = "elsewhere", .dead_letter_len = 9};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_MAXSIZE, maxsize);
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_queue_alter(a->q[queue], &d, &differs));
 }
 
 void act_reap(act *a) {
     uint32_t reaped = 0;
-    begin(a, CALL_OTHER, QUEUE_A, 0);
-    end(a, CALL_OTHER, QUEUE_A, 0, shmq_reap_dead(a->m, &reaped));
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_reap_dead(a->m, &reaped));
 }
 
 static bool nobody(void *context, uint32_t row) {
@@ -354,41 +407,41 @@ static bool nobody(void *context, uint32_t row) {
 }
 
 void act_sweep_blocks(act *a) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_status status = shmq_structure_lock(a->m);
     if (status == SHMQ_OK) {
         (void)shmq_blocks_sweep(a->m, nobody, NULL, NULL);
         (void)shmq_blocks_reclaim(a->m);
         shmq_structure_unlock(a->m);
     }
-    end(a, CALL_OTHER, QUEUE_A, 0, status);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, status);
 }
 
 /* Whoever locks the structure and finds it dirty rebuilds the map. */
 void act_rebuild(act *a) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_status status = shmq_structure_lock(a->m);
     if (status == SHMQ_OK) {
         shmq_structure_unlock(a->m);
     }
-    end(a, CALL_OTHER, QUEUE_A, 0, status);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, status);
 }
 
 void act_attach(act *a, const char *name) {
     int differs = -1;
     shmq_declaration d = {0};
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     shmq_status status = shmq_member_attach(name, -1, &a->m);
     if (status == SHMQ_OK) {
         status = shmq_queue_declare(a->m, "a", 1, &d, &a->q[QUEUE_A], &differs);
     }
-    end(a, CALL_OTHER, QUEUE_A, 0, status);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, status);
 }
 
 void act_leave(act *a) {
-    begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
     for (unsigned i = 0; i < a->held_count; i++) { /* what it holds goes back */
-        begin(a, CALL_RELEASE, a->held[i].queue, a->held[i].value);
+        act_begin(a, CALL_RELEASE, a->held[i].queue, a->held[i].value);
     }
     (void)shmq_cas32_seq(&a->m->closed, 0, SHMQ_MEMBER_CLOSING);
     shmq_status status = shmq_sweep_own(a->m);
@@ -396,5 +449,5 @@ void act_leave(act *a) {
     if (status == SHMQ_OK) {
         status = shmq_member_leave(a->m, false);
     }
-    end(a, CALL_OTHER, QUEUE_A, 0, status);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, status);
 }

@@ -4,6 +4,7 @@
 #define SHMQ_KILLSTEP_ACT_H
 
 #include "board.h"
+#include "shmq/level.h"
 #include "shmq/ring.h"
 
 #define QUEUE_A 0u /* no limit, 1,024 slots */
@@ -11,6 +12,9 @@
 #define QUEUE_EXTRA 2u /* made by the operation itself */
 #define ACT_QUEUES 3u
 #define ACT_HELD 8u
+/* In a queue of three levels the hundreds of a value say where it goes: 0 the last level, 1 the second, 2 the first. */
+#define MIDDLE 100u
+#define HIGH 200u
 #define BLOCK_BYTES 300u /* more than a slot of 192 holds */
 #define SMALL_BYTES 8u
 #define PATIENCE_NS UINT64_C(10000000) /* short: who waits for it is stepped through all of his looks */
@@ -41,10 +45,13 @@ void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count);
 void act_get(act *a, unsigned queue, uint64_t until_ns);
 /* By the process itself, or by a->row where that is not 0. */
 void act_receive(act *a, unsigned queue, uint64_t until_ns);
+/* The first that this subscription wants. */
+void act_receive_by(act *a, unsigned queue, struct shmq_subscription *by, uint64_t until_ns);
+/* What an acquisition that ended so means for the history, and for what is in hand. */
+void act_received(act *a, unsigned queue, shmq_status status, const shmq_delivery *d);
 void act_settle(act *a); /* the oldest in hand */
 void act_release(act *a, bool attempt);
-/* What dead-lettering does: lock, put elsewhere (as `value`), settle. */
-void act_bury(act *a, unsigned to, uint64_t value);
+void act_find_out(act *a); /* lets go of what was taken from it; no call of the history */
 void act_loan(act *a, uint32_t bytes);
 void act_commit(act *a, unsigned queue, uint64_t value);
 void act_abandon(act *a);
@@ -53,6 +60,7 @@ void act_view_end(act *a);
 void act_row_open(act *a, unsigned queue);
 void act_row_close(act *a, unsigned queue);
 void act_declare(act *a, unsigned queue, const char *name, bool temporary);
+void act_declare_levels(act *a, unsigned queue, const char *name, uint32_t levels);
 void act_delete(act *a, unsigned queue);
 void act_purge(act *a, unsigned queue);
 void act_steal(act *a, unsigned queue, uint64_t position);
@@ -61,10 +69,19 @@ void act_browse_wait(act *a, unsigned queue, uint64_t until_ns);
 void act_census(act *a, unsigned queue);
 void act_join(act *a, unsigned queue, uint64_t until_ns);
 void act_shut_down(act *a, unsigned queue);
+void act_drop_oldest(act *a, unsigned queue);
+void act_limit_bytes(act *a, unsigned queue, uint64_t most);
+void act_alter(act *a, unsigned queue, uint64_t maxsize);
 void act_reap(act *a);
 void act_sweep_blocks(act *a);
 void act_rebuild(act *a);
 void act_attach(act *a, const char *name);
 void act_leave(act *a);
+
+/* For the operations in other files: marks of the history, bodies, what is in hand. */
+void act_begin(const act *a, uint8_t kind, unsigned queue, uint64_t value);
+void act_end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status);
+const unsigned char *act_body_of(uint64_t value, uint32_t bytes);
+void act_forget_oldest(act *a);
 
 #endif

@@ -165,6 +165,6 @@ void stage_close(stage *s) {
     free(s->reserved);
     free(s->hot);
     free(s->page_keys);
-    munmap(s->base, s->size);
-    munmap(s->origin, s->size);
+    own_memory_end(s->base, s->size);
+    own_memory_end(s->origin, s->size);
 }

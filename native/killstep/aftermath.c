@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "act_time.h"
 #include "report.h"
 #include "shmq/sleepers.h"
 #include "verdict.h"
@@ -109,6 +110,9 @@ static const char *take_all(stage *s, const scenario *what) {
     if ((what->flags & SHUTS) != 0 && shmq_queue_shut_down(a->q[QUEUE_A], SHMQ_OPEN) != SHMQ_OK) {
         return "the queue cannot be opened again";
     }
+    if ((what->flags & TIMED) != 0) {
+        virtual_clock_set(virtual_clock() + 4 * LATER_NS);
+    }
     const char *wrong = settle_what_is_held(a);
     wrong = wrong == NULL ? work_on(a, QUEUE_A, wait) : wrong;
     wrong = wrong == NULL ? work_on(a, QUEUE_LIMITED, 0) : wrong;
@@ -130,6 +134,7 @@ static const char *reap(stage *s, const scenario *what, const char *where) {
     if (stage_rows(s, true, rows, 4) != 0) {
         return "a dead row is left after the reaper";
     }
+    act_find_out(&s->survivor);
     if ((what->flags & BUSY) == 0) {
         report_image(FRAME_QUIET, s, stage_delta(s), where);
     }
@@ -159,7 +164,7 @@ static const char *look_at_sleepers(stage *s) {
 }
 
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
-    static const verdict_rules rules = {.victims_die = true, .actors_die = true};
+    const verdict_rules rules = {.victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0};
     next_value = FIRST_VALUE;
     const char *wrong = reap(s, what, where);
     if (wrong == NULL && check_sleepers) {
@@ -236,7 +241,8 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 }
 
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
-    static const verdict_rules rules = {.stopped_victim = true, .victims_die = true, .actors_die = true};
+    const verdict_rules rules = {
+        .stopped_victim = true, .victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0};
     const char *wrong = reap(s, what, where);
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;

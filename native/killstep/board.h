@@ -20,7 +20,8 @@ enum call_kind {
     CALL_PURGE,
     CALL_DELETE,
     CALL_OTHER, /* anything that moves no message */
-    CALL_RESUMED /* the one that was stopped goes on from here */
+    CALL_RESUMED, /* the one that was stopped goes on from here */
+    CALL_MOVE /* to this queue, from where it was */
 };
 enum call_phase { CALL_UNWRITTEN = 0, CALL_BEGUN = 1, CALL_RETURNED, CALL_FAILED };
 /* Victims are numbered from WHO_VICTIM on, in the order of their deaths. */

@@ -130,7 +130,7 @@ void killer_record(killer *k, const victim_plan *plan, trace *t) {
     if (k->order->mode == KILLER_DEATHS && k->order->stores != NULL) {
         stores_record(&k->stage, plan, k->order->stores, t);
     } else {
-        tracee_record(&k->stage, plan, t);
+        tracee_record(&k->stage, plan, k->order->operands, k->order->stores, t);
     }
 }
 

@@ -16,7 +16,8 @@ typedef struct killer_order {
     uint32_t depth;       /* several deaths: at most so many, one after the other */
     bool alike;           /* images that differ in laps, counters and ids alone are one */
     const char *path;     /* several deaths: not NULL: only these, as in a report of a failure */
-    const stores *stores; /* several deaths: not NULL: they are recorded by these */
+    const stores *stores; /* not NULL: which instructions may write; several deaths are recorded by these alone */
+    const operands *operands; /* not NULL: which memory instructions touch, for shorter ways to a step */
     uint64_t seed;
     uint32_t broken_most; /* so many failures are told, then it ends */
 } killer_order;

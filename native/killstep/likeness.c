@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "shmq/level.h"
+#include "shmq/waiters.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
@@ -15,7 +17,7 @@ static void add(uint64_t value) {
 static void add_header(const shmq_segment_shm *header) {
     add(header->state);
     add(header->dirty != 0);
-    add(header->memory_waiters);
+    add(shmq_waiters_in(header->memory_waiters));
     add(header->damage);
     for (int i = 0; i < 2; i++) {
         add(header->watch[i] & 0x3ffff);
@@ -35,7 +37,7 @@ static void add_rows(const stage *s) {
     for (uint32_t row = 0; row < m->header->process_high; row++) {
         const shmq_process_shm *process = &m->rows[row];
         add(shmq_row_state(process->word));
-        add((uint64_t)process->held << 32 | process->memory_waiting);
+        add((uint64_t)process->held << 32 | process->memory_changing << 16 | process->memory_waiting);
         const shmq_process_page_shm *page = process->pins != 0 ? shmq_at(m, process->pins) : NULL;
         for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
             add(page->pins[i].cell << 16);
@@ -71,26 +73,35 @@ static void add_consumers(const shmq_queue *q) {
     }
 }
 
+static void add_level(const shmq_queue *q) {
+    add(q->ring->tail);
+    add(q->ring->head & SHMQ_POSITION_MASK);
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        add_slot(q, i);
+    }
+    for (uint64_t i = 0; i <= q->mask / 64; i++) {
+        add(q->carried[i]);
+    }
+}
+
 static void add_queue(shmq_member *m, uint32_t index) {
     shmq_queue q;
     add(shmq_entry_state(m->directory[index].word));
     for (uint32_t row = 0; row < m->header->process_high; row++) {
         const shmq_counters_shm *line = shmq_counters_at(m, row, index);
-        add(line == NULL ? 0 : (uint64_t)line->moving << 32 | line->waiting << 1 | (line->attached != 0));
+        add(line == NULL
+                ? 0
+                : (uint64_t)line->moving << 32 | line->changing << 16 | line->waiting << 1 | (line->attached != 0));
     }
     if (shmq_entry_state(m->directory[index].word) == SHMQ_ENTRY_FREE || shmq_queue_view(m, index, &q) != SHMQ_OK) {
         return;
     }
     add((uint64_t)q.page->state << 32 | q.page->shut_down);
-    add(q.ring->tail);
-    add(q.ring->head & SHMQ_POSITION_MASK);
-    add((uint64_t)q.ring->waiters << 32 | (q.page->count & UINT32_MAX));
+    add((uint64_t)shmq_waiters_in(q.ring->waiters) << 32 | (q.page->count & UINT32_MAX));
     add(q.page->recount_due != 0);
-    for (uint64_t i = 0; i <= q.mask; i++) {
-        add_slot(&q, i);
-    }
-    for (uint64_t i = 0; i <= q.mask / 64; i++) {
-        add(q.carried[i]);
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+        add_level(&level);
     }
     add_consumers(&q);
 }

@@ -52,7 +52,8 @@ static void pin(const char *cpu) {
 static void usage(void) {
     fprintf(stderr,
             "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--budget N] [--every N] [--step K] "
-            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--stores FILE]\n");
+            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--stores FILE] "
+            "[--operands FILE]\n");
     exit(2);
 }
 
@@ -77,6 +78,8 @@ static bool take_option(killer_order *o, const char *name, const char *value) {
         o->seed = strtoull(value, NULL, 10);
     } else if (strcmp(name, "--stores") == 0) {
         o->stores = stores_read(value);
+    } else if (strcmp(name, "--operands") == 0) {
+        o->operands = operands_read(value);
     } else if (strcmp(name, "--cpu") == 0) {
         pin(value);
     } else {

@@ -11,7 +11,10 @@
 #define ENDS_QUEUE 16u /* queue "a" may not be there afterwards */
 #define SHUTS 64u      /* queue "a" may be shut down afterwards */
 #define STEADY 32u     /* while it stands others are kept out on purpose: no pause is tried */
+#define TIMED 256u /* much time passes before the survivor takes what is left */
 #define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
+#define LEVELS 512u /* queue "a" has three */
+#define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
 typedef struct scenario {
     const char *name;
@@ -30,6 +33,7 @@ const scenario *scenario_named(const char *name);
 void state_empty(stage *s);
 void state_few(stage *s);
 void state_blocks(stage *s);
+void state_weighed(stage *s); /* with a max_bytes that leaves room */
 void state_slab(stage *s); /* blocks have been used, none is */
 void state_wrapping(stage *s);
 void state_wrapping_more(stage *s); /* entries on both sides of the lap's end */
@@ -42,6 +46,7 @@ void state_carried_held(stage *s); /* the survivor holds it */
 void state_hole(stage *s);         /* a stopped producer's claim stands before the entries */
 void state_old_hole(stage *s);     /* it has become a hole, and the tail comes round to it */
 void state_sleeper(stage *s);
+void state_sleeper_of_two(stage *s); /* on the limited queue, too */
 void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet */
 void state_sleepers(stage *s);
 void state_browser(stage *s);
@@ -54,5 +59,35 @@ void state_dead_sleeper(stage *s);
 void state_dead_maker(stage *s); /* amid a change of the structure */
 void state_dead_temporary(stage *s);
 void state_recount_due(stage *s);
+void state_few_beside_full(stage *s); /* entries, and the limited queue takes no more */
+
+/* memory_states.c: blocks in a living process's hands use up the segment's memory. */
+void state_no_memory(stage *s);
+void state_little_memory(stage *s); /* two granules are left: too few for a ring */
+void state_dead_hoarder(stage *s);  /* it is a dead process that has them */
+
+/* level_states.c */
+void state_levels_empty(stage *s);
+void state_levels_low(stage *s);
+void state_levels_below(stage *s);
+void state_levels(stage *s);
+void state_levels_dead_holder(stage *s);
+void state_levels_sleeper(stage *s);
+void state_mixed(stage *s);
+void state_odd(stage *s);
+
+void state_held(stage *s);        /* between others an entry that is held */
+void state_mortal(stage *s);      /* an entry that expires, and others */
+void state_mortal_held(stage *s); /* the survivor has it in hand */
+void state_leased(stage *s);      /* a queue with a lease */
+void state_leased_held(stage *s); /* and the survivor has an entry in hand */
+
+void state_movable(stage *s); /* few, and whatever is moved to the limited queue needs no memory */
+void state_movable_blocks(stage *s);
+void state_movable_carry(stage *s);   /* one in the limited queue; the tail of "a" stands at an unsettled entry */
+void state_movable_sleeper(stage *s); /* one in the limited queue; somebody sleeps on "a" */
+void state_dead_mover(stage *s);      /* amid a move from "a" to the limited queue, before its decision */
+void state_dead_mover_block(stage *s);
+void state_dead_moved(stage *s); /* after it */
 
 #endif

@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+#include "act_move.h"
+#include "act_any.h"
+#include "act_ranks.h"
+#include "act_select.h"
+#include "act_time.h"
 #include "virtual.h"
 
 #define VALUE 2000u /* the victim's first message */
@@ -22,6 +27,7 @@ static void body_big(act *a) {
 
 static void put(act *a) { act_put(a, QUEUE_A, VALUE, SMALL_BYTES, 0); }
 static void put_big(act *a) { act_put(a, QUEUE_A, VALUE, BLOCK_BYTES, 0); }
+static void put_big_wait(act *a) { act_put(a, QUEUE_A, VALUE, BLOCK_BYTES, soon(3 * PATIENCE_NS / 100)); }
 static void put_limited(act *a) { act_put(a, QUEUE_LIMITED, VALUE, SMALL_BYTES, 0); }
 static void put_wait(act *a) { act_put(a, QUEUE_LIMITED, VALUE, SMALL_BYTES, soon(3 * PATIENCE_NS / 100)); }
 static void put_many(act *a) { act_put_many(a, QUEUE_A, VALUE, 4); }
@@ -38,20 +44,29 @@ static void get_sleeping(act *a) { act_get(a, QUEUE_A, soon(PATIENCE_NS / 50)); 
 static void receive(act *a) { act_receive(a, QUEUE_A, 0); }
 static void receive_limited(act *a) { act_receive(a, QUEUE_LIMITED, 0); }
 static void receive_sleeping(act *a) { act_receive(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
+static void receive_any(act *a) { act_receive_any(a, 0); }
+static void receive_any_sleeping(act *a) { act_receive_any(a, soon(PATIENCE_NS / 50)); }
 static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
-static void bury(act *a) { act_bury(a, QUEUE_LIMITED, VALUE); }
+static void bury(act *a) { act_bury(a, QUEUE_LIMITED); }
+static void move_on(act *a) { act_move(a, QUEUE_LIMITED); }
+static void move_back(act *a) { act_move(a, QUEUE_A); }
+static void bury_block(act *a) { act_bury_block(a, QUEUE_EXTRA, "extra"); }
 static void as_consumer(act *a) { act_row_open(a, QUEUE_A); }
 static void receive_as_consumer(act *a) {
     act_row_open(a, QUEUE_A);
     act_receive(a, QUEUE_A, 0);
 }
-static void receive_with_body(act *a) {
-    bodies_small(a);
-    receive_as_consumer(a);
-}
 static void close_consumer(act *a) { act_row_close(a, QUEUE_A); }
+static void as_exclusive(act *a) { act_row_open_as(a, QUEUE_A, 0, true); }
+static void as_first(act *a) { act_row_open_as(a, QUEUE_A, 1, false); }
+static void as_live(act *a) {
+    act_limit_live(a, QUEUE_A, 1);
+    act_row_open(a, QUEUE_A);
+}
+static void limit_live(act *a) { act_limit_live(a, QUEUE_A, 1); }
+static void receive_wanting(act *a) { act_receive_wanting(a, QUEUE_A); }
 static void loan(act *a) { act_loan(a, BLOCK_BYTES); }
 static void loan_filled(act *a) {
     body_big(a);
@@ -73,6 +88,10 @@ static void attach(act *a) {
     snprintf(name, sizeof(name), "%s", the_board->segment);
     act_attach(a, name);
 }
+static void attach_and_get(act *a) {
+    attach(a);
+    act_get(a, QUEUE_A, 0);
+}
 static void leave(act *a) { act_leave(a); }
 static void hold_and_sleep_row(act *a) {
     act_receive(a, QUEUE_A, 0);
@@ -88,14 +107,58 @@ static void browse_sleeping(act *a) { act_browse_wait(a, QUEUE_A, soon(PATIENCE_
 static void census(act *a) { act_census(a, QUEUE_A); }
 static void join(act *a) { act_join(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
 static void shut_down(act *a) { act_shut_down(a, QUEUE_A); }
+static void drop_oldest(act *a) { act_drop_oldest(a, QUEUE_A); }
+static void limit_bytes(act *a) { act_limit_bytes(a, QUEUE_A, UINT64_C(1) << 20); }
+static void alter(act *a) { act_alter(a, QUEUE_A, SHMQ_RING_MIN); }
 static void reap(act *a) { act_reap(a); }
 static void sweep_blocks(act *a) { act_sweep_blocks(a); }
 static void rebuild(act *a) { act_rebuild(a); }
 
+/* Levels, and takers of some messages */
+static void put_high(act *a) { act_put(a, QUEUE_A, VALUE + HIGH, SMALL_BYTES, 0); }
+static void put_middle(act *a) { act_put_many(a, QUEUE_A, VALUE + MIDDLE, 3); }
+static void make_levels(act *a) { act_declare_levels(a, QUEUE_EXTRA, "extra", 3); }
+static void as_selector(act *a) {
+    act_row_open(a, QUEUE_A);
+    act_select_begin();
+}
+static void select_while_others_put(act *a) {
+    as_selector(a);
+    act_body(1000 + HIGH, SMALL_BYTES);
+    act_select_arrival(a, QUEUE_A, 1000 + HIGH);
+}
+static void select_while_one_is_to_sleep(act *a) {
+    as_selector(a);
+    act_body(1001, SMALL_BYTES);
+    act_sleep_arrival(a, QUEUE_A, 1001);
+    shmq_store_relaxed(&a->q[QUEUE_A]->rotation, a->row); /* who is woken first */
+}
+static void select_and_receive(act *a) {
+    as_selector(a);
+    act_receive_selected(a, QUEUE_A, 0);
+}
+static void receive_selected(act *a) { act_receive_selected(a, QUEUE_A, 0); }
+static void receive_selected_sleeping(act *a) { act_receive_selected(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
+
+/* Time */
+static void put_held(act *a) { act_put_timed(a, QUEUE_A, VALUE, LATER_NS, 0); }
+static void put_mortal(act *a) { act_put_timed(a, QUEUE_A, VALUE, 0, 100 * LATER_NS); }
+static void release_later(act *a) { act_release_later(a, LATER_NS, false); }
+static void retry_later(act *a) { act_release_later(a, LATER_NS, true); }
+static void wait_till_later(act *a) {
+    (void)a;
+    virtual_clock_set(virtual_clock() + 2 * LATER_NS);
+}
+static void look(act *a) { act_look(a); }
+static void touch(act *a) { act_touch(a); }
+static void receive_and_wait(act *a) {
+    receive(a);
+    wait_till_later(a);
+}
 const scenario scenarios[] = {
     /* name, state, set-up, operation, how the operation ends, flags */
     {"put-empty", state_empty, bodies_small, put, SHMQ_OK, ON_SLOTS},
-    {"put-few", state_few, bodies_small, put, SHMQ_OK, ON_SLOTS},
+    {"put-few", state_few, bodies_small, put, SHMQ_OK, ON_SLOTS}, /* Shows E2. */
     {"put-wrapping", state_wrapping, bodies_small, put_many, SHMQ_OK, ON_SLOTS},
     {"put-full-ring", state_full_ring, bodies_small, put, SHMQ_FULL_RING, ON_SLOTS | LONG},
     {"put-full-count", state_full_count, bodies_small, put_limited, SHMQ_FULL_COUNT, ON_SLOTS},
@@ -105,7 +168,7 @@ const scenario scenarios[] = {
     {"put-carries", state_carry, bodies_small, put, SHMQ_OK, ON_SLOTS},
     {"put-past-hole", state_old_hole, bodies_small, put, SHMQ_OK, BUSY | ON_SLOTS},
     {"put-behind-claim", state_hole, bodies_small, put, SHMQ_OK, BUSY},
-    {"put-past-dead-claim", state_dead_claim, bodies_small, put, SHMQ_OK, 0},
+    {"put-past-dead-claim", state_dead_claim, bodies_small, put, SHMQ_OK, 0}, /* Shows E3. */
     {"put-block-new-slab", state_few, body_big, put_big, SHMQ_OK, LONG},
     {"put-block", state_slab, body_big, put_big, SHMQ_OK, ON_SLOTS},
     {"put-many", state_few, bodies_small, put_many, SHMQ_OK, ON_SLOTS},
@@ -117,6 +180,8 @@ const scenario scenarios[] = {
     {"put-block-wrapping", state_wrapping, body_big, put_big, SHMQ_OK, 0},
     {"wake", state_sleeper, bodies_small, put, SHMQ_OK, BUSY},
     {"wake-many", state_sleepers, bodies_small, put_many, SHMQ_OK, BUSY},
+    {"wake-of-two", state_sleeper_of_two, bodies_small, put, SHMQ_OK, BUSY},
+    {"wake-of-two-other", state_sleeper_of_two, bodies_small, put_limited, SHMQ_OK, BUSY},
     {"wake-browser", state_browser, bodies_small, put, SHMQ_OK, BUSY},
     {"get", state_few, NULL, get, SHMQ_OK, ON_SLOTS},
     {"get-empty", state_empty, NULL, get, SHMQ_EMPTY, ON_SLOTS},
@@ -132,9 +197,9 @@ const scenario scenarios[] = {
     {"get-many", state_few, NULL, get_many, SHMQ_OK, 0},
     {"get-full", state_full_count, NULL, get_limited, SHMQ_OK, ON_SLOTS},
     {"get-wakes-producer", state_full_waiter, NULL, get_limited, SHMQ_OK, BUSY},
-    {"get-past-claim", state_hole, NULL, get_patiently, SHMQ_OK, BUSY | LONG},
+    {"get-past-claim", state_hole, NULL, get_patiently, SHMQ_OK, BUSY},
     {"get-past-dead-claim", state_dead_claim, NULL, get, SHMQ_OK, 0},
-    {"get-sleeps", state_empty, NULL, get_sleeping, SHMQ_EMPTY, LONG},
+    {"get-sleeps", state_empty, NULL, get_sleeping, SHMQ_EMPTY, 0}, /* Shows C5. */
     {"receive", state_few, NULL, receive, SHMQ_OK, ON_SLOTS},
     {"receive-block", state_blocks, NULL, receive, SHMQ_OK, ON_SLOTS},
     {"receive-as-consumer", state_few, as_consumer, receive, SHMQ_OK, ON_SLOTS},
@@ -143,31 +208,47 @@ const scenario scenarios[] = {
     {"receive-released", state_released, NULL, receive, SHMQ_OK, ON_SLOTS},
     {"receive-past-dead-claim", state_dead_claim, NULL, receive, SHMQ_OK, 0},
     {"receive-limited", state_full_count, NULL, receive_limited, SHMQ_OK, 0},
-    {"receive-sleeps", state_empty, as_consumer, receive_sleeping, SHMQ_EMPTY, LONG},
+    {"receive-sleeps", state_empty, as_consumer, receive_sleeping, SHMQ_EMPTY, 0},
+    {"receive-any", state_few, NULL, receive_any, SHMQ_OK, ON_SLOTS},
+    {"receive-any-sleeps", state_empty, NULL, receive_any_sleeping, SHMQ_EMPTY, 0},
     {"ack", state_few, receive, settle, SHMQ_OK, ON_SLOTS},
-    {"ack-block", state_blocks, receive, settle, SHMQ_OK, ON_SLOTS},
+    {"ack-block", state_blocks, receive, settle, SHMQ_OK, ON_SLOTS}, /* Shows E17. */
     {"ack-as-consumer", state_few, receive_as_consumer, settle, SHMQ_OK, ON_SLOTS},
     {"ack-full", state_full_waiter, receive_limited, settle, SHMQ_OK, BUSY},
     {"ack-carried", state_carried, receive, settle, SHMQ_OK, ON_SLOTS},
     {"ack-wrapping", state_wrapping_more, receive, settle, SHMQ_OK, ON_SLOTS},
     {"ack-full-count", state_full_count, receive_limited, settle, SHMQ_OK, ON_SLOTS},
-    {"release", state_few, receive, release, SHMQ_OK, ON_SLOTS},
+    {"release", state_few, receive, release, SHMQ_OK, ON_SLOTS}, /* Shows R1. */
     {"release-block", state_blocks, receive, release, SHMQ_OK, ON_SLOTS},
     {"release-carried", state_carried, receive, release, SHMQ_OK, ON_SLOTS},
     {"release-limited", state_full_count, receive_limited, release, SHMQ_OK, ON_SLOTS},
     {"release-wrapping", state_wrapping_more, receive, release, SHMQ_OK, ON_SLOTS},
     {"release-as-consumer", state_few, receive_as_consumer, release, SHMQ_OK, ON_SLOTS},
-    {"release-wakes", state_entry_sleeper, receive, release, SHMQ_OK, BUSY},
+    {"release-wakes", state_entry_sleeper, receive, release, SHMQ_OK, BUSY}, /* Shows S54. */
     {"retry", state_few, receive, retry, SHMQ_OK, ON_SLOTS},
     {"retry-carried", state_carried, receive, retry, SHMQ_OK, ON_SLOTS},
-    {"reject", state_few, receive_with_body, bury, SHMQ_OK, 0},
+    {"reject-first", state_few, receive_as_consumer, bury, SHMQ_OK, LONG},
+    {"reject", state_movable, receive_as_consumer, bury, SHMQ_OK, ON_SLOTS},
+    {"reject-block", state_movable_blocks, receive_as_consumer, bury, SHMQ_OK, ON_SLOTS},
+    {"move", state_movable, receive, move_on, SHMQ_OK, ON_SLOTS},
+    {"move-block", state_movable_blocks, receive, move_on, SHMQ_OK, 0},
+    {"move-carries", state_movable_carry, receive_limited, move_back, SHMQ_OK, ON_SLOTS},
+    {"move-to-sleeper", state_movable_sleeper, receive_limited, move_back, SHMQ_OK, BUSY},
+    {"bury-block", state_blocks, receive_as_consumer, bury_block, SHMQ_OK, MAKES},
+    {"bury-without-room", state_few_beside_full, receive_as_consumer, bury, SHMQ_FULL_COUNT, LONG},
     {"loan", state_slab, NULL, loan, SHMQ_OK, 0},
     {"loan-commit", state_slab, loan_filled, commit, SHMQ_OK, 0},
     {"loan-abandon", state_slab, loan, abandon, SHMQ_OK, 0},
     {"view", state_blocks, receive, view, SHMQ_OK, 0},
     {"view-end", state_blocks, viewed, settle_and_end_view, SHMQ_OK, 0},
-    {"consumer-open", state_few, NULL, as_consumer, SHMQ_OK, 0},
-    {"consumer-close", state_few, as_consumer, close_consumer, SHMQ_OK, 0},
+    {"consumer-open", state_few, NULL, as_consumer, SHMQ_OK, 0}, /* Shows R21. */
+    {"consumer-close", state_few, as_consumer, close_consumer, SHMQ_OK, 0}, /* Shows C11. */
+    {"exclusive-open", state_few, NULL, as_exclusive, SHMQ_OK, STEADY},
+    {"exclusive-close", state_few, as_exclusive, close_consumer, SHMQ_OK, STEADY},
+    {"ranked-open", state_sleeper, NULL, as_first, SHMQ_OK, 0},
+    {"ranked-receive", state_entry_sleeper, as_first, receive_wanting, SHMQ_OK, ON_SLOTS | STEADY},
+    {"live-limit", state_few, as_consumer, limit_live, SHMQ_OK, 0},
+    {"live-close", state_few, as_live, close_consumer, SHMQ_OK, 0},
     {"attach", state_few, NULL, attach, SHMQ_OK, ATTACHES | LONG},
     {"leave", state_few, NULL, leave, SHMQ_OK, LONG},
     {"leave-holding", state_few, hold_and_sleep_row, leave, SHMQ_OK, LONG},
@@ -178,19 +259,74 @@ const scenario scenarios[] = {
     {"purge", state_few, NULL, purge, SHMQ_OK, 0},
     {"purge-carried", state_carried, NULL, purge, SHMQ_OK, 0},
     {"purge-blocks", state_blocks, NULL, purge, SHMQ_OK, 0},
-    {"steal", state_carried_held, NULL, steal, SHMQ_OK, 0},
+    {"steal", state_carried_held, NULL, steal, SHMQ_OK, 0}, /* Shows E11. */
     {"browse", state_few, NULL, browse, SHMQ_OK, 0},
     {"browse-sleeps", state_few, NULL, browse_sleeping, SHMQ_EMPTY, 0},
     {"census", state_few, NULL, census, SHMQ_OK, 0},
     {"join", state_few, NULL, join, SHMQ_TIMEOUT, 0},
     {"shut-down", state_few, NULL, shut_down, SHMQ_OK, SHUTS | STEADY},
+    {"put-weighed", state_weighed, bodies_small, put, SHMQ_OK, ON_SLOTS},
+    {"put-block-weighed", state_weighed, body_big, put_big, SHMQ_OK, 0},
+    {"get-weighed", state_weighed, NULL, get, SHMQ_OK, ON_SLOTS},
+    {"ack-weighed", state_weighed, receive, settle, SHMQ_OK, ON_SLOTS},
+    {"drop-oldest", state_few, NULL, drop_oldest, SHMQ_OK, ON_SLOTS},
+    {"drop-carried", state_carried, NULL, drop_oldest, SHMQ_OK, ON_SLOTS},
+    {"drop-blocks", state_blocks, NULL, drop_oldest, SHMQ_OK, 0},
+    {"alter-weighs", state_few, NULL, limit_bytes, SHMQ_OK, 0},
+    {"alter", state_few, NULL, alter, SHMQ_OK, 0},
     {"reap-claim", state_dead_claim, NULL, reap, SHMQ_OK, ON_SLOTS | LONG},
     {"reap-holder", state_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG},
+    {"reap-mover", state_dead_mover, NULL, reap, SHMQ_OK, ON_SLOTS | LONG},
+    {"reap-mover-block", state_dead_mover_block, NULL, reap, SHMQ_OK, LONG},
+    {"reap-moved", state_dead_moved, NULL, reap, SHMQ_OK, ON_SLOTS | LONG},
     {"reap-blocks", state_dead_blocks, NULL, reap, SHMQ_OK, LONG},
     {"reap-waiter", state_dead_waiter, NULL, reap, SHMQ_OK, LONG},
     {"reap-sleeper", state_dead_sleeper, NULL, reap, SHMQ_OK, LONG},
     {"reap-temporary", state_dead_temporary, NULL, reap, SHMQ_OK, LONG},
+    {"put-held-first", state_few, bodies_small, put_held, SHMQ_OK, TIMED},
+    {"put-held", state_held, bodies_small, put_held, SHMQ_OK, TIMED | ON_SLOTS},
+    {"put-mortal", state_held, bodies_small, put_mortal, SHMQ_OK, TIMED | ON_SLOTS},
+    {"release-held", state_held, receive, release_later, SHMQ_OK, TIMED | ON_SLOTS},
+    {"retry-held", state_held, receive, retry_later, SHMQ_OK, TIMED | ON_SLOTS},
+    {"hold-end", state_held, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"hold-end-get", state_held, wait_till_later, get, SHMQ_OK, TIMED | ON_SLOTS},
+    {"expire", state_mortal, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"expire-get", state_mortal, wait_till_later, get, SHMQ_OK, TIMED},
+    {"expire-release", state_mortal, receive_and_wait, release, SHMQ_OK, TIMED},
+    {"expire-held", state_mortal_held, wait_till_later, look, SHMQ_OK, TIMED},
+    {"lease-receive", state_leased, NULL, receive, SHMQ_OK, TIMED | ON_SLOTS},
+    {"lease-touch", state_leased, receive_as_consumer, touch, SHMQ_OK, TIMED},
+    {"lease-ack", state_leased, receive, settle, SHMQ_OK, TIMED},
+    {"lease-end", state_leased_held, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"levels-put", state_levels, bodies_small, put, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-high", state_levels_below, bodies_small, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-few", state_levels, bodies_small, put_middle, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-sleeper", state_levels_sleeper, bodies_small, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-get", state_levels, NULL, get_many, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-get-low", state_levels_low, NULL, get, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-get-empty", state_levels_empty, NULL, get_sleeping, SHMQ_EMPTY, LEVELS},
+    {"levels-receive", state_levels_below, as_consumer, receive, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-ack", state_levels_below, receive, settle, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-release", state_levels_below, receive_as_consumer, release, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-retry", state_levels_low, receive, retry, SHMQ_OK, LEVELS},
+    {"levels-arrival", state_levels_low, select_while_others_put, receive_selected, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-purge", state_levels, NULL, purge, SHMQ_OK, LEVELS},
+    {"levels-delete", state_levels, NULL, drop, SHMQ_OK, LEVELS | ENDS_QUEUE | LONG},
+    {"levels-make", state_few, NULL, make_levels, SHMQ_OK, MAKES},
+    {"levels-reap", state_levels_dead_holder, NULL, reap, SHMQ_OK, LEVELS | LONG},
+    {"select-receive", state_mixed, as_selector, receive_selected, SHMQ_OK, ON_SLOTS},
+    {"select-ack", state_mixed, select_and_receive, settle, SHMQ_OK, ON_SLOTS},
+    {"select-release", state_mixed, select_and_receive, release, SHMQ_OK, ON_SLOTS},
+    {"select-sleeps", state_odd, as_selector, receive_selected_sleeping, SHMQ_EMPTY, 0},
+    {"select-passes-on", state_sleeper, select_while_one_is_to_sleep, receive_selected_sleeping, SHMQ_EMPTY, 0},
     {"sweep-blocks", state_dead_blocks, NULL, sweep_blocks, SHMQ_OK, LONG},
+    {"put-no-memory", state_no_memory, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
+    {"put-waits-for-memory", state_no_memory, body_big, put_big_wait, SHMQ_FULL_MEMORY, DEAR},
+    {"put-dead-hoarder", state_dead_hoarder, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
+    {"get-no-memory", state_no_memory, NULL, get, SHMQ_OK, DEAR},
+    {"attach-get-no-memory", state_no_memory, NULL, attach_and_get, SHMQ_OK, ATTACHES | DEAR},
+    {"make-queue-no-memory", state_no_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
+    {"make-queue-half-way", state_little_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
     {"rebuild", state_dead_maker, NULL, rebuild, SHMQ_OK, 0},
 };
 

@@ -65,6 +65,16 @@ static void *shared_memory(size_t bytes) {
     return at;
 }
 
+void *own_memory(uint64_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED || madvise(at, bytes, MADV_DONTFORK) != 0) {
+        die("no memory");
+    }
+    return at;
+}
+
+void own_memory_end(void *at, uint64_t bytes) { munmap(at, bytes); }
+
 void stage_open(stage *s) {
     memset(s, 0, sizeof(*s));
     if (the_board == NULL) {
@@ -105,12 +115,12 @@ void stage_open(stage *s) {
         }
         shmq_row_return(s->survivor.q[i], row);
     }
-    s->base = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s->base = own_memory(s->size);
     s->reserved = calloc(s->size / STAGE_PAGE, 1);
     s->hot = calloc(s->size / STAGE_PAGE, 1);
     s->page_keys = calloc(s->size / STAGE_PAGE, sizeof(*s->page_keys));
     s->base_key = 1;
-    if (s->base == MAP_FAILED || s->reserved == NULL || s->hot == NULL || s->page_keys == NULL) {
+    if (s->reserved == NULL || s->hot == NULL || s->page_keys == NULL) {
         die("no memory");
     }
 }
@@ -132,7 +142,7 @@ static void mark_reserved(const stage *s, uint8_t *reserved) {
 }
 
 static void keep_private_state(stage *s) {
-    unsigned at = 0;
+    unsigned at = 0, level = 0;
     s->survivor_copy = s->survivor;
     s->member_copy = *s->survivor.m;
     for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
@@ -140,11 +150,17 @@ static void keep_private_state(stage *s) {
             die("too many queue handles");
         }
         s->handle_copies[at++] = *q;
+        for (uint32_t i = 0; i + 1 < q->levels; i++) {
+            if (level == STAGE_LEVELS) {
+                die("too many levels");
+            }
+            s->level_copies[level++] = q->lower[i];
+        }
     }
 }
 
 static void restore_private_state(stage *s) {
-    unsigned at = 0;
+    unsigned at = 0, level = 0;
     shmq_member *m = s->survivor.m;
     if (m->handles != s->member_copy.handles) {
         die("the survivor has kept a queue handle");
@@ -153,6 +169,9 @@ static void restore_private_state(stage *s) {
     s->survivor = s->survivor_copy;
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         *q = s->handle_copies[at++];
+        for (uint32_t i = 0; i + 1 < q->levels; i++) {
+            q->lower[i] = s->level_copies[level++];
+        }
     }
 }
 
@@ -164,8 +183,8 @@ void stage_ready(stage *s) {
             memcpy(s->base + (uint64_t)page * STAGE_PAGE, now + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
         }
     }
-    s->origin = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (uint32_t page = 0; s->origin != MAP_FAILED && page < s->size / STAGE_PAGE; page++) {
+    s->origin = own_memory(s->size);
+    for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
         if (s->reserved[page]) {
             memcpy(s->origin + (uint64_t)page * STAGE_PAGE, s->base + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
         }

@@ -13,6 +13,7 @@
 #define STAGE_MEMORY (UINT64_C(8) << 20)
 #define STAGE_PAGE 4096u
 #define STAGE_HANDLES 4u
+#define STAGE_LEVELS 2u /* below the first, of all queues together */
 
 /* Pages of the segment that differ from the prepared image, with their contents. */
 typedef struct delta {
@@ -35,7 +36,7 @@ typedef struct stage {
     char name[64];
     act survivor, survivor_copy;
     shmq_member member_copy;
-    shmq_queue handle_copies[STAGE_HANDLES];
+    shmq_queue handle_copies[STAGE_HANDLES], level_copies[STAGE_LEVELS];
     uint64_t size;
     unsigned char *base; /* the prepared image */
     unsigned char *origin; /* the first of them: base may be another one meanwhile */
@@ -81,6 +82,10 @@ bool stage_sleepers_awake(stage *s, uint32_t count);
 /* Rows whose process is dead or alive, by their lock bytes. */
 uint32_t stage_rows(const stage *s, bool dead, uint32_t *rows, uint32_t room);
 bool stage_structure_is_locked(const stage *s);
+
+/* Zeroed memory for the driver alone: a victim does not need it, and its fork and its end are cheaper without. */
+void *own_memory(uint64_t bytes);
+void own_memory_end(void *at, uint64_t bytes);
 
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,9 +1,15 @@
 #include "scenario.h"
 
+#include "act_move.h"
+#include "act_time.h"
+
+#include "shmq/cold.h"
 #include "shmq/reap.h"
+#include "act_any.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 /* Messages that come and go before the history begins. */
 static void pass_through(stage *s, unsigned queue, uint32_t count) {
@@ -33,6 +39,12 @@ void state_few(stage *s) { put_numbers(s, QUEUE_A, 1, 3, SMALL_BYTES); }
 
 void state_blocks(stage *s) { put_numbers(s, QUEUE_A, 1, 3, BLOCK_BYTES); }
 
+void state_weighed(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 2, SMALL_BYTES);
+    act_limit_bytes(&s->survivor, QUEUE_A, UINT64_C(1) << 20);
+    put_numbers(s, QUEUE_A, 3, 3, BLOCK_BYTES);
+}
+
 void state_slab(stage *s) {
     put_numbers(s, QUEUE_A, 1, 1, BLOCK_BYTES);
     act_get(&s->survivor, QUEUE_A, 0);
@@ -54,7 +66,8 @@ void state_full_ring(stage *s) { put_numbers(s, QUEUE_A, 1, 1024, SMALL_BYTES); 
 void state_full_count(stage *s) { put_numbers(s, QUEUE_LIMITED, 1, 4, SMALL_BYTES); }
 
 static void wait_for_room(act *a) {
-    shmq_join_count(&a->q[QUEUE_LIMITED]->ring->waiters, &a->q[QUEUE_LIMITED]->counters->waiting);
+    shmq_waiters crowd = shmq_room_waiters(a->q[QUEUE_LIMITED], a->q[QUEUE_LIMITED]->counters);
+    shmq_join_count(&crowd);
     stage_actor_sleeps_on(&a->q[QUEUE_LIMITED]->ring->full);
 }
 
@@ -133,6 +146,12 @@ static void sleep_for_entry(act *a) { sleep_as(a, SHMQ_GETTER); }
 static void sleep_as_browser(act *a) { sleep_as(a, SHMQ_BROWSER); }
 
 void state_sleeper(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_for_entry, has_entry); }
+
+static void sleep_for_either(act *a) { stage_actor_sleeps_on(act_announce_any(a)); }
+
+static bool has_either(act *survivor) { return has_entry(survivor) || shmq_ring_ready(survivor->q[QUEUE_LIMITED]); }
+
+void state_sleeper_of_two(stage *s) { stage_actor_start(s, ACTOR_SLEEPER, sleep_for_either, has_either); }
 
 void state_entry_sleeper(stage *s) {
     put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
@@ -227,4 +246,91 @@ void state_recount_due(stage *s) {
     put_numbers(s, QUEUE_LIMITED, 1, 3, SMALL_BYTES);
     (void)shmq_count_take(s->survivor.q[QUEUE_LIMITED], 1); /* as a death between count and slot leaves it */
     shmq_store_seq(&s->survivor.q[QUEUE_LIMITED]->page->recount_due, 1);
+}
+
+void state_held(stage *s) {
+    put_numbers(s, QUEUE_A, 1, 1, SMALL_BYTES);
+    act_put_timed(&s->survivor, QUEUE_A, 2, LATER_NS, 0);
+    put_numbers(s, QUEUE_A, 3, 2, SMALL_BYTES);
+}
+
+void state_mortal(stage *s) {
+    act_put_timed(&s->survivor, QUEUE_A, 1, 0, LATER_NS);
+    act_begin(&s->survivor, CALL_SETTLE, QUEUE_A, 1); /* from now on it may be gone */
+    put_numbers(s, QUEUE_A, 2, 2, SMALL_BYTES);
+}
+
+void state_mortal_held(stage *s) {
+    state_mortal(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+}
+
+void state_leased(stage *s) {
+    act_lease(&s->survivor, QUEUE_A, LATER_NS);
+    put_numbers(s, QUEUE_A, 1, 3, SMALL_BYTES);
+}
+
+void state_leased_held(stage *s) {
+    state_leased(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+}
+
+void state_few_beside_full(stage *s) {
+    state_full_count(s);
+    put_numbers(s, QUEUE_A, 11, 3, SMALL_BYTES);
+}
+
+/* ---- moves -------------------------------------------------------------------------------------------------------- */
+
+static void need_records(stage *s, unsigned queue) {
+    if (shmq_cold_need(s->survivor.q[queue]) != SHMQ_OK) {
+        die("records");
+    }
+}
+
+void state_movable(stage *s) {
+    need_records(s, QUEUE_LIMITED);
+    state_few(s);
+}
+
+void state_movable_blocks(stage *s) {
+    need_records(s, QUEUE_LIMITED);
+    state_blocks(s);
+}
+
+void state_movable_carry(stage *s) {
+    need_records(s, QUEUE_A);
+    state_carry(s);
+    put_numbers(s, QUEUE_LIMITED, 11, 1, SMALL_BYTES);
+}
+
+void state_movable_sleeper(stage *s) {
+    need_records(s, QUEUE_A);
+    put_numbers(s, QUEUE_LIMITED, 11, 1, SMALL_BYTES);
+    state_sleeper(s);
+}
+
+static void die_moving(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_move_half(a, QUEUE_LIMITED, false);
+}
+
+static void die_after_moving(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_move_half(a, QUEUE_LIMITED, true);
+}
+
+void state_dead_mover(stage *s) {
+    state_movable(s);
+    stage_actor_start(s, ACTOR_DEAD, die_moving, NULL);
+}
+
+void state_dead_mover_block(stage *s) {
+    state_movable_blocks(s);
+    stage_actor_start(s, ACTOR_DEAD, die_moving, NULL);
+}
+
+void state_dead_moved(stage *s) {
+    state_movable(s);
+    stage_actor_start(s, ACTOR_DEAD, die_after_moving, NULL);
 }

@@ -33,11 +33,8 @@ stores *stores_read(const char *path) {
         list.end = page + STAGE_PAGE > list.end ? page + STAGE_PAGE : list.end;
     }
     size_t length = list.end - list.first;
-    list.original = malloc(length);
-    list.patched = malloc(length);
-    if (list.original == NULL || list.patched == NULL) {
-        die("no memory");
-    }
+    list.original = own_memory(length);
+    list.patched = own_memory(length);
     memcpy(list.original, (const void *)(uintptr_t)list.first, length); /* our code is the victim's */
     memcpy(list.patched, list.original, length);
     for (uint64_t i = 0; i < list.count; i++) {
@@ -45,6 +42,10 @@ stores *stores_read(const char *path) {
     }
     free(addresses);
     return &list;
+}
+
+bool stores_may_write(const stores *list, uint64_t address) {
+    return address < list->first || address >= list->end || list->patched[address - list->first] == BREAKPOINT;
 }
 
 static void patch_all(pid_t pid, const stores *list) {
@@ -96,7 +97,7 @@ static bool step_over(pid_t pid, const stores *list, uint64_t address) {
 }
 
 void stores_record(stage *s, const victim_plan *plan, const stores *list, trace *t) {
-    *t = (trace){.sparse = true};
+    trace_begin(t, true);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
     patch_all(pid, list);
@@ -113,7 +114,7 @@ void stores_record(stage *s, const victim_plan *plan, const stores *list, trace 
         if (address < list->first || address >= list->end || list->patched[address - list->first] != BREAKPOINT) {
             die("a victim stops where no breakpoint is");
         }
-        trace_add(t, address, changed);
+        trace_add(t, address, 0, changed);
         if (!step_over(pid, list, address)) {
             die("a victim has ended amid its operation, at store %u", t->steps);
         }

@@ -8,10 +8,10 @@
 
 #include "tracee.h"
 
-typedef struct stores stores;
-
 /* A file of addresses, 8 bytes each. */
 stores *stores_read(const char *path);
+/* May this instruction write to memory other than its stack? Where nothing is known of it: yes. */
+bool stores_may_write(const stores *list, uint64_t address);
 void stores_record(stage *s, const victim_plan *plan, const stores *list, trace *t);
 
 #endif

@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "anchors.h"
+#include "stores.h"
 #include "virtual.h"
 
-#define TRACE_MOST (1u << 23)
 #define WHOLE_LOOK 64u /* while recording, all pages are compared each so many steps */
 
 static void stop_here(void) { __asm__ volatile("int3" ::: "memory"); }
@@ -80,16 +81,25 @@ bool tracee_continue(pid_t pid) { return ptrace(PTRACE_CONT, pid, NULL, NULL) ==
 
 bool tracee_single_step(pid_t pid) { return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
 
-void trace_add(trace *t, uint64_t address, uint8_t changed) {
-    if (t->steps == t->room) {
-        t->room = t->room != 0 ? t->room * 2 : 4096;
-        t->address = realloc(t->address, (t->room + 1) * sizeof(*t->address));
-        t->changes = realloc(t->changes, t->room + 1);
-        if (t->address == NULL || t->changes == NULL || t->room > TRACE_MOST) {
-            die("a trace of more than %u steps", t->room);
-        }
+void trace_begin(trace *t, bool sparse) {
+    *t = (trace){.sparse = sparse,
+                 .address = own_memory(TRACE_MOST * sizeof(*t->address)),
+                 .touched = own_memory(TRACE_MOST * sizeof(*t->touched)),
+                 .anchor = own_memory(TRACE_MOST * sizeof(*t->anchor)),
+                 .by_touch = own_memory(TRACE_MOST),
+                 .hits = own_memory(TRACE_MOST * sizeof(*t->hits)),
+                 .touches = own_memory(TRACE_MOST * sizeof(*t->touches)),
+                 .total = own_memory(TRACE_MOST * sizeof(*t->total)),
+                 .cost = own_memory(TRACE_MOST * sizeof(*t->cost)),
+                 .changes = own_memory(TRACE_MOST)};
+}
+
+void trace_add(trace *t, uint64_t address, uint64_t touched, uint8_t changed) {
+    if (t->steps == TRACE_MOST - 1) { /* one is left for the end */
+        die("a trace of more than %u steps", t->steps);
     }
     t->address[t->steps] = address;
+    t->touched[t->steps] = touched;
     t->changes[t->steps] = changed;
     t->steps += 1;
 }
@@ -102,129 +112,67 @@ uint64_t tracee_state_key(stage *s, uint32_t step) {
     return key * 31 + the_board->count * 2 + stage_structure_is_locked(s);
 }
 
-static int by_address(const void *a, const void *b, void *context) {
-    const uint64_t *address = ((const trace *)context)->address;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return address[x] != address[y] ? (address[x] < address[y] ? -1 : 1) : (x < y ? -1 : x > y);
-}
-
-/* An instruction that repeats itself (rep movsb) is met once by a debug register and many times by single steps. */
-static bool can_anchor(const trace *t, uint32_t step) {
-    uint64_t here = t->address[step];
-    return here != t->address[0] && step != 0 && t->address[step - 1] != here &&
-           (step + 1 >= t->steps || t->address[step + 1] != here);
-}
-
-static void plan_anchors(trace *t) {
-    uint32_t count = t->steps + 1;
-    t->anchor = malloc(count * sizeof(uint32_t));
-    t->hits = malloc(count * sizeof(uint32_t));
-    t->total = malloc(count * sizeof(uint32_t));
-    t->cost = malloc(count * sizeof(uint32_t));
-    uint32_t *order = malloc(count * sizeof(uint32_t));
-    if (t->anchor == NULL || t->hits == NULL || t->total == NULL || t->cost == NULL || order == NULL) {
-        die("no memory");
-    }
-    for (uint32_t i = 0; i < t->steps; i++) {
-        order[i] = i;
-    }
-    qsort_r(order, t->steps, sizeof(uint32_t), by_address, t);
-    for (uint32_t i = 0; i < t->steps;) {
-        uint32_t end = i;
-        while (end < t->steps && t->address[order[end]] == t->address[order[i]]) {
-            t->hits[order[end]] = end - i;
-            end += 1;
-        }
-        for (uint32_t at = i; at < end; at++) {
-            t->total[order[at]] = end - i;
-        }
-        i = end;
-    }
-    free(order);
-    t->hits[t->steps] = 0;
-    t->total[t->steps] = 1;
-    t->anchor[0] = UINT32_MAX;
-    t->cost[0] = 0;
-    for (uint32_t k = 0; t->sparse && k < t->steps; k++) { /* each is its own: there are no steps in between */
-        t->anchor[k] = k;
-        t->cost[k] = t->hits[k] + 1;
-    }
-    for (uint32_t k = 1; !t->sparse && k <= t->steps; k++) {
-        t->anchor[k] = t->anchor[k - 1];
-        t->cost[k] = t->cost[k - 1] + 1;
-        if (k < t->steps && can_anchor(t, k) && t->hits[k] + 1 < t->cost[k]) {
-            t->anchor[k] = k;
-            t->cost[k] = t->hits[k] + 1;
-        }
-    }
-}
-
 /* Step `steps`: the operation has returned, all its marks are made. */
 void trace_end(trace *t, uint64_t address) {
-    t->address = realloc(t->address, (t->steps + 1) * sizeof(*t->address));
-    t->changes = realloc(t->changes, t->steps + 1);
-    if (t->address == NULL || t->changes == NULL) {
-        die("no memory");
-    }
     t->address[t->steps] = address;
     t->changes[t->steps] = 1;
-    plan_anchors(t);
+    anchors_plan(t);
 }
 
-void tracee_record(stage *s, const victim_plan *plan, trace *t) {
-    *t = (trace){0};
+/* Where the next instruction reads or writes in the segment, whose place is the same in each victim; 0: nowhere. */
+static uint64_t touched_in_segment(const stage *s, pid_t pid, const operands *list, uint64_t instruction) {
+    uint64_t from = (uint64_t)(uintptr_t)s->survivor.m->base, touched;
+    bool known = list != NULL && operands_touched(list, pid, instruction, &touched);
+    return known && touched >= from && touched < from + s->size ? touched : 0;
+}
+
+void tracee_record(stage *s, const victim_plan *plan, const operands *list, const stores *writers, trace *t) {
+    trace_begin(t, false);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
     uint64_t before = tracee_state_key(s, 0);
+    uint32_t looks = 0;
     uint8_t changed = 1;
     while (the_board->finished == 0) {
-        trace_add(t, tracee_address(pid), changed);
+        uint64_t here = tracee_address(pid);
+        trace_add(t, here, touched_in_segment(s, pid, list, here), changed);
         if (!tracee_single_step(pid)) {
             die("a victim has ended amid its operation, at step %u", t->steps);
         }
-        uint64_t now = tracee_state_key(s, t->steps);
-        changed = now != before;
-        before = now;
+        changed = 0;
+        if (writers == NULL || stores_may_write(writers, here)) {
+            uint64_t now = tracee_state_key(s, ++looks);
+            changed = now != before;
+            before = now;
+        }
     }
     trace_end(t, tracee_address(pid));
     tracee_kill(pid);
 }
 
 void trace_free(trace *t) {
-    free(t->address);
-    free(t->anchor);
-    free(t->hits);
-    free(t->total);
-    free(t->cost);
-    free(t->changes);
+    own_memory_end(t->address, TRACE_MOST * sizeof(*t->address));
+    own_memory_end(t->touched, TRACE_MOST * sizeof(*t->touched));
+    own_memory_end(t->anchor, TRACE_MOST * sizeof(*t->anchor));
+    own_memory_end(t->by_touch, TRACE_MOST);
+    own_memory_end(t->hits, TRACE_MOST * sizeof(*t->hits));
+    own_memory_end(t->touches, TRACE_MOST * sizeof(*t->touches));
+    own_memory_end(t->total, TRACE_MOST * sizeof(*t->total));
+    own_memory_end(t->cost, TRACE_MOST * sizeof(*t->cost));
+    own_memory_end(t->changes, TRACE_MOST);
     *t = (trace){0};
-}
-
-static void debug_register(pid_t pid, uint64_t address) {
-    bool set = address != 0;
-    if ((set && ptrace(PTRACE_POKEUSER, pid, (void *)offsetof(struct user, u_debugreg[0]), (void *)address) != 0) ||
-        ptrace(PTRACE_POKEUSER, pid, (void *)offsetof(struct user, u_debugreg[7]), (void *)(uintptr_t)set) != 0) {
-        die("debug registers: %s", strerror(errno));
-    }
 }
 
 reached tracee_run_to(pid_t pid, const trace *t, uint32_t step) {
     if (t->sparse && step == t->steps) {
         return tracee_finish(pid) ? REACHED : LEFT_PATH;
     }
-    uint32_t at = 0, anchor = t->anchor[step];
-    if (anchor != UINT32_MAX) {
-        debug_register(pid, t->address[anchor]);
-        for (uint32_t hit = 0; hit <= t->hits[anchor]; hit++) {
-            if (!tracee_continue(pid) || the_board->finished != 0) {
-                return LEFT_PATH;
-            }
-        }
-        if (tracee_address(pid) != t->address[anchor]) {
+    uint32_t at = 0;
+    if (t->anchor[step] != UINT32_MAX) {
+        at = t->anchor[step];
+        if (!anchor_reach(pid, t, at)) {
             return LEFT_PATH;
         }
-        debug_register(pid, 0);
-        at = anchor;
     }
     while (at < step) {
         if (!tracee_single_step(pid)) {

@@ -14,6 +14,7 @@ typedef struct fate {
     uint8_t put, settled, delivered, released, queue;
     uint8_t holder; /* WHO_... + 1 */
     uint8_t drained;
+    uint8_t moving; /* to this queue + 1, maybe */
     uint8_t deaths_least, deaths_most;
 } fate;
 
@@ -57,9 +58,28 @@ static void set_fault(court *t, const char *text, uint64_t value) {
     }
 }
 
+/* What is delivered later has a higher one. */
+static uint64_t rank_of(const court *t, const call *c) {
+    uint64_t level = t->rules->levels && c->queue == 0 ? 2 - c->value / 100 % 10 % 3 : 0;
+    return level * VALUES + c->value;
+}
+
+/* In another queue it is as if it had just been put there: nobody has had it. */
+static void arrive(fate *f, uint8_t queue) {
+    f->queue = queue;
+    f->moving = 0;
+    f->holder = 0;
+    f->delivered = f->released = NO;
+    f->deaths_least = f->deaths_most = 0;
+}
+
 static void delivered_to_survivor(court *t, const call *c) {
     fate *f = &t->fates[c->value];
+    bool moved = f->moving == c->queue + 1;
     uint8_t holder = f->holder;
+    if (moved) {
+        arrive(f, c->queue);
+    }
     count_death(t, f);
     bool could_be_redelivered = f->delivered != NO || t->unfinished[c->queue] != 0;
     if (f->put == NO) {
@@ -77,12 +97,12 @@ static void delivered_to_survivor(court *t, const call *c) {
     }
     /* What the stopped one puts, holds, or is about to hand back, comes when it goes on. */
     bool victims = c->value >= FIRST_OF_VICTIM && c->value < FIRST_OF_SURVIVOR;
-    bool in_order = !t->rules->stopped_victim || (!victims && holder == 0 && f->released != MAYBE);
-    if (in_order && c->value < t->last[c->queue]) {
+    bool in_order = !t->rules->stopped_victim || (!victims && !moved && holder == 0 && f->released != MAYBE);
+    if (in_order && rank_of(t, c) < t->last[c->queue]) {
         set_fault(t, "delivered after a later one", c->value);
     }
     if (in_order) {
-        t->last[c->queue] = c->value;
+        t->last[c->queue] = rank_of(t, c);
     }
     f->drained += 1;
 }
@@ -155,6 +175,15 @@ static void hear_of_value(court *t, const call *c) {
         raise_to(&f->released, certainty);
         f->holder = certainty == YES ? 0 : f->holder;
         break;
+    case CALL_MOVE: /* amid it the message is in nobody's hands: a death is none of its own */
+        if (c->phase == CALL_RETURNED) {
+            arrive(f, c->queue);
+        } else {
+            f->moving = c->phase == CALL_BEGUN ? (uint8_t)(c->queue + 1) : 0;
+            raise_to(&f->released, c->phase == CALL_BEGUN ? MAYBE : YES);
+            f->holder = c->phase == CALL_BEGUN ? f->holder : 0;
+        }
+        break;
     default:
         break;
     }
@@ -185,6 +214,7 @@ static void hear(court *t, const call *c) {
     case CALL_PUT:
     case CALL_SETTLE:
     case CALL_RELEASE:
+    case CALL_MOVE:
         if (c->value < VALUES) {
             hear_of_value(t, c);
         } else {

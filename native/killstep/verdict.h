@@ -11,6 +11,7 @@ typedef struct verdict_rules {
     bool stopped_victim; /* one that was stopped puts its message later: then others may have overtaken it */
     bool victims_die;
     bool actors_die;
+    bool levels; /* the hundreds of a value say which level it goes to; the highest is emptied first */
 } verdict_rules;
 
 /* NULL, or what is wrong. The survivor has drained every queue before. */

@@ -34,6 +34,10 @@ uint64_t shmq_wall_ns(void) { return shmq_now_ns() + WALL_NS; }
 pid_t __wrap_getpid(void);
 pid_t __wrap_getpid(void) { return pid; }
 
+static void (*before_sleep)(void);
+
+void virtual_before_sleep(void (*call)(void)) { before_sleep = call; }
+
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
@@ -47,6 +51,9 @@ long __wrap_syscall(long number, ...) {
     va_end(list);
     if (number != SYS_futex || a[1] != FUTEX_WAIT || a[3] == 0) {
         return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    }
+    if (before_sleep != NULL) {
+        before_sleep();
     }
     const struct timespec *limit = (const struct timespec *)a[3];
     struct timespec real = {.tv_nsec = REAL_SLEEP_NS};

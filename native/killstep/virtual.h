@@ -12,5 +12,7 @@ uint64_t virtual_clock(void); /* without moving it */
 void virtual_pid_set(int pid);
 /* From here on malloc does the same in every run: for victims. */
 void virtual_heap_begin(void);
+/* Called whenever this process is about to sleep with a limit. */
+void virtual_before_sleep(void (*call)(void));
 
 #endif

@@ -142,7 +142,8 @@ static int execute(PyObject *module) {
     }
     interpreter = here;
     if (add_constants(module) != 0 || shmq_py_add_member(module) != 0 || shmq_py_add_segment(module) != 0 ||
-        shmq_py_add_queue(module) != 0 || shmq_py_add_delivery(module) != 0) {
+        shmq_py_add_queue(module) != 0 || shmq_py_add_delivery(module) != 0 || shmq_py_add_selector(module) != 0 ||
+        shmq_py_add_observer(module) != 0) {
         return -1;
     }
     return 0;

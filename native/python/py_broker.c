@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "py_usage.h"
 #include "shmq/reap.h"
 
 static shmq_member *member_of(PyObject *o) {
@@ -24,37 +25,26 @@ static shmq_member *member_of(PyObject *o) {
     return shmq_py_usable(o);
 }
 
-/* queue_declare(member, name, given, maxsize, slot_size, temporary, max_deliveries, max_deaths, checksum, dead_letter,
- * create) -> (index, incarnation, None), or (0, 0, index of the setting that differs). NotFound is raised. */
+/* queue_declare(member, name, settings, create) -> (index, incarnation, None), or (0, 0, index of the setting that differs).
+ * NotFound is raised. */
 static PyObject *declare(PyObject *module, PyObject *args) {
-    PyObject *o;
+    PyObject *o, *settings;
     const char *name;
-    Py_ssize_t name_len, letters;
-    unsigned int given, slot_size, max_deliveries, max_deaths;
-    unsigned long long maxsize;
-    int temporary, checksum, create, differs = -1;
+    Py_ssize_t name_len;
+    int create, differs = -1;
     shmq_declaration d = {0};
     (void)module;
-    if (!PyArg_ParseTuple(args, "Oy#IKIpIIpy#p", &o, &name, &name_len, &given, &maxsize, &slot_size, &temporary,
-                          &max_deliveries, &max_deaths, &checksum, &d.dead_letter, &letters, &create)) {
+    if (!PyArg_ParseTuple(args, "Oy#Op", &o, &name, &name_len, &settings, &create)) {
         return NULL;
     }
     shmq_member *m = member_of(o);
-    if (m == NULL) {
+    if (m == NULL || !settings_declared(settings, &d)) {
         return NULL;
     }
-    if (name_len < 1 || name_len > (Py_ssize_t)SHMQ_NAME_MAX || letters > (Py_ssize_t)SHMQ_NAME_MAX) {
+    if (name_len < 1 || name_len > (Py_ssize_t)SHMQ_NAME_MAX) {
         PyErr_SetString(PyExc_ValueError, "a queue name of 1 to 200 bytes is expected");
         return NULL;
     }
-    d.given = given;
-    d.maxsize = maxsize;
-    d.slot_size = slot_size;
-    d.temporary = temporary != 0;
-    d.max_deliveries = max_deliveries;
-    d.max_deaths = max_deaths;
-    d.checksum = checksum != 0;
-    d.dead_letter_len = (uint32_t)letters;
     d.create = create != 0;
     shmq_queue *q = NULL;
     shmq_status status;
@@ -78,22 +68,8 @@ static PyObject *declare(PyObject *module, PyObject *args) {
 
 static PyObject *names(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
-    PyObject *list = m != NULL ? PyList_New(0) : NULL;
-    uint32_t high = m != NULL ? shmq_load_seq(&m->header->queue_high) : 0;
     (void)module;
-    for (uint32_t index = 0; list != NULL && index < high && index < SHMQ_QUEUES; index++) {
-        char name[SHMQ_NAME_MAX + 1];
-        uint32_t incarnation;
-        if (!shmq_queue_named(m, index, name, &incarnation)) {
-            continue;
-        }
-        PyObject *item = Py_BuildValue("(yII)", name, index, incarnation);
-        if (item == NULL || PyList_Append(list, item) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(item);
-    }
-    return list;
+    return m != NULL ? shmq_py_queue_names(m) : NULL;
 }
 
 static PyObject *reap(PyObject *module, PyObject *o) {

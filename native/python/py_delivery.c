@@ -2,15 +2,21 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/ring_move.h"
+#include "shmq/ring_time.h"
 #include "structmember.h"
 
 PyTypeObject *delivery_type, *view_type;
+
+/* Why a message goes to another queue, as its source counts it. */
+enum { MOVED = 0, DEAD = 1, EXPIRED = 2 };
 
 typedef struct py_delivery {
     PyObject_HEAD py_queue *queue; /* strong */
     shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
     uint64_t serial; /* of the member: another one after a fork */
     bool over;       /* settled, given back, or found to be not ours any more */
+    uint64_t place;  /* in the queue's order */
     shmq_delivery d;
 } py_delivery;
 
@@ -34,6 +40,8 @@ PyObject *delivery_new(py_queue *self, const shmq_delivery *d) {
         delivery->q = self->q;
         delivery->serial = self->q->serial;
         delivery->d = *d;
+        delivery->d.by = NULL; /* it may go before the delivery does */
+        delivery->place = shmq_place_at(d->depth, d->position);
         pthread_mutex_lock(&self->q->m->handles_lock);
         self->q->refs++;
         pthread_mutex_unlock(&self->q->m->handles_lock);
@@ -89,24 +97,93 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
     return answer(self, status);
 }
 
-static PyObject *delivery_discard(PyObject *o, PyObject *unused) {
+/* move(to, content, head, pieces, why) -> True; False: not ours any more. What `to` has no room for, or cannot take, is an
+ * exception, and stays LOCKED by this process. Ours for as long as it takes: close() waits for it. */
+static PyObject *delivery_move(PyObject *o, PyObject *args) {
+    py_delivery *self = (py_delivery *)o;
+    PyObject *target, *content, *head, *pieces;
+    parcel p = {0};
+    unsigned int why;
+    if (!PyArg_ParseTuple(args, "O!OOOI", queue_type, &target, &content, &head, &pieces, &why)) {
+        return NULL;
+    }
+    py_queue *to = (py_queue *)target;
+    if (!queue_ready(to) || !parcel_encoded(&p, content, head, pieces)) {
+        parcel_clear(&p);
+        return NULL;
+    }
+    p.out.priority = self->d.priority;
+    shmq_status status = usable(self);
+    if (status == SHMQ_OK && why == MOVED) {
+        shmq_move_times(self->q, &self->d, &p.out);
+    }
+    while (status == SHMQ_OK) {
+        BEGIN_WAIT(self->queue)
+        status = shmq_move(self->q, &self->d, to->q, &p.out);
+        END_WAIT(self->queue)
+        if (status != SHMQ_INTERRUPTED || PyErr_CheckSignals() < 0) {
+            break;
+        }
+        status = usable(self);
+    }
+    shmq_unprepare(to->q, &p.out);
+    parcel_clear(&p);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    if (status == SHMQ_OK) {
+        shmq_counters_shm *counters = self->q->counters;
+        shmq_add_relaxed(why == MOVED ? &counters->purged : &counters->dead_lettered, 1);
+        if (why == EXPIRED) {
+            shmq_add_relaxed(&counters->expired, 1);
+        }
+    }
+    self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
+    if (status != SHMQ_OK && status != SHMQ_SETTLED) {
+        return queue_raise(to, status);
+    }
+    return PyBool_FromLong(status == SHMQ_OK);
+}
+
+static PyObject *delivery_expire(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
     shmq_status status = usable(self);
-    if (status == SHMQ_OK && (status = shmq_settle(self->q, &self->d)) == SHMQ_OK) {
-        shmq_add_relaxed(&self->q->counters->dead_lettered, 1);
+    return answer(self, status == SHMQ_OK ? shmq_expire(self->q, &self->d) : status);
+}
+
+static PyObject *delivery_touch(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    shmq_status status = usable(self);
+    if (status == SHMQ_OK && (status = shmq_touch(self->q, &self->d)) == SHMQ_OK) {
+        Py_RETURN_TRUE; /* it goes on */
     }
     return answer(self, status);
 }
 
+/* release(attempt, delay in ns) */
 static PyObject *delivery_release(PyObject *o, PyObject *args) {
     py_delivery *self = (py_delivery *)o;
     int attempt;
-    if (!PyArg_ParseTuple(args, "p", &attempt)) {
+    unsigned long long delay = 0;
+    if (!PyArg_ParseTuple(args, "p|K", &attempt, &delay)) {
         return NULL;
     }
     shmq_status status = usable(self);
-    return answer(self, status == SHMQ_OK ? shmq_release(self->q, &self->d, attempt != 0) : status);
+    if (status == SHMQ_OK && delay != 0) {
+        do { /* the first of its ring lays out memory */
+            BEGIN_WAIT(self->queue)
+            status = shmq_release_until(self->q, &self->d, attempt != 0, shmq_now_ns() + delay);
+            END_WAIT(self->queue)
+        } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+    } else if (status == SHMQ_OK) {
+        status = shmq_release(self->q, &self->d, attempt != 0);
+    }
+    return answer(self, status);
 }
 
 static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
@@ -193,8 +270,10 @@ static PyObject *delivery_view(PyObject *o, PyObject *unused) {
 
 static PyMethodDef delivery_methods[] = {
     {"settle", delivery_settle, METH_NOARGS, "Settled for good. False: not ours any more."},
-    {"discard", delivery_discard, METH_NOARGS, "Settled, its copy is among the dead."},
-    {"release", delivery_release, METH_VARARGS, "release(attempt) Back in its place."},
+    {"move", delivery_move, METH_VARARGS, "move(to, content, head, pieces, why) It is there now, not here."},
+    {"expire", delivery_expire, METH_NOARGS, "Settled, for its time is over."},
+    {"touch", delivery_touch, METH_NOARGS, "Its lease begins anew."},
+    {"release", delivery_release, METH_VARARGS, "release(attempt, delay in ns) Back in its place."},
     {"lock", delivery_lock, METH_NOARGS, "Still ours, and about to be settled elsewhere."},
     {"head", delivery_head, METH_NOARGS, "The encoded headers."},
     {"body", delivery_bytes, METH_NOARGS, "The encoded body as bytes; False: damaged."},
@@ -207,16 +286,19 @@ static PyMethodDef delivery_methods[] = {
 #define FIELD(name, member, type) \
     {name, type, offsetof(py_delivery, d) + offsetof(shmq_delivery, member), READONLY, NULL}
 static PyMemberDef delivery_members[] = {
-    FIELD("position", position, T_ULONGLONG),
+    {"position", T_ULONGLONG, offsetof(py_delivery, place), READONLY, NULL},
     FIELD("message_id", message_id, T_ULONGLONG),
     FIELD("enqueued_ns", enqueued_ns, T_ULONGLONG),
     FIELD("size", body_len, T_UINT),
     FIELD("content", content, T_UBYTE),
     FIELD("delivery", delivery, T_USHORT),
     FIELD("deaths", deaths, T_USHORT),
+    FIELD("priority", priority, T_UBYTE),
     FIELD("word", word, T_ULONGLONG),
     FIELD("owner", owner, T_UINT),
     FIELD("tag", tag, T_UINT),
+    FIELD("expires_ns", expires_ns, T_ULONGLONG),
+    FIELD("held_until_ns", held_until_ns, T_ULONGLONG),
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot delivery_slots[] = {

@@ -1,23 +1,26 @@
 /* get, get_many and receive. */
-#include "py_queue.h"
+#include "py_subscription.h"
+#include "shmq/ranks.h"
+#include "shmq/ring_time.h"
 
 /* The next entry, OFFERED to `owner`: at once with the interpreter lock, then waiting without it. */
-static shmq_status next_offer(py_queue *self, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
+static shmq_status next_offer(py_queue *self, uint32_t owner, shmq_subscription *by, uint32_t row, uint64_t until_ns,
+                              shmq_delivery *d) {
     shmq_status status = shmq_queue_usable(self->q);
     if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
         return status;
     }
     if (SHMQ_LIKELY(shmq_load_relaxed(&self->q->page->shut_down) != SHMQ_STOPPED)) {
-        status = shmq_offer(self->q, owner, d);
+        status = shmq_offer_to(self->q, owner, by, d);
         if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
             return status;
         }
     }
     do {
         BEGIN_WAIT(self)
-        status = shmq_offer_wait(self->q, owner, row, until_ns, d);
+        status = shmq_offer_wait_to(self->q, owner, by, row, until_ns, d);
         END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
     if (status == SHMQ_OK && PyErr_CheckSignals() < 0) { /* the signal came while we waited: then nothing was taken */
         shmq_offer_cancel(self->q, d);
         status = SHMQ_INTERRUPTED;
@@ -32,12 +35,13 @@ enum got { GOT, GOT_AGAIN, GOT_ERROR };
  * told once. */
 static enum got damaged(py_queue *self, const shmq_delivery *d) {
     uint64_t word;
+    shmq_queue *level = shmq_level(self->q, d->depth);
     do {
         word = shmq_own_word(self->q, d);
         if (word == 0) {
             return GOT_AGAIN;
         } /* a loop: the tail may carry it under us */
-    } while (shmq_mark_broken(self->q, shmq_slot_at(self->q, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
+    } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
     shmq_hold(self->q->m, -1);
     if (d->body != 0) {
         shmq_block_drop(self->q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
@@ -52,7 +56,8 @@ static bool is_poisoned(const py_queue *self, const shmq_delivery *d) {
     uint32_t max_deaths = shmq_load_relaxed(&self->q->page->max_deaths);
     uint32_t max_deliveries = shmq_load_relaxed(&self->q->page->max_deliveries);
     return (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) ||
-           (d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries);
+           (d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries) ||
+           shmq_is_for_the_grave(self->q, d);
 }
 
 /* An acquired entry that has died too often: self._bury(delivery). */
@@ -125,7 +130,7 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
 
 static enum got get_one(py_queue *self, uint64_t until_ns, PyObject **body, shmq_status *status) {
     shmq_delivery d;
-    *status = next_offer(self, shmq_self(self->q), 0, until_ns, &d);
+    *status = next_offer(self, shmq_self(self->q), NULL, 0, until_ns, &d);
     if (*status != SHMQ_OK) {
         return GOT_ERROR;
     }
@@ -213,16 +218,44 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     return list;
 }
 
-/* _receive(consumer_row, timeout) -> Delivery, acquired by that consumer. Bodies that died too often are buried on the way. */
+bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObject **delivery) {
+    *delivery = NULL;
+    if (status == SHMQ_SETTLED) {
+        return true;
+    }
+    shmq_add_relaxed(&self->q->counters->received, 1);
+    bool intact = true;
+    if (d->body_len > BIG_COPY) {
+        BEGIN_WAIT(self)
+        intact = shmq_delivery_intact(self->q, d);
+        END_WAIT(self)
+    } else {
+        intact = shmq_delivery_intact(self->q, d);
+    }
+    if (!intact) {
+        return damaged(self, d) == GOT_AGAIN;
+    }
+    if (status != SHMQ_OK) {
+        return bury(self, d);
+    }
+    *delivery = delivery_new(self, d);
+    if (*delivery == NULL) {
+        (void)shmq_release(self->q, d, false);
+    }
+    return false;
+}
+
+/* _receive(owner row, wait row, timeout, subscription or None) -> Delivery, acquired by that consumer. Bodies that died too often are buried on the way. */
 PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_queue *self = (py_queue *)o;
     uint64_t until;
-    if (nargs != 3) {
-        PyErr_SetString(PyExc_TypeError, "_receive(owner row, wait row, timeout)");
+    shmq_subscription *by;
+    if (nargs != 4) {
+        PyErr_SetString(PyExc_TypeError, "_receive(owner row, wait row, timeout, subscription)");
         return NULL;
     }
     long owner = PyLong_AsLong(args[0]), row = PyLong_AsLong(args[1]);
-    if (PyErr_Occurred() || !parse_timeout(args[2], &until) || !queue_ready(self)) {
+    if (PyErr_Occurred() || !parse_timeout(args[2], &until) || !subscription_of(args[3], &by) || !queue_ready(self)) {
         return NULL;
     }
     if (owner < 1 || owner >= (long)SHMQ_CONSUMER_ROWS || row < 0 || row >= (long)SHMQ_CONSUMER_ROWS) {
@@ -231,38 +264,24 @@ PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     }
     for (;;) {
         shmq_delivery d;
-        shmq_status status = next_offer(self, (uint32_t)owner, (uint32_t)row, until, &d);
+        bool ranked = SHMQ_UNLIKELY((shmq_load_relaxed(&self->q->page->terms) & SHMQ_TERM_RANKED) != 0);
+        if (ranked) {
+            shmq_want(self->q, (uint32_t)owner);
+        }
+        shmq_status status = next_offer(self, (uint32_t)owner, by, (uint32_t)row, until, &d);
+        if (ranked && status != SHMQ_OK) {
+            shmq_want_end(self->q, (uint32_t)owner);
+        }
         if (status == SHMQ_OK) {
             status = shmq_offer_acquire(self->q, &d);
-            if (status == SHMQ_SETTLED) {
+            if (ranked) {
+                shmq_want_end(self->q, (uint32_t)owner);
+            }
+            PyObject *delivery = NULL;
+            if (queue_acquired(self, status, &d, &delivery)) {
                 continue;
             }
-            shmq_add_relaxed(&self->q->counters->received, 1);
-            bool intact = true;
-            if (d.body_len > BIG_COPY) {
-                BEGIN_WAIT(self)
-                intact = shmq_delivery_intact(self->q, &d);
-                END_WAIT(self)
-            } else {
-                intact = shmq_delivery_intact(self->q, &d);
-            }
-            if (!intact) {
-                if (damaged(self, &d) == GOT_ERROR) {
-                    return NULL;
-                }
-                continue;
-            }
-            if (status == SHMQ_OK) {
-                PyObject *delivery = delivery_new(self, &d);
-                if (delivery == NULL) {
-                    (void)shmq_release(self->q, &d, false);
-                }
-                return delivery;
-            }
-            if (!bury(self, &d)) {
-                return NULL;
-            }
-            continue;
+            return delivery;
         }
         return PyErr_Occurred() ? NULL : queue_raise(self, status);
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/overflow.h"
 #include "structmember.h"
 
 PyTypeObject *loan_type;
@@ -110,15 +111,17 @@ static bool pin_for_exports(py_loan *self) {
     return self->pinned;
 }
 
-/* commit(content, nbytes, timeout, keep) -> message id. keep: buffers may stay, read-only by the caller's promise. */
+/* commit(content, nbytes, timeout, keep, extras) -> message id. keep: buffers may stay, read-only by the caller's promise. */
 static PyObject *loan_commit(PyObject *o, PyObject *args) {
     py_loan *self = (py_loan *)o;
     unsigned char content;
     unsigned long long nbytes;
-    PyObject *timeout;
+    PyObject *timeout, *extras;
     int keep;
     uint64_t until;
-    if (!PyArg_ParseTuple(args, "bKOp", &content, &nbytes, &timeout, &keep) || !parse_timeout(timeout, &until)) {
+    put_extras x;
+    if (!PyArg_ParseTuple(args, "bKOpO", &content, &nbytes, &timeout, &keep, &extras) ||
+        !parse_timeout(timeout, &until) || !extras_parsed(extras, &x)) {
         return NULL;
     }
     if (self->state != LOAN_OPEN || !ours(self)) {
@@ -135,14 +138,17 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
         return NULL;
     }
     struct iovec piece = {.iov_base = body_of(self), .iov_len = nbytes};
-    shmq_outgoing out = {.head = shmq_at(self->q->m, self->block.offset),
+    shmq_outgoing out = {.priority = x.priority,
+                         .head = shmq_at(self->q->m, self->block.offset),
                          .head_len = self->head_len,
                          .pieces = &piece,
                          .piece_count = 1,
                          .body_len = nbytes,
                          .content = content,
                          .block = self->block};
+    parcel_timed(&out, &x);
     shmq_status status;
+    until = shmq_overflow_until(self->q, until);
     do {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &out, until);
@@ -198,7 +204,7 @@ static void loan_dealloc(PyObject *o) {
 }
 
 static PyMethodDef loan_methods[] = {
-    {"commit", loan_commit, METH_VARARGS, "commit(content, nbytes, timeout, keep) -> message id"},
+    {"commit", loan_commit, METH_VARARGS, "commit(content, nbytes, timeout, keep, extras) -> message id"},
     {"abandon", loan_abandon, METH_NOARGS, "Give the block back."},
     {NULL, NULL, 0, NULL},
 };

@@ -3,7 +3,8 @@
 
 #include <time.h>
 
-#include "shmq/block.h"
+#include "py_usage.h"
+
 #include "shmq/examine.h"
 #include "shmq/handle.h"
 #include "shmq/reap.h"
@@ -176,8 +177,8 @@ static PyObject *member_processes(PyObject *self, PyObject *nothing) {
     if (list == NULL) {
         return NULL;
     }
-    uint32_t high = shmq_load_seq(&m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(m);
+    for (uint32_t row = 0; row < high; row++) {
         uint64_t word = shmq_load_seq(&m->rows[row].word);
         if (shmq_row_state(word) == SHMQ_ROW_FREE) {
             continue;
@@ -193,53 +194,19 @@ static PyObject *member_processes(PyObject *self, PyObject *nothing) {
     return list;
 }
 
-typedef struct number {
-    const char *name;
-    uint64_t value;
-} number;
-
-static PyObject *numbers_dict(const number *numbers, size_t count) {
-    PyObject *dict = PyDict_New();
-    for (size_t i = 0; dict != NULL && i < count; i++) {
-        if (shmq_py_put(dict, numbers[i].name, PyLong_FromUnsignedLongLong(numbers[i].value)) != 0) {
-            Py_CLEAR(dict);
-        }
-    }
-    return dict;
-}
-
 static PyObject *member_usage(PyObject *self, PyObject *nothing) {
     (void)nothing;
     shmq_member *m = shmq_py_usable(self);
     if (m == NULL) {
         return NULL;
     }
-    shmq_block_usage blocks = {0};
-    uint64_t free;
+    shmq_py_usage usage;
     as_member(self)->calls += 1;
     Py_BEGIN_ALLOW_THREADS
-    free = shmq_granules_free(m);
-    shmq_blocks_usage(m, &blocks);
+    shmq_py_usage_look(m, &usage);
     Py_END_ALLOW_THREADS
     as_member(self)->calls -= 1;
-    uint64_t fixed = (uint64_t)(m->slabs - m->base);
-    number numbers[] = {
-        {"memory", m->size},
-        {"reserved", shmq_load_relaxed(&m->header->reserved_bytes)},
-        {"used", fixed + (m->granule_count - free) * SHMQ_GRANULE_BYTES},
-        {"granules", m->granule_count},
-        {"granules_free", free},
-        {"slabs", blocks.slabs},
-        {"blocks", blocks.blocks},
-        {"blocks_used", blocks.used},
-        {"blocks_building", blocks.building},
-        {"block_bytes_used", blocks.bytes_used},
-        {"block_bytes", blocks.bytes_total},
-        {"damage", shmq_load_relaxed(&m->header->damage)},
-        {"rescues", shmq_load_relaxed(&m->header->rescues)},
-        {"deaths", shmq_load_relaxed(&m->header->deaths)},
-    };
-    return numbers_dict(numbers, sizeof(numbers) / sizeof(numbers[0]));
+    return shmq_py_usage_dict(&usage);
 }
 
 static PyObject *member_header(PyObject *self, PyObject *nothing) {
@@ -251,7 +218,7 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
     shmq_segment_shm *header = m->header;
     char path[SHMQ_PATH_MAX];
     memcpy(path, header->path, sizeof(path));
-    number numbers[] = {
+    shmq_py_number numbers[] = {
         {"version", header->version},
         {"fingerprint", header->fingerprint},
         {"memory", m->size},
@@ -264,7 +231,7 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
         {"uid", header->uid},
         {"mode", header->mode},
     };
-    PyObject *dict = numbers_dict(numbers, sizeof(numbers) / sizeof(numbers[0]));
+    PyObject *dict = shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
     if (dict == NULL || shmq_py_put(dict, "anonymous", PyBool_FromLong(m->anonymous)) != 0 ||
         shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)header->uuid, 16)) != 0 ||
         shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)header->boot_id, 16)) != 0 ||
@@ -358,6 +325,14 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+/* burials() -> has anything expired that is to be taken to the dead? Asks once. */
+static PyObject *member_burials(PyObject *o, PyObject *unused) {
+    shmq_py_member *self = (shmq_py_member *)o;
+    (void)unused;
+    return PyBool_FromLong(shmq_load_relaxed(&self->member->burials) != 0 &&
+                           shmq_cas32_seq(&self->member->burials, 1, 0));
+}
+
 static PyMethodDef methods[] = {
     {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,
      "close(unmap)\n\nLeave: the row is given back, and the mapping too if `unmap`. Repeatable."},
@@ -369,6 +344,7 @@ static PyMethodDef methods[] = {
     {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
     {"valid", member_valid, METH_NOARGS,
      "None, or the first thing of the segment that makes no sense; rings have their own check."},
+    {"burials", member_burials, METH_NOARGS, "Has anything expired that is to be taken to the dead? Asks once."},
     {"gone", member_gone, METH_NOARGS, "Has the broker's directory been deleted?"},
     {NULL, NULL, 0, NULL},
 };

@@ -7,6 +7,7 @@
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
     char *bytes;
     Py_ssize_t size;
+    p->out.priority = DEFAULT_PRIORITY;
     if (self->codec_kind == CODEC_OTHER) {
         return false;
     }
@@ -66,6 +67,7 @@ bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *piec
         return false;
     }
     p->out.content = (uint8_t)code;
+    p->out.priority = DEFAULT_PRIORITY;
     p->held = pieces;
     Py_INCREF(pieces);
     if (head != Py_None) {
@@ -80,6 +82,36 @@ bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *piec
         p->out.head_len = (uint32_t)size;
     }
     return add_pieces(p, pieces, PyTuple_Size(pieces));
+}
+
+bool extras_parsed(PyObject *extras, put_extras *x) {
+    *x = (put_extras){.priority = DEFAULT_PRIORITY, .ttl_ns = SHMQ_NEVER, .immediate_ns = SHMQ_NEVER};
+    if (extras == Py_None) {
+        return true;
+    }
+    unsigned long long ttl, delay, immediate;
+    Py_ssize_t group_len = 0;
+    if (!PyTuple_Check(extras) ||
+        !PyArg_ParseTuple(extras, "bKKz#K", &x->priority, &ttl, &delay, &x->group, &group_len, &immediate)) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "extras: None, or (priority, ttl_ns, delay_ns, group, immediate_ns)");
+        }
+        return false;
+    }
+    x->ttl_ns = ttl;
+    x->delay_ns = delay;
+    x->immediate_ns = immediate;
+    x->group_len = (uint32_t)group_len;
+    return true;
+}
+
+void parcel_timed(shmq_outgoing *out, const put_extras *x) {
+    if (x->delay_ns == 0 && x->ttl_ns == SHMQ_NEVER) {
+        return;
+    }
+    uint64_t now = shmq_now_ns();
+    out->not_before_ns = x->delay_ns != 0 ? now + x->delay_ns : 0;
+    out->expires_ns = x->ttl_ns != SHMQ_NEVER ? now + x->ttl_ns : 0;
 }
 
 void parcel_clear(parcel *p) {

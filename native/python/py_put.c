@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/immediate.h"
+#include "shmq/overflow.h"
 
 #define BATCH 64 /* claims held at once: few enough to be published within microseconds */
 
@@ -44,9 +46,11 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     if (p->out.body_len <= BIG_COPY) {
         status = shmq_put(self->q, &p->out, 0);
     }
+    if (SHMQ_UNLIKELY(shmq_no_room(status)) && p->out.body_len <= BIG_COPY) {
+        until_ns = shmq_overflow_until(self->q, until_ns);
+    }
     while (status == SHMQ_INTERRUPTED ||
-           ((until_ns != 0 || p->out.body_len > BIG_COPY) &&
-            (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_MEMORY))) {
+           ((until_ns != 0 || p->out.body_len > BIG_COPY) && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY))) {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &p->out, until_ns);
         END_WAIT(self)
@@ -63,11 +67,44 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     return status;
 }
 
+static PyObject *raise_returned(py_queue *self) {
+    PyObject *error = PyObject_CallMethod((PyObject *)self, "_failure", "ssi", "RETURNED", "", 0);
+    if (error != NULL) {
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+        Py_DECREF(error);
+    }
+    return NULL;
+}
+
+/* A message that was put, and is to be taken by then or withdrawn. A handler's exception withdraws it, too. */
+static shmq_status see_taken(py_queue *self, const parcel *p, uint64_t until_ns) {
+    shmq_status status;
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_immediate(self->q, &p->out, until_ns);
+        END_WAIT(self)
+        if (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() < 0) {
+            until_ns = 0;
+        }
+    } while (status == SHMQ_INTERRUPTED);
+    return status;
+}
+
 static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
+    uint64_t immediate = p->extras.immediate_ns, taken_by = 0;
+    if (SHMQ_UNLIKELY(p->immediate)) {
+        taken_by = immediate == 0 ? shmq_immediate_until(self->q) : 0;
+    }
     shmq_status status = put_parcel(self, p, until_ns);
     uint64_t id = p->out.message_id;
+    if (SHMQ_UNLIKELY(p->immediate) && status == SHMQ_OK) {
+        status = see_taken(self, p, taken_by != 0 ? taken_by : shmq_now_ns() + immediate);
+        if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
+            (void)raise_returned(self);
+        }
+    }
     parcel_clear(p);
-    if (SHMQ_LIKELY(status == SHMQ_OK)) {
+    if (SHMQ_LIKELY(status == SHMQ_OK) && SHMQ_LIKELY(!p->immediate || !PyErr_Occurred())) {
         return PyLong_FromUnsignedLongLong(id);
     }
     return PyErr_Occurred() ? NULL : queue_raise(self, status);
@@ -126,34 +163,49 @@ PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     return put_and_clear(self, &p, until);
 }
 
-/* _put_encoded(content, head, pieces, until_or_timeout): what the slow path calls when the body is encoded. */
+/* _put_encoded(content, head, pieces, timeout, extras): what the slow path calls when the body is encoded. */
 PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_queue *self = (py_queue *)o;
     parcel p = {0};
     uint64_t until;
-    if (nargs != 4) {
-        PyErr_SetString(PyExc_TypeError, "_put_encoded(content, head, pieces, timeout)");
+    if (nargs != 5) {
+        PyErr_SetString(PyExc_TypeError, "_put_encoded(content, head, pieces, timeout, extras)");
         return NULL;
     }
-    if (!parse_timeout(args[3], &until) || !queue_ready(self) || !parcel_encoded(&p, args[0], args[1], args[2])) {
+    if (!parse_timeout(args[3], &until) || !queue_ready(self) || !parcel_encoded(&p, args[0], args[1], args[2]) ||
+        !extras_parsed(args[4], &p.extras)) {
         parcel_clear(&p);
         return NULL;
     }
+    parcel_timed(&p.out, &p.extras);
+    p.out.priority = p.extras.priority;
+    p.immediate = p.extras.immediate_ns != SHMQ_NEVER;
     return put_and_clear(self, &p, until);
 }
 
+/* What all bodies of a batch have in common: headers and extras, each None or not. */
+typedef struct batch {
+    PyObject *headers, *extras; /* of `options` */
+    PyObject *options;          /* strong or NULL */
+} batch;
+
 /* One body of a batch: simple, or what self._encode(body) answers. */
-static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, PyObject *head) {
-    if (head == Py_None && parcel_simple(p, self, body)) {
+static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch *b) {
+    if (!extras_parsed(b->extras, &p->extras)) {
+        return false;
+    }
+    if (b->headers == Py_None && parcel_simple(p, self, body)) {
+        p->out.priority = p->extras.priority;
         return true;
     }
-    PyObject *encoded = PyObject_CallMethod((PyObject *)self, "_encode", "OO", body, head);
+    PyObject *encoded = PyObject_CallMethod((PyObject *)self, "_encode", "OO", body, b->headers);
     if (encoded == NULL) {
         return false;
     }
     PyObject *content, *full_head, *pieces;
     bool ok = PyArg_ParseTuple(encoded, "OOO", &content, &full_head, &pieces) &&
               parcel_encoded(p, content, full_head, pieces);
+    p->out.priority = p->extras.priority;
     Py_DECREF(encoded);
     return ok;
 }
@@ -189,8 +241,8 @@ static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out
     return status;
 }
 
-/* _put_many(iterable, head, timeout) -> number put; on Full the exception's `accepted` is set by the Python face. */
-static PyObject *put_iterator(py_queue *self, PyObject *iterator, PyObject *head, uint64_t until_ns) {
+/* -> number put; on Full the exception's `accepted` is set by the Python face. */
+static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns) {
     parcel parcels[BATCH];
     shmq_outgoing out[BATCH];
     unsigned long long total = 0;
@@ -207,7 +259,9 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, PyObject *head
                 break;
             }
             parcels[count].out.enqueued_ns = now;
-            bool ok = batch_parcel(self, &parcels[count++], body, head);
+            bool ok = batch_parcel(self, &parcels[count], body, b);
+            parcel_timed(&parcels[count].out, &parcels[count].extras);
+            count++;
             Py_DECREF(body);
             if (!ok) {
                 failed = true;
@@ -247,17 +301,16 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     py_queue *self = (py_queue *)o;
     bool others;
     uint64_t until = SHMQ_FOR_EVER;
-    PyObject *head = Py_None;
+    batch b = {Py_None, Py_None, NULL};
     if (nargs != 1) {
         PyErr_Format(PyExc_TypeError, "put_many() takes one positional argument, the bodies (%zd given)", nargs);
         return NULL;
     }
     PyObject *timeout = only_timeout(args + nargs, names, &others);
-    Py_INCREF(head);
     if (others) {
-        Py_DECREF(head);
-        head = call_slow(o, "_head_of_options", args[0], args + nargs, names);
-        if (head == NULL) {
+        b.options = call_slow(o, "_batch_options", args[0], args + nargs, names);
+        if (b.options == NULL || !PyArg_ParseTuple(b.options, "OO", &b.headers, &b.extras)) {
+            Py_XDECREF(b.options);
             return NULL;
         }
     }
@@ -265,11 +318,11 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_ready(self)) {
         PyObject *iterator = PyObject_GetIter(args[0]);
         if (iterator != NULL) {
-            result = put_iterator(self, iterator, head, until);
+            result = put_iterator(self, iterator, &b, until);
             Py_DECREF(iterator);
         }
     }
-    Py_DECREF(head);
+    Py_XDECREF(b.options);
     if (result == NULL) {
         return NULL;
     }

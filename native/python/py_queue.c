@@ -1,6 +1,6 @@
 /* The queue type: what shmq.engine.queue.Queue is built on. Methods without an underscore are the public fast path; all
  * that needs words - options, codecs, errors - is a Python method of the subclass, called from here by name. */
-#include "py_queue.h"
+#include "py_subscription.h"
 
 #include <string.h>
 
@@ -30,6 +30,18 @@ bool queue_ready(py_queue *self) {
         queue_raise(self, status);
     }
     return status == SHMQ_OK;
+}
+
+bool queue_goes_on(py_queue *self) {
+    if (PyErr_CheckSignals() < 0) {
+        return false;
+    }
+    if (SHMQ_LIKELY(shmq_load_relaxed(&self->q->m->burials) == 0)) {
+        return true;
+    }
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "_bury_expired", NULL);
+    Py_XDECREF(done);
+    return done != NULL;
 }
 
 PyObject *queue_raise(py_queue *self, shmq_status status) {
@@ -209,9 +221,15 @@ int shmq_py_add_queue(PyObject *module) {
     for (PyMethodDef *m = queue_manage_methods; m->ml_name != NULL; m++) {
         queue_methods[n++] = *m;
     }
+    for (PyMethodDef *m = queue_browse_methods; m->ml_name != NULL; m++) {
+        queue_methods[n++] = *m;
+    }
     queue_methods[n] = (PyMethodDef){0};
     queue_type = add_type(module, &queue_spec, "QueueHandle");
-    return queue_type != NULL ? PyModule_AddFunctions(module, broker_functions) : -1;
+    if (queue_type == NULL || PyModule_AddFunctions(module, broker_functions) < 0) {
+        return -1;
+    }
+    return PyModule_AddFunctions(module, receive_any_functions);
 }
 
 int shmq_py_add_delivery(PyObject *module) {
@@ -219,5 +237,9 @@ int shmq_py_add_delivery(PyObject *module) {
     view_type = add_type(module, &view_spec, "View");
     loan_type = add_type(module, &loan_spec, "LoanBuffer");
     drop_type = add_type(module, &drop_spec, "Drop");
-    return delivery_type != NULL && view_type != NULL && loan_type != NULL && drop_type != NULL ? 0 : -1;
+    subscription_type = add_type(module, &subscription_spec, "Subscription");
+    return subscription_type != NULL && delivery_type != NULL && view_type != NULL && loan_type != NULL &&
+                   drop_type != NULL
+               ? 0
+               : -1;
 }

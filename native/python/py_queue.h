@@ -19,6 +19,8 @@ enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
     Py_END_ALLOW_THREADS \
     shmq_py_leave((self)->owner);
 
+#define DEFAULT_PRIORITY 4u
+
 /* Copies above this are made without the interpreter lock. */
 #define BIG_COPY 65536u
 
@@ -32,6 +34,8 @@ typedef struct py_queue {
 bool queue_ready(py_queue *self);
 /* Set the exception that self._failure(status name, trail, errno) answers. Always NULL. */
 PyObject *queue_raise(py_queue *self, shmq_status status);
+/* Between two pieces of a wait: signal handlers, and the burial of what has expired. False with an exception set. */
+bool queue_goes_on(py_queue *self);
 /* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
 
@@ -45,6 +49,16 @@ static inline bool is_direct(const py_queue *self, uint32_t content) {
     return self->codec_kind == CODEC_BYTES || (knows_text(self) && content <= CONTENT_TEXT);
 }
 
+/* Options of a put besides headers, as Python hands them on. What is not there is the default. */
+typedef struct put_extras {
+    uint8_t priority;       /* 4 */
+    uint64_t ttl_ns;        /* SHMQ_NEVER */
+    uint64_t delay_ns;      /* 0 */
+    uint64_t immediate_ns;  /* SHMQ_NEVER: not immediate */
+    const char *group;      /* NULL; of the tuple */
+    uint32_t group_len;
+} put_extras;
+
 /* A message on its way in, with the Python objects whose memory it points to. */
 typedef struct parcel {
     shmq_outgoing out;
@@ -54,19 +68,34 @@ typedef struct parcel {
     uint32_t buffer_count;
     PyObject *held; /* strong: the body, or the tuple of pieces */
     PyObject *head; /* strong or NULL */
+    put_extras extras;
+    bool immediate; /* extras.immediate_ns says for how long */
 } parcel;
 
 /* From exact bytes or str. False: it is something else (no exception). */
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body);
 /* From (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
 bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *pieces);
+/* From None, or (priority, ttl_ns, delay_ns, group: bytes | None, immediate_ns); false with an exception set. */
+bool extras_parsed(PyObject *extras, put_extras *x);
+/* What the extras say of time, from now on. */
+void parcel_timed(shmq_outgoing *out, const put_extras *x);
 void parcel_clear(parcel *p);
 
 /* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
+/* What became of an acquisition that ended with `status`. True: nothing is in hand, try again. Else *delivery; NULL with an
+ * exception set. */
+bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObject **delivery);
 /* A Delivery object of an acquired entry. */
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
 PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
+
+/* From a tuple in the order of enum shmq_setting, None for what is not said; false with an exception set. What it says of
+ * dead_letter points into the tuple. */
+bool settings_declared(PyObject *values, shmq_declaration *d);
+PyObject *queue_settings(PyObject *o, PyObject *unused);
+PyObject *queue_alter(PyObject *o, PyObject *settings);
 
 extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec, drop_spec;
 extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type, *drop_type;
@@ -78,6 +107,6 @@ PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
 PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
 PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
-extern PyMethodDef queue_manage_methods[], broker_functions[];
+extern PyMethodDef queue_manage_methods[], queue_browse_methods[], broker_functions[], receive_any_functions[];
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "shmq/member.h"
+#include "shmq/selector.h"
 #include "shmq/status.h"
 
 /* One membership. The GIL guards `calls`. */
@@ -37,8 +38,13 @@ shmq_member *shmq_py_usable(PyObject *member);
 
 int shmq_py_add_member(PyObject *module);
 int shmq_py_add_segment(PyObject *module);
+int shmq_py_add_observer(PyObject *module);
 int shmq_py_add_queue(PyObject *module);
 int shmq_py_add_delivery(PyObject *module);
+int shmq_py_add_selector(PyObject *module);
+
+/* What a Selector has loaded, valid as long as the object; NULL with TypeError set for anything else. */
+const shmq_selector *shmq_py_selector(PyObject *o);
 
 /* name = value of a new reference; steals it, NULL is passed on. Answers 0, or -1 with an exception set. */
 int shmq_py_put(PyObject *dict, const char *name, PyObject *value);

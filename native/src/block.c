@@ -4,6 +4,7 @@
 
 #include "shmq/structure.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 #include "slab.h"
 
 bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place) {
@@ -45,7 +46,7 @@ void shmq_block_hint(shmq_member *m, const shmq_place *place) {
 /* All of them, not one: they wait for blocks of different sizes, and the one that is woken may have no use for this. */
 static void wake_memory_waiters(shmq_member *m) {
     /* SYNC block.memory: the hints are set; who waits adds itself, then looks at the hints once more */
-    if (shmq_load_seq(&m->header->memory_waiters) != 0) {
+    if (shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != 0) {
         shmq_add_seq(&m->header->memory_full, 1);
         shmq_futex_wake(&m->header->memory_full, INT_MAX);
     }

@@ -1,6 +1,9 @@
 /* The consumer rows of a queue and the bitmaps of who sleeps: what the dead leave there, and what must hold. */
+#include "shmq/ranks.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/unused.h"
+#include "shmq/target.h"
 #include "shmq/verdict.h"
 #include "shmq/wait.h"
 
@@ -30,8 +33,7 @@ static void wake_forgotten(shmq_queue *q) {
              bits &= bits - 1) {
             shmq_consumer_shm *consumer = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
             if (consumer != NULL && shmq_load_seq(&consumer->sleeps) != 0) {
-                shmq_add_seq(&consumer->wake, 1);
-                shmq_futex_wake(&consumer->wake, 1);
+                shmq_row_wake(q->m, consumer);
             }
         }
     }
@@ -43,6 +45,7 @@ void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
         if (dead != 0) {
             shmq_and_seq(&q->page->sleepers[group].idle, ~dead);
             shmq_and_seq(&q->page->sleepers[group].browse, ~dead);
+            shmq_and_seq(&q->page->sleepers[group].want, ~dead);
         }
     }
     wake_forgotten(q);
@@ -60,9 +63,15 @@ void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
             if (row == NULL) {
                 continue; /* its chunk was damaged a moment ago */
             }
+            if (shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER) {
+                shmq_unused_begin(q);
+            }
             uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
             shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
         }
+    }
+    if (!shmq_ranks_are_plain(q)) {
+        shmq_ranks_settle(q);
     }
 }
 
@@ -84,7 +93,12 @@ static const char *check_row(const shmq_queue *q, const shmq_consumer_shm *consu
     if (shmq_load_relaxed((shmq_a32 *)&consumer->kind) > SHMQ_BROWSER) {
         return "a consumer row of a kind that there is not";
     }
-    if (shmq_load_relaxed((shmq_a32 *)&consumer->sleeps) > 1 || consumer->target != 0) {
+    uint64_t target = shmq_load_relaxed((shmq_a64 *)&consumer->target);
+    if (target != 0 && shmq_target_owner(q->m, target) != process_row) {
+        return "a consumer row that sleeps on a word that is not its process'";
+    }
+    if (shmq_load_relaxed((shmq_a32 *)&consumer->sleeps) > 1 ||
+        shmq_load_relaxed((shmq_a32 *)&consumer->exclusive) > 1 || shmq_load_relaxed((shmq_a32 *)&consumer->live) > 1) {
         return "a consumer row with a field that nobody writes";
     }
     return NULL;
@@ -93,21 +107,19 @@ static const char *check_row(const shmq_queue *q, const shmq_consumer_shm *consu
 static const char *check_group(const shmq_queue *q, uint32_t group, uint32_t groups, uint64_t *where) {
     shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
     uint64_t idle = shmq_load_seq(&sleepers->idle), browse = shmq_load_seq(&sleepers->browse);
+    uint64_t want = shmq_load_seq(&sleepers->want);
     uint64_t used = shmq_load_seq(&sleepers->used);
     *where = group * 64;
-    if (group == 0 && ((used | idle | browse) & 1) != 0) {
+    if (group == 0 && ((used | idle | browse | want) & 1) != 0) {
         return "consumer row 0 is in use";
     }
-    if (shmq_load_seq(&sleepers->want) != 0) {
-        return "a bitmap that this version does not write";
-    }
-    if (used == 0 && idle == 0 && browse == 0) {
+    if (used == 0 && idle == 0 && browse == 0 && want == 0) {
         return NULL;
     }
     if (group >= groups) {
         return "consumer rows that no notifier looks at";
     }
-    uint64_t stray = (idle | browse) & ~used;
+    uint64_t stray = (idle | browse | want) & ~used;
     if (stray != 0) {
         *where = group * 64 + (uint64_t)__builtin_ctzll(stray);
         return "a sleeper on a consumer row that is not in use";
@@ -124,7 +136,6 @@ static const char *check_group(const shmq_queue *q, uint32_t group, uint32_t gro
 }
 
 const char *shmq_consumers_valid(const shmq_queue *q, uint64_t *where) {
-    SHMQ_ASSERT(q->m->structure_held);
     uint32_t groups = shmq_load_seq(&q->page->groups);
     *where = 0;
     if (groups > SHMQ_CHUNKS) {

@@ -1,51 +1,138 @@
-/* queue.count: how many slots of the queue are in use, for queues with a maxsize.
+/* queue.count and queue.weight: how many slots of the queue are in use, and how many bytes of headers and bodies they have,
+ * for queues with a maxsize or a max_bytes.
  *
- * Raised before a claim, lowered after each transition to FREE; the word's version half changes with every step. A process
- * that dies in between leaves a count that is one off. Who is stopped by the limit while `recount_due` says that somebody
- * died counts the slots, and believes the result only if nobody was between a slot and the count (`moving`) before and
- * after, and the version is the same: then no unit was on its way. */
+ * Raised before a claim, lowered after each transition to FREE; a word's version changes with every step. A process that dies
+ * in between leaves a word that is too high. Who is stopped by a limit while `recount_due` says that somebody died counts the
+ * slots, and believes the result only if nobody was between a slot and the words (`moving`) before and after, and the
+ * versions are the same: then nothing was on its way. A claim does not say yet what it weighs: while there is one, bytes are
+ * not counted. */
 #include "shmq/ring.h"
 #include "shmq/verdict.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 #define TRIES 8
 
 /* recount_due */
 enum { SURE = 0, ASKED = 1, COUNTING = 2 };
 
-#define ENTRIES(word) ((word) & UINT32_MAX)
-#define NEXT(word, entries) ((((word) >> 32) + 1) << 32 | (uint64_t)(entries))
+/* One of the two words: the amount in its low bits, a version above them. */
+typedef struct measure {
+    shmq_a64 *word, *limit;
+    uint64_t all; /* mask of the amount */
+} measure;
 
-bool shmq_count_take(shmq_queue *q, uint32_t count) {
-    uint64_t limit = shmq_load_relaxed(&q->page->maxsize);
+static measure entries_of(shmq_queue *q) { return (measure){&q->page->count, &q->page->maxsize, SHMQ_COUNT_MASK}; }
+static measure bytes_of(shmq_queue *q) {
+    return (measure){&q->page->weight, &q->page->settings.max_bytes, SHMQ_WEIGHT_MASK};
+}
+
+static uint64_t stepped(const measure *m, uint64_t word, uint64_t amount) {
+    return ((word | m->all) + 1) | (amount < m->all ? amount : m->all);
+}
+
+/* Exactly the limit fits. Nothing in the queue: anything does, else what is larger than the limit would never get in; of
+ * entries each is one, so the first one fits any limit. 0: the limit was taken away just now. */
+static bool fits(const measure *m, uint64_t word, uint64_t amount) {
+    uint64_t limit = shmq_load_relaxed(m->limit), used = word & m->all;
+    return limit == 0 || used == 0 || used + amount <= limit;
+}
+
+static bool raise_word(const measure *m, uint64_t amount) {
     for (;;) {
-        uint64_t word = shmq_load_seq(&q->page->count);
-        if (ENTRIES(word) + count > limit) {
+        uint64_t word = shmq_load_seq(m->word);
+        if (!fits(m, word, amount)) {
             return false;
         }
-        if (shmq_cas_seq(&q->page->count, word, NEXT(word, ENTRIES(word) + count))) {
+        if (shmq_cas_seq(m->word, word, stepped(m, word, (word & m->all) + amount))) {
             return true;
         }
     }
 }
 
-/* Too high is corrected by a recount when it matters; too low would let one too many in. */
-void shmq_count_late(shmq_queue *q) {
-    uint64_t word;
-    do {
-        word = shmq_load_seq(&q->page->count);
-    } while (
-        !shmq_cas_seq(&q->page->count, word, NEXT(word, ENTRIES(word) < UINT32_MAX ? ENTRIES(word) + 1 : UINT32_MAX)));
-    shmq_store_seq(&q->page->recount_due, ASKED);
-}
-
-void shmq_count_give(shmq_queue *q, uint32_t count) {
+static void lower_word(const measure *m, uint64_t amount) {
     for (;;) {
-        uint64_t word = shmq_load_seq(&q->page->count);
-        if (shmq_cas_seq(&q->page->count, word, NEXT(word, ENTRIES(word) > count ? ENTRIES(word) - count : 0))) {
+        uint64_t word = shmq_load_seq(m->word), used = word & m->all;
+        if (shmq_cas_seq(m->word, word, stepped(m, word, used > amount ? used - amount : 0))) {
             return;
         }
     }
+}
+
+/* Whatever the limit. Too high is corrected by a recount when it matters; too low would let too much in. */
+static void add_to_word(const measure *m, uint64_t amount) {
+    uint64_t word;
+    do {
+        word = shmq_load_seq(m->word);
+    } while (!shmq_cas_seq(m->word, word, stepped(m, word, (word & m->all) + amount)));
+}
+
+bool shmq_count_take(shmq_queue *q, uint32_t count) {
+    measure entries = entries_of(q);
+    return raise_word(&entries, count);
+}
+
+void shmq_count_give(shmq_queue *q, uint32_t count) {
+    measure entries = entries_of(q);
+    lower_word(&entries, count);
+}
+
+shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes) {
+    measure weight = bytes_of(q);
+    if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes)) {
+        return SHMQ_FULL_BYTES; /* a first look, so that the count is seldom raised in vain */
+    }
+    if (limited & SHMQ_LIMITED_COUNT && !shmq_count_take(q, 1)) {
+        return SHMQ_FULL_COUNT;
+    }
+    if (limited & SHMQ_LIMITED_BYTES && !raise_word(&weight, bytes)) {
+        shmq_room_give(q, limited & SHMQ_LIMITED_COUNT, 1, 0);
+        shmq_wake_waiters(q); /* somebody may have seen the count that we had raised */
+        return SHMQ_FULL_BYTES;
+    }
+    return SHMQ_OK;
+}
+
+void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes) {
+    measure weight = bytes_of(q);
+    if (limited & SHMQ_LIMITED_BYTES) {
+        lower_word(&weight, bytes);
+    }
+    if (limited & SHMQ_LIMITED_COUNT) {
+        shmq_count_give(q, count);
+    }
+}
+
+void shmq_wake_waiters(shmq_queue *q) {
+    if (shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
+        shmq_add_seq(&q->page->ring.full, 1);
+        shmq_futex_wake(&q->page->ring.full, INT32_MAX);
+    }
+}
+
+/* Asked, then the waiters; who waits joins them, then looks whether somebody asks. */
+void shmq_recount_ask(shmq_queue *q) {
+    (void)shmq_swap_seq(&q->page->recount_due, ASKED);
+    shmq_wake_waiters(q);
+}
+
+void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes) {
+    measure entries = entries_of(q), weight = bytes_of(q);
+    if (limited & SHMQ_LIMITED_COUNT) {
+        add_to_word(&entries, 1);
+    }
+    if (limited & SHMQ_LIMITED_BYTES) {
+        add_to_word(&weight, bytes);
+    }
+    shmq_recount_ask(q);
+}
+
+uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word) {
+    uint32_t state = shmq_word_state(word);
+    if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED) {
+        return SHMQ_UNWEIGHED;
+    }
+    return (uint64_t)shmq_peek(&slot->head_len) + shmq_peek(&slot->body_len);
 }
 
 void shmq_moving(shmq_queue *q, int32_t change) {
@@ -58,8 +145,8 @@ void shmq_moving(shmq_queue *q, int32_t change) {
 }
 
 static bool anybody_moves(shmq_queue *q) {
-    uint32_t high = shmq_load_seq(&q->m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(q->m);
+    for (uint32_t row = 0; row < high; row++) {
         shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
         if (line != NULL && shmq_load_seq(&line->moving) != 0) {
             return true;
@@ -68,22 +155,51 @@ static bool anybody_moves(shmq_queue *q) {
     return false;
 }
 
-static uint64_t count_slots(const shmq_queue *q) {
-    uint64_t used = 0;
+typedef struct usage {
+    uint64_t entries, bytes;
+    bool unweighed; /* a claim that is not filled yet */
+} usage;
+
+static void count_level(const shmq_queue *q, usage *used) {
     for (uint64_t i = 0; i <= q->mask; i++) {
-        uint32_t state = shmq_word_state(shmq_load_seq(&shmq_slot_at(q, i)->word));
-        used += state != SHMQ_FREE && state != SHMQ_BROKEN;
+        shmq_slot_shm *slot = shmq_slot_at(q, i);
+        uint64_t word = shmq_load_seq(&slot->word);
+        if (shmq_word_state(word) == SHMQ_FREE || shmq_word_state(word) == SHMQ_BROKEN) {
+            continue;
+        }
+        uint64_t bytes = shmq_slot_bytes(slot, word);
+        used->entries++;
+        used->unweighed |= bytes == SHMQ_UNWEIGHED;
+        used->bytes += bytes == SHMQ_UNWEIGHED ? 0 : bytes;
+    }
+}
+
+static usage count_slots(const shmq_queue *q) {
+    usage used = {0};
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        count_level(&level, &used);
     }
     return used;
 }
 
+static bool correct(const measure *m, uint64_t before, uint64_t amount) {
+    return shmq_cas_seq(m->word, before, stepped(m, before, amount));
+}
+
 static bool recount_once(shmq_queue *q) {
-    uint64_t before = shmq_load_seq(&q->page->count);
+    measure entries = entries_of(q), weight = bytes_of(q);
+    uint32_t limited = shmq_load_seq(&q->page->limited);
+    uint64_t count = shmq_load_seq(entries.word), bytes = shmq_load_seq(weight.word);
     if (anybody_moves(q)) {
         return false;
     }
-    uint64_t used = count_slots(q);
-    return !anybody_moves(q) && shmq_cas_seq(&q->page->count, before, NEXT(before, used));
+    usage used = count_slots(q);
+    if (anybody_moves(q) || (limited & SHMQ_LIMITED_BYTES && used.unweighed)) {
+        return false;
+    }
+    return (!(limited & SHMQ_LIMITED_COUNT) || correct(&entries, count, used.entries)) &&
+           (!(limited & SHMQ_LIMITED_BYTES) || correct(&weight, bytes, used.bytes));
 }
 
 bool shmq_recount(shmq_queue *q) {
@@ -99,8 +215,8 @@ bool shmq_recount(shmq_queue *q) {
     for (int i = 0; i < TRIES; i++) {
         if (recount_once(q)) {
             shmq_cas32_seq(&q->page->recount_due, COUNTING, SURE);
-            shmq_add_seq(&q->ring->full, 1); /* others may have been stopped by the wrong count, too */
-            shmq_futex_wake(&q->ring->full, INT32_MAX);
+            shmq_add_seq(&q->page->ring.full, 1); /* others may have been stopped by the wrong count, too */
+            shmq_futex_wake(&q->page->ring.full, INT32_MAX);
             return true;
         }
         shmq_pause();
@@ -109,29 +225,39 @@ bool shmq_recount(shmq_queue *q) {
     return false;
 }
 
-/* As a recount: nobody between a slot and the count before and after, and the version is the same. A death in between
+/* As a recount: nobody between a slot and the words before and after, and the versions are the same. A death in between
  * shows in `moving` until its reaper has asked for a recount. */
 const char *shmq_count_valid(shmq_queue *q) {
     if (shmq_load_seq(&q->page->recount_due) > COUNTING) {
         return "a request to count that nobody makes";
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
-        uint64_t before = shmq_load_seq(&q->page->count);
-        if (shmq_load_seq(&q->page->maxsize) == 0 || shmq_load_seq(&q->page->recount_due) != SURE) {
+        uint32_t limited = shmq_load_seq(&q->page->limited);
+        uint64_t count = shmq_load_seq(&q->page->count), weight = shmq_load_seq(&q->page->weight);
+        if (limited == 0 || shmq_load_seq(&q->page->recount_due) != SURE) {
             return NULL;
         }
         if (anybody_moves(q)) {
             shmq_pause();
             continue;
         }
-        uint64_t used = count_slots(q);
-        if (!anybody_moves(q) && shmq_load_seq(&q->page->recount_due) == SURE &&
-            shmq_load_seq(&q->page->count) == before) {
-            return used == ENTRIES(before)
-                       ? NULL
-                       : shmq_verdict("the count says %llu entries, the slots say %llu",
-                                      (unsigned long long)ENTRIES(before), (unsigned long long)used);
+        usage used = count_slots(q);
+        if (anybody_moves(q) || shmq_load_seq(&q->page->recount_due) != SURE ||
+            shmq_load_seq(&q->page->limited) != limited || shmq_load_seq(&q->page->count) != count ||
+            shmq_load_seq(&q->page->weight) != weight) {
+            continue;
         }
+        if (limited & SHMQ_LIMITED_COUNT && shmq_load_seq(&q->page->maxsize) != 0 &&
+            used.entries != (count & SHMQ_COUNT_MASK)) {
+            return shmq_verdict("the count says %llu entries, the slots say %llu",
+                                (unsigned long long)(count & SHMQ_COUNT_MASK), (unsigned long long)used.entries);
+        }
+        if (limited & SHMQ_LIMITED_BYTES && shmq_load_seq(&q->page->settings.max_bytes) != 0 && !used.unweighed &&
+            used.bytes != (weight & SHMQ_WEIGHT_MASK)) {
+            return shmq_verdict("the count says %llu bytes, the slots say %llu",
+                                (unsigned long long)(weight & SHMQ_WEIGHT_MASK), (unsigned long long)used.bytes);
+        }
+        return NULL;
     }
     return NULL; /* too much traffic */
 }

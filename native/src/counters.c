@@ -6,6 +6,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
+#include "shmq/waiters.h"
 #include "shmq/wait.h"
 
 static shmq_counters_shm *line_of(const shmq_member *m, const shmq_process_page_shm *page, uint32_t queue_index) {
@@ -52,18 +53,38 @@ shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters
     return status;
 }
 
+/* Nobody has a handle on what was at this entry before, so nobody counts there meanwhile. Relaxed: the entry's root, which
+ * its maker writes afterwards, shows it to the others. */
+void shmq_counters_clear(shmq_member *m, uint32_t queue_index) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t rows = shmq_process_high(m);
+    for (uint32_t row = 0; row < rows; row++) {
+        shmq_counters_shm *line = shmq_counters_at(m, row, queue_index);
+        if (line == NULL) {
+            continue;
+        }
+        shmq_a64 *const counts[] = {&line->put,         &line->got,           &line->received, &line->acked,
+                                    &line->redelivered, &line->dead_lettered, &line->purged,   &line->died,
+                                    &line->expired,     &line->dropped};
+        for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            shmq_store_relaxed(counts[i], 0);
+        }
+    }
+}
+
 static void recover_line(shmq_member *m, shmq_counters_shm *line, uint32_t index, bool leaving) {
     shmq_queue q;
     bool used = shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_FREE &&
                 shmq_load_seq(&line->attached) != 0 && shmq_queue_view(m, index, &q) == SHMQ_OK;
     shmq_store_seq(&line->moving, 0);
-    uint32_t waiting = shmq_swap_seq(&line->waiting, 0);
     if (used) { /* after `moving`: who is stopped by the count looks at this first */
-        shmq_less(&q.ring->waiters, waiting);
+        shmq_room_waiters_recover(&q, line);
         shmq_store_seq(&q.page->recount_due, 1);
         shmq_add_seq(&q.ring->full, 1);
         shmq_futex_wake(&q.ring->full, INT_MAX);
     }
+    shmq_store_seq(&line->waiting, 0);
+    shmq_store_seq(&line->changing, 0);
     if (!leaving) { /* who leaves gives up its claims one by one, with its handles */
         shmq_store_seq(&line->attached, 0);
     }
@@ -71,12 +92,12 @@ static void recover_line(shmq_member *m, shmq_counters_shm *line, uint32_t index
 
 void shmq_counters_recover(shmq_member *m, const shmq_liveness *l) {
     SHMQ_ASSERT(m->structure_held);
-    uint32_t rows = shmq_load_seq(&m->header->process_high), queues = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t row = 0; row < rows && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t rows = shmq_process_high(m), queues = shmq_queue_high(m);
+    for (uint32_t row = 0; row < rows; row++) {
         if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE || !shmq_is_dead(l, row)) {
             continue;
         }
-        for (uint32_t index = 0; index < queues && index < SHMQ_QUEUES; index++) {
+        for (uint32_t index = 0; index < queues; index++) {
             shmq_counters_shm *line = shmq_counters_at(m, row, index);
             if (line != NULL) {
                 recover_line(m, line, index, l->leaving);
@@ -93,7 +114,7 @@ static const char *check_line(shmq_member *m, uint32_t row, uint32_t index, bool
     if (shmq_load_seq(&line->moving) > MANY_THREADS || shmq_load_seq(&line->waiting) > MANY_THREADS) {
         return shmq_verdict("process row %u, queue %u: more threads in a call than there can be", row, index);
     }
-    if (free && (shmq_load_seq(&line->moving) != 0 || shmq_load_seq(&line->waiting) != 0)) {
+    if (free && (shmq_load_seq(&line->moving) | shmq_load_seq(&line->waiting) | shmq_load_seq(&line->changing)) != 0) {
         return shmq_verdict("process row %u, queue %u: somebody is in a call, but the row is FREE", row, index);
     }
     if (attached == 0) {
@@ -101,7 +122,7 @@ static const char *check_line(shmq_member *m, uint32_t row, uint32_t index, bool
     }
     /* Whoever says so has seen the entry with that incarnation; the entry only goes on to later ones. */
     uint64_t entry = shmq_load_seq(&m->directory[index].word);
-    if (attached > UINT64_C(1) << 32 || index >= shmq_load_seq(&m->header->queue_high) ||
+    if (attached > UINT64_C(1) << 32 || index >= shmq_queue_high(m) ||
         (int32_t)(shmq_entry_incarnation(entry) - (uint32_t)(attached - 1)) < 0) {
         return shmq_verdict("process row %u uses a queue %u that has not been", row, index);
     }
@@ -132,21 +153,21 @@ static const char *check_lines(shmq_member *m, uint32_t row) {
 /* ring.waiters against the parts: never too low, but for the time between two looks. */
 static const char *check_waiters(shmq_member *m, uint32_t index) {
     shmq_queue q;
-    uint32_t sum = 0, parts = 0, rows = shmq_load_seq(&m->header->process_high);
+    uint32_t sum = 0, parts = 0, rows = shmq_process_high(m);
     if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_LIVE ||
         shmq_queue_look(m, index, &q) != NULL) {
         return NULL;
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         parts = 0;
-        sum = shmq_load_seq(&q.ring->waiters);
-        for (uint32_t row = 0; row < rows && row < SHMQ_PROCESS_ROWS; row++) {
+        sum = shmq_waiters_in(shmq_load_seq(&q.ring->waiters));
+        for (uint32_t row = 0; row < rows; row++) {
             shmq_counters_shm *line = shmq_counters_at(m, row, index);
             parts += line != NULL && shmq_load_seq(&line->attached) == (uint64_t)q.incarnation + 1
                          ? shmq_load_seq(&line->waiting)
                          : 0;
         }
-        if (parts <= sum || shmq_load_seq(&q.ring->waiters) != sum) {
+        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&q.ring->waiters)) != sum) {
             return NULL;
         }
         shmq_pause();
@@ -155,13 +176,12 @@ static const char *check_waiters(shmq_member *m, uint32_t index) {
 }
 
 const char *shmq_counters_valid(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
     const char *wrong = NULL;
     for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS && wrong == NULL; row++) {
         wrong = check_lines(m, row);
     }
-    uint32_t queues = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < queues && index < SHMQ_QUEUES && wrong == NULL; index++) {
+    uint32_t queues = shmq_queue_high(m);
+    for (uint32_t index = 0; index < queues && wrong == NULL; index++) {
         wrong = check_waiters(m, index);
     }
     return wrong;

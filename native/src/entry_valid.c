@@ -6,9 +6,15 @@
 #include "shmq/structure.h"
 #include "slab.h"
 
-/* Rows become used and FREE under the structure lock, or FREE by their owner, who has given everything back before. So a
- * FREE row is nobody's as long as we hold the lock, and a word that names it after that look is nobody's, too. */
-static const char *check_owner(const shmq_queue *q, uint64_t word) {
+/* A row becomes FREE when all that it had is given back, and each use of it is of a later generation. So a row that is FREE
+ * at two looks of one generation was nobody's in between, and a word that names it there is damaged. */
+static bool is_nobodys(shmq_a64 *row, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t before = shmq_load_seq(row); /* SYNC row.owner */
+    return shmq_row_state(before) == SHMQ_ROW_FREE && shmq_load_seq(&slot->word) == word &&
+           shmq_load_seq(row) == before;
+}
+
+static const char *check_owner(const shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     uint32_t owner = shmq_word_owner(word), row = owner & 0xfffu;
     if (owner == 0) {
         return NULL;
@@ -16,12 +22,15 @@ static const char *check_owner(const shmq_queue *q, uint64_t word) {
     if (!(owner & SHMQ_OWNER_PROCESS)) {
         shmq_consumer_shm *consumer = shmq_row_at(q, owner);
         uint64_t taken = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
-        if (shmq_row_state(taken) == SHMQ_ROW_FREE) {
+        if (consumer == NULL || is_nobodys(&consumer->word, slot, word)) {
             return "it is a consumer's that is not there";
+        }
+        if (shmq_row_state(taken) == SHMQ_ROW_FREE) {
+            return NULL; /* it was, a moment ago: the row is used again, and the word is another one */
         }
         row = shmq_row_inner(taken);
     }
-    bool there = row < SHMQ_PROCESS_ROWS && shmq_row_state(shmq_load_seq(&q->m->rows[row].word)) != SHMQ_ROW_FREE;
+    bool there = row < SHMQ_PROCESS_ROWS && !is_nobodys(&q->m->rows[row].word, slot, word);
     return there ? NULL : "it is a process' that is not there";
 }
 
@@ -60,12 +69,11 @@ static bool may_be_missed(const shmq_queue *q, const shmq_slot_shm *slot, uint64
 }
 
 const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray) {
-    SHMQ_ASSERT(q->m->structure_held);
     *stray = (shmq_stray){.found = false};
     for (uint64_t i = 0; i <= q->mask; i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         uint64_t word = shmq_load_seq(&slot->word);
-        const char *wrong = check_owner(q, word);
+        const char *wrong = check_owner(q, slot, word);
         if (wrong == NULL) {
             wrong = check_body(q, slot, word);
         }
@@ -89,9 +97,9 @@ const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray 
 
 /* Rows that were seen without anything held since the entry was found. */
 static bool all_were_idle(shmq_member *m, bool *idle) {
-    uint32_t high = shmq_load_seq(&m->header->process_high);
+    uint32_t high = shmq_process_high(m);
     bool all = true;
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    for (uint32_t row = 0; row < high; row++) {
         if (!idle[row]) {
             idle[row] = shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE ||
                         shmq_load_seq(&m->rows[row].held) == 0;
@@ -102,8 +110,8 @@ static bool all_were_idle(shmq_member *m, bool *idle) {
 }
 
 static bool anybody_is_dead(shmq_member *m) {
-    uint32_t high = shmq_load_seq(&m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(m);
+    for (uint32_t row = 0; row < high; row++) {
         if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) != SHMQ_ROW_FREE && row != m->row &&
             shmq_process_dead(m, row)) {
             return true;
@@ -135,22 +143,40 @@ bool shmq_stray_is_lost(shmq_queue *q, const shmq_stray *stray) {
 /* ---- checksums ---------------------------------------------------------------------------------------------------- */
 
 static bool is_readable(uint32_t state) {
-    return state == SHMQ_AVAILABLE || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||
+           state == SHMQ_LOCKED;
+}
+
+/* False: nothing there to be read. */
+static bool read_slot(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, index);
+    *d = (shmq_delivery){.depth = q->depth, .word = shmq_load_acquire(&slot->word)}; /* SYNC ring.publish */
+    if (!is_readable(shmq_word_state(d->word))) {
+        return false;
+    }
+    d->position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+    shmq_delivery_read(q, slot, d);
+    return true;
+}
+
+static bool leads_to_message(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
+    return (d->position & q->mask) == index && shmq_delivery_resolve(q, shmq_slot_at(q, index), d);
+}
+
+bool shmq_peep(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
+    return read_slot(q, index, d) && leads_to_message(q, index, d);
 }
 
 const char *shmq_bodies_valid(const shmq_queue *q, shmq_bodies *bodies) {
     const char *wrong = NULL;
     *bodies = (shmq_bodies){.slot = SHMQ_NO_SLOT};
     for (uint64_t i = 0; i <= q->mask; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
-        shmq_delivery d = {.word = shmq_load_acquire(&slot->word)}; /* SYNC ring.publish */
-        if (!is_readable(shmq_word_state(d.word))) {
+        shmq_delivery d;
+        if (!read_slot(q, i, &d)) {
             continue;
         }
         bodies->entries++;
-        d.position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-        shmq_delivery_read(q, slot, &d);
-        bool leads = (d.position & q->mask) == i && shmq_delivery_resolve(q, slot, &d);
+        bool leads = leads_to_message(q, i, &d);
         bool intact = leads && q->checksum && shmq_crc_of(&d) == d.crc;
         if ((d.position & q->mask) != i || !shmq_browse_valid(q, &d)) {
             bodies->moved++;

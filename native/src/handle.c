@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shmq/due.h"
+#include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
-
-static bool power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /* Everything is read once, checked, and kept: no later use looks at the shared copy. */
 static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {
@@ -20,34 +20,18 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->m = m;
     q->index = index;
     q->page = shmq_at(m, page);
-    q->ring = &q->page->ring;
-    q->shift = q->ring->shift;
-    q->slot_size = q->ring->slot_size;
-    uint64_t slots = q->ring->slots, carried = q->ring->carried;
-    if (q->shift >= 32 || (UINT64_C(1) << q->shift) > SHMQ_RING_MAX || q->slot_size < SHMQ_SLOT_MIN ||
-        q->slot_size > SHMQ_SLOT_MAX || q->slot_size % 64 != 0) {
-        return "ring geometry";
-    }
-    uint64_t count = UINT64_C(1) << q->shift;
-    if (!power_of_two(count) || slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * q->slot_size) ||
-        carried % 64 != 0 || carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
-        return "ring place";
-    }
-    uint64_t run = q->ring->run_granules;
-    if (run > m->granule_count || carried < slots + count * q->slot_size ||
-        carried + (count + 63) / 64 * 8 > slots + run * SHMQ_GRANULE_BYTES) {
-        return "ring place"; /* one of the three was changed, and may lead into another ring */
-    }
-    q->mask = count - 1;
-    q->slots = shmq_at(m, slots);
-    q->carried = shmq_at(m, carried);
-    q->inline_bytes = q->slot_size - SHMQ_SLOT_HEADER;
     q->incarnation = q->page->incarnation;
     q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
     q->serial = m->serial;
-    uint64_t tail = shmq_load_seq(&q->ring->tail);
-    shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);
-    return NULL;
+    q->levels = q->page->levels;
+    uint64_t rings = q->page->level_rings;
+    uint64_t bytes = (uint64_t)(q->levels - 1) * sizeof(shmq_ring_shm);
+    if (q->levels < 1 || q->levels > SHMQ_LEVELS_MAX ||
+        (q->levels > 1 && (rings % 64 != 0 || rings < m->data || !shmq_inside(m, rings, bytes)))) {
+        return "levels of a queue";
+    }
+    q->level_rings = q->levels > 1 ? shmq_at(m, rings) : NULL;
+    return shmq_ring_look(q, &q->page->ring);
 }
 
 const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view) {
@@ -109,18 +93,20 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     q->incarnation = incarnation;
     q->counters = counters;
     shmq_status status = attach_line(m, q);
-    if (status == SHMQ_OK && (status = view_own(m, index, incarnation, q)) != SHMQ_OK) {
+    if (status == SHMQ_OK) {
+        status = view_own(m, index, incarnation, q);
         q->index = index; /* the view begins with nothing, and may have come to nothing */
         q->incarnation = incarnation;
         q->counters = counters;
-        detach_line(m, q);
+        status = status == SHMQ_OK ? shmq_levels_bind(q) : status;
+        if (status != SHMQ_OK) {
+            detach_line(m, q);
+        }
     }
     if (status != SHMQ_OK) {
         free(q);
         return status;
     }
-    q->incarnation = incarnation;
-    q->counters = counters;
     q->refs = 1;
     q->next = m->handles;
     m->handles = q;
@@ -194,6 +180,7 @@ void shmq_queue_unbind(shmq_queue *q) {
         detach_line(m, q);
         pthread_mutex_unlock(&m->handles_lock);
     }
+    free(q->lower);
     free(q);
 }
 
@@ -213,6 +200,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         q->counters = counters;
         status = attach_line(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
+        shmq_levels_rebind(q);
     }
     pthread_mutex_unlock(&q->m->handles_lock);
     return status;
@@ -245,6 +233,9 @@ shmq_status shmq_queue_usable(shmq_queue *q) {
     if (SHMQ_UNLIKELY((ops & 1023) == 1023)) {
         shmq_look_for_dead(m);
         (void)shmq_member_gone(m);
+    }
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->due) != 0)) {
+        shmq_due_look(m); /* whoever is always busy never sleeps, so nobody else may look */
     }
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_gone(m)) {
         return shmq_fail(SHMQ_GONE, "the directory of this broker was deleted");

@@ -36,7 +36,7 @@ static shmq_status look(int fd, const char *name, shmq_identity *identity) {
 
 shmq_status shmq_segment_inspect(const char *name, shmq_identity *identity) {
     int fd = -1;
-    SHMQ_TRY(shmq_segment_open_file(name, &fd));
+    SHMQ_TRY(shmq_segment_open_file(name, O_RDONLY, &fd));
     shmq_status status = look(fd, name, identity);
     close(fd);
     return status;
@@ -52,7 +52,7 @@ static bool still_named(int fd, const char *path) {
 shmq_status shmq_segment_sweep(const char *name, bool *removed) {
     *removed = false;
     int fd = -1;
-    SHMQ_TRY(shmq_segment_open_file(name, &fd));
+    SHMQ_TRY(shmq_segment_open_file(name, O_RDWR, &fd));
     /* An attacher takes its row under the structure lock, and then looks whether the file has a name: so it either has
      * its row before this look at the rows, or finds out that it came too late. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};

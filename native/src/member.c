@@ -116,7 +116,7 @@ static shmq_status attach(shmq_member *m, const char *name, int dir_fd) {
         }
     }
     SHMQ_TRY(make_alive_page(m));
-    SHMQ_TRY(shmq_segment_map(m, name));
+    SHMQ_TRY(shmq_segment_map(m, name, O_RDWR));
     SHMQ_TRY(open_lock(m));
     return shmq_row_take(m, false);
 }
@@ -171,6 +171,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
         status = shmq_load_seq(&m->closed) ? SHMQ_OK : attach_child(m);
         if (status == SHMQ_OK) {
             shmq_store_seq(&m->next_id, 0);
+            shmq_store_seq(&m->targets, 0);
             m->serial += 1;
             /* Last: who sees it relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
@@ -295,7 +296,9 @@ bool shmq_member_gone(shmq_member *m) {
 }
 
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where) {
-    shmq_add_seq(&m->header->damage, 1);
+    if (!m->read_only) {
+        shmq_add_seq(&m->header->damage, 1);
+    }
     return shmq_fail(SHMQ_CORRUPT, "damage found in the segment %s\n%s, 0x%llx\nshmq check tells more", m->name, what,
                      (unsigned long long)where);
 }

@@ -10,6 +10,12 @@
 #include "shmq/reap.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
+#include "shmq/waiters.h"
+
+uint32_t shmq_process_high(const shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->process_high);
+    return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
+}
 
 static ssize_t read_small(const char *path, char *text, size_t bytes) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -67,7 +73,7 @@ shmq_liveness shmq_liveness_by_lock(shmq_member *m) {
 }
 
 static uint32_t rows_used(const shmq_member *m) {
-    uint32_t high = shmq_load_seq(&m->header->process_high);
+    uint32_t high = shmq_process_high(m);
     return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
 }
 
@@ -154,6 +160,7 @@ static void describe(shmq_process_shm *process) {
     shmq_store_relaxed(&process->held, 0);
     shmq_store_relaxed(&process->pinned_bytes, 0);
     shmq_store_relaxed(&process->memory_waiting, 0);
+    shmq_store_relaxed(&process->memory_changing, 0);
 }
 
 /* Under the structure lock. */
@@ -161,7 +168,7 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word) {
     shmq_process_shm *process = &m->rows[row];
     uint32_t generation = shmq_row_generation(word);
     /* First, for nobody looks at rows above it: a death after the next step must be seen. */
-    if (shmq_load_seq(&m->header->process_high) <= row) {
+    if (shmq_process_high(m) <= row) {
         shmq_store_seq(&m->header->process_high, row + 1);
     }
     if (!shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_ATTACHING))) {
@@ -235,7 +242,7 @@ void shmq_row_give(shmq_member *m) {
 }
 
 static bool has_unused_fields(const shmq_process_shm *row) {
-    uint64_t sum = row->magazines | row->reserved_92 | row->reserved_156 | row->flags;
+    uint64_t sum = row->magazines | row->reserved_92 | row->flags;
     for (uint32_t i = 0; i < sizeof(row->ops) / sizeof(row->ops[0]); i++) {
         sum |= shmq_load_relaxed((shmq_a64 *)&row->ops[i].word) | shmq_load_relaxed((shmq_a64 *)&row->ops[i].lsn);
     }
@@ -276,11 +283,11 @@ static const char *check_memory_waiters(const shmq_member *m) {
     uint32_t sum = 0, parts = 0;
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         parts = 0;
-        sum = shmq_load_seq(&m->header->memory_waiters);
+        sum = shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters));
         for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
             parts += shmq_load_seq(&m->rows[row].memory_waiting);
         }
-        if (parts <= sum || shmq_load_seq(&m->header->memory_waiters) != sum) {
+        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != sum) {
             return NULL;
         }
         shmq_pause();
@@ -289,7 +296,6 @@ static const char *check_memory_waiters(const shmq_member *m) {
 }
 
 const char *shmq_processes_valid(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
     uint32_t high = shmq_load_seq(&m->header->process_high);
     if (high > SHMQ_PROCESS_ROWS) {
         return shmq_verdict("%u process rows, there are %u", high, SHMQ_PROCESS_ROWS);

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include "shmq/block.h"
+#include "shmq/level.h"
+#include "shmq/ranks.h"
 #include "shmq/ring.h"
+#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/unused.h"
 
 uint64_t shmq_name_hash(const char *name, uint32_t len) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -19,21 +23,27 @@ uint64_t shmq_name_hash(const char *name, uint32_t len) {
     return hash;
 }
 
-static shmq_queue_shm *page_of(shmq_member *m, uint32_t index) {
-    uint64_t page = shmq_load_acquire(&m->directory[index].page); /* SYNC directory.entry */
-    if ((page & (SHMQ_PAGE_BYTES - 1)) != 0 || page < m->data || !shmq_inside(m, page, SHMQ_PAGE_BYTES)) {
-        (void)shmq_damage(m, "queue page", page);
-        return NULL;
-    }
-    return shmq_at(m, page);
+/* NULL: it leads nowhere. */
+static shmq_queue_shm *page_at(const shmq_member *m, uint64_t page) {
+    bool inside = (page & (SHMQ_PAGE_BYTES - 1)) == 0 && page >= m->data && shmq_inside(m, page, SHMQ_PAGE_BYTES);
+    return inside ? shmq_at(m, page) : NULL;
 }
 
-bool shmq_queue_named(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation) {
+static shmq_queue_shm *page_of(shmq_member *m, uint32_t index) {
+    uint64_t offset = shmq_load_acquire(&m->directory[index].page); /* SYNC directory.entry */
+    shmq_queue_shm *page = page_at(m, offset);
+    if (page == NULL) {
+        (void)shmq_damage(m, "queue page", offset);
+    }
+    return page;
+}
+
+bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation) {
     uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry */
     if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE) {
         return false;
     }
-    shmq_queue_shm *page = page_of(m, index);
+    const shmq_queue_shm *page = page_at(m, shmq_load_acquire(&m->directory[index].page)); /* SYNC directory.entry */
     uint32_t len = page != NULL ? page->name_len : 0;
     if (len == 0 || len > SHMQ_NAME_MAX) {
         return false;
@@ -45,8 +55,8 @@ bool shmq_queue_named(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 
 }
 
 static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
-    uint32_t high = shmq_load_acquire(&m->header->queue_high); /* SYNC directory.entry */
-    for (uint32_t i = 0; i < high && i < SHMQ_QUEUES; i++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t i = 0; i < high; i++) {
         shmq_directory_shm *entry = &m->directory[i];
         uint64_t word = shmq_load_acquire(&entry->word); /* SYNC directory.entry */
         if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && entry->name_hash == hash) {
@@ -68,11 +78,11 @@ static uint32_t shift_of(uint64_t slots) {
 }
 
 /* Slots of a new ring: maxsize rounded up; without one, what takes an eighth of the memory that is still free. */
-static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size) {
+static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size, uint32_t levels) {
     if (d->maxsize != 0) {
         return shift_of(d->maxsize < SHMQ_RING_MIN ? SHMQ_RING_MIN : d->maxsize);
     }
-    uint64_t bytes = shmq_granules_free(m) * SHMQ_GRANULE_BYTES / 8;
+    uint64_t bytes = shmq_granules_free(m) * SHMQ_GRANULE_BYTES / 8 / levels;
     uint64_t slots = 65536;
     while (slots > SHMQ_RING_MIN && slots * slot_size > bytes) {
         slots /= 2;
@@ -80,23 +90,40 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
-static shmq_status take_ring(shmq_member *m, const shmq_declaration *d, shmq_ring_shm *ring) {
-    uint32_t slot_size = d->given & (1u << SHMQ_SET_SLOT_SIZE) ? d->slot_size : SHMQ_DEFAULT_SLOT_SIZE;
-    uint32_t shift = plan_shift(m, d, slot_size);
+/* The run of a queue: slots and bitmap of the first level, the rings of the others, then the slots and bitmap of each. */
+static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t run, uint32_t shift, uint32_t slot_size,
+                    uint32_t levels) {
+    uint64_t count = UINT64_C(1) << shift, at = run;
+    page->levels = levels;
+    page->level_rings = levels > 1 ? run + shmq_ring_bytes(count, slot_size, 1) : 0;
+    for (uint32_t depth = 0; depth < levels; depth++) {
+        shmq_ring_shm *rings = shmq_at(m, page->level_rings);
+        shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
+        at += depth == 1 ? (levels - 1) * sizeof(shmq_ring_shm) : 0;
+        ring->kind = SHMQ_RING_FRONT;
+        ring->shift = shift;
+        ring->slot_size = slot_size;
+        ring->slots = at;
+        ring->carried = at + count * slot_size;
+        at += shmq_ring_bytes(count, slot_size, 1);
+    }
+}
+
+static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_queue_shm *page) {
+    uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
+    uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
+    uint32_t shift = plan_shift(m, d, slot_size, levels);
     for (;;) {
-        uint64_t count = UINT64_C(1) << shift;
-        uint64_t bytes = count * slot_size + count / 8;
+        uint64_t count = UINT64_C(1) << shift, run;
+        uint64_t bytes = shmq_ring_bytes(count, slot_size, levels);
         uint32_t granules = (uint32_t)((bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT);
-        shmq_status status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &ring->slots);
+        shmq_status status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);
         if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
-            status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &ring->slots);
+            status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);
         }
         if (status == SHMQ_OK) {
-            ring->kind = SHMQ_RING_FRONT;
-            ring->shift = shift;
-            ring->slot_size = slot_size;
-            ring->carried = ring->slots + count * slot_size;
-            ring->run_granules = granules;
+            lay_out(m, page, run, shift, slot_size, levels);
+            page->ring.run_granules = granules;
             return SHMQ_OK;
         }
         if (status != SHMQ_FULL_MEMORY || d->maxsize != 0 || count <= SHMQ_RING_MIN) {
@@ -112,23 +139,9 @@ static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, ui
     memcpy(page->name, name, name_len);
     page->created_by = (uint32_t)getpid();
     page->created_ns = shmq_wall_ns();
-    shmq_store_relaxed(&page->given, d->given);
-    shmq_store_relaxed(&page->maxsize, d->given & (1u << SHMQ_SET_MAXSIZE) ? d->maxsize : 0);
-    shmq_store_relaxed(&page->max_deliveries,
-                       d->given & (1u << SHMQ_SET_MAX_DELIVERIES) ? d->max_deliveries : SHMQ_DEFAULT_MAX_DELIVERIES);
-    shmq_store_relaxed(&page->max_deaths,
-                       d->given & (1u << SHMQ_SET_MAX_DEATHS) ? d->max_deaths : SHMQ_DEFAULT_MAX_DEATHS);
-    shmq_store_relaxed(&page->checksum, d->given & (1u << SHMQ_SET_CHECKSUM) ? d->checksum : 1);
-    shmq_store_relaxed(&page->temporary, d->given & (1u << SHMQ_SET_TEMPORARY) ? d->temporary : 0);
     page->temporary_row = m->row;
     page->temporary_generation = m->row_generation;
-    if (d->given & (1u << SHMQ_SET_DEAD_LETTER)) {
-        page->dead_letter_len = d->dead_letter_len;
-        memcpy(page->dead_letter, d->dead_letter, d->dead_letter_len);
-    }
-    for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        page->given_by[i] = d->given >> i & 1 ? (uint32_t)getpid() : 0;
-    }
+    shmq_settings_fill(page, d);
     shmq_store_relaxed(&page->state, SHMQ_QUEUE_LIVE);
 }
 
@@ -150,7 +163,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     }
     SHMQ_TRY(status);
     shmq_queue_shm *page = shmq_at(m, offset);
-    status = take_ring(m, d, &page->ring);
+    status = take_rings(m, d, page);
     if (status != SHMQ_OK) {
         shmq_page_give(m, offset);
         return status;
@@ -161,7 +174,8 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     page->incarnation = incarnation;
     fill_page(m, page, name, name_len, d);
     entry->name_hash = hash;
-    if (shmq_load_relaxed(&m->header->queue_high) <= i) {
+    shmq_counters_clear(m, i); /* of the queue that was here before */
+    if (shmq_queue_high(m) <= i) {
         shmq_store_release(&m->header->queue_high,
                            i + 1); /* SYNC directory.entry: before the root, else nobody finds it */
     }
@@ -169,86 +183,6 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     shmq_store_release(&entry->word,
                        shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE)); /* SYNC directory.entry: the root */
     *index = i;
-    return SHMQ_OK;
-}
-
-static bool value_of(const shmq_queue_shm *page, const shmq_declaration *d, int setting, uint64_t *there,
-                     uint64_t *wanted) {
-    switch (setting) {
-    case SHMQ_SET_MAXSIZE:
-        *there = shmq_load_relaxed(&page->maxsize), *wanted = d->maxsize;
-        return true;
-    case SHMQ_SET_SLOT_SIZE:
-        *there = page->ring.slot_size, *wanted = d->slot_size;
-        return true;
-    case SHMQ_SET_TEMPORARY:
-        *there = shmq_load_relaxed(&page->temporary), *wanted = d->temporary;
-        return true;
-    case SHMQ_SET_MAX_DELIVERIES:
-        *there = shmq_load_relaxed(&page->max_deliveries), *wanted = d->max_deliveries;
-        return true;
-    case SHMQ_SET_MAX_DEATHS:
-        *there = shmq_load_relaxed(&page->max_deaths), *wanted = d->max_deaths;
-        return true;
-    case SHMQ_SET_CHECKSUM:
-        *there = shmq_load_relaxed(&page->checksum), *wanted = d->checksum;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool same(const shmq_queue_shm *page, const shmq_declaration *d, int setting) {
-    uint64_t there, wanted;
-    if (value_of(page, d, setting, &there, &wanted)) {
-        return there == wanted;
-    }
-    return page->dead_letter_len == d->dead_letter_len && d->dead_letter_len <= SHMQ_NAME_MAX &&
-           memcmp(page->dead_letter, d->dead_letter, d->dead_letter_len) == 0;
-}
-
-static void set(shmq_member *m, shmq_queue_shm *page, const shmq_declaration *d, int setting) {
-    (void)m;
-    switch (setting) {
-    case SHMQ_SET_MAXSIZE:
-        /* What is in the queue was not counted so far: the first put counts the slots, and none gets by before. */
-        shmq_or_seq(&page->count, UINT32_MAX);
-        shmq_store_seq(&page->recount_due, 1);
-        shmq_store_seq(&page->maxsize, d->maxsize);
-        break;
-    case SHMQ_SET_MAX_DELIVERIES:
-        shmq_store_seq(&page->max_deliveries, d->max_deliveries);
-        break;
-    case SHMQ_SET_MAX_DEATHS:
-        shmq_store_seq(&page->max_deaths, d->max_deaths);
-        break;
-    case SHMQ_SET_DEAD_LETTER:
-        memcpy(page->dead_letter, d->dead_letter, d->dead_letter_len);
-        page->dead_letter_len = d->dead_letter_len;
-        break;
-    default:
-        break;
-    }
-    page->given_by[setting] = (uint32_t)getpid();
-    shmq_or_seq(&page->given, UINT64_C(1) << setting);
-}
-
-#define FIXED (1u << SHMQ_SET_SLOT_SIZE | 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_CHECKSUM)
-
-/* Given and given before: equal, or refused as a whole. Given for the first time: set, but for the fixed ones. */
-static shmq_status settle_options(shmq_member *m, shmq_queue_shm *page, const shmq_declaration *d, int *differs) {
-    uint64_t before = shmq_load_relaxed(&page->given);
-    for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (d->given >> i & 1 && (before >> i & 1 || FIXED >> i & 1) && !same(page, d, i)) {
-            *differs = i;
-            return SHMQ_EXISTS;
-        }
-    }
-    for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (d->given >> i & 1 && !(before >> i & 1)) {
-            set(m, page, d, i);
-        }
-    }
     return SHMQ_OK;
 }
 
@@ -269,7 +203,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             shmq_status status = SHMQ_OK;
             shmq_queue_shm *queue_page = found >= 0 ? page_of(m, (uint32_t)found) : NULL;
             if (found >= 0) {
-                status = queue_page != NULL ? settle_options(m, queue_page, d, differs) : SHMQ_CORRUPT;
+                status = queue_page != NULL ? shmq_settings_agree(queue_page, d, differs) : SHMQ_CORRUPT;
             } else if (d->create) {
                 status = make(m, name, name_len, d, hash, &index);
                 found = (int)index;
@@ -286,11 +220,36 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             shmq_queue_unbind(*queue); /* deleted and the entry used again in between */
             continue;
         }
+        if (status == SHMQ_OK && (status = shmq_time_declared(*queue, d->given)) != SHMQ_OK) {
+            shmq_queue_unbind(*queue);
+        }
+        if (status == SHMQ_OK) {
+            shmq_unused_declared(*queue, d->given);
+        }
         if (status != SHMQ_NOT_FOUND) {
             return status; /* else it was deleted in between: again */
         }
     }
     return shmq_damage(m, "directory entry of a queue", index);
+}
+
+shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs) {
+    SHMQ_TRY(shmq_queue_usable(q)); /* before the lock: what is due may need it */
+    SHMQ_TRY(shmq_structure_lock(q->m));
+    shmq_status status = SHMQ_NOT_FOUND;
+    if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
+        status = shmq_settings_alter(q->page, d, differs);
+        if (status == SHMQ_OK && (d->given & (1u << SHMQ_SET_LIVE_CONSUMERS)) != 0) {
+            shmq_ranks_settle(q);
+        }
+    }
+    shmq_structure_unlock(q->m);
+    if (status == SHMQ_OK) {
+        status = shmq_time_declared(q, d->given);
+        shmq_unused_declared(q, d->given);
+        shmq_notify_all(q);
+    }
+    return status;
 }
 
 shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how) {
@@ -299,7 +258,7 @@ shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how) {
     return SHMQ_OK;
 }
 
-static void settle_everything(shmq_queue *q) {
+static void settle_level(shmq_queue *q) {
     for (uint64_t i = 0; i <= q->mask; i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         shmq_delivery d;
@@ -307,6 +266,13 @@ static void settle_everything(shmq_queue *q) {
             shmq_steal(q, shmq_load_acquire(&slot->position), false, &d) == SHMQ_OK) { /* SYNC ring.publish */
             (void)shmq_settle(q, &d);
         }
+    }
+}
+
+static void settle_everything(shmq_queue *q) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        settle_level(&level);
     }
 }
 
@@ -333,6 +299,18 @@ shmq_status shmq_queue_delete(shmq_queue *q) {
     return SHMQ_OK;
 }
 
+shmq_status shmq_queue_delete_unused(shmq_queue *q, uint64_t now) {
+    SHMQ_TRY(shmq_structure_try(q->m)); /* who does what is due waits for nobody */
+    bool deleted = shmq_unused_due(q) <= now && mark_deleted(q); /* a consumer may have come before we got the lock */
+    shmq_structure_unlock(q->m);
+    if (!deleted) {
+        return SHMQ_NOT_FOUND;
+    }
+    shmq_notify_all(q);
+    settle_everything(q);
+    return SHMQ_OK;
+}
+
 static void empty_out(shmq_queue *q) {
     shmq_notify_all(q);
     if (q->m->process != NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
@@ -349,8 +327,8 @@ void shmq_queue_take_out(shmq_queue *q) {
 /* Who deleted it may have died before its sleepers were woken, or with messages left that others have in hand. */
 void shmq_queues_empty_deleted(shmq_member *m) {
     SHMQ_ASSERT(m->structure_held);
-    uint32_t high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
         uint64_t word = shmq_load_seq(&m->directory[index].word);
         shmq_queue q;
         if (shmq_entry_state(word) == SHMQ_ENTRY_DELETED && shmq_queue_view(m, index, &q) == SHMQ_OK &&

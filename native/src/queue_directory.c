@@ -2,16 +2,23 @@
 #include <string.h>
 
 #include "shmq/block.h"
+#include "shmq/cold.h"
+#include "shmq/level.h"
 #include "shmq/reap.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
 #include "shmq/watch.h"
 
+uint32_t shmq_queue_high(const shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->queue_high); /* SYNC directory.entry */
+    return high < SHMQ_QUEUES ? high : SHMQ_QUEUES;
+}
+
 /* A member says in its counter line which incarnation it may touch; the line stays until its row is FREE again. */
 static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {
-    uint32_t high = shmq_load_seq(&m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(m);
+    for (uint32_t row = 0; row < high; row++) {
         if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE) {
             continue;
         }
@@ -26,11 +33,17 @@ static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {
 typedef struct holdings {
     uint64_t page;
     uint64_t ring;
+    uint64_t cold[SHMQ_LEVELS_MAX];
     uint64_t chunks[SHMQ_CHUNKS];
 } holdings;
 
 static void give_back(shmq_member *m, const holdings *held) {
     shmq_run_give(m, held->ring);
+    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+        if (held->cold[depth] != 0) {
+            shmq_run_give(m, held->cold[depth]);
+        }
+    }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         if (held->chunks[i] != 0) {
             shmq_page_give(m, held->chunks[i]);
@@ -48,6 +61,10 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     }
     shmq_queue_shm *page = shmq_at(m, offset);
     holdings held = {.page = offset, .ring = page->ring.slots};
+    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+        shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
+        held.cold[depth] = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
+    }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         held.chunks[i] = shmq_load_seq(&page->chunks[i]);
     }
@@ -59,8 +76,8 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
 
 void shmq_queues_release(shmq_member *m) {
     SHMQ_ASSERT(m->structure_held);
-    uint32_t high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
         shmq_directory_shm *entry = &m->directory[index];
         uint64_t word = shmq_load_seq(&entry->word);
         if (shmq_entry_state(word) == SHMQ_ENTRY_DELETED && !in_use(m, index, shmq_entry_incarnation(word))) {
@@ -71,8 +88,8 @@ void shmq_queues_release(shmq_member *m) {
 
 void shmq_queues_close_deleted(shmq_member *m) {
     SHMQ_ASSERT(m->structure_held);
-    uint32_t high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
         shmq_queue q;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_DELETED &&
             shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_seq(&q.page->state) == SHMQ_QUEUE_LIVE) {
@@ -83,11 +100,14 @@ void shmq_queues_close_deleted(shmq_member *m) {
 }
 
 static const char *check_settings(shmq_queue_shm *page) {
-    if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX || page->dead_letter_len > SHMQ_NAME_MAX) {
+    if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX) {
         return "a name that is too long";
     }
-    if (shmq_load_seq(&page->given) >> SHMQ_SETTINGS != 0 || shmq_load_seq(&page->temporary) > 1 ||
-        shmq_load_seq(&page->checksum) > 1 || page->temporary_row >= SHMQ_PROCESS_ROWS) {
+    const char *wrong = shmq_settings_valid(page);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (page->temporary_row >= SHMQ_PROCESS_ROWS) {
         return "a setting that there is not";
     }
     return shmq_load_seq(&page->shut_down) > SHMQ_STOPPED ? "a way to be shut down that there is not" : NULL;
@@ -95,17 +115,24 @@ static const char *check_settings(shmq_queue_shm *page) {
 
 static const char *check_constants(const shmq_queue *q) {
     shmq_ring_shm *ring = q->ring;
-    uint64_t count = shmq_slot_count(q), bytes = count * q->slot_size;
-    if (ring->carried != ring->slots + bytes ||
-        ring->run_granules != (bytes + count / 8 + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT) {
+    const shmq_ring_shm *first = &q->page->ring;
+    uint64_t count = shmq_slot_count(q), slots = first->slots;
+    uint64_t bytes = shmq_ring_bytes(count, q->slot_size, q->levels);
+    if (q->depth > 0) {
+        slots += shmq_ring_bytes(count, q->slot_size, q->depth) + (q->levels - q->depth) * sizeof(shmq_ring_shm);
+    }
+    uint64_t rings = q->levels > 1 ? first->slots + shmq_ring_bytes(count, q->slot_size, 1) : 0;
+    if (ring->slots != slots || ring->carried != slots + count * q->slot_size || q->page->level_rings != rings ||
+        ring->shift != first->shift || ring->slot_size != first->slot_size ||
+        ring->run_granules != (q->depth > 0 ? 0 : (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT)) {
         return "a ring that does not fill its run";
     }
-    uint64_t later = ring->kind | ring->features | ring->cold | shmq_load_relaxed(&ring->back) |
-                     shmq_load_relaxed(&ring->aside) | shmq_load_relaxed(&ring->level_shift);
+    uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
+                     shmq_load_relaxed(&ring->level_shift);
     later |= shmq_load_relaxed(&ring->level_delta) | shmq_load_relaxed(&ring->level_inhaled) |
              shmq_load_relaxed(&ring->level_backed) | shmq_load_relaxed(&ring->level_moved) |
              shmq_load_relaxed(&ring->level_aside);
-    return later != 0 ? "a ring with a field that nobody writes" : NULL;
+    return later != 0 ? "a ring with a field that nobody writes" : shmq_cold_valid(q);
 }
 
 static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
@@ -128,8 +155,12 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if (state != SHMQ_QUEUE_LIVE && (state != SHMQ_QUEUE_DELETED || shmq_entry_state(word) != SHMQ_ENTRY_DELETED)) {
         return "a page that is not in service";
     }
-    if ((wrong = check_constants(&q)) != NULL) {
-        return wrong;
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q.levels; depth++) {
+        wrong = shmq_level_look(&q, depth, &level);
+        if (wrong != NULL || (wrong = check_constants(&level)) != NULL) {
+            return wrong;
+        }
     }
     uint64_t row;
     wrong = shmq_consumers_valid(&q, &row);
@@ -154,7 +185,6 @@ static const char *check_names(shmq_member *m, uint32_t high) {
 }
 
 const char *shmq_directory_valid(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
     uint32_t high = shmq_load_seq(&m->header->queue_high);
     if (high > SHMQ_QUEUES) {
         return shmq_verdict("%u queues, there are %u", high, SHMQ_QUEUES);

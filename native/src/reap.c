@@ -1,7 +1,8 @@
 /* The reaper. Order for one dead row (row, g):
  *
  *   1 row word -> REAPING of the same generation              anyone, repeatable
- *   2 every queue that it used: each word that names it       exact CAS, the row's generation looked at after each word
+ *   2 every queue that it used: the moves that it was in      exact CAS, the row's generation looked at after each word
+ *     then every queue again: each word that names it
  *     then rewind, wake sleepers without a bit, notify, wake full
  *   3 under the structure lock, if the generation still is g: its temporary queues are deleted, its blocks and pins, its
  *     counter lines' claims, its consumer rows given back; last the row word -> FREE, g + 1
@@ -11,15 +12,18 @@
  * finishes would go on to take the entries of the row's next owner. */
 #include "shmq/reap.h"
 
-#include "shmq/ring.h"
+#include "shmq/level.h"
+#include "shmq/ring_move.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 typedef struct sweep {
     shmq_member *m;
     uint32_t row, generation;
     bool own; /* our own row at close: nothing died */
+    bool locked; /* the structure lock is held */
 } sweep;
 
 static bool still_dead(const sweep *s) {
@@ -42,12 +46,14 @@ static bool used_by(shmq_member *m, uint32_t row, uint32_t index) {
     return line != NULL && shmq_load_seq(&line->attached) != 0;
 }
 
+typedef shmq_status visit(sweep *s, shmq_queue *q);
+
 /* Step 2. Without a row of our own we cannot say that we use a queue, so the caller holds the structure lock. False: not
  * all of it could be done, or somebody else has done it. */
-static bool sweep_queues(sweep *s, bool locked) {
+static bool visit_queues(sweep *s, bool locked, visit *each) {
     shmq_member *m = s->m;
-    uint32_t high = shmq_load_acquire(&m->header->queue_high); /* SYNC directory.entry */
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m); /* SYNC directory.entry */
+    for (uint32_t index = 0; index < high; index++) {
         if (!used_by(m, s->row, index)) {
             continue;
         }
@@ -59,36 +65,84 @@ static bool sweep_queues(sweep *s, bool locked) {
         if (status != SHMQ_OK) {
             return false; /* what it holds there must not be forgotten: the row stays, the next reaper begins anew */
         }
-        shmq_liveness l = this_row(s);
-        shmq_ring_recover(q, &l);
+        s->locked = locked;
+        status = each(s, q);
         if (!locked) {
             shmq_queue_unbind(q);
         }
-        if (!still_dead(s)) {
-            return false; /* somebody else finished the row meanwhile */
+        if (status != SHMQ_OK || !still_dead(s)) {
+            return false; /* or somebody else finished the row meanwhile */
         }
     }
     return true;
 }
 
+/* The queue that the intent names, which the dead used, too: so its memory is still there. One that is gone, or another by
+ * now, was deleted, and what it held went with it. */
+static shmq_status look_at_source(void *context, uint64_t intent, uint64_t place, uint32_t owner, bool *there) {
+    sweep *s = context;
+    shmq_queue view, *q = &view;
+    uint32_t index = shmq_intent_index(intent), incarnation = shmq_intent_incarnation(intent);
+    *there = false;
+    if (index >= shmq_queue_high(s->m) ||
+        shmq_load_seq(&s->m->directory[index].word) != shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE)) {
+        return SHMQ_OK;
+    }
+    shmq_status status =
+        s->locked ? shmq_queue_view(s->m, index, &view) : shmq_queue_bind(s->m, index, incarnation, &q);
+    if (status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT) {
+        return SHMQ_OK;
+    }
+    SHMQ_TRY(status);
+    *there = shmq_move_source(q, intent, place, owner);
+    if (!s->locked) {
+        shmq_queue_unbind(q);
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status decide_moves(sweep *s, shmq_queue *q) {
+    shmq_liveness l = this_row(s);
+    return shmq_moves_decide(q, &l, look_at_source, s);
+}
+
+static shmq_status recover(sweep *s, shmq_queue *q) {
+    shmq_liveness l = this_row(s);
+    shmq_ring_recover(q, &l);
+    return SHMQ_OK;
+}
+
+/* At close no thread of ours is in a move: it is a call that is waited for. */
+static bool sweep_queues(sweep *s, bool locked) {
+    return (s->own || visit_queues(s, locked, decide_moves)) && visit_queues(s, locked, recover);
+}
+
+static uint32_t named_in(const shmq_queue *q, uint64_t offset, uint32_t generation) {
+    uint32_t bits = 0;
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, i);
+        uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
+        uint64_t body = shmq_peek(&slot->body);
+        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
+            shmq_peek(&slot->body_gen) == generation) {
+            bits |= UINT32_C(1) << (shmq_body_bit(body) & 31);
+        }
+    }
+    return bits;
+}
+
 /* Which reference bits of this block do slots name? Called after the block's word was read: names only vanish. */
 static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     shmq_member *m = ((sweep *)context)->m;
-    uint32_t bits = 0, high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
-        shmq_queue q;
+    uint32_t bits = 0, high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
+        shmq_queue q, level;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_FREE ||
             shmq_queue_view(m, index, &q) != SHMQ_OK) {
             continue;
         }
-        for (uint64_t i = 0; i <= q.mask; i++) {
-            shmq_slot_shm *slot = shmq_slot_at(&q, i);
-            uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-            uint64_t body = shmq_peek(&slot->body);
-            if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
-                shmq_peek(&slot->body_gen) == generation) {
-                bits |= UINT32_C(1) << (shmq_body_bit(body) & 31);
-            }
+        for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+            bits |= named_in(&level, offset, generation);
         }
     }
     return bits;
@@ -98,8 +152,8 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
 static void close_queues(sweep *s) {
     shmq_member *m = s->m;
     shmq_liveness l = this_row(s);
-    uint32_t high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
         shmq_queue q;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_FREE &&
             used_by(m, s->row, index) && shmq_queue_view(m, index, &q) == SHMQ_OK) {
@@ -112,8 +166,8 @@ static void close_queues(sweep *s) {
 /* Queues that go with the process, or with one that was here before. Under the structure lock. */
 static void delete_temporaries(sweep *s) {
     shmq_member *m = s->m;
-    uint32_t high = shmq_load_seq(&m->header->queue_high);
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
         shmq_queue q;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_LIVE &&
             shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_relaxed(&q.page->temporary) != 0 &&
@@ -141,7 +195,7 @@ static void finish_row(sweep *s) {
     shmq_store_seq(&row->inside, 0);
     shmq_store_seq(&row->pinned_bytes, 0);
     shmq_add_relaxed(&s->m->header->deaths, 1);
-    shmq_less(&s->m->header->memory_waiters, shmq_swap_seq(&row->memory_waiting, 0));
+    shmq_memory_waiters_recover(s->m, row);
     shmq_add_seq(&s->m->header->memory_full, 1);
     shmq_futex_wake(&s->m->header->memory_full, INT32_MAX);
     shmq_cas_seq(&row->word, reaping, shmq_row_word(s->generation + 1, 0, SHMQ_ROW_FREE));
@@ -178,9 +232,9 @@ shmq_status shmq_reap_row(shmq_member *m, uint32_t row) {
 }
 
 shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped) {
-    uint32_t high = shmq_load_seq(&m->header->process_high);
+    uint32_t high = shmq_process_high(m);
     *reaped = 0;
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    for (uint32_t row = 0; row < high; row++) {
         bool ours = m->process != NULL && row == m->row;
         if (!ours && shmq_row_state(shmq_load_seq(&m->rows[row].word)) != SHMQ_ROW_FREE && shmq_is_dead(l, row)) {
             SHMQ_TRY(reap_row(m, row, l, true));
@@ -198,11 +252,14 @@ shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped) {
 shmq_status shmq_sweep_own(shmq_member *m) {
     sweep s = {.m = m, .row = m->row, .generation = m->row_generation, .own = true};
     shmq_status status;
-    (void)sweep_queues(&s, false);
+    bool swept = sweep_queues(&s, false);
     do {
         status = shmq_structure_lock(m);
     } while (status == SHMQ_INTERRUPTED); /* leaving cannot be done by halves; signals are seen after it */
     SHMQ_TRY(status);
+    if (!swept) { /* no private memory for a handle: as who has no row does it, which needs none. Nothing may name us then */
+        (void)sweep_queues(&s, true);
+    }
     delete_temporaries(&s);
     close_queues(&s);
     shmq_liveness l = this_row(&s);
@@ -211,19 +268,25 @@ shmq_status shmq_sweep_own(shmq_member *m) {
     return SHMQ_OK;
 }
 
+static void discard_level(const shmq_queue *q) {
+    for (uint64_t i = 0; i <= q->mask; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, i);
+        uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
+        uint64_t body = shmq_peek(&slot->body);
+        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
+            shmq_block_drop(q->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
+        }
+    }
+}
+
 void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
-    shmq_queue q;
+    shmq_queue q, level;
     uint64_t offset = (uint64_t)((unsigned char *)page - m->base);
     if (page->index >= SHMQ_QUEUES || shmq_load_seq(&m->directory[page->index].page) != offset ||
         shmq_queue_view(m, page->index, &q) != SHMQ_OK) {
         return;
     }
-    for (uint64_t i = 0; i <= q.mask; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(&q, i);
-        uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        uint64_t body = shmq_peek(&slot->body);
-        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
-            shmq_block_drop(m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
-        }
+    for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+        discard_level(&level);
     }
 }

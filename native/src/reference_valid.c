@@ -1,12 +1,14 @@
 /* Blocks and `held` against the slots of all rings: one pass over the blocks, one over the slots, one over the blocks.
  *
- * Under the structure lock no slab and no ring comes or goes. A block that is SHARED was published before, and its slot
- * names it until its reference is dropped. So a reference that is there before the pass over the slots and after it was
- * named all the time, and the pass has met its slot: if not, nobody will ever drop it. */
+ * A block that is SHARED was published before, and its slot names it until its reference is dropped. So a reference that is
+ * there before the pass over the slots and after it was named all the time, and the pass has met its slot: if not, nobody
+ * will ever drop it. Slabs and rings that come or go meanwhile change nothing of that: what a ring that goes holds is dropped
+ * before it goes, and a block of a slab that was made anew is of a later generation. */
 #include <string.h>
 #include <sys/mman.h>
 
 #include "shmq/examine.h"
+#include "shmq/level.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
@@ -22,40 +24,64 @@ typedef struct recount {
     uint64_t bytes, blocks;
     uint64_t room;         /* for so many; damage may change a class under the look */
     reference *references; /* of all blocks of all slabs, in their order */
-    uint64_t *first;       /* of the slab at a granule */
+    uint64_t *first; /* by granule: place of the first block there << 8 | class + 1, as it was before the slots */
     uint32_t owned[SHMQ_PROCESS_ROWS]; /* deliveries, by process row */
     uint64_t trace; /* of all words that say who owns what */
 } recount;
 
 typedef void each_block(recount *r, const shmq_place *place, reference *one);
 
-static void for_each_block(recount *r, each_block *visit) {
-    uint32_t granule = 0;
+#define FIRST(index, size_class) ((index) << 8 | ((size_class) + 1))
+
+static uint32_t class_at(const recount *r, uint32_t granule, shmq_slab_shm **slab) {
+    *slab = shmq_slab_at(r->m, granule);
+    return *slab == NULL ? SHMQ_CLASSES : shmq_slab_class(*slab);
+}
+
+static void count_blocks(recount *r) {
+    shmq_slab_shm *slab;
+    r->blocks = 0;
+    for (uint32_t granule = 0; granule < r->m->granule_count;) {
+        uint32_t size_class = class_at(r, granule, &slab);
+        bool is_slab = size_class < SHMQ_CLASSES;
+        r->blocks += is_slab ? shmq_class_count(size_class) : 0;
+        granule += is_slab ? shmq_class_granules(size_class) : 1;
+    }
+}
+
+static void number_slabs(recount *r) {
+    shmq_slab_shm *slab;
     uint64_t index = 0;
-    while (granule < r->m->granule_count) {
-        shmq_slab_shm *slab = shmq_slab_at(r->m, granule);
-        uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
-        if (size_class >= SHMQ_CLASSES) {
-            granule++;
+    for (uint32_t granule = 0; granule < r->m->granule_count;) {
+        uint32_t size_class = class_at(r, granule, &slab);
+        bool is_slab = size_class < SHMQ_CLASSES;
+        if (is_slab && index + shmq_class_count(size_class) <= r->room) {
+            r->first[granule] = FIRST(index, size_class);
+            index += shmq_class_count(size_class);
+        }
+        granule += is_slab ? shmq_class_granules(size_class) : 1;
+    }
+}
+
+/* Of the slabs that were numbered, and are what they were. */
+static void for_each_block(recount *r, each_block *visit) {
+    shmq_slab_shm *slab;
+    for (uint32_t granule = 0; granule < r->m->granule_count; granule++) {
+        uint64_t first = r->first[granule];
+        uint32_t size_class = first == 0 ? SHMQ_CLASSES : class_at(r, granule, &slab);
+        if (first == 0 || size_class + 1 != (first & 0xff)) {
             continue;
         }
-        if (r->references == NULL) {
-            r->blocks += shmq_class_count(size_class);
-        } else {
-            r->first[granule] = index;
-        }
-        for (uint32_t i = 0; index < r->room && i < shmq_class_count(size_class); i++, index++) {
+        for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
             shmq_place place = {slab, &slab->block[i], granule, i, size_class};
-            visit(r, &place, &r->references[index]);
+            visit(r, &place, &r->references[(first >> 8) + i]);
         }
-        granule += shmq_class_granules(size_class);
     }
 }
 
 /* Private memory of the size that the slabs of this moment need. */
 static bool make_room(recount *r) {
-    r->blocks = 0;
-    for_each_block(r, NULL);
+    count_blocks(r);
     r->bytes = r->blocks * sizeof(reference) + r->m->granule_count * sizeof(uint64_t) + 1;
     void *room = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
@@ -64,6 +90,7 @@ static bool make_room(recount *r) {
     r->first = room;
     r->references = (reference *)(r->first + r->m->granule_count);
     r->room = r->blocks;
+    number_slabs(r);
     return true;
 }
 
@@ -98,27 +125,40 @@ static void note_slot(recount *r, const shmq_queue *q, const shmq_slot_shm *slot
         !shmq_block_locate(r->m, shmq_body_offset(body), &place)) {
         return;
     }
-    uint64_t index = r->first[place.granule] + place.index;
-    reference *one = index < r->room ? &r->references[index] : NULL;
-    if (one != NULL && shmq_block_gen(one->word) == shmq_peek(&slot->body_gen)) {
+    uint64_t first = r->first[place.granule];
+    if ((first & 0xff) != place.size_class + 1) {
+        return; /* a slab that was made since */
+    }
+    reference *one = &r->references[(first >> 8) + place.index];
+    if (shmq_block_gen(one->word) == shmq_peek(&slot->body_gen)) {
         one->named |= UINT32_C(1) << (shmq_body_bit(body) & 31);
     }
 }
 
+static void note_levels(recount *r, const shmq_queue *q) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        if (shmq_level_look(q, depth, &level) != NULL) {
+            continue;
+        }
+        for (uint64_t i = 0; i <= level.mask; i++) {
+            shmq_slot_shm *slot = shmq_slot_at(&level, i);
+            note_slot(r, &level, slot, shmq_load_acquire(&slot->word)); /* SYNC ring.publish */
+        }
+    }
+}
+
 static void note_slots(recount *r) {
-    uint32_t high = shmq_load_seq(&r->m->header->queue_high);
+    uint32_t high = shmq_queue_high(r->m);
     memset(r->owned, 0, sizeof(r->owned));
     r->trace = 0;
-    for (uint32_t index = 0; index < high && index < SHMQ_QUEUES; index++) {
+    for (uint32_t index = 0; index < high; index++) {
         shmq_queue q;
         if (shmq_entry_state(shmq_load_seq(&r->m->directory[index].word)) == SHMQ_ENTRY_FREE ||
             shmq_queue_look(r->m, index, &q) != NULL) {
             continue;
         }
-        for (uint64_t i = 0; i <= q.mask; i++) {
-            shmq_slot_shm *slot = shmq_slot_at(&q, i);
-            note_slot(r, &q, slot, shmq_load_acquire(&slot->word)); /* SYNC ring.publish */
-        }
+        note_levels(r, &q);
     }
 }
 
@@ -169,16 +209,15 @@ static const char *check_held(recount *r) {
 }
 
 const char *shmq_references_valid(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
     recount *r = mmap(NULL, sizeof(*r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (r == MAP_FAILED) {
-        return "no private memory for a recount";
+        return shmq_unlooked;
     }
     r->m = m;
     found = NULL;
     if (!make_room(r)) {
         munmap(r, sizeof(*r));
-        return "no private memory for a recount";
+        return shmq_unlooked;
     }
     for_each_block(r, note_block);
     note_slots(r);

@@ -4,7 +4,8 @@
 #include "shmq/wait.h"
 
 static bool can_be_seen(uint32_t state) {
-    return state == SHMQ_AVAILABLE || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||
+           state == SHMQ_LOCKED;
 }
 
 /* The carried entry with the lowest position in [from, limit). */
@@ -26,6 +27,7 @@ static bool next_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *pos
 
 static bool read_entry(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     d->position = p;
+    d->depth = q->depth;
     d->word = word;
     d->tag = shmq_word_tag(word);
     d->owner = 0;
@@ -89,7 +91,7 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
 }
 
 bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_slot_shm *slot = shmq_slot_at(shmq_level(q, d->depth), d->position);
     shmq_fence_acquire(); /* SYNC ring.browse: the copy before the second look */
     uint64_t word = shmq_load_relaxed(&slot->word);
     uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
@@ -97,8 +99,27 @@ bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
            shmq_load_relaxed(&slot->position) == d->position && shmq_peek(&slot->message_id) == d->message_id;
 }
 
-/* Until something may be at this position. Browsers are told of everything while they sleep. */
-shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns) {
+/* Is there something at these positions of the levels? A claim in the way of one: its level and word. */
+static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_queue **claimed, shmq_delivery *claim) {
+    *claimed = NULL;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_queue *level = shmq_level(q, depth);
+        shmq_delivery d;
+        uint64_t p = positions[depth];
+        if (shmq_browse(level, &p, &d) == SHMQ_OK) {
+            return true;
+        }
+        if (d.word != 0 && *claimed == NULL) {
+            *claimed = level;
+            claim->position = p;
+            claim->word = d.word;
+        }
+    }
+    return false;
+}
+
+/* Until something may be at one of these positions, one a level. Browsers are told of everything while they sleep. */
+shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns) {
     uint32_t row;
     SHMQ_TRY(shmq_queue_usable(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
@@ -106,10 +127,10 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
     shmq_status status = consumer != NULL ? SHMQ_OK : shmq_damage(q->m, "offset of a chunk of consumer rows", row);
     uint64_t slice_end = shmq_slice_end(q->m);
     while (status == SHMQ_OK) {
+        shmq_queue *level;
         shmq_delivery d;
-        uint64_t p = position;
         uint32_t seen = shmq_announce(q, row, true);
-        if (shmq_browse(q, &p, &d) == SHMQ_OK) {
+        if (anything_at(q, positions, &level, &d)) {
             break;
         }
         uint64_t now = shmq_now_ns();
@@ -123,10 +144,10 @@ shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns
         if (status != SHMQ_OK) {
             break;
         }
-        if (d.word != 0 && shmq_patience_over(q, &q->browsing, p, d.word)) {
+        if (level != NULL && shmq_patience_over(level, &level->browsing, d.position, d.word)) {
             shmq_notify(q);
         }
-        uint64_t limit = d.word != 0 ? 1000000 : q->m->patience_ns;
+        uint64_t limit = level != NULL ? 1000000 : q->m->patience_ns;
         status = shmq_sleep(q->m, &consumer->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
         if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {

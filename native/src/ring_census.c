@@ -1,11 +1,13 @@
 /* Looking at a whole ring: counts, the check, join. */
+#include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
 static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
     uint32_t state = shmq_word_state(word);
-    uint64_t position = shmq_load_relaxed(&((shmq_slot_shm *)slot)->position), since;
+    uint64_t since;
+    uint64_t place = shmq_place_at(q->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
     switch (state) {
     case SHMQ_AVAILABLE:
     case SHMQ_OFFERED:
@@ -15,11 +17,15 @@ static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t
             c->oldest_ns = since;
         }
         break;
+    case SHMQ_HELD:
+        c->delayed++;
+        break;
     case SHMQ_ACQUIRED:
     case SHMQ_LOCKED:
         c->unsettled++;
         break;
     case SHMQ_CLAIMED:
+    case SHMQ_PENDING: /* nobody's yet, and waited for by join() */
         c->claimed++;
         return;
     case SHMQ_QUARANTINED:
@@ -31,14 +37,15 @@ static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t
     default:
         return;
     }
-    uint64_t bytes = (uint64_t)shmq_peek(&slot->head_len) + shmq_peek(&slot->body_len);
+    uint64_t bytes =
+        (uint64_t)shmq_summary_head_len(shmq_load_relaxed((shmq_a64 *)&slot->summary)) + shmq_peek(&slot->body_len);
     c->bytes += bytes;
     c->memory_bytes += q->slot_size + (shmq_peek(&slot->body) != 0 ? bytes : 0);
-    c->first_position = position < c->first_position ? position : c->first_position;
+    c->first_position = place < c->first_position ? place : c->first_position;
 }
 
-void shmq_ring_census(shmq_queue *q, shmq_census *c) {
-    *c = (shmq_census){.first_position = UINT64_MAX};
+/* One level. Answers the position below which everything is settled or carried. */
+static uint64_t count_level(const shmq_queue *q, shmq_census *c) {
     uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
     uint64_t low = shmq_load_seq(&q->ring->floor);
     if (tail > count && low < tail - count) {
@@ -57,7 +64,6 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
             settled = p + 1;
         }
     }
-    shmq_raise_seq(&q->ring->floor, settled);
     for (uint64_t w = 0; w < (count + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
             const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
@@ -67,10 +73,27 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
             }
         }
     }
-    c->next_position = tail;
+    c->next_position = shmq_place_at(q->depth, tail);
+    return settled;
 }
 
-bool shmq_ring_ready(shmq_queue *q) {
+void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
+    shmq_queue level;
+    *c = (shmq_census){.first_position = UINT64_MAX};
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        (void)count_level(&level, c);
+    }
+}
+
+void shmq_ring_census(shmq_queue *q, shmq_census *c) {
+    shmq_queue level;
+    *c = (shmq_census){.first_position = UINT64_MAX};
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        shmq_raise_seq(&level.ring->floor, count_level(&level, c));
+    }
+}
+
+static bool is_level_ready(shmq_queue *q) {
     uint64_t position = shmq_head_position(q, shmq_load_seq(&q->ring->head));
     shmq_delivery d;
     for (;;) {
@@ -85,6 +108,16 @@ bool shmq_ring_ready(shmq_queue *q) {
     }
 }
 
+bool shmq_ring_ready(shmq_queue *q) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        if (is_level_ready(&level)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Who waits arms the flag before each look; who frees a slot and finds it armed disarms it and wakes. While much is left
  * a look costs more than it tells, so the flag stays down and the look comes by time. */
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
@@ -93,13 +126,13 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
         SHMQ_TRY(shmq_queue_usable(q));
-        uint32_t seen = shmq_load_seq(&q->ring->drained);
+        uint32_t seen = shmq_load_seq(&q->page->ring.drained);
         if (arm) {
-            (void)shmq_swap_seq(&q->ring->joiners, 1); /* before the look, and not only in the program's order */
+            (void)shmq_swap_seq(&q->page->ring.joiners, 1); /* before the look, and not only in the program's order */
         }
         shmq_census c;
         shmq_ring_census(q, &c);
-        uint64_t left = c.ready + c.unsettled + c.claimed, now = shmq_now_ns();
+        uint64_t left = c.ready + c.unsettled + c.delayed + c.claimed, now = shmq_now_ns();
         if (left == 0) {
             return shmq_queue_usable(q); /* deleted: that is why it is empty */
         }
@@ -110,7 +143,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
             return shmq_slice_over(q->m);
         }
         uint64_t piece = arm ? q->m->patience_ns : 2000000;
-        slept = shmq_sleep(q->m, &q->ring->drained, seen, until_ns - now < piece ? until_ns : now + piece);
+        slept = shmq_sleep(q->m, &q->page->ring.drained, seen, until_ns - now < piece ? until_ns : now + piece);
         arm = left <= 64;
         shmq_look_for_dead(q->m);
     }

@@ -1,23 +1,28 @@
 /* What a slot says about its message, read from memory that may be damaged. */
 #include "shmq/ring.h"
+#include "shmq/ring_time.h"
 
 #include <string.h>
 
 /* One copy of each field; all checks use the copies. */
 void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
-    (void)q;
     uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
+    uint64_t summary = shmq_load_relaxed((shmq_a64 *)&slot->summary);
     d->message_id = shmq_peek(&slot->message_id);
     d->enqueued_ns = shmq_peek(&slot->enqueued_ns);
     d->body = shmq_peek(&slot->body);
     d->body_gen = shmq_peek(&slot->body_gen);
     d->body_len = shmq_peek(&slot->body_len);
-    d->crc = shmq_peek(&slot->crc);
-    d->head_len = shmq_peek(&slot->head_len);
-    d->delivery = shmq_peek(&slot->delivery);
+    d->crc = (uint32_t)summary;
+    d->head_len = shmq_summary_head_len(summary);
+    d->delivery = shmq_summary_delivery(summary);
     d->deaths = (uint16_t)tally;
     d->content = (uint8_t)(tally >> 16);
     d->priority = (uint8_t)(tally >> 24);
+    d->props = (uint16_t)(tally >> 32);
+    d->expires_ns = SHMQ_UNLIKELY((d->props & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(q))
+                        ? shmq_expires_of(q, slot, d->props, d->enqueued_ns)
+                        : 0;
 }
 
 bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
@@ -62,7 +67,7 @@ shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, 
     if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, 0, word & SHMQ_FLAG_CARRIED, SHMQ_BROKEN))) {
         return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
     }
-    shmq_store_seq(&q->page->recount_due, 1); /* a broken slot is no place of the queue any more */
+    shmq_recount_ask(q); /* a broken slot is no place of the queue any more */
     return shmq_damage(q->m, "slot", index);
 }
 

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "shmq/ring.h"
+#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
 
@@ -17,6 +19,7 @@ static uint32_t crc_of_fields(const shmq_outgoing *o) {
     memcpy(fields + 16, &body_len, 4);
     memcpy(fields + 20, &head_len, 2);
     fields[22] = o->content;
+    fields[23] = o->priority;
     return shmq_crc32c(0, fields, sizeof fields);
 }
 
@@ -41,29 +44,30 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
 /* A block for the body, waiting for memory while there is none. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
     shmq_member *m = q->m;
+    shmq_waiters crowd = shmq_memory_waiters(m, m->process);
     uint64_t slice_end = shmq_slice_end(m);
     for (uint64_t backoff = 1000000;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
-        shmq_status status = shmq_block_take(m, bytes, block);
+        shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK;
         uint64_t now;
         if (status != SHMQ_FULL_MEMORY || until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
             return status;
         }
         SHMQ_TRY(shmq_queue_usable(q));
-        shmq_join_count(&m->header->memory_waiters, &m->process->memory_waiting);
+        shmq_join_count(&crowd);
         /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
         status = shmq_block_take(m, bytes, block);
         if (status == SHMQ_FULL_MEMORY) {
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
-            shmq_status slept = shmq_sleep(m, &m->header->memory_full, seen, until);
-            shmq_leave_count(&m->header->memory_waiters, &m->process->memory_waiting);
-            if (slept == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
-                return shmq_slice_over(m);
-            }
-            continue;
+            slept = shmq_sleep(m, &m->header->memory_full, seen, until);
         }
-        shmq_leave_count(&m->header->memory_waiters, &m->process->memory_waiting);
-        return status;
+        shmq_leave_count(&crowd);
+        if (status != SHMQ_FULL_MEMORY) {
+            return status;
+        }
+        if (slept == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {
+            return shmq_slice_over(m);
+        }
     }
 }
 
@@ -75,6 +79,10 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu", (unsigned long long)o->body_len,
                          (unsigned long long)SHMQ_BODY_MAX);
     }
+    if (o->enqueued_ns == 0) {
+        o->enqueued_ns = shmq_now_ns();
+    }
+    SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
     if (!loaned && o->head_len + o->body_len > q->inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
@@ -86,9 +94,6 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         copy_pieces(to + start, o);
     }
     o->message_id = shmq_new_id(q->m);
-    if (o->enqueued_ns == 0) {
-        o->enqueued_ns = shmq_now_ns();
-    }
     o->crc = q->checksum ? crc_of_message(o) : 0;
     o->prepared = true;
     if (o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns) > SHMQ_SLICE_NS) {
@@ -149,23 +154,24 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
     }
 }
 
+static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
+
 static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
-    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->maxsize) == 0)) {
-        shmq_status claimed = claim(q, o);
-        if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->maxsize) != 0) && claimed == SHMQ_OK) {
-            shmq_count_late(q); /* the limit came between our look and our claim */
-        }
-        return claimed;
-    }
-    shmq_moving(q, 1);
-    shmq_status status = SHMQ_FULL_COUNT;
-    if (shmq_count_take(q, 1)) {
+    uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
+    shmq_status status;
+    if (SHMQ_LIKELY(limited == 0)) {
         status = claim(q, o);
-        if (status != SHMQ_OK) {
-            shmq_count_give(q, 1);
+    } else {
+        shmq_moving(q, 1);
+        status = shmq_room_take(q, limited, weight_of(o));
+        if (status == SHMQ_OK && (status = claim(q, o)) != SHMQ_OK) {
+            shmq_room_give(q, limited, 1, weight_of(o));
         }
+        shmq_moving(q, -1);
     }
-    shmq_moving(q, -1);
+    if (SHMQ_UNLIKELY((now = shmq_load_seq(&q->page->limited)) != limited) && status == SHMQ_OK) {
+        shmq_room_late(q, now & ~limited, weight_of(o)); /* a limit came between our look and our claim */
+    }
     return status;
 }
 
@@ -179,10 +185,9 @@ static void fill(shmq_queue *q, const shmq_outgoing *o) {
     shmq_poke(&slot->message_id, o->message_id);
     shmq_poke(&slot->enqueued_ns, o->enqueued_ns);
     shmq_poke(&slot->body_len, (uint32_t)o->body_len);
-    shmq_poke(&slot->crc, o->crc);
-    shmq_poke(&slot->head_len, (uint16_t)o->head_len);
-    shmq_poke(&slot->delivery, 0);
-    shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16);
+    shmq_store_relaxed(&slot->summary, shmq_summary(o->crc, (uint16_t)o->head_len));
+    uint64_t props = SHMQ_UNLIKELY(shmq_is_recorded(o)) ? shmq_time_fill(q, slot, o) : 0;
+    shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16 | (uint64_t)o->priority << 24 | props << 32);
     if (o->block.offset != 0) {
         shmq_poke(&slot->body, shmq_body_ref(o->block.offset, 0));
         shmq_poke(&slot->body_gen, o->block.generation);
@@ -201,7 +206,13 @@ static bool publish(shmq_queue *q, shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
     uint32_t turn = shmq_turn(q, o->position);
     uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
-    if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, 0, 0, SHMQ_AVAILABLE)))) { /* T2 */
+    uint32_t state = SHMQ_UNLIKELY(shmq_is_delayed(o)) ? SHMQ_HELD : SHMQ_AVAILABLE;
+    uint32_t owner = 0;
+    if (SHMQ_UNLIKELY(o->intent != 0)) {
+        state = SHMQ_PENDING; /* ours, until its source is settled */
+        owner = shmq_self(q);
+    }
+    if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, owner, 0, state)))) { /* T2 */
         return false;
     }
     if (o->block.offset != 0) {
@@ -229,10 +240,8 @@ static void abandon(shmq_queue *q, const shmq_outgoing *o) {
 static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_status *status) {
     uint32_t done = 0;
     shmq_moving(q, 1);
-    if (shmq_load_seq(&q->page->maxsize) != 0) {
-        /* A new version, before any slot changes: a recount may look at the marks before and after all of this. */
-        shmq_count_give(q, 0);
-    }
+    /* A new version, before any slot changes: a recount may look at the marks before and after all of this. */
+    shmq_room_give(q, shmq_load_seq(&q->page->limited), 0, 0);
     for (uint32_t i = 0; i < count; i++) {
         abandon(q, &o[i]);
     }
@@ -244,8 +253,8 @@ static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_
             abandon(q, &o[done]);
         }
     }
-    if (done < count && shmq_load_seq(&q->page->maxsize) != 0) {
-        shmq_count_give(q, count - done);
+    for (uint32_t i = done; i < count; i++) {
+        shmq_room_give(q, shmq_load_seq(&q->page->limited), 1, weight_of(&o[i]));
     }
     shmq_moving(q, -1);
     return done;
@@ -255,6 +264,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
     uint32_t claimed = 0;
     shmq_status status = SHMQ_OK;
     *done = 0;
+    q = shmq_level_for(q, o->priority); /* all of one priority */
     while (claimed < count && (status = claim_counted(q, &o[claimed])) == SHMQ_OK) {
         claimed++;
     }
@@ -271,6 +281,9 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
         status = again != SHMQ_OK ? again : status;
     }
     *done = i;
+    for (uint32_t k = 0; k < i; k++) {
+        shmq_time_published(q, &o[k]);
+    }
     if (i != 0) {
         shmq_add_relaxed(&q->counters->put, i);
         uint32_t wake = i < 4 ? i : 4;
@@ -282,6 +295,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
 }
 
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
+    q = shmq_level_for(q, o->priority);
     SHMQ_TRY(claim_counted(q, o));
     fill(q, o);
     if (SHMQ_UNLIKELY(!publish(q, o))) {
@@ -290,6 +304,10 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
             return status;
         }
     }
+    if (SHMQ_UNLIKELY(o->intent != 0)) {
+        return SHMQ_OK; /* half of a move: nobody can have it yet */
+    }
+    shmq_time_published(q, o);
     shmq_add_relaxed(&q->counters->put, 1);
     shmq_notify(q);
     return SHMQ_OK;

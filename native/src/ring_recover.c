@@ -2,6 +2,7 @@
  * Any number may do this at once, and leave it half-way. */
 #include <limits.h>
 
+#include "shmq/due.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
@@ -65,12 +66,22 @@ static uint32_t recover_slot(shmq_queue *q, shmq_slot_shm *slot, const shmq_live
     }
 }
 
-void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
+static uint32_t recover_level(shmq_queue *q, const shmq_liveness *l) {
     uint32_t freed = 0;
     for (uint64_t i = 0; i <= q->mask; i++) {
         freed += recover_slot(q, shmq_slot_at(q, i), l);
     }
     shmq_rewind_all(q); /* always: a releaser that died after its R1 left no word with its name */
+    shmq_due_recover(q);
+    return freed;
+}
+
+void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
+    uint32_t freed = 0;
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        freed += recover_level(&level, l);
+    }
     shmq_sleepers_recover(q, l);
     if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
         shmq_notify_all(q); /* who shut it down may have died before it told those who sleep */
@@ -79,7 +90,7 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
         shmq_notify(q);
     }
     shmq_store_seq(&q->page->recount_due, 1);
-    shmq_add_seq(&q->ring->full, 1);
-    shmq_futex_wake(&q->ring->full, INT_MAX);
+    shmq_add_seq(&q->page->ring.full, 1);
+    shmq_futex_wake(&q->page->ring.full, INT_MAX);
     shmq_wake_joiners(q);
 }

@@ -1,7 +1,11 @@
 /* Room: blocked producers, and the old entry under the tail. */
+#include "shmq/overflow.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
+
+#define SHORTEST_PIECE_NS UINT64_C(1000000) /* of a blocked producer's sleep */
 
 /* May the tail step over what is in this slot at position p, on its way to a FREE one? */
 static bool can_step_over(uint64_t word, int32_t ahead) {
@@ -65,20 +69,23 @@ bool shmq_carry(shmq_queue *q, uint64_t t) {
 }
 
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
-    bool limited = shmq_load_relaxed(&q->page->maxsize) != 0;
-    if (limited) {
+    uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
+    uint64_t bytes = limited & SHMQ_LIMITED_BYTES ? shmq_slot_bytes(slot, word) : 0;
+    if (limited != 0) {
         shmq_moving(q, 1);
     }
-    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T3, T6, T10, T14, T16: the caller says */
-    if (limited) {
+    bool freed =
+        shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T3, T6, T8, T10, T14, T16: the caller says */
+    if (limited != 0) {
         if (freed && q->counters != NULL) { /* without a line nobody sees us move: the count stays one too high */
-            shmq_count_give(q, 1);
+            shmq_room_give(q, limited, 1, bytes == SHMQ_UNWEIGHED ? 0 : bytes);
         }
         shmq_moving(q, -1);
     }
     if (freed) {
-        if (SHMQ_UNLIKELY(!limited && shmq_load_seq(&q->page->maxsize) != 0)) {
-            shmq_store_seq(&q->page->recount_due, 1); /* the limit came between our look and our CAS */
+        now = shmq_load_seq(&q->page->limited);
+        if (SHMQ_UNLIKELY((now & ~limited) != 0 || bytes == SHMQ_UNWEIGHED)) {
+            shmq_recount_ask(q); /* a limit came between our look and our CAS, or nobody knows what was taken for it */
         }
         shmq_wake_full(q, (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size);
     }
@@ -160,21 +167,46 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
     return below != 0 && quarantine_overdue(q, below);
 }
 
-/* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot after that
- * look sees the waiter. */
+static bool is_counted_full(shmq_status status) { return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_BYTES; }
+
+/* Put; where the count says "full" and somebody has asked for a recount, count first. */
+static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
+    for (;;) {
+        shmq_status status = shmq_put_now(q, o);
+        if (!is_counted_full(status) || shmq_load_seq(&q->page->recount_due) == 0 || !shmq_recount(q)) {
+            return status;
+        }
+    }
+}
+
+/* The oldest out for the newest, until it fits, or until nothing is there that can be dropped. */
+static shmq_status put_and_drop(shmq_queue *whole, shmq_queue *q, shmq_outgoing *o) {
+    shmq_status status;
+    do {
+        status = put_counted(q, o);
+    } while (shmq_no_room(status) && shmq_drop_oldest(whole, q->depth, status));
+    return status;
+}
+
+/* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot, or asks
+ * for a recount, after that look sees the waiter. */
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
-    shmq_ring_shm *ring = q->ring;
+    shmq_ring_shm *ring = &q->page->ring;
+    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
     uint32_t seen = shmq_load_seq(&ring->full);
-    shmq_join_count(&ring->waiters, &q->counters->waiting);
-    shmq_status status = shmq_put_now(q, o);
-    if (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING) {
+    shmq_join_count(&crowd);
+    shmq_status status = put_counted(q, o);
+    if (shmq_no_room(status)) {
         uint64_t now = shmq_now_ns();
-        uint64_t until = until_ns > now && until_ns - now > piece_ns ? now + piece_ns : until_ns;
+        /* A recount that traffic spoiled is tried again soon: nobody may come and wake us. */
+        bool spoiled = is_counted_full(status) && shmq_load_seq(&q->page->recount_due) != 0;
+        uint64_t piece = spoiled ? SHORTEST_PIECE_NS : piece_ns;
+        uint64_t until = until_ns > now && until_ns - now > piece ? now + piece : until_ns;
         if (shmq_sleep(q->m, &ring->full, seen, until) == SHMQ_INTERRUPTED) {
             status = SHMQ_INTERRUPTED;
         }
     }
-    shmq_leave_count(&ring->waiters, &q->counters->waiting);
+    shmq_leave_count(&crowd);
     return status;
 }
 
@@ -184,30 +216,31 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         return SHMQ_SHUT_DOWN;
     }
     SHMQ_TRY(shmq_prepare(q, o, until_ns));
+    shmq_queue *whole = q;
+    q = shmq_level_for(q, o->priority);
     shmq_status status = shmq_put_now(q, o);
-    uint64_t piece = 1000000; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
+    uint64_t piece =
+        SHORTEST_PIECE_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
-    while (SHMQ_UNLIKELY(status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING)) {
-        if (status == SHMQ_FULL_COUNT && shmq_load_seq(&q->page->recount_due) != 0 && shmq_recount(q)) {
-            status = shmq_put_now(q, o);
-            continue;
+    while (SHMQ_UNLIKELY(shmq_no_room(status))) {
+        uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
+        until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(whole, q, o))) {
+            break;
         }
         if (shmq_patience_over(q, &q->putting, 0, 0)) {
-            piece = 1000000;
+            piece = SHORTEST_PIECE_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
             shmq_look_for_dead(q->m);
-            if (shmq_load_seq(&q->page->recount_due) != 0) {
-                (void)shmq_recount(q);
-            }
-            status = shmq_put_now(q, o);
+            status = put_counted(q, o);
             break;
         }
         waited = true;
         status = wait_once(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
-        if (status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING) {
+        if (shmq_no_room(status)) {
             SHMQ_TRY(shmq_queue_usable(q));
             if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
                 return SHMQ_SHUT_DOWN;
@@ -217,10 +250,10 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             }
         }
     }
-    if (waited && status == SHMQ_OK && shmq_load_seq(&q->ring->waiters) != 0) {
+    if (waited && status == SHMQ_OK && shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
         /* The baton: whoever was woken for room and found it wakes the next. */
-        shmq_add_seq(&q->ring->full, 1);
-        shmq_futex_wake(&q->ring->full, 1);
+        shmq_add_seq(&q->page->ring.full, 1);
+        shmq_futex_wake(&q->page->ring.full, 1);
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
 #include "shmq/ring.h"
+#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 
 static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
@@ -12,7 +13,17 @@ static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
 }
 
 uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
-    return own_word(shmq_slot_at(q, d->position), d);
+    shmq_fence_acquire(); /* SYNC ring.browse: what was copied before, then the word */
+    return own_word(shmq_slot_at(shmq_level(q, d->depth), d->position), d);
+}
+
+/* It is in our hands no more. What was taken from us, with its queue, counts as held until we find that out: `held` is
+ * written by its process alone. A thief that lowered it could lower that of the row's next owner, or die before it did. */
+void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
+    if (d->held) {
+        d->held = false;
+        shmq_hold(q->m, -1);
+    }
 }
 
 /* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */
@@ -27,26 +38,26 @@ static void clean_up(shmq_queue *q, shmq_slot_shm *slot, const shmq_delivery *d)
     }
 }
 
-shmq_status shmq_settle(shmq_queue *q, const shmq_delivery *d) {
+shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_status status = SHMQ_SETTLED;
     uint64_t word;
     /* A loop over the word as it is now: a carry changes its lap, so the word of the delivery would not do. */
-    while ((word = own_word(slot, d)) != 0) {
+    while (status != SHMQ_OK && (word = own_word(slot, d)) != 0) {
         if (d->body == 0) {
-            if (shmq_slot_free(q, slot, word)) { /* T14: settled here */
-                shmq_hold(q->m, -1);
-                return SHMQ_OK;
-            }
+            status = shmq_slot_free(q, slot, word) ? SHMQ_OK : SHMQ_SETTLED; /* T14: settled here */
         } else if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, d->owner, d->tag))) { /* T14 */
             clean_up(q, slot, d);
-            shmq_hold(q->m, -1);
-            return SHMQ_OK;
+            status = SHMQ_OK;
         }
     }
-    return SHMQ_SETTLED;
+    shmq_let_go(q, d);
+    return status;
 }
 
-shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d) {
+shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
     uint64_t word;
     while ((word = own_word(slot, d)) != 0) {
@@ -54,6 +65,7 @@ shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d) {
             return SHMQ_OK;
         }
     }
+    shmq_let_go(q, d);
     return SHMQ_SETTLED;
 }
 
@@ -70,7 +82,7 @@ static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
         uint64_t position = shmq_head_position(q, head);
         uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
         wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
-    } while (!shmq_cas_seq(&ring->head, head, wanted));
+    } while (!shmq_cas_seq(&ring->head, head, wanted)); /* SYNC ring.head */
     return shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
 }
 
@@ -85,36 +97,62 @@ void shmq_rewind(shmq_queue *q, uint64_t p) {
 /* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
 void shmq_rewind_all(shmq_queue *q) { (void)rewind_head(q, 0); }
 
-shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt) {
+/* R0. The entry may be stolen at any time, and its slot used again. So the attempt is counted by a CAS from what was
+ * read while the slot was ours: the checksum of another message differs. */
+void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {
+    uint64_t summary;
+    do {
+        summary = shmq_load_seq(&slot->summary);
+        if (own_word(slot, d) == 0 || shmq_summary_delivery(summary) == UINT16_MAX) {
+            return;
+        }
+    } while (!shmq_cas_seq(&slot->summary, summary, summary + SHMQ_ONE_ATTEMPT));
+}
+
+shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
+    q = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    uint64_t word = own_word(slot, d);
-    uint16_t attempts = shmq_peek(&slot->delivery);
-    if (word != 0 && attempt && attempts != UINT16_MAX) {
-        shmq_poke(&slot->delivery, (uint16_t)(attempts + 1)); /* R0 */
+    uint64_t word;
+    if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(q, d)) {
+        return shmq_expire(q, d);
     }
-    for (; word != 0; word = own_word(slot, d)) {
+    if (attempt) {
+        shmq_attempt_count(slot, d);
+    }
+    while ((word = own_word(slot, d)) != 0) {
         uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
         if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
             shmq_rewind(q, d->position);
-            shmq_hold(q->m, -1); /* after the head: who holds nothing has turned it back for all that it has released */
+            shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
             shmq_notify(q); /* R5 */
             return SHMQ_OK;
         }
     }
+    shmq_let_go(q, d);
     return SHMQ_SETTLED;
 }
 
-/* What was stolen from it is not held by it any more; it finds out late, and may never ask. */
-static void let_go(shmq_queue *q, uint32_t owner) {
-    uint32_t row = owner & 0xfffu;
-    if (!(owner & SHMQ_OWNER_PROCESS)) {
-        shmq_consumer_shm *consumer = shmq_row_at(q, owner);
-        row = consumer != NULL ? shmq_row_inner(shmq_load_acquire(&consumer->word))
-                               : SHMQ_PROCESS_ROWS; /* SYNC row.owner */
+/* T13 from exactly this word: the owner's next CAS fails. */
+bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d) {
+    uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
+    uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
+    shmq_hold(q->m, 1);
+    if (!shmq_cas_seq(&slot->word, word, locked)) { /* T13 */
+        shmq_hold(q->m, -1);
+        return false;
     }
-    if (row < SHMQ_PROCESS_ROWS) {
-        shmq_less(&q->m->rows[row].held, 1);
+    d->position = position;
+    d->depth = q->depth;
+    d->word = locked;
+    d->tag = tag;
+    d->owner = shmq_self(q);
+    shmq_delivery_read(q, slot, d);
+    d->held = shmq_delivery_resolve(q, slot, d);
+    if (!d->held) {
+        shmq_hold(q->m, -1);
+        (void)shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
     }
+    return d->held;
 }
 
 /* An entry that nobody is about to get: purge and delete take it from whoever holds it. */
@@ -125,28 +163,36 @@ shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delive
         uint32_t state = shmq_word_state(word);
         bool held = state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
         if (shmq_load_acquire(&slot->position) != position || /* SYNC ring.publish */
-            (state != SHMQ_AVAILABLE && (ready || !held))) {
+            (state != SHMQ_AVAILABLE && state != SHMQ_HELD && (ready || !held))) {
             return SHMQ_EMPTY;
         }
-        uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
-        uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
-        shmq_hold(q->m, 1);
-        if (shmq_cas_seq(&slot->word, word, locked)) { /* T13: the owner's next CAS fails */
-            if (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) {
-                let_go(q, shmq_word_owner(word));
-            }
-            d->position = position;
-            d->word = locked;
-            d->tag = tag;
-            d->owner = shmq_self(q);
-            shmq_delivery_read(q, slot, d);
-            if (shmq_delivery_resolve(q, slot, d)) {
-                return SHMQ_OK;
-            }
-            shmq_hold(q->m, -1);
-            shmq_status status = shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
-            return status != SHMQ_OK ? status : SHMQ_EMPTY;
+        if (shmq_seize(q, slot, word, position, d)) {
+            d->held_until_ns = state == SHMQ_HELD ? shmq_held_until(q, slot, shmq_now_ns()) : 0;
+            return SHMQ_OK;
         }
-        shmq_hold(q->m, -1);
+        if (shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_BROKEN) {
+            return SHMQ_CORRUPT;
+        }
     }
+}
+
+static shmq_status purge_level(shmq_queue *q, uint64_t *purged) {
+    uint64_t end = shmq_load_seq(&q->ring->tail); /* newcomers stay: else a busy queue is never done */
+    shmq_delivery d;
+    for (uint64_t p = 0; shmq_browse(q, &p, &d) == SHMQ_OK && p < end; p++) {
+        shmq_status status = shmq_steal(q, p, true, &d);
+        if (status != SHMQ_OK && status != SHMQ_EMPTY) {
+            return status;
+        }
+        *purged += status == SHMQ_OK && shmq_settle(q, &d) == SHMQ_OK;
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
+    *purged = 0;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        SHMQ_TRY(purge_level(shmq_level(q, depth), purged));
+    }
+    return SHMQ_OK;
 }

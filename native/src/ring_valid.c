@@ -1,4 +1,6 @@
 /* What can be said of a ring at any instant, also under load and after deaths. Each rule names in which order it reads. */
+#include "shmq/cold.h"
+#include "shmq/due.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/verdict.h"
@@ -20,7 +22,7 @@ static sight look_at(shmq_queue *q, uint64_t index) {
 
 static bool is_owned(uint32_t state) {
     return state == SHMQ_CLAIMED || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED ||
-           state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED;
+           state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING;
 }
 
 /* The tail moves on when the slot under it is in use at its turn. So a slot that it has passed was used at that turn, and
@@ -44,7 +46,7 @@ static const char *check_lap(const shmq_queue *q, const sight *s) {
 
 static const char *check_word(shmq_queue *q, const sight *s) {
     uint32_t state = shmq_word_state(s->word), owner = shmq_word_owner(s->word);
-    if (state > SHMQ_SEALED || state == SHMQ_PENDING || state == SHMQ_HELD || state == SHMQ_SEALED) {
+    if (state >= SHMQ_SEALED) {
         return "a state that this version does not write";
     }
     if ((s->word & (SHMQ_FLAG_FLOWED | SHMQ_FLAG_INTENT)) != 0) {
@@ -59,7 +61,8 @@ static const char *check_word(shmq_queue *q, const sight *s) {
     if ((owner & 0xfffu) >= (owner & SHMQ_OWNER_PROCESS ? SHMQ_PROCESS_ROWS : SHMQ_CONSUMER_ROWS)) {
         return "an owner row out of range";
     }
-    if (!(owner & SHMQ_OWNER_PROCESS) && owner != 0 && (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED)) {
+    if (!(owner & SHMQ_OWNER_PROCESS) && owner != 0 &&
+        (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING)) {
         return "a claim of a consumer";
     }
     if (shmq_word_carried(s->word) && shmq_state_is_entry(state) &&
@@ -67,6 +70,33 @@ static const char *check_word(shmq_queue *q, const sight *s) {
         return "a carried entry without its bit";
     }
     return check_lap(q, s);
+}
+
+/* Records and bits are there before the entry that needs them. */
+static const char *check_times(shmq_queue *q, const sight *s) {
+    const shmq_slot_shm *slot = shmq_slot_at(q, s->index);
+    uint32_t state = shmq_word_state(s->word), props = shmq_props(slot);
+    if (!shmq_state_is_entry(state)) {
+        return NULL;
+    }
+    if ((props & ~SHMQ_PROPS_KNOWN) != 0) {
+        return "an entry with a property that this version does not write";
+    }
+    if (state == SHMQ_HELD && (props & SHMQ_PROP_NOT_BEFORE) == 0) {
+        return "a held entry that does not say until when";
+    }
+    if (state == SHMQ_PENDING && (props & SHMQ_PROP_INTENT) == 0) {
+        return "an entry on its way here that does not say where from";
+    }
+    if (props == 0) {
+        return NULL;
+    }
+    shmq_cold_shm *cold = shmq_cold_at(q, slot);
+    if (cold == NULL) {
+        return "an entry without the record that it needs";
+    }
+    uint64_t until = (props & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_load_relaxed(&cold->not_before_ns) : 0;
+    return until <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "an entry that is held for ever";
 }
 
 /* Written before the entry is there, and as long as it is. */
@@ -93,6 +123,9 @@ static const char *check_slot(shmq_queue *q, uint64_t index) {
         wrong = check_word(q, &s);
         if (wrong == NULL) {
             wrong = check_position(q, &s);
+        }
+        if (wrong == NULL) {
+            wrong = check_times(q, &s);
         }
         if (wrong == NULL || shmq_load_seq(&shmq_slot_at(q, index)->word) != s.word) {
             return NULL; /* it moves: what is wrong stays */
@@ -145,10 +178,11 @@ const char *shmq_ring_valid(shmq_queue *q, uint64_t *where) {
     *where = SHMQ_NO_SLOT;
     const char *wrong = check_head(q);
     wrong = wrong != NULL ? wrong : check_cells(q);
+    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&q->ring->due));
     wrong = wrong != NULL ? wrong : shmq_load_seq(&q->ring->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
     for (uint64_t i = 0; i <= q->mask && wrong == NULL; i++) {
         wrong = check_slot(q, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;
     }
-    return wrong != NULL ? wrong : shmq_count_valid(q);
+    return wrong != NULL || q->depth != 0 ? wrong : shmq_count_valid(q); /* of all levels together */
 }

@@ -1,28 +1,32 @@
 /* Waiting for an entry: announce, look once more, sleep, withdraw. */
+#include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
+#include "shmq/waiter.h"
 
-#define SPIN_NS UINT64_C(20000)         /* about what a sleep and a wake cost */
-#define CLAIM_LOOK_NS UINT64_C(1000000) /* how often a waiter behind a claim asks whether the claimant lives */
+static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
+    return shmq_offer_to(q, w->owner, w->by, d);
+}
 
-/* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
-static shmq_status look(shmq_queue *q, uint32_t owner, bool *claimed, shmq_delivery *d) {
-    shmq_status status = shmq_offer(q, owner, d);
+shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
+    shmq_status status = offer_to(q, w, d);
     *claimed = status == SHMQ_EMPTY && d->word != 0;
-    if (*claimed && shmq_patience_over(q, &q->taking, d->position, d->word)) {
+    shmq_queue *level = *claimed ? shmq_level(q, d->depth) : q;
+    if (*claimed && shmq_patience_over(level, &level->taking, d->position, d->word)) {
         shmq_notify(q);
-        status = shmq_offer(q, owner, d);
+        status = offer_to(q, w, d);
         *claimed = status == SHMQ_EMPTY && d->word != 0;
     }
     return status;
 }
 
-static shmq_status spin(shmq_queue *q, uint32_t owner, uint64_t until_ns, bool *claimed, shmq_delivery *d) {
+static shmq_status spin(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
+    uint64_t until_ns = w->until_ns == 0 ? UINT64_MAX : w->until_ns;
     uint64_t start = shmq_now_ns();
-    uint64_t end = until_ns < start + SPIN_NS ? until_ns : start + SPIN_NS;
+    uint64_t end = until_ns < start + SHMQ_SPIN_NS ? until_ns : start + SHMQ_SPIN_NS;
     for (;;) {
-        shmq_status status = look(q, owner, claimed, d);
+        shmq_status status = shmq_look(q, w, claimed, d);
         if (status != SHMQ_EMPTY || shmq_now_ns() >= end) {
             return status;
         }
@@ -32,33 +36,43 @@ static shmq_status spin(shmq_queue *q, uint32_t owner, uint64_t until_ns, bool *
     }
 }
 
-/* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped. */
-static void count_rescue(shmq_queue *q, const shmq_delivery *d) {
+void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
     if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2) {
         shmq_add_relaxed(&q->m->header->rescues, 1);
     }
 }
 
-/* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
-static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint64_t until_ns, shmq_delivery *d) {
-    bool claimed = false;
-    shmq_consumer_shm *consumer = shmq_row_at(q, row);
-    if (SHMQ_UNLIKELY(consumer == NULL)) {
-        return shmq_damage(q->m, "offset of a chunk of consumer rows", row);
+void shmq_progress_publish(const shmq_waiter *w, uint64_t version) {
+    if (w->by != NULL || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
+        shmq_store_seq(&w->consumer->progress, version);
     }
-    uint32_t seen = shmq_announce(q, row, false);
-    shmq_status status = look(q, owner, &claimed, d);
+}
+
+void shmq_wake_pass_on(shmq_queue *q, const shmq_waiter *w, shmq_status status) {
+    if (status != SHMQ_EMPTY || (w->by != NULL && shmq_anybody_idle(q) && shmq_ring_ready(q))) {
+        shmq_notify(q);
+    }
+}
+
+/* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
+static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
+    bool claimed = false;
+    bool served = shmq_is_served(q, w->owner); /* else nobody is to wake it for an entry */
+    uint32_t seen = served ? shmq_announce(q, w->row, false) : shmq_load_seq(&w->consumer->wake);
+    shmq_status status = shmq_look(q, w, &claimed, d);
     uint64_t now = shmq_now_ns();
     shmq_status slept = SHMQ_OK;
     bool slept_at_all = false;
-    if (status == SHMQ_EMPTY && now < until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
-        uint64_t limit = claimed ? CLAIM_LOOK_NS : shmq_sleep_limit(q);
-        uint64_t until = until_ns - now > limit ? now + limit : until_ns;
-        slept = shmq_sleep(q->m, &consumer->wake, seen, until);
+    shmq_progress_publish(w, status == SHMQ_EMPTY && !claimed ? d->version : 0);
+    if (status == SHMQ_EMPTY && now < w->until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
+        uint64_t limit = claimed ? SHMQ_CLAIM_LOOK_NS : shmq_sleep_limit(q);
+        uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
+        slept = shmq_sleep(q->m, &w->consumer->wake, seen, until);
         slept_at_all = true;
     }
-    bool woken = shmq_load_seq(&consumer->wake) != seen;
-    bool notified = shmq_withdraw(q, row, false); /* but not woken: who claimed the bit was stopped before the wake */
+    bool woken = shmq_load_seq(&w->consumer->wake) != seen;
+    /* Notified, but not woken: who claimed the bit was stopped before the wake. */
+    bool notified = served && shmq_withdraw(q, w->row, false);
     if (status == SHMQ_OK) {
         if (notified) {
             shmq_notify(q); /* the wake-up meant another entry: pass it on */
@@ -71,73 +85,79 @@ static shmq_status wait_round(shmq_queue *q, uint32_t owner, uint32_t row, uint6
         }
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
-    status = shmq_offer(q, owner, d);
+    status = offer_to(q, w, d);
     if (status == SHMQ_OK && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
-        count_rescue(q, d);
-    } else if (status != SHMQ_OK && status != SHMQ_EMPTY && notified) {
-        shmq_notify(q);
+        shmq_rescue_count(q, d);
+    } else if (status != SHMQ_OK && notified) {
+        shmq_progress_publish(w, status == SHMQ_EMPTY && d->word == 0 ? d->version : 0);
+        shmq_wake_pass_on(q, w, status);
     }
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
 
-/* Another thread closes the consumer that this one waits for. */
-static bool is_closing(shmq_queue *q, uint32_t owner) {
+bool shmq_is_closing(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
 }
 
+/* Rounds until something comes, the time is over, or there is a reason not to wait. */
+static shmq_status wait_rounds(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
+    uint64_t slice_end = shmq_slice_end(q->m);
+    for (;;) {
+        if (shmq_is_closing(q, w->owner)) {
+            return SHMQ_CLOSED;
+        }
+        shmq_status status = wait_round(q, w, d);
+        if (status != SHMQ_TIMEOUT) {
+            return status;
+        }
+        SHMQ_TRY(shmq_queue_usable(q));
+        uint32_t shut = shmq_load_seq(&q->page->shut_down);
+        if (shut != SHMQ_OPEN) {
+            status = shut == SHMQ_STOPPED ? SHMQ_EMPTY : offer_to(q, w, d);
+            return status == SHMQ_EMPTY ? SHMQ_SHUT_DOWN : status;
+        }
+        if (shmq_now_ns() >= w->until_ns) {
+            return SHMQ_EMPTY;
+        }
+        if (shmq_now_ns() >= slice_end) {
+            return shmq_slice_over(q->m);
+        }
+    }
+}
+
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d) {
+    return shmq_offer_wait_to(q, owner, NULL, consumer_row, until_ns, d);
+}
+
+shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
+                               uint64_t until_ns, shmq_delivery *d) {
     bool claimed = false;
+    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns};
     SHMQ_TRY(shmq_queue_usable(q));
     if (shmq_load_seq(&q->page->shut_down) == SHMQ_STOPPED) {
         return SHMQ_SHUT_DOWN;
     }
-    shmq_status status = shmq_offer(q, owner, d);
+    shmq_status status = offer_to(q, &w, d);
     if (status == SHMQ_EMPTY && (until_ns != 0 || d->word != 0)) {
-        status = spin(q, owner, until_ns == 0 ? shmq_now_ns() + SPIN_NS : until_ns, &claimed, d);
+        status = spin(q, &w, &claimed, d);
     }
     if (status != SHMQ_EMPTY) {
         return status;
     }
     if (until_ns == 0 || shmq_now_ns() >= until_ns) {
         shmq_look_for_dead(q->m); /* who only polls never sleeps, so it does here what sleepers do */
-        status = shmq_offer(q, owner, d);
+        status = offer_to(q, &w, d);
         return status == SHMQ_EMPTY && shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN ? SHMQ_SHUT_DOWN : status;
     }
-    uint32_t row = consumer_row;
-    if (row == 0) {
-        SHMQ_TRY(shmq_row_borrow(q, &row));
+    if (w.row == 0) {
+        SHMQ_TRY(shmq_row_borrow(q, &w.row));
     }
-    uint64_t slice_end = shmq_slice_end(q->m);
-    for (;;) {
-        if (is_closing(q, owner)) {
-            status = SHMQ_CLOSED;
-            break;
-        }
-        status = wait_round(q, owner, row, until_ns, d);
-        if (status != SHMQ_TIMEOUT) {
-            break;
-        }
-        if ((status = shmq_queue_usable(q)) != SHMQ_OK) {
-            break;
-        }
-        uint32_t shut = shmq_load_seq(&q->page->shut_down);
-        if (shut != SHMQ_OPEN) {
-            status = shut == SHMQ_STOPPED ? SHMQ_EMPTY : shmq_offer(q, owner, d);
-            status = status == SHMQ_EMPTY ? SHMQ_SHUT_DOWN : status;
-            break;
-        }
-        if (shmq_now_ns() >= until_ns) {
-            status = SHMQ_EMPTY;
-            break;
-        }
-        if (shmq_now_ns() >= slice_end) {
-            status = shmq_slice_over(q->m);
-            break;
-        }
-    }
+    w.consumer = shmq_row_at(q, w.row);
+    status =
+        w.consumer != NULL ? wait_rounds(q, &w, d) : shmq_damage(q->m, "offset of a chunk of consumer rows", w.row);
     if (consumer_row == 0) {
-        shmq_row_return(q, row);
+        shmq_row_return(q, w.row);
     }
     return status;
 }

@@ -1,5 +1,7 @@
 /* The walk: the first available entry, offered to a taker. */
+#include "shmq/ranks.h"
 #include "shmq/ring.h"
+#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
@@ -30,7 +32,7 @@ static uint64_t lowest_released(shmq_queue *q, uint64_t from, uint64_t to) {
 /* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
  * grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked: an entry whose
  * state has just changed is here all the same, and who passed it would leave it behind. The CAS from the word asks. */
-static bool is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
+bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
     if (ahead == 0) {
         return !shmq_word_carried(word);
     }
@@ -60,25 +62,36 @@ static bool is_still_claimed(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) 
     return true;
 }
 
-/* What nobody waits for: somebody's, a hole, out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
+/* What nobody waits for: somebody's, on its way here (its mover turns the head back), a hole, out of service. SHMQ_EMPTY:
+ * it changed, look again. SHMQ_CORRUPT. */
 static shmq_status pass_by(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
         return shmq_claim_clear(q, slot, word, false) ? SHMQ_EMPTY : SHMQ_OK;
     }
-    if (state == SHMQ_PENDING || state == SHMQ_HELD || state > SHMQ_BROKEN) {
+    if (state == SHMQ_HELD) {
+        return shmq_hold_end(q, slot, word) ? SHMQ_EMPTY : SHMQ_OK;
+    }
+    bool nobodys = state == SHMQ_PENDING && (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) == 0;
+    if (state > SHMQ_BROKEN || nobodys) {
         return shmq_mark_broken(q, slot, word, shmq_word_lap(word)) == SHMQ_OK ? SHMQ_EMPTY : SHMQ_CORRUPT;
     }
     return SHMQ_OK;
 }
 
-enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED };
+enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 
 /* Steps 4 and 5: offer, then look at the epoch again. */
 static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                shmq_delivery *d) {
     if (shmq_word_state(word) == SHMQ_OFFERED && !still_offered(slot, word)) {
         return OFFER_CHANGED;
+    }
+    if (SHMQ_UNLIKELY(shmq_may_expire(q, slot)) && shmq_drop_expired(q, slot, word)) {
+        return OFFER_CHANGED;
+    }
+    if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
+        return OFFER_LEFT;
     }
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
@@ -96,8 +109,19 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
     return OFFER_OK;
 }
 
-/* Entries older than a lap. Every one below tail - N is carried already, and its bit is set. */
-static shmq_status offer_old(shmq_queue *q, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
+/* Would this taker have it? What the slot says is read before the CAS from `word`, which fails if it was of another entry.
+ * One whose message makes no sense is for everybody: whoever takes it finds the damage. */
+static bool is_for(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
+    if (SHMQ_LIKELY(d->by == NULL)) {
+        return true;
+    }
+    shmq_delivery seen = {.position = p, .word = word, .tag = shmq_word_tag(word)};
+    shmq_delivery_read(q, slot, &seen);
+    return !shmq_delivery_resolve(q, slot, &seen) || shmq_is_wanted(d->by, q, &seen);
+}
+
+/* Entries older than a lap, from `from` on. Every one below tail - N is carried already, and its bit is set. */
+static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
     uint64_t words = (shmq_slot_count(q) + 63) / 64;
     for (;;) {
         uint64_t best = UINT64_MAX, best_word = 0;
@@ -110,8 +134,9 @@ static shmq_status offer_old(shmq_queue *q, uint64_t limit, uint64_t epoch, shmq
                     continue;
                 }
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-                /* As in is_here: what is offered to another just now may come back, so it is not passed. */
-                if (position < limit && position < best && shmq_slot_at(q, position) == slot) {
+                /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
+                if (position >= from && position < limit && position < best && shmq_slot_at(q, position) == slot &&
+                    is_for(q, slot, word, position, d)) {
                     best = position;
                     best_word = word;
                 }
@@ -126,6 +151,8 @@ static shmq_status offer_old(shmq_queue *q, uint64_t limit, uint64_t epoch, shmq
             return SHMQ_OK;
         case OFFER_RELEASED:
             return SHMQ_INTERRUPTED; /* walk again from the start */
+        case OFFER_LEFT:
+            return SHMQ_TIMEOUT;
         case OFFER_CHANGED:
             break;
         }
@@ -134,7 +161,7 @@ static shmq_status offer_old(shmq_queue *q, uint64_t limit, uint64_t epoch, shmq
 
 /* Nothing available lies between the head that was read at the start and p: later walks may begin at p. A release in
  * between raised head's epoch, and the CAS fails. */
-static void advance(shmq_queue *q, uint64_t head, uint64_t p) {
+void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p) {
     shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
 
@@ -146,16 +173,65 @@ static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&q->ring->tail) + 1 || steps >> q->shift > LONGEST_WALK;
 }
 
+/* A path of its own begins where it ended, or at what was released since then. */
+static uint64_t path_start(shmq_queue *q, uint64_t epoch, shmq_delivery *d) {
+    d->path = shmq_path_of(d->by, q);
+    uint64_t released = epoch != d->path.epoch ? lowest_released(q, d->path.epoch, epoch) : UINT64_MAX;
+    return released < d->path.position ? released : d->path.position;
+}
+
+/* Nothing before p is for this taker. */
+static shmq_status end_of_walk(shmq_queue *q, uint64_t start, uint64_t p, uint64_t stop_at, shmq_delivery *d) {
+    shmq_store_relaxed(&q->near, p);
+    if (d->by != NULL) {
+        shmq_path_set(d->by, q, d->path, p, d->epoch_seen);
+    } else if (p != start) {
+        shmq_head_advance(q, d->head_seen, p);
+    }
+    d->position = p;
+    d->word = stop_at;
+    return SHMQ_EMPTY;
+}
+
+/* The entry at p is for another one as long as that wants it: not everything was looked at. */
+static shmq_status left_to_another(shmq_queue *q, uint64_t start, uint64_t p, shmq_delivery *d) {
+    d->version = 0;
+    return end_of_walk(q, start, p, 0, d);
+}
+
+/* Met at *p: a slot whose lap is ahead, and only there can *p lie below tail - N. The tail, which producers write all the
+ * time, is read here and not in every get. True: the walk is over, *status is its answer. */
+static bool meet_old(shmq_queue *q, uint64_t start, uint64_t *p, uint64_t epoch, shmq_delivery *d,
+                     shmq_status *status) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+    if (tail <= count || *p >= tail - count) {
+        return false;
+    }
+    /* The head says nothing of the old region; a path does. */
+    *status = offer_old(q, d->by != NULL ? *p : 0, tail - count, epoch, d);
+    if (*status == SHMQ_TIMEOUT) {
+        *status = left_to_another(q, start, *p, d);
+        return true;
+    }
+    *p = tail - count;
+    return *status != SHMQ_EMPTY;
+}
+
+/* In both of its callers: a get of a plain queue is one function then. */
+static inline shmq_status walk(shmq_queue *q, shmq_delivery *d) __attribute__((always_inline));
+
 /* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     shmq_ring_shm *ring = q->ring;
     uint64_t epoch = shmq_load_seq(&ring->epoch);
-    uint64_t head = shmq_load_seq(&ring->head);
-    uint64_t start = shmq_head_position(q, head), p = start;
+    uint64_t head = shmq_load_seq(&ring->head); /* SYNC ring.head */
+    uint64_t start = d->by != NULL ? path_start(q, epoch, d) : shmq_head_position(q, head), p = start;
     uint64_t stop_at = 0;
     bool compared = false;
     d->head_seen = head;
+    d->epoch_seen = epoch;
+    d->depth = q->depth;
     d->in_turn = true;
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
@@ -172,20 +248,14 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             break; /* a lower lap, whatever its state: nobody has claimed p yet */
         }
         if (ahead > 0 && !compared) {
-            /* Only a slot whose lap is ahead can lie below tail - N: the tail, which producers write all the time, is
-             * read here and not in every get. */
-            uint64_t tail = shmq_load_seq(&ring->tail);
             compared = true;
-            if (tail > shmq_slot_count(q) && p < tail - shmq_slot_count(q)) {
-                shmq_status old = offer_old(q, tail - shmq_slot_count(q), epoch, d);
-                if (old != SHMQ_EMPTY) {
-                    return old;
-                }
-                p = tail - shmq_slot_count(q);
+            shmq_status status;
+            if (meet_old(q, start, &p, epoch, d, &status)) {
+                return status;
             }
             continue;
         }
-        if (!is_here(slot, word, ahead, p)) {
+        if (!shmq_is_here(slot, word, ahead, p)) {
             p++; /* settled, or the place of an older entry: a hole at this turn */
             continue;
         }
@@ -197,9 +267,16 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
+            if (!is_for(q, slot, word, p, d)) {
+                p++;
+                continue;
+            }
             enum offer_result result = offer(q, slot, word, p, epoch, d);
             if (result == OFFER_CHANGED) {
                 continue;
+            }
+            if (SHMQ_UNLIKELY(result == OFFER_LEFT)) {
+                return left_to_another(q, start, p, d);
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
@@ -209,126 +286,104 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
         }
         p += status == SHMQ_OK;
     }
-    shmq_store_relaxed(&q->near, p);
-    if (p != start) {
-        advance(q, head, p);
+    return end_of_walk(q, start, p, stop_at, d);
+}
+
+/* Where the walks of more important levels ended. */
+typedef struct level_end {
+    uint64_t position, epoch;
+} level_end;
+
+/* Behind a claim there may be entries whose puts have returned. They wait for it, and so does all that is less important. */
+static bool is_last_claim(const shmq_queue *q, uint64_t position) {
+    return shmq_load_seq(&q->ring->tail) <= position + 1;
+}
+
+/* A slot that nobody has published since: a claim is none of an entry yet. */
+static bool is_still_the_end(const shmq_queue *q, const level_end *end) {
+    uint64_t word = shmq_load_seq(&shmq_slot_at(q, end->position)->word);
+    int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, end->position));
+    uint32_t state = shmq_word_state(word);
+    return shmq_load_seq(&q->ring->epoch) == end->epoch &&
+           (ahead < 0 ||
+            (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(q, end->position)))));
+}
+
+/* One walk over all levels, the most important first. An entry of a lower one counts only if, after it was offered, there
+ * still was nothing above it: else a get that begins after a put above has returned could get this one. */
+static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
+    level_end ends[SHMQ_LEVELS_MAX];
+    uint64_t stop_at = 0, stop_position = 0;
+    uint32_t stop_depth = 0;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_queue *level = shmq_level(q, depth);
+        shmq_status status = walk(level, d);
+        for (uint32_t above = 0; status == SHMQ_OK && above < depth; above++) {
+            if (!is_still_the_end(shmq_level(q, above), &ends[above])) {
+                shmq_offer_cancel(level, d);
+                status = SHMQ_INTERRUPTED;
+            }
+        }
+        if (status != SHMQ_EMPTY || (d->word != 0 && !is_last_claim(level, d->position))) {
+            return status;
+        }
+        ends[depth] = (level_end){.position = d->position, .epoch = d->epoch_seen};
+        if (d->word != 0 && stop_at == 0) {
+            stop_at = d->word;
+            stop_position = d->position;
+            stop_depth = depth;
+        }
     }
-    d->position = p;
     d->word = stop_at;
+    d->position = stop_at != 0 ? stop_position : d->position;
+    d->depth = stop_at != 0 ? stop_depth : d->depth;
     return SHMQ_EMPTY;
 }
 
-shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) {
+/* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
+uint64_t shmq_version(const shmq_queue *q) {
+    uint64_t version = 0;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        version += shmq_load_seq(&ring->tail) + shmq_load_seq(&ring->epoch);
+    }
+    return version | SHMQ_VERSIONED;
+}
+
+shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) { return shmq_offer_to(q, owner, NULL, d); }
+
+shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
     d->owner = owner;
+    d->by = by;
+    d->version = by != NULL ? shmq_version(q) : 0;
+    d->held = false;
+    d->held_until_ns = 0;
+    uint32_t terms = shmq_load_relaxed(&q->page->terms);
+    d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
+    if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner)) != SHMQ_OK) {
+        d->position = d->word = d->version = 0;
+        d->depth = 0;
+        return status;
+    }
     for (;;) {
-        while ((status = walk(q, d)) == SHMQ_INTERRUPTED) {
-        }
+        do {
+            status = SHMQ_LIKELY(q->levels == 1) ? walk(q, d) : walk_levels(q, d);
+        } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
             return status;
         }
-        shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-        shmq_delivery_read(q, slot, d);
-        if (SHMQ_LIKELY(shmq_delivery_resolve(q, slot, d))) {
+        const shmq_queue *level = shmq_level(q, d->depth);
+        shmq_slot_shm *slot = shmq_slot_at(level, d->position);
+        shmq_delivery_read(level, slot, d);
+        if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d))) {
             return SHMQ_OK;
         }
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */
         uint64_t word = shmq_load_seq(&slot->word);
         if (shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == owner && shmq_word_tag(word) == d->tag &&
-            (status = shmq_mark_broken(q, slot, word, shmq_word_lap(word))) != SHMQ_OK) {
+            (status = shmq_mark_broken(shmq_level(q, d->depth), slot, word, shmq_word_lap(word))) != SHMQ_OK) {
             return status;
-        }
-    }
-}
-
-/* The word that says "OFFERED to us, this time"; 0: somebody took it over. */
-static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_delivery *d) {
-    (void)q;
-    uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
-    bool ours = shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == d->owner &&
-                shmq_word_tag(word) == d->tag &&
-                shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
-    return ours ? word : 0;
-}
-
-/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a walk. A claim ends the
- * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
-static bool more_behind(shmq_queue *q, uint64_t p) {
-    for (uint32_t i = 0; i < SPINS; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, ++p);
-        uint64_t word = shmq_load_seq(&slot->word);
-        uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
-        if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
-            return false;
-        }
-        if (state == SHMQ_AVAILABLE && is_here(slot, word, ahead, p)) {
-            return true;
-        }
-    }
-    return true;
-}
-
-static void took(shmq_queue *q, const shmq_delivery *d) {
-    if (d->in_turn) {
-        advance(q, d->head_seen, d->position + 1);
-    }
-    shmq_store_relaxed(&q->near, d->position);
-    /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
-    if (shmq_anybody_idle(q) && (!d->in_turn || more_behind(q, d->position))) {
-        shmq_notify(q);
-    }
-}
-
-shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    uint64_t word;
-    while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry it under us */
-        if (shmq_slot_free(q, slot, word)) { /* T10: taken and settled at once */
-            shmq_add_relaxed(&q->counters->got, 1);
-            if (shmq_word_state(word) == SHMQ_OFFERED && (word & SHMQ_FLAG_REDELIVERED)) {
-                shmq_add_relaxed(&q->counters->redelivered, 1);
-            }
-            took(q, d);
-            return SHMQ_OK;
-        }
-    }
-    return SHMQ_SETTLED;
-}
-
-shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    uint64_t word;
-    shmq_hold(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
-    while ((word = own_offer(q, slot, d)) != 0) {
-        uint64_t acquired = shmq_word_to(word, SHMQ_ACQUIRED, d->owner, d->tag);
-        if (!shmq_cas_seq(&slot->word, word, acquired)) { /* T10 */
-            continue;
-        }
-        d->word = acquired;
-        shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
-        if (word & SHMQ_FLAG_REDELIVERED) {
-            shmq_add_relaxed(&q->counters->redelivered, 1);
-        }
-        took(q, d);
-        uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
-        uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
-        bool poisoned =
-            (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
-        return poisoned ? SHMQ_POISONED : SHMQ_OK;
-    }
-    shmq_hold(q->m, -1);
-    return SHMQ_SETTLED;
-}
-
-void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    uint64_t word;
-    while ((word = own_offer(q, slot, d)) != 0) {
-        if (shmq_cas_seq(&slot->word, word,
-                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
-            shmq_notify(q);
-            return;
         }
     }
 }

@@ -22,13 +22,14 @@ static bool in_group(gid_t group) {
     return false;
 }
 
-static shmq_status check_owner(const struct stat *file, const char *name) {
+static shmq_status check_owner(const struct stat *file, const char *name, int access) {
     if (!S_ISREG(file->st_mode)) {
         return shmq_fail(SHMQ_DENIED, "/dev/shm/%s is no regular file\nfile type %04o\nremove it", name,
                          (unsigned)(file->st_mode & S_IFMT) >> 12);
     }
     unsigned mode = (unsigned)file->st_mode & 07777;
-    bool ours = file->st_uid == geteuid() || ((mode & 0060) == 0060 && in_group(file->st_gid));
+    unsigned needed = access == O_RDONLY ? 0040 : 0060;
+    bool ours = file->st_uid == geteuid() || ((mode & needed) == needed && in_group(file->st_gid));
     if (!ours || (mode & 0007) != 0) {
         return shmq_fail(SHMQ_DENIED,
                          "the segment %s %s\nowner uid %u, group %u, mode %04o, and we are uid %u\n"
@@ -39,14 +40,14 @@ static shmq_status check_owner(const struct stat *file, const char *name) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_segment_open_file(const char *name, int *descriptor) {
+shmq_status shmq_segment_open_file(const char *name, int access, int *descriptor) {
     char path[128];
     if (strlen(name) >= 64 || strchr(name, '/') != NULL) {
         return shmq_fail(SHMQ_GONE, "no segment can have the name %.80s", name);
     }
     snprintf(path, sizeof(path), "/dev/shm/%s", name);
     /* Not blocking, for what may stand there instead of a file. */
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         struct stat file;
         if (errno == ENOENT) {
@@ -58,14 +59,16 @@ shmq_status shmq_segment_open_file(const char *name, int *descriptor) {
         if (errno == EACCES || errno == EPERM) {
             /* The owner is what people need to know. */
             if (lstat(path, &file) == 0) {
-                SHMQ_TRY(check_owner(&file, name));
+                SHMQ_TRY(check_owner(&file, name, access));
             }
-            return shmq_fail(SHMQ_DENIED, "%s may not be opened for reading and writing", path);
+            return shmq_fail(SHMQ_DENIED, "%s may not be opened for reading%s", path,
+                             access == O_RDONLY ? "" : " and writing");
         }
         return shmq_fail_errno("cannot open %s", path);
     }
     struct stat file;
-    shmq_status status = fstat(fd, &file) == 0 ? check_owner(&file, name) : shmq_fail_errno("cannot look at %s", path);
+    shmq_status status =
+        fstat(fd, &file) == 0 ? check_owner(&file, name, access) : shmq_fail_errno("cannot look at %s", path);
     if (status != SHMQ_OK) {
         close(fd);
         return status;
@@ -170,13 +173,17 @@ static shmq_status reserve_tables(int fd, uint64_t bytes) {
     return number == 0 ? SHMQ_OK : shmq_fail_errno("cannot reserve the tables of the segment");
 }
 
-shmq_status shmq_segment_map(shmq_member *m, const char *name) {
+shmq_status shmq_segment_map(shmq_member *m, const char *name, int access) {
     shmq_segment_shm header;
     shmq_layout layout;
-    SHMQ_TRY(shmq_segment_open_file(name, &m->map_fd));
+    SHMQ_TRY(shmq_segment_open_file(name, access, &m->map_fd));
     SHMQ_TRY(shmq_segment_check(m->map_fd, name, &header, &layout));
-    SHMQ_TRY(reserve_tables(m->map_fd, layout.slabs));
-    void *base = mmap(NULL, layout.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, m->map_fd, 0);
+    int rights = PROT_READ;
+    if (access != O_RDONLY) {
+        rights |= PROT_WRITE;
+        SHMQ_TRY(reserve_tables(m->map_fd, layout.slabs));
+    }
+    void *base = mmap(NULL, layout.size, rights, MAP_SHARED | MAP_NORESERVE, m->map_fd, 0);
     if (base == MAP_FAILED) {
         return shmq_fail_errno("cannot map %" PRIu64 " bytes of the segment %s", layout.size, name);
     }

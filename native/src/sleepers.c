@@ -1,8 +1,12 @@
 #include "shmq/sleepers.h"
 
+#include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/structure.h"
+#include "shmq/unused.h"
+#include "shmq/target.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 static uint32_t groups_in_use(const shmq_queue *q) {
     uint32_t groups = shmq_load_relaxed(&q->page->groups);
@@ -24,8 +28,10 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
     if (consumer == NULL) {
         return false;
     }
-    shmq_add_seq(&consumer->wake, 1);
-    if (shmq_load_seq(&consumer->sleeps) != 0 && shmq_futex_wake_count(&consumer->wake, 1) > 0) {
+    shmq_a32 *wake = shmq_wake_word(q->m, consumer);
+    shmq_add_seq(wake, 1);
+    if (shmq_load_seq(&consumer->sleeps) != 0 &&
+        shmq_futex_wake_count(wake, wake == &consumer->wake ? 1 : INT32_MAX) > 0) {
         return true;
     }
     /* Not in the kernel: just awake, about to sleep (it will see the word), or dead. */
@@ -33,12 +39,29 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
     return shmq_row_state(word) != SHMQ_ROW_FREE && !shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
+/* It has looked at all that there is, and nothing was for it: a wake would be for nothing. A version that was published
+ * before the queue's is read here was read by its owner before its last look, so what came since makes another one. */
+bool shmq_has_looked(shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    uint64_t progress = consumer != NULL ? shmq_load_seq(&consumer->progress) : 0;
+    return SHMQ_UNLIKELY(progress != 0) && progress == shmq_version(q);
+}
+
+bool shmq_wake_idle(shmq_queue *q, uint32_t row) {
+    uint64_t bit = UINT64_C(1) << (row & 63);
+    return (shmq_and_seq(&q->page->sleepers[row / 64].idle, ~bit) & bit) != 0 && wake_row(q, row);
+}
+
 static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
     shmq_a64 *idle = &q->page->sleepers[group].idle;
-    uint64_t word;
-    while ((word = shmq_load_seq(idle)) != 0) {
+    uint64_t word, passed = 0;
+    while ((word = shmq_load_seq(idle) & ~passed) != 0) {
         uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: go on behind the one that was woken last */
         uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
+        if (shmq_has_looked(q, group * 64 + bit)) {
+            passed |= UINT64_C(1) << bit;
+            continue;
+        }
         if (shmq_and_seq(idle, ~(UINT64_C(1) << bit)) >> bit & 1) {
             shmq_store_relaxed(&q->rotation, group * 64 + bit + 1);
             if (wake_row(q, group * 64 + bit)) {
@@ -60,6 +83,10 @@ void shmq_notify(shmq_queue *q) {
     uint32_t groups = groups_in_use(q);
     uint32_t rotation = shmq_load_relaxed(&q->rotation);
     bool woken = false;
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_RANKED)) {
+        shmq_notify_ranked(q);
+        woken = true;
+    }
     for (uint32_t i = 0; i < groups; i++) {
         uint32_t group = (rotation / 64 + i) % groups;
         shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
@@ -88,29 +115,29 @@ void shmq_notify_all(shmq_queue *q) {
         wake_all_of(q, &q->page->sleepers[group].idle, group);
         wake_all_of(q, &q->page->sleepers[group].browse, group);
     }
-    shmq_add_seq(&q->ring->full, 1);
-    shmq_futex_wake(&q->ring->full, INT32_MAX);
+    shmq_add_seq(&q->page->ring.full, 1);
+    shmq_futex_wake(&q->page->ring.full, INT32_MAX);
     shmq_wake_joiners(q);
 }
 
 void shmq_wake_joiners(shmq_queue *q) {
-    shmq_store_seq(&q->ring->joiners, 0);
-    shmq_add_seq(&q->ring->drained, 1);
-    shmq_futex_wake(&q->ring->drained, INT32_MAX);
+    shmq_store_seq(&q->page->ring.joiners, 0);
+    shmq_add_seq(&q->page->ring.drained, 1);
+    shmq_futex_wake(&q->page->ring.drained, INT32_MAX);
 }
 
-/* Where a count limits, each freed place is worth a wake. Where only the ring limits, waking at every slot would cost a
+/* Where a limit is counted, each freed place is worth a wake. Where only the ring limits, waking at every slot would cost a
  * system call a message, so only some slots wake, and a blocked producer looks by itself at growing intervals. */
 void shmq_wake_full(shmq_queue *q, uint64_t position) {
-    shmq_ring_shm *ring = q->ring;
+    shmq_ring_shm *ring = &q->page->ring; /* of the first level: there they wait, whatever level they wait for */
     if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
         shmq_wake_joiners(q);
     }
-    if (SHMQ_LIKELY(shmq_load_seq(&ring->waiters) == 0)) {
+    if (SHMQ_LIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) == 0)) {
         return;
     }
     uint64_t stride = shmq_slot_count(q) / 16;
-    if (shmq_load_relaxed(&q->page->maxsize) != 0 || (position & ((stride < 256 ? stride : 256) - 1)) == 0) {
+    if (shmq_load_relaxed(&q->page->limited) != 0 || (position & ((stride < 256 ? stride : 256) - 1)) == 0) {
         shmq_add_seq(&ring->full, 1);
         shmq_futex_wake(&ring->full, 1);
     }
@@ -122,7 +149,8 @@ uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing) {
     if (SHMQ_UNLIKELY(consumer == NULL)) {
         return 0; /* damaged: who wants to sleep there finds that out, too */
     }
-    uint32_t seen = shmq_load_seq(&consumer->wake); /* before the announcement: a wake after it is not missed */
+    uint32_t seen =
+        shmq_load_seq(shmq_wake_word(q->m, consumer)); /* before the announcement: a wake after it is not missed */
     shmq_or_seq(browsing ? &sleepers->browse : &sleepers->idle, UINT64_C(1) << (row & 63));
     shmq_swap_seq(&consumer->sleeps, 1);
     return seen;
@@ -173,27 +201,34 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
     return shmq_fail(SHMQ_LIMIT, "%u consumers and waiting threads on this queue", SHMQ_CONSUMER_ROWS - 1);
 }
 
-shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
+shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     shmq_member *m = q->m;
-    SHMQ_TRY(shmq_structure_lock(m));
-    shmq_status status = find_row(q, row);
-    if (status == SHMQ_OK) {
-        shmq_consumer_shm *consumer = shmq_row_at(q, *row);
-        if (consumer == NULL) {
-            shmq_structure_unlock(m);
-            return shmq_damage(m, "offset of a chunk of consumer rows", *row);
-        }
-        uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
-        uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
-        shmq_store_relaxed(&consumer->sleeps, 0);
-        shmq_store_relaxed(&consumer->kind, kind);
-        shmq_store_relaxed(&consumer->unsettled, 0);
-        shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
-        /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */
-        shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
+    SHMQ_ASSERT(m->structure_held);
+    SHMQ_TRY(find_row(q, row));
+    shmq_consumer_shm *consumer = shmq_row_at(q, *row);
+    if (consumer == NULL) {
+        return shmq_damage(m, "offset of a chunk of consumer rows", *row);
     }
-    shmq_structure_unlock(m);
-    return status;
+    uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
+    uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
+    bool limited = shmq_load_relaxed(&q->page->settings.live_consumers) != 0;
+    shmq_store_relaxed(&consumer->sleeps, 0);
+    shmq_store_relaxed(&consumer->target, 0);
+    shmq_store_relaxed(&consumer->kind, terms->kind);
+    shmq_store_relaxed(&consumer->unsettled, 0);
+    shmq_store_relaxed(&consumer->progress, 0);
+    shmq_store_relaxed(&consumer->priority, (uint32_t)terms->priority);
+    shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
+    shmq_store_relaxed(&consumer->live, !limited);
+    shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
+    shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
+    /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */
+    shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
+    return SHMQ_OK;
+}
+
+shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row) {
+    return shmq_row_open_as(q, &(shmq_row_terms){.kind = kind}, row);
 }
 
 void shmq_row_closing(shmq_queue *q, uint32_t row) {
@@ -201,8 +236,7 @@ void shmq_row_closing(shmq_queue *q, uint32_t row) {
     uint64_t word = consumer != NULL ? shmq_load_relaxed(&consumer->word) : 0;
     if (consumer != NULL && shmq_row_state(word) == SHMQ_ROW_LIVE && shmq_row_inner(word) == q->m->row) {
         shmq_cas_seq(&consumer->word, word, shmq_row_word(shmq_row_generation(word), q->m->row, SHMQ_ROW_CLOSING));
-        shmq_add_seq(&consumer->wake, 1);
-        shmq_futex_wake(&consumer->wake, 1);
+        shmq_row_wake(q->m, consumer);
     }
 }
 
@@ -218,8 +252,14 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
         shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
         shmq_store_release(&consumer->word,
                            shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        if (shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER && !shmq_ranks_are_plain(q)) {
+            shmq_ranks_settle(q);
+        }
     }
     shmq_structure_unlock(m);
+    if (shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER) {
+        shmq_unused_begin(q);
+    }
     return SHMQ_OK;
 }
 

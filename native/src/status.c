@@ -10,6 +10,7 @@ static const char *const names[SHMQ_STATUS_COUNT] = {
     [SHMQ_EMPTY] = "EMPTY",
     [SHMQ_FULL_COUNT] = "FULL_COUNT",
     [SHMQ_FULL_RING] = "FULL_RING",
+    [SHMQ_FULL_BYTES] = "FULL_BYTES",
     [SHMQ_FULL_MEMORY] = "FULL_MEMORY",
     [SHMQ_SHUT_DOWN] = "SHUT_DOWN",
     [SHMQ_TIMEOUT] = "TIMEOUT",
@@ -27,6 +28,7 @@ static const char *const names[SHMQ_STATUS_COUNT] = {
     [SHMQ_LIMIT] = "LIMIT",
     [SHMQ_EXISTS] = "EXISTS",
     [SHMQ_DENIED] = "DENIED",
+    [SHMQ_REFUSED] = "REFUSED",
     [SHMQ_POISONED] = "POISONED",
     [SHMQ_OS] = "OS",
 };
@@ -57,16 +59,15 @@ shmq_status shmq_fail_errno(const char *format, ...) {
     char reason[128];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(trail, sizeof(trail), format, arguments);
+    vsnprintf(trail, sizeof(trail), format, arguments);
     va_end(arguments);
 #if defined(__GLIBC__)
     const char *text = strerror_r(number, reason, sizeof(reason));
 #else
     const char *text = strerror_r(number, reason, sizeof(reason)) == 0 ? reason : "unknown error";
 #endif
-    if (length >= 0 && (size_t)length < sizeof(trail)) {
-        snprintf(trail + length, sizeof(trail) - (size_t)length, ": %s (errno %d)", text, number);
-    }
+    size_t length = strlen(trail);
+    snprintf(trail + length, sizeof(trail) - length, ": %s (errno %d)", text, number);
     trail_errno = number;
     return SHMQ_OS;
 }

@@ -60,7 +60,15 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         return status;
     }
     m->structure_held = true;
-    if (shmq_load_seq(&m->header->dirty) != 0) {
+    /* Who looks without the lock reads `turns`, then `dirty`, and `turns` again behind its look: so we are dirty before the
+     * turn is ours, and it is ours before anything is changed, also by a rebuild. */
+    bool left_dirty = shmq_load_seq(&m->header->dirty) != 0;
+    if (!left_dirty) {
+        shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
+    }
+    shmq_add_seq(&m->header->turns, 1);
+    shmq_fence_release(); /* SYNC structure.look */
+    if (left_dirty) {
         status = shmq_structure_rebuild(m);
         if (status != SHMQ_OK) {
             /* dirty stays set: the next one who locks has the same duty. */
@@ -70,8 +78,8 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
             return status;
         }
         shmq_queues_close_deleted(m);
+        shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
     }
-    shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
     return SHMQ_OK;
 }
 
@@ -314,6 +322,35 @@ void shmq_page_give(shmq_member *m, uint64_t offset) {
     pages &= ~(1u << page);
     mark(m, index, pages == 0 ? SHMQ_GRANULE_FREE : SHMQ_GRANULE_PAGES, pages, pages == 0 ? 0 : 1);
     m->page_hint = index;
+}
+
+/* Does anybody have the byte? Asked of the kernel, so also about a holder that is stopped. */
+static bool is_locked(const shmq_member *m) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
+    return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+/* Left: nobody had the byte, the word said dirty, nobody had the byte. Once is not enough: the same process may lock again
+ * behind the first look, before its turn is raised, and write the word that its last turn had. Who locks behind the second
+ * look comes after the word was read; who locked before it and has gone has raised the turn. */
+static bool is_left(const shmq_member *m, uint64_t dirty) {
+    return !is_locked(m) && shmq_load_seq(&m->header->dirty) == dirty && !is_locked(m);
+}
+
+shmq_moment shmq_moment_begin(const shmq_member *m) {
+    shmq_moment moment = {.turns = shmq_load_seq(&m->header->turns), .calm = SHMQ_CALM};
+    uint64_t dirty = shmq_load_seq(&m->header->dirty);
+    if (dirty != 0) {
+        moment.holder = (uint32_t)dirty;
+        bool left = is_left(m, dirty) && shmq_load_seq(&m->header->turns) == moment.turns;
+        moment.calm = left ? SHMQ_LEFT : SHMQ_BUSY;
+    }
+    return moment;
+}
+
+bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment) {
+    shmq_fence_acquire(); /* SYNC structure.look: what was looked at before the second look at the turn */
+    return moment->calm != SHMQ_BUSY && shmq_load_seq(&m->header->turns) == moment->turns;
 }
 
 uint64_t shmq_granules_free(const shmq_member *m) {

@@ -4,7 +4,10 @@
 #include <sys/mman.h>
 
 #include "granule_map.h"
+#include "shmq/cold.h"
+#include "shmq/level.h"
 #include "shmq/structure.h"
+#include "shmq/verdict.h"
 #include "slab.h"
 
 #define RESERVATION (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS)
@@ -61,6 +64,13 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
     }
     const shmq_queue_shm *page = shmq_at(m, offset);
     mark_run(m, map, page->ring.slots, page->ring.run_granules, SHMQ_GRANULE_RING, "offset of a ring");
+    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+        shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
+        uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
+        if (cold != 0) {
+            mark_run(m, map, cold, shmq_cold_granules(ring->shift), SHMQ_GRANULE_RING, "offset of cold records");
+        }
+    }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         uint64_t chunk = shmq_load_seq(&page->chunks[i]);
         if (chunk != 0) {
@@ -180,10 +190,9 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
 }
 
 const char *shmq_structure_valid(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
     shmq_granule_map map;
     if (!shmq_granule_map_build(m, &map)) {
-        return "no private memory for a look at the map";
+        return shmq_unlooked;
     }
     const char *answer = NULL;
     if (map.damaged != 0) {

@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *const shmq_unlooked = "no private memory for the look";
+
 static _Thread_local char sentence[200];
 
 const char *shmq_verdict(const char *format, ...) {

@@ -1,5 +1,6 @@
 #include "shmq/watch.h"
 
+#include "shmq/due.h"
 #include "shmq/reap.h"
 #include "shmq/verdict.h"
 #include "shmq/wait.h"
@@ -30,8 +31,8 @@ static bool is_stale(shmq_member *m, uint64_t word) {
 static bool is_vacant(shmq_member *m, uint64_t word) { return word == 0 || (!is_ours(m, word) && is_stale(m, word)); }
 
 static bool is_held(shmq_member *m, uint32_t except) {
-    uint32_t high = shmq_load_relaxed(&m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(m);
+    for (uint32_t row = 0; row < high; row++) {
         if (row != except && shmq_load_seq(&m->rows[row].held) != 0) {
             return true;
         }
@@ -132,8 +133,8 @@ void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
 }
 
 static void reap_holders(shmq_member *m, bool only_holders) {
-    uint32_t high = shmq_load_relaxed(&m->header->process_high);
-    for (uint32_t row = 0; row < high && row < SHMQ_PROCESS_ROWS; row++) {
+    uint32_t high = shmq_process_high(m);
+    for (uint32_t row = 0; row < high; row++) {
         if (row == m->row ||
             shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
             continue;
@@ -173,6 +174,17 @@ static bool watched_lately(const shmq_watcher *w) {
     return watched != 0 && shmq_now_ns() - watched < QUIET_TICKS * SHMQ_TICK_NS;
 }
 
+/* To what is due, if that is sooner. The second watcher comes a tick later: what is still due then was left. */
+static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
+    uint64_t due = shmq_due_time(shmq_load_seq(&w->m->header->due));
+    if (SHMQ_LIKELY(due == SHMQ_DUE_NEVER)) {
+        return limit_ns;
+    }
+    uint64_t now = shmq_now_ns(), late = w->place == 0 ? 0 : SHMQ_TICK_NS;
+    uint64_t left = due + late > now ? due + late - now : 0;
+    return left < limit_ns ? left : limit_ns;
+}
+
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (w->place == 1) {
         move_up(w);
@@ -180,6 +192,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (w->place < 0) {
         return limit_ns;
     }
+    limit_ns = until_due(w, limit_ns); /* after the place was taken: who makes something due looks for it afterwards */
     /* The mode first, then the look: who begins to hold something raises `held` first, then looks at the mode. One of the
      * two sees the other. */
     shmq_a64 *word = &w->m->header->watch[w->place];
@@ -209,6 +222,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
 }
 
 void shmq_watch_tick(shmq_watcher *w) {
+    shmq_due_look(w->m);
     if (w->place < 0) {
         return;
     }
@@ -234,7 +248,7 @@ void shmq_watch_leave(shmq_watcher *w) {
     if (is_ours(w->m, seen)) {
         shmq_cas_seq(&header->watch[w->place], seen, 0);
     }
-    if (is_held(w->m, SHMQ_PROCESS_ROWS)) {
+    if (is_held(w->m, SHMQ_PROCESS_ROWS) || shmq_load_seq(&header->due) != 0) {
         summon(w->m);
     }
 }
@@ -260,7 +274,18 @@ void shmq_hold(shmq_member *m, int32_t change) {
     }
 }
 
+void shmq_watch_hurry(shmq_member *m) {
+    uint64_t word = shmq_load_seq(&m->header->watch[0]);
+    if (word == 0) {
+        summon(m);
+    } else if (!wake_at(m, shmq_load_seq(&m->header->watch_wake[0])) && !is_ours(m, word) && is_stale(m, word)) {
+        shmq_cas_seq(&m->header->watch[0], word, 0);
+        summon(m);
+    }
+}
+
 void shmq_look_for_dead(shmq_member *m) {
+    shmq_due_look(m);
     uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);
     if (now - looked >= SHMQ_TICK_NS && shmq_cas_seq(&m->looked_ns, looked, now)) {
         reap_holders(m, false);
@@ -335,5 +360,6 @@ const char *shmq_watch_valid(shmq_member *m) {
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {
         wrong = check_sleeping_place(m, &m->header->volunteers[i], "volunteer", i);
     }
+    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&m->header->due));
     return wrong != NULL ? wrong : check_obituaries(m->header);
 }

@@ -135,7 +135,7 @@ static inline uint32_t worker_owner(const member_worker *w) {
     return w->consumer_row != 0 ? w->consumer_row : shmq_self(w->q);
 }
 
-static inline void worker_settle(member_worker *w, const shmq_delivery *d) {
+static inline void worker_settle(member_worker *w, shmq_delivery *d) {
     uint64_t number = body_check(d->bytes, d->body_len);
     if (shmq_settle(w->q, d) == SHMQ_OK) {
         note_settled(w, number);
@@ -220,7 +220,7 @@ static inline void worker_view(member_worker *w) {
         }
         return;
     }
-    const shmq_delivery *d = &w->held[w->held_count - 1];
+    shmq_delivery *d = &w->held[w->held_count - 1];
     held_view *v = &w->views[w->view_count];
     if (d->body != 0 && shmq_block_pin(w->m, shmq_body_offset(d->body), d->body_gen, d->body_len, &v->pin)) {
         v->number = body_check(d->bytes, d->body_len);

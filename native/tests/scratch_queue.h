@@ -3,17 +3,16 @@
 #define SHMQ_TESTS_SCRATCH_QUEUE_H
 
 #include "scratch_segment.h"
+#include "shmq/level.h"
 #include "shmq/reap.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
+#include "shmq/waiters.h"
 
 #define SECOND UINT64_C(1000000000)
 
-/* Ring of 1,024 slots; maxsize 0: none. */
-static inline shmq_queue *scratch_queue(shmq_member *m, const char *name, uint64_t maxsize, bool checksum) {
-    shmq_declaration d = {
-        .given = (1u << SHMQ_SET_CHECKSUM) | (1u << SHMQ_SET_MAX_DEATHS), .checksum = checksum, .create = true};
+static inline shmq_queue *scratch_declare(shmq_member *m, const char *name, shmq_declaration d, uint64_t maxsize) {
     shmq_queue *q = NULL;
     int differs = -1;
     if (maxsize != 0) {
@@ -28,6 +27,19 @@ static inline shmq_queue *scratch_queue(shmq_member *m, const char *name, uint64
     return q;
 }
 
+/* Ring of 1,024 slots; maxsize 0: none. */
+static inline shmq_queue *scratch_queue(shmq_member *m, const char *name, uint64_t maxsize, bool checksum) {
+    shmq_declaration d = {
+        .given = (1u << SHMQ_SET_CHECKSUM) | (1u << SHMQ_SET_MAX_DEATHS), .checksum = checksum, .create = true};
+    return scratch_declare(m, name, d, maxsize);
+}
+
+/* With so many levels of priority. */
+static inline shmq_queue *scratch_levels(shmq_member *m, const char *name, uint64_t maxsize, uint32_t levels) {
+    shmq_declaration d = {.given = (1u << SHMQ_SET_PRIORITIES), .priorities = levels, .checksum = true, .create = true};
+    return scratch_declare(m, name, d, maxsize);
+}
+
 static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t length, uint64_t until_ns) {
     struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = length};
@@ -40,6 +52,12 @@ static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t l
 
 static inline shmq_status put_number(shmq_queue *q, uint64_t number) {
     return put_bytes(q, &number, sizeof(number), 0);
+}
+
+static inline shmq_status put_as(shmq_queue *q, uint64_t number, uint8_t priority) {
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof number, .priority = priority};
+    return shmq_put(q, &o, 0);
 }
 
 static inline uint64_t number_of(const shmq_delivery *d) {
@@ -87,13 +105,16 @@ static inline shmq_delivery receive(shmq_queue *q, uint32_t owner) {
     return d;
 }
 
+/* All levels of it. */
 static inline void check_ring(shmq_queue *q) {
-    uint64_t where = 0;
-    const char *fault = shmq_ring_valid(q, &where);
-    if (fault != NULL) {
-        fprintf(stderr, "slot %llu: %s\n", (unsigned long long)where, fault);
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        uint64_t where = 0;
+        const char *fault = shmq_ring_valid(shmq_level(q, depth), &where);
+        if (fault != NULL) {
+            fprintf(stderr, "level %u, slot %llu: %s\n", depth, (unsigned long long)where, fault);
+        }
+        CHECK(fault == NULL);
     }
-    CHECK(fault == NULL);
 }
 
 static inline shmq_census census_of(shmq_queue *q) {
@@ -117,6 +138,16 @@ static inline uint64_t claim_by_hand(shmq_queue *q) {
     CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
     CHECK(shmq_cas_seq(&q->ring->tail, t, t + 1));
     return t;
+}
+
+static inline void join_room(shmq_queue *q, shmq_counters_shm *line) {
+    shmq_waiters crowd = shmq_room_waiters(q, line);
+    shmq_join_count(&crowd);
+}
+
+static inline void leave_room(shmq_queue *q, shmq_counters_shm *line) {
+    shmq_waiters crowd = shmq_room_waiters(q, line);
+    shmq_leave_count(&crowd);
 }
 
 static inline void reap_all(shmq_member *m, uint32_t expected) {

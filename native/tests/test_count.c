@@ -60,6 +60,7 @@ static void whatever_state_a_message_is_in_it_counts(void) {
     end();
 }
 
+/* Shows R13, R20. */
 static void a_death_between_count_and_slot_is_counted_anew(void) {
     begin(5);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -82,6 +83,7 @@ static void a_death_between_count_and_slot_is_counted_anew(void) {
     end();
 }
 
+/* Shows R20. */
 static void a_recount_is_not_believed_while_somebody_moves(void) {
     begin(2);
     shmq_store_seq(&qa->page->recount_due, 1);
@@ -109,8 +111,8 @@ static void a_limit_that_comes_late_counts_what_is_there(void) {
     for (uint64_t i = 0; i < 8; i++) {
         CHECK_EQUAL(get_number(qa), i);
     }
-    shmq_count_late(
-        qa); /* a put that had looked before the limit came: one too many, until somebody is stopped by it */
+    shmq_room_late(qa, SHMQ_LIMITED_COUNT,
+                   0); /* a put that had looked before the limit came: one too many, until somebody is stopped by it */
     CHECK_EQUAL(count(), 1);
     check_room(8);
     shmq_queue_unbind(limited);
@@ -141,17 +143,73 @@ static void a_free_slot_is_found_wherever_it_is(void) {
 static void waiting_producers_are_counted_without_the_dead(void) {
     begin(1);
     shmq_ring_shm *ring = qa->ring;
-    shmq_join_count(&ring->waiters, &qa->counters->waiting);
-    shmq_join_count(&ring->waiters, &qb->counters->waiting);
-    shmq_join_count(&ring->waiters, &qb->counters->waiting);
-    shmq_join_count(&a->header->memory_waiters, &b->process->memory_waiting);
-    CHECK_EQUAL(shmq_load_seq(&ring->waiters), 3);
+    join_room(qa, qa->counters);
+    join_room(qb, qb->counters);
+    join_room(qb, qb->counters);
+    shmq_waiters memory = shmq_memory_waiters(b, b->process);
+    shmq_join_count(&memory);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 3);
     scratch_kill(b);
     reap_all(a, 1);
-    CHECK_EQUAL(shmq_load_seq(&ring->waiters), 1);
-    CHECK_EQUAL(shmq_load_seq(&a->header->memory_waiters), 0);
-    shmq_leave_count(&ring->waiters, &qa->counters->waiting);
-    CHECK_EQUAL(shmq_load_seq(&ring->waiters), 0);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&a->header->memory_waiters)), 0);
+    leave_room(qa, qa->counters);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 0);
+    end();
+}
+
+/* What a process that dies amid joining or leaving has said: of its part nothing, or nothing any more. */
+static void die_between(const shmq_waiters *w) {
+    shmq_add_seq(w->changing, 1);
+    shmq_add_seq(w->sum, (UINT64_C(1) << 32) + 1);
+}
+
+static void a_death_amid_joining_leaves_no_waiter_too_many(void) {
+    begin(1);
+    shmq_ring_shm *ring = qa->ring;
+    shmq_waiters room = shmq_room_waiters(qb, qb->counters), memory = shmq_memory_waiters(b, b->process);
+    join_room(qa, qa->counters);
+    die_between(&room);
+    die_between(&memory);
+    scratch_kill(b);
+    reap_all(a, 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&a->header->memory_waiters)), 0);
+    leave_room(qa, qa->counters);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 0);
+    end();
+}
+
+/* Somebody else is in between: what is his cannot be told from what is the dead one's. The next who is reaped tells it. */
+static void a_recount_of_waiters_takes_nothing_from_who_is_in_between(void) {
+    begin(1);
+    shmq_ring_shm *ring = qa->ring;
+    shmq_member *c = scratch_attach();
+    shmq_queue *qc = scratch_queue(c, "jobs", 1, false);
+    shmq_waiters ours = shmq_room_waiters(qa, qa->counters), dead = shmq_room_waiters(qb, qb->counters);
+    shmq_waiters memory = shmq_memory_waiters(a, a->process), dead_memory = shmq_memory_waiters(b, b->process);
+    die_between(&dead);
+    die_between(&dead_memory);
+    die_between(&ours); /* alive, and about to say so in its line */
+    die_between(&memory);
+    scratch_kill(b);
+    reap_all(a, 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 2);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&a->header->memory_waiters)), 2);
+    shmq_add_seq(ours.part, 1);
+    shmq_less(ours.changing, 1);
+    shmq_add_seq(memory.part, 1);
+    shmq_less(memory.changing, 1);
+    scratch_kill(c);
+    reap_all(a, 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 1);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&a->header->memory_waiters)), 1);
+    shmq_leave_count(&ours);
+    shmq_leave_count(&memory);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&ring->waiters)), 0);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&a->header->memory_waiters)), 0);
+    shmq_queue_unbind(qc); /* private memory, which a real death takes along */
+    shmq_member_free(c);
     end();
 }
 
@@ -263,6 +321,8 @@ int main(void) {
     a_limit_that_comes_late_counts_what_is_there();
     a_free_slot_is_found_wherever_it_is();
     waiting_producers_are_counted_without_the_dead();
+    a_death_amid_joining_leaves_no_waiter_too_many();
+    a_recount_of_waiters_takes_nothing_from_who_is_in_between();
     a_process_says_which_queue_it_uses_from_its_first_handle_to_its_last();
     threads_that_bind_and_unbind_never_lose_the_word();
     a_handle_from_before_a_fork_keeps_the_word_beside_a_new_one();

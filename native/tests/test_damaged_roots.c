@@ -184,6 +184,7 @@ static void test_what_the_dead_held_in_blocks_comes_back(void) {
     end();
 }
 
+/* Shows E9, E11, E14, R8. */
 static void test_stealing_takes_from_anybody_once(void) {
     begin();
     shmq_delivery d, held, again;
@@ -193,8 +194,8 @@ static void test_stealing_takes_from_anybody_once(void) {
     held = receive(theirs, shmq_self(theirs));
     CHECK_EQUAL(shmq_steal(q, held.position, true, &d), SHMQ_EMPTY); /* only what is ready */
     CHECK_EQUAL(shmq_steal(q, held.position, false, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&other->process->held), 0);
     CHECK_EQUAL(shmq_lock(theirs, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_load_seq(&other->process->held), 0);
     CHECK_EQUAL(shmq_release(theirs, &held, true), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);

@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 
 #include "scratch_queue.h"
+#include "shmq/examine.h"
 #include "shmq/inspect.h"
+#include "shmq/selector.h"
 
 static long countdown = -1; /* 0: the next call fails; below: none does */
 static long calls;
@@ -41,6 +43,7 @@ WRAPPED(int, stat, (const char *path, struct stat *file), (path, file), -1)
 WRAPPED(int, lstat, (const char *path, struct stat *file), (path, file), -1)
 WRAPPED(int, link, (const char *from, const char *to), (from, to), -1)
 WRAPPED(int, linkat, (int from, const char *a, int to, const char *b, int flags), (from, a, to, b, flags), -1)
+WRAPPED(int, unlink, (const char *path), (path), -1)
 WRAPPED(int, statvfs, (const char *path, struct statvfs *at), (path, at), -1)
 WRAPPED(int, fstatvfs, (int fd, struct statvfs *at), (fd, at), -1)
 WRAPPED(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
@@ -118,7 +121,7 @@ static void use(shmq_queue *q) {
     }
     uint64_t until = shmq_now_ns() + 1000000;
     (void)shmq_offer_wait(q, shmq_self(q), 0, until, &d);
-    (void)shmq_browse_wait(q, position + 100, until);
+    (void)shmq_browse_wait(q, &(uint64_t){position + 100}, until);
     (void)shmq_ring_join(q, until);
 }
 
@@ -233,8 +236,8 @@ static const int failures[] = {ENOSPC, EINTR, EIO};
 
 /* It appears complete or not at all, and a draft does not stay. */
 static void test_a_creation_in_which_any_call_fails_leaves_nothing_half_done(void) {
-    static const int more[] = {EOPNOTSUPP, EEXIST, EACCES};
-    for (int i = 0; i < FAILURES + 3; i++) {
+    static const int more[] = {EOPNOTSUPP, EEXIST, EACCES, EISDIR, EINVAL, ENOENT};
+    for (int i = 0; i < FAILURES + 6; i++) {
         long n = 0;
         do {
             shmq_segment_plan plan = scratch_plan(false);
@@ -287,6 +290,15 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
             if (shmq_segment_inspect(scratch_name, &identity) == SHMQ_OK) {
                 CHECK_EQUAL(identity.size, m->size);
             }
+            shmq_member *eye = NULL;
+            if (shmq_observer_open(scratch_name, &eye) == SHMQ_OK) {
+                for (int part = 0; part < SHMQ_PARTS; part++) {
+                    shmq_judgement judgement;
+                    shmq_part_examine(eye, part, &judgement);
+                    CHECK(judgement.opinion != SHMQ_DAMAGED);
+                }
+                shmq_observer_close(eye);
+            }
             if (shmq_segment_sweep(scratch_name, &removed) == SHMQ_OK) {
                 CHECK(!removed);
             }
@@ -301,7 +313,124 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
     CHECK(removed && !scratch_exists());
 }
 
+/* What it holds goes back all the same: else its row would be free while words name it. */
+static void test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach(), *other = scratch_attach();
+    shmq_queue *q = declare(m, "jobs", false), *theirs = declare(other, "jobs", false);
+    CHECK(q != NULL && theirs != NULL);
+    CHECK_EQUAL(put_number(q, 3), SHMQ_OK);
+    (void)receive(q, shmq_self(q));
+    m->handles = NULL; /* its line says that it uses the queue, and no handle is left */
+    failure = ENOMEM;
+    countdown = 0;
+    CHECK_EQUAL(shmq_sweep_own(m), SHMQ_OK);
+    countdown = -1;
+    CHECK_EQUAL(state_at(theirs, 0), SHMQ_AVAILABLE);
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+    free(q);
+    CHECK_EQUAL(get_number(theirs), 3);
+    check_ring(theirs);
+    shmq_queue_unbind(theirs);
+    leave(other);
+    scratch_remove();
+}
+
+/* name LIKE 'a%b_c' AND size > 5 AND kind IN ('x', 'y'): what shmq/selector/program.py makes of it */
+static const unsigned char selection[] = {
+    1,   3,  7,   0,   11, 0,  9, 16,  0,   2,   1,   0, 97, 0, 2, 1, 0,   98, 1, 1, 0,   2, 1,  0, 99,  8,   4,   0,
+    110, 97, 109, 101, 8,  4,  0, 115, 105, 122, 101, 3, 5,  8, 1, 0, 120, 8,  1, 0, 121, 8, 4,  0, 107, 105, 110, 100,
+    1,   1,  0,   0,   0,  21, 0, 0,   0,   0,   26,  8, 0,  0, 0, 1, 2,   0,  0, 0, 3,   3, 0,  0, 0,   8,   0,   0,
+    0,   0,  24,  0,   0,  0,  0, 26,  3,   0,   0,   0, 1,  6, 0, 0, 0,   19, 4, 0, 2,   0, 24, 0, 0,   0,   0};
+
+static void test_a_selector_for_which_there_is_no_memory_is_refused_whole(void) {
+    long n = 0;
+    failure = ENOMEM;
+    do {
+        shmq_selector *selector = NULL;
+        calls = 0;
+        countdown = n++;
+        shmq_status status = shmq_selector_load(selection, sizeof selection, &selector);
+        countdown = -1;
+        CHECK_EQUAL(status == SHMQ_OK, selector != NULL);
+        CHECK(status == SHMQ_OK || calls >= n);
+        shmq_selector_free(selector);
+    } while (calls >= n);
+    CHECK(n > 7);
+}
+
+static void test_a_segment_with_a_name_that_cannot_be_is_not_made(void) {
+    static char longest[SHMQ_PATH_MAX + 1];
+    memset(longest, 'x', sizeof longest - 1);
+    for (int way = 0; way < 3; way++) {
+        shmq_segment_plan plan = scratch_plan(false);
+        plan.name = way == 0 ? longest : way == 1 ? "a/b" : plan.name;
+        plan.path = way == 2 ? longest : plan.path;
+        CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_LIMIT);
+    }
+    CHECK_EQUAL(files_of_ours(), 0);
+}
+
+/* Nobody has it: it goes, or it stays and the error is told. */
+static void test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not(void) {
+    static const int errors[] = {EACCES, EPERM, ENOENT, EINTR, ELOOP, EISDIR, ENXIO};
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        long n = 0;
+        do {
+            bool removed = false;
+            scratch_create(false);
+            failure = errors[i];
+            calls = 0;
+            countdown = n++;
+            shmq_status status = shmq_segment_sweep(scratch_name, &removed);
+            countdown = -1;
+            CHECK_EQUAL(scratch_exists(), !removed);
+            CHECK(!removed || status == SHMQ_OK);
+            if (errors[i] == EACCES && calls >= n && n == 1) {
+                CHECK_EQUAL(status, SHMQ_DENIED);
+            }
+            scratch_remove();
+        } while (calls >= n);
+        CHECK(n > 4);
+    }
+}
+
+/* /dev/shm is full: what the segment has got before, and nobody uses now, does. Without any of that it is an error. */
+static void test_memory_that_is_reserved_already_does_where_there_is_no_more(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    uint64_t first, second;
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    failure = ENOSPC;
+    countdown = 0;
+    CHECK_EQUAL(shmq_run_take(m, 3, SHMQ_GRANULE_RING, &first), SHMQ_NO_SPACE);
+    countdown = -1;
+    for (uint32_t kind = SHMQ_GRANULE_RING; kind <= SHMQ_GRANULE_SLAB; kind++) {
+        CHECK_EQUAL(shmq_run_take(m, 3, SHMQ_GRANULE_RING, &first), SHMQ_OK);
+        memset(shmq_at(m, first), 0xff, 64);
+        shmq_run_give(m, first);
+        m->run_hint = m->granule_count - 5; /* the search begins where nothing is reserved yet */
+        failure = ENOSPC;
+        countdown = 0;
+        CHECK_EQUAL(shmq_run_take(m, 3, kind, &second), SHMQ_OK);
+        countdown = -1;
+        CHECK(second < first + 3 * SHMQ_GRANULE_BYTES);
+        shmq_run_give(m, second);
+    }
+    CHECK_EQUAL(shmq_run_take(m, m->granule_count + 1, SHMQ_GRANULE_RING, &first), SHMQ_FULL_MEMORY);
+    CHECK(shmq_structure_valid(m) == NULL);
+    shmq_structure_unlock(m);
+    leave(m);
+    scratch_remove();
+}
+
 int main(void) {
+    test_a_selector_for_which_there_is_no_memory_is_refused_whole();
+    test_a_segment_with_a_name_that_cannot_be_is_not_made();
+    test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not();
+    test_memory_that_is_reserved_already_does_where_there_is_no_more();
+    test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds();
     test_a_creation_in_which_any_call_fails_leaves_nothing_half_done();
     test_a_life_in_which_any_call_fails_harms_nobody();
     test_an_inspection_in_which_any_call_fails_removes_nothing();

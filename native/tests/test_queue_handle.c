@@ -29,8 +29,23 @@ static shmq_declaration all_settings(void) {
                               .checksum = 1,
                               .dead_letter = "dead",
                               .dead_letter_len = 4,
+                              .max_bytes = 5000,
+                              .overflow = SHMQ_OVERFLOW_REJECT,
+                              .priorities = 1,
+                              .grouping = SHMQ_GROUPS_SHARED,
+                              .retry_delay_ns = {1, 10, 60},
+                              .retry_steps = 3,
+                              .max_ttl_ns = 0,
+                              .dead_letter_expired = 1,
+                              .lease_ns = 7,
+                              .live_consumers = 2,
+                              .expires_ns = 0,
                               .create = true};
 }
+
+#define FIXED                                                                                                    \
+    (1u << SHMQ_SET_SLOT_SIZE | 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_CHECKSUM | 1u << SHMQ_SET_PRIORITIES | \
+     1u << SHMQ_SET_GROUPS)
 
 static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     begin();
@@ -54,12 +69,24 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     others[SHMQ_SET_MAX_DEATHS].max_deaths = 9;
     others[SHMQ_SET_CHECKSUM].checksum = 0;
     others[SHMQ_SET_DEAD_LETTER].dead_letter = "gone";
+    others[SHMQ_SET_MAX_BYTES].max_bytes = UINT64_C(5000) << 16;
+    others[SHMQ_SET_OVERFLOW].overflow = SHMQ_OVERFLOW_WAIT;
+    others[SHMQ_SET_PRIORITIES].priorities = 10;
+    others[SHMQ_SET_GROUPS].grouping = SHMQ_GROUPS_NONE;
+    others[SHMQ_SET_RETRY_DELAY].retry_delay_ns[2] = 61;
+    others[SHMQ_SET_MAX_TTL].max_ttl_ns = SHMQ_NEVER;
+    others[SHMQ_SET_DEAD_LETTER_EXPIRED].dead_letter_expired = 0;
+    others[SHMQ_SET_LEASE].lease_ns = 8;
+    others[SHMQ_SET_LIVE_CONSUMERS].live_consumers = 0;
+    others[SHMQ_SET_EXPIRES].expires_ns = 1;
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         CHECK_EQUAL(declare(&again, &others[i], &differs), SHMQ_EXISTS);
         CHECK_EQUAL(differs, i);
     }
     others[SHMQ_SET_DEAD_LETTER].dead_letter_len = 3;
     CHECK_EQUAL(declare(&again, &others[SHMQ_SET_DEAD_LETTER], &differs), SHMQ_EXISTS);
+    others[SHMQ_SET_RETRY_DELAY].retry_steps = 2;
+    CHECK_EQUAL(declare(&again, &others[SHMQ_SET_RETRY_DELAY], &differs), SHMQ_EXISTS);
     shmq_queue_unbind(q);
     shmq_queue_unbind(q);
     end();
@@ -73,15 +100,86 @@ static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     d = all_settings();
-    d.given &= ~(1u << SHMQ_SET_SLOT_SIZE | 1u << SHMQ_SET_TEMPORARY | 1u << SHMQ_SET_CHECKSUM);
+    d.given &= ~FIXED;
     d.maxsize = 2;
+    CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_EXPIRES), SHMQ_NEVER);
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 1), 0);
     CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&q->page->max_deliveries), 5);
     CHECK_EQUAL(shmq_load_seq(&q->page->max_deaths), 2);
-    CHECK_EQUAL(q->page->dead_letter_len, 4);
+    char letters[SHMQ_NAME_MAX];
+    CHECK_EQUAL(shmq_dead_letter(q->page, letters), 4);
+    CHECK(memcmp(letters, "dead", 4) == 0);
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (d.given >> i & 1 && i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_RETRY_DELAY) {
+            CHECK_EQUAL(shmq_setting_value(q->page, i), shmq_declared(&d, i));
+        }
+        CHECK_EQUAL(q->page->settings.given_by[i], d.given >> i & 1 ? (uint32_t)getpid() : 0);
+    }
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 1), 1);
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 2), 10);
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 3), 60);
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 4), 60); /* the last one repeats */
+    CHECK(shmq_settings_valid(q->page) == NULL);
     CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
     CHECK_EQUAL(put_number(q, 3), SHMQ_FULL_COUNT); /* what was there before is counted */
     shmq_queue_unbind(q);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_settings_are_altered_but_for_those_that_are_fixed(void) {
+    begin();
+    shmq_declaration d = all_settings(), change = {0};
+    shmq_queue *q = NULL;
+    int differs = -1;
+    char letters[SHMQ_NAME_MAX];
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK); /* the same: nothing to be refused */
+    shmq_declaration_give(&change, SHMQ_SET_MAX_DEATHS, 9);
+    shmq_declaration_give(&change, SHMQ_SET_PRIORITIES, 3);
+    CHECK_EQUAL(shmq_queue_alter(q, &change, &differs), SHMQ_EXISTS);
+    CHECK_EQUAL(differs, SHMQ_SET_PRIORITIES);
+    CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_MAX_DEATHS), 2); /* refused as a whole */
+    change = (shmq_declaration){.given = 1u << SHMQ_SET_DEAD_LETTER | 1u << SHMQ_SET_RETRY_DELAY,
+                                .dead_letter = "elsewhere",
+                                .dead_letter_len = 9,
+                                .retry_delay_ns = {5},
+                                .retry_steps = 1};
+    shmq_declaration_give(&change, SHMQ_SET_LEASE, SHMQ_NEVER);
+    CHECK_EQUAL(shmq_queue_alter(q, &change, &differs), SHMQ_OK);
+    CHECK_EQUAL(shmq_dead_letter(q->page, letters), 9);
+    CHECK(memcmp(letters, "elsewhere", 9) == 0);
+    CHECK_EQUAL(shmq_retry_delay_ns(q->page, 3), 5);
+    CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_LEASE), SHMQ_NEVER);
+    CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_MAXSIZE), 100);
+    CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_alter(q, &change, &differs), SHMQ_NOT_FOUND);
+    shmq_queue_unbind(q);
+    end();
+}
+
+static void test_a_maxsize_that_is_altered_is_in_force_at_once(void) {
+    begin();
+    shmq_declaration d = {.create = true}, change = {0};
+    shmq_queue *q = NULL;
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_MAXSIZE, 2);
+    CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 0), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 2), SHMQ_FULL_COUNT);
+    static const uint64_t limits[] = {3, 1, 0, 4, 5};
+    static const uint64_t allowed[] = {1, 0, 2, 0, 0}; /* after them: 3, 3, 5, 5, 5 */
+    for (int i = 0, n = 2; i < 5; i++) {
+        shmq_declaration_give(&change, SHMQ_SET_MAXSIZE, limits[i]);
+        CHECK_EQUAL(shmq_queue_alter(q, &change, &differs), SHMQ_OK);
+        for (uint64_t k = 0; k < allowed[i]; k++) {
+            CHECK_EQUAL(put_number(q, (uint32_t)n++), SHMQ_OK);
+        }
+        CHECK(limits[i] == 0 || put_number(q, 99) == SHMQ_FULL_COUNT);
+        CHECK(shmq_count_valid(q) == NULL);
+    }
     shmq_queue_unbind(q);
     end();
 }
@@ -120,7 +218,7 @@ static void test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free(v
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
     CHECK_EQUAL(put_number(q, 2), SHMQ_NOT_FOUND);
     CHECK_EQUAL(shmq_queue_usable(q), SHMQ_NOT_FOUND);
-    CHECK_EQUAL(shmq_browse_wait(q, 0, shmq_now_ns() + SECOND), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_browse_wait(q, &(uint64_t){0}, shmq_now_ns() + SECOND), SHMQ_NOT_FOUND);
     CHECK_EQUAL(shmq_ring_join(q, shmq_now_ns() + SECOND), SHMQ_NOT_FOUND);
     shmq_queue *anew = scratch_queue(m, "jobs", 0, true);
     CHECK(anew != q && anew->incarnation != 0);
@@ -272,7 +370,7 @@ static void test_a_ring_grows_smaller_where_memory_is_short_and_the_end_of_memor
     CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
     CHECK(shmq_now_ns() - start >= 20000000);
     CHECK_EQUAL(put_bytes(queues[0], bytes, sizeof bytes, start + 600 * SECOND), SHMQ_INTERRUPTED); /* a piece of it */
-    CHECK_EQUAL(shmq_load_seq(&m->header->memory_waiters), 0);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)), 0);
     for (int i = 0; i < made; i++) {
         CHECK_EQUAL(shmq_queue_delete(queues[i]), SHMQ_OK);
         shmq_queue_unbind(queues[i]);
@@ -316,6 +414,8 @@ static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
 int main(void) {
     test_what_was_given_is_kept_and_another_value_is_refused();
     test_what_nobody_gave_is_set_by_the_first_who_does();
+    test_settings_are_altered_but_for_those_that_are_fixed();
+    test_a_maxsize_that_is_altered_is_in_force_at_once();
     test_a_queue_that_is_not_there_is_not_found();
     test_a_deleted_queue_is_gone_for_every_handle_and_its_name_is_free();
     test_a_closed_membership_refuses();

@@ -62,6 +62,7 @@ static void end(void) {
     scratch_remove();
 }
 
+/* Shows E13, E14. */
 static void the_ring_goes_back_to_the_living(void) {
     begin(1024);
     static unsigned char large[5000];
@@ -138,6 +139,7 @@ static void who_leaves_by_itself_dies_no_death(void) {
     end();
 }
 
+/* Shows C12. */
 static void sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay(void) {
     begin(0);
     uint32_t dead, browser, forgotten, living;
@@ -213,8 +215,8 @@ static void claims_in_counter_lines_of_the_dead_go(void) {
     begin(1024);
     shmq_counters_shm *dead = qb->counters, *living = qc->counters;
     shmq_moving(qb, 1);
-    shmq_join_count(&qb->ring->waiters, &dead->waiting);
-    shmq_join_count(&qc->ring->waiters, &living->waiting);
+    join_room(qb, dead);
+    join_room(qc, living);
     uint64_t attached = shmq_load_seq(&living->attached);
     CHECK(attached != 0);
     check_all();
@@ -228,11 +230,11 @@ static void claims_in_counter_lines_of_the_dead_go(void) {
         CHECK_EQUAL(shmq_load_seq(&dead->waiting), 0);
         CHECK_EQUAL(shmq_load_seq(&living->attached), attached);
         CHECK_EQUAL(shmq_load_seq(&living->waiting), 1);
-        CHECK_EQUAL(shmq_load_seq(&qa->ring->waiters), 1);
+        CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&qa->ring->waiters)), 1);
         CHECK_EQUAL(shmq_load_seq(&qa->page->recount_due), 1);
         check_all();
     }
-    shmq_leave_count(&qc->ring->waiters, &living->waiting);
+    leave_room(qc, living);
     uint32_t reaped;
     CHECK_EQUAL(shmq_reap(a, &l, &reaped), SHMQ_OK);
     end();

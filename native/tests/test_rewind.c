@@ -54,7 +54,7 @@ static uint64_t told_at(uint64_t epoch) {
 }
 
 /* A walker that is about to take one old entry must see that an older one was released: so the cell has the position
- * itself, and not the end of the ring's reach, which is the same for both. */
+ * itself, and not the end of the ring's reach, which is the same for both. Shows S37, S38, R2. */
 static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     begin();
     put();
@@ -77,7 +77,7 @@ static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     end();
 }
 
-/* Who releases for the dead does not know what was released before: everybody looks from the beginning. */
+/* Who releases for the dead does not know what was released before: everybody looks from the beginning. Shows S38. */
 static void test_a_rewind_without_a_position_names_none(void) {
     begin();
     put();
@@ -93,7 +93,7 @@ static void test_a_rewind_without_a_position_names_none(void) {
 }
 
 /* The head's epoch rises with each release, even if its position stays: a walker that passed the entry before it was
- * released cannot advance the head over it any more. */
+ * released cannot advance the head over it any more. Shows S24, S38, R1. */
 static void test_a_release_always_changes_the_head(void) {
     begin();
     put();

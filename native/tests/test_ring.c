@@ -72,7 +72,7 @@ static void a_full_ring_says_so_and_uses_its_last_slot(void) {
     close_queue();
 }
 
-/* Entries that nobody settles are carried from lap to lap, keep their handles, and come back in their order. */
+/* Entries that nobody settles are carried from lap to lap, keep their handles, and come back in their order. Shows S2, S78, R2, R17. */
 static void old_entries_keep_place_and_order(void) {
     open_queue(N);
     shmq_delivery held[5];
@@ -108,7 +108,7 @@ static void old_entries_keep_place_and_order(void) {
     close_queue();
 }
 
-/* A walker that has offered itself an old entry gives it back for one before it that was released meanwhile. */
+/* A walker that has offered itself an old entry gives it back for one before it that was released meanwhile. Shows R1. */
 static void the_cell_of_a_release_tells_old_entries_apart(void) {
     open_queue(N);
     shmq_delivery held[2];
@@ -291,6 +291,7 @@ static void a_batch_that_became_holes_is_put_again_in_order(void) {
     close_queue();
 }
 
+/* Shows E3. */
 static void a_producer_killed_in_its_claim_costs_no_patience(void) {
     open_queue(N);
     pid_t child = stopped_in_a_claim(1, 3);
@@ -312,7 +313,7 @@ static void a_producer_killed_in_its_claim_costs_no_patience(void) {
 
 /* ---- recovery ---------------------------------------------------------------------------------------------------- */
 
-/* One word of each kind that a dead process can leave, some of them carried, one with a block. */
+/* One word of each kind that a dead process can leave, some of them carried, one with a block. Shows E13, E14, E17, C12. */
 static void the_reaper_puts_every_word_of_the_dead_right(void) {
     open_queue(N);
     static unsigned char large[5000];
@@ -364,7 +365,7 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
     close_queue();
 }
 
-/* Two reapers, one of them late: what the row's next owner has is not taken from it. */
+/* Two reapers, one of them late: what the row's next owner has is not taken from it. Shows C12. */
 static void a_late_reaper_leaves_the_next_owner_alone(void) {
     open_queue(N);
     uint32_t dead_row, live_row;
@@ -389,22 +390,54 @@ static void a_late_reaper_leaves_the_next_owner_alone(void) {
     close_queue();
 }
 
-static void a_thief_frees_the_one_it_robbed_from_the_watch(void) {
+/* `held` is its process's own word: a thief that wrote there could meet the row's next owner, or die before. */
+static void who_is_robbed_holds_the_message_until_it_finds_out(void) {
     open_queue(N);
-    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
-    shmq_delivery mine = receive(qb, shmq_self(qb)), stolen = {0};
-    CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
-    CHECK_EQUAL(shmq_steal(qa, 0, false, &stolen), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
-    CHECK_EQUAL(shmq_settle(qb, &mine), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
-    CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
+    for (int way = 0; way < 3; way++) {
+        CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+        shmq_delivery mine = receive(qb, shmq_self(qb)), stolen = {0};
+        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
+        CHECK_EQUAL(shmq_steal(qa, mine.position, false, &stolen), SHMQ_OK);
+        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
+        CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
+        shmq_status found = way == 0   ? shmq_settle(qb, &mine)
+                            : way == 1 ? shmq_lock(qb, &mine)
+                                       : shmq_release(qb, &mine, true);
+        CHECK_EQUAL(found, SHMQ_SETTLED);
+        CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
+        CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
+        shmq_delivery other = {0};
+        CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+        other = receive(qb, shmq_self(qb));
+        CHECK_EQUAL(shmq_settle(qb, &mine), SHMQ_SETTLED); /* once only: this one is for the other message */
+        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
+        CHECK_EQUAL(shmq_settle(qb, &other), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
+        CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+        CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
+    }
     close_queue();
 }
 
-/* A word that makes no sense is put out of service, told once, and in nobody's way. */
+/* A late thief: the holder has died meanwhile, and its row is another's. */
+static void a_thief_takes_nothing_off_the_next_owner_of_a_row(void) {
+    open_queue(N);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    uint32_t row;
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
+    (void)receive(qb, row);
+    /* The word names a consumer row that is not used again while it does, but its process row is. */
+    shmq_store_seq(&b->process->held, 5);
+    shmq_delivery stolen = {0};
+    CHECK_EQUAL(shmq_steal(qa, 0, false, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&b->process->held), 5);
+    shmq_store_seq(&b->process->held, 0);
+    CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_close(qb, row), SHMQ_OK);
+    close_queue();
+}
+
+/* A word that makes no sense is put out of service, told once, and in nobody's way. Shows E20. */
 static void a_damaged_word_is_told_once_and_passed(void) {
     open_queue(N);
     for (uint64_t i = 0; i < 4; i++) {
@@ -457,7 +490,8 @@ int main(void) {
     a_producer_killed_in_its_claim_costs_no_patience();
     the_reaper_puts_every_word_of_the_dead_right();
     a_late_reaper_leaves_the_next_owner_alone();
-    a_thief_frees_the_one_it_robbed_from_the_watch();
+    who_is_robbed_holds_the_message_until_it_finds_out();
+    a_thief_takes_nothing_off_the_next_owner_of_a_row();
     a_damaged_word_is_told_once_and_passed();
     a_body_that_leads_nowhere_is_damage_and_no_crash();
     return 0;

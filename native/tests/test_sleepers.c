@@ -46,6 +46,7 @@ static bool idle(shmq_queue *q, uint32_t row) {
     return shmq_load_seq(&q->page->sleepers[row / 64].idle) >> (row % 64) & 1;
 }
 
+/* Shows S43, S66, S67, S70, S98, C2, C4. */
 static void a_notify_claims_one_sleeper_and_a_browser_hears_of_all(void) {
     begin();
     uint32_t first = open_row(qa), second = open_row(qb), browser = open_row(qc);
@@ -69,6 +70,64 @@ static void a_notify_claims_one_sleeper_and_a_browser_hears_of_all(void) {
     end();
 }
 
+static uint32_t lists_of(uint32_t row) {
+    const shmq_sleepers_shm *group = &qa->page->sleepers[row / 64];
+    uint64_t used = shmq_load_seq(&group->used), asleep = shmq_load_seq(&group->idle);
+    uint64_t browsing = shmq_load_seq(&group->browse);
+    return (uint32_t)((used >> row % 64 & 1) | (asleep >> row % 64 & 1) << 1 | (browsing >> row % 64 & 1) << 2);
+}
+
+/* Of all, and besides of one at most: interested is the idle bit, told is to have lost it. Shows S58, S63, S64, C5, C6. */
+static void a_row_is_in_one_list_at_a_time(void) {
+    enum { ALL = 1, INTERESTED = 2, BROWSING = 4 };
+    begin();
+    uint32_t row = open_row(qa);
+    CHECK_EQUAL(lists_of(row), ALL);
+    shmq_announce(qa, row, false); /* before it looks */
+    CHECK_EQUAL(lists_of(row), ALL | INTERESTED);
+    CHECK_EQUAL(put_number(qb, 1), SHMQ_OK);
+    CHECK_EQUAL(lists_of(row), ALL); /* told */
+    CHECK_EQUAL(put_number(qb, 2), SHMQ_OK);
+    CHECK_EQUAL(wakes(qa, row), 1); /* and not once more, while it is at work */
+    CHECK(shmq_withdraw(qa, row, false));
+    CHECK_EQUAL(get_number(qa), 1);
+    CHECK_EQUAL(get_number(qa), 2);
+    shmq_announce(qa, row, false);
+    CHECK(!shmq_withdraw(qa, row, false));
+    CHECK_EQUAL(lists_of(row), ALL);
+    shmq_announce(qa, row, true);
+    CHECK_EQUAL(lists_of(row), ALL | BROWSING);
+    CHECK(!shmq_withdraw(qa, row, true));
+    CHECK_EQUAL(shmq_row_close(qa, row), SHMQ_OK);
+    CHECK_EQUAL(lists_of(row), 0);
+    end();
+}
+
+/* Somebody has the one lock that there is, and messages come and go all the same. Shows S50. */
+static void messages_come_and_go_while_somebody_holds_the_lock(void) {
+    begin();
+    uint32_t row = open_row(qa);
+    uint32_t before = shmq_announce(qa, row, false);
+    CHECK_EQUAL(shmq_structure_lock(c), SHMQ_OK);
+    for (uint64_t i = 0; i < 3; i++) {
+        CHECK_EQUAL(put_number(qb, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(wakes(qa, row), before + 1);
+    (void)shmq_withdraw(qa, row, false);
+    shmq_delivery first = receive(qa, row), second = receive(qb, shmq_self(qb)), seen;
+    CHECK_EQUAL(shmq_release(qa, &first, true), SHMQ_OK);
+    CHECK_EQUAL(get_number(qb), 0);
+    CHECK_EQUAL(shmq_settle(qb, &second), SHMQ_OK);
+    uint64_t position = 0;
+    CHECK_EQUAL(shmq_browse(qa, &position, &seen), SHMQ_OK);
+    CHECK_EQUAL(number_of(&seen), 2);
+    CHECK_EQUAL(get_number(qa), 2);
+    shmq_structure_unlock(c);
+    CHECK_EQUAL(shmq_row_close(qa, row), SHMQ_OK);
+    end();
+}
+
+/* Shows S55, R4. */
 static void a_dead_sleeper_is_passed_over(void) {
     begin();
     uint32_t dead = open_row(qb), live = open_row(qa);
@@ -102,7 +161,7 @@ static void a_batch_tells_a_browser_when_nobody_else_sleeps(void) {
     end();
 }
 
-/* Who takes an entry wakes another sleeper for the next one, also behind what somebody holds. */
+/* Who takes an entry wakes another sleeper for the next one, also behind what somebody holds. Shows S45, S55, C7. */
 static void the_baton_is_passed_over_holes(void) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {
@@ -123,7 +182,7 @@ static void the_baton_is_passed_over_holes(void) {
     end();
 }
 
-/* A notifier that died between claiming a bit and waking its owner leaves a sleeper that nobody would wake. */
+/* A notifier that died between claiming a bit and waking its owner leaves a sleeper that nobody would wake. Shows S55, R4. */
 static void the_reaper_wakes_whom_a_dead_notifier_forgot(void) {
     begin();
     uint32_t row = open_row(qa);
@@ -156,6 +215,7 @@ static void the_reaper_tells_all_of_a_queue_that_was_shut_down(void) {
     end();
 }
 
+/* Shows S64, R21. */
 static void rows_are_not_lost_by_deaths_at_their_opening_or_closing(void) {
     begin();
     uint32_t row = open_row(qb);
@@ -295,6 +355,8 @@ static void a_reaper_that_sleeps_does_not_wait_for_the_structure_lock(void) {
 }
 
 int main(void) {
+    a_row_is_in_one_list_at_a_time();
+    messages_come_and_go_while_somebody_holds_the_lock();
     a_notify_claims_one_sleeper_and_a_browser_hears_of_all();
     a_dead_sleeper_is_passed_over();
     a_batch_tells_a_browser_when_nobody_else_sleeps();

@@ -121,6 +121,7 @@ static uint64_t make_queue(shmq_member *m, uint32_t index, uint32_t granules, ui
     CHECK_EQUAL(shmq_page_take(m, &chunk), SHMQ_OK);
     shmq_queue_shm *page = shmq_at(m, offset);
     page->index = index;
+    page->levels = 1;
     page->ring.slots = ring;
     page->ring.run_granules = granules;
     page->ring.shift = 8; /* fits into one granule, and is looked at when the queue's memory goes back */

@@ -106,7 +106,10 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, a->directory[0].name_hash, UINT64_C(1), "under which nobody finds it");
     BREAK(shmq_directory_valid, page->index, 5u, "the page of another queue");
     BREAK(shmq_directory_valid, page->name_len, 0u, "a name that is too long");
-    BREAK(shmq_directory_valid, page->dead_letter_len, 201u, "a name that is too long");
+    BREAK(shmq_directory_valid, WORD(page->settings.dead_letter), UINT64_C(201), "a name that is too long");
+    BREAK(shmq_directory_valid, HALF(page->settings.overflow), 3u, "a setting that there is not");
+    BREAK(shmq_directory_valid, HALF(page->settings.priorities), 0u, "a setting that there is not");
+    BREAK(shmq_directory_valid, HALF(page->settings.retry_steps), 9u, "a setting that there is not");
     BREAK(shmq_directory_valid, WORD(page->given), UINT64_C(1) << 40, "a setting that there is not");
     BREAK(shmq_directory_valid, HALF(page->temporary), 2u, "a setting that there is not");
     BREAK(shmq_directory_valid, HALF(page->checksum), 2u, "a setting that there is not");
@@ -116,7 +119,8 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.carried, page->ring.carried + 64, "does not fill its run");
-    BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "a field that nobody writes");
+    BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "cold records");
+    BREAK(shmq_directory_valid, page->ring.cold, page->ring.slots, "cold records");
     BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that nobody writes");
     /* Two of one name. */
     must_say(verdict_of(shmq_directory_valid), "", __FILE__, __LINE__);
@@ -144,7 +148,7 @@ static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, HALF(qa->page->groups), 0u, "that no notifier looks at");
     BREAK(shmq_directory_valid, WORD(group->used), used | 1, "consumer row 0 is in use");
     BREAK(shmq_directory_valid, WORD(group->idle), shmq_load_seq(&group->idle) | 1, "consumer row 0 is in use");
-    BREAK(shmq_directory_valid, WORD(group->want), UINT64_C(2), "a bitmap that this version does not write");
+    BREAK(shmq_directory_valid, WORD(group->want), other, "not in use, row 40");
     BREAK(shmq_directory_valid, WORD(group->idle), shmq_load_seq(&group->idle) | other, "not in use, row 40");
     BREAK(shmq_directory_valid, WORD(group->browse), other, "not in use, row 40");
     BREAK(shmq_directory_valid, WORD(group->used), used | other, "in use and FREE, row 40");
@@ -154,7 +158,15 @@ static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
           "a consumer row of nobody");
     BREAK(shmq_directory_valid, HALF(consumer->kind), 3u, "of a kind that there is not");
     BREAK(shmq_directory_valid, HALF(consumer->sleeps), 2u, "a field that nobody writes");
-    BREAK(shmq_directory_valid, consumer->target, UINT64_C(64), "a field that nobody writes");
+    uint64_t own = (uint64_t)((unsigned char *)qb->m->process->targets - qb->m->base);
+    uint64_t others = (uint64_t)((unsigned char *)qa->m->process->targets - qa->m->base);
+    uint64_t wrong[] = {64, others, own - 4, own + 2, own + SHMQ_TARGETS * 4, UINT64_MAX, qa->m->size};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        BREAK(shmq_directory_valid, WORD(consumer->target), wrong[i], "a word that is not its process'");
+    }
+    shmq_store_seq(&consumer->target, own + 4);
+    must_say(verdict_of(shmq_segment_valid), "", __FILE__, __LINE__);
+    shmq_store_seq(&consumer->target, 0);
     /* What deaths in opening and closing a row leave is no damage: the bit is not set, whatever the row says. */
     CHECK(shmq_withdraw(qb, row, false) == false);
     shmq_and_seq(&group->used, ~(UINT64_C(1) << row));
@@ -307,7 +319,15 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     CHECK_EQUAL(shmq_word_state(word), SHMQ_AVAILABLE);
     CHECK(shmq_word_carried(shmq_load_seq(&carried->word)));
     uint64_t lap = UINT64_C(1) << 32;
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_HELD, last, "a state that this version");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_SEALED, last, "a state that this version");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_PENDING, last, "without an owner");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, shmq_self(limited), 0), last,
+               "does not say where from");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, 3, 0), last, "a claim of a consumer");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_HELD, last, "does not say until when");
+    BREAK_RING(limited, slot->props, 1, last, "a property that this version");
+    BREAK_RING(limited, slot->props, SHMQ_PROP_NOT_BEFORE, last, "without the record");
+    BREAK_RING(limited, WORD(limited->ring->due), UINT64_MAX - 1, SHMQ_NO_SLOT, "a time that nobody");
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_BROKEN, last, "a broken slot");
     BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_FLOWED, last, "a flag that this version");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "without an owner");

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "shmq/structure.h"
 #include "shmq/wait.h"
 #include "weak.h"
 
@@ -37,6 +38,8 @@ int shmq_futex_wake_count(shmq_a32 *word, int count) {
 
 void shmq_futex_wake(shmq_a32 *word, int count) { (void)shmq_futex_wake_count(word, count); }
 
+void weak_kernel_begin(void) { structure_holder = -1; }
+
 /* Lock bytes: rows are locked by who lives, the structure's byte by who has taken it. */
 int weak_fcntl(int fd, int command, ...);
 int weak_fcntl(int fd, int command, ...) {
@@ -49,6 +52,11 @@ int weak_fcntl(int fd, int command, ...) {
         structure_holder = -1;
         return fcntl(fd, command, argument);
     }
+    if (command == F_OFD_GETLK && lock->l_start == SHMQ_STRUCTURE_BYTE) {
+        weak_step();
+        lock->l_type = structure_holder >= 0 && !weak_has_died(structure_holder) ? F_WRLCK : F_UNLCK;
+        return 0;
+    }
     if (command == F_OFD_GETLK) {
         lock->l_type = weak_is_dead((uint32_t)lock->l_start) ? F_UNLCK : F_WRLCK;
         return 0;
@@ -58,7 +66,7 @@ int weak_fcntl(int fd, int command, ...) {
         structure_holder = -1;
         return 0;
     }
-    while (structure_holder >= 0 && structure_holder != weak_thread()) {
+    while (structure_holder >= 0 && structure_holder != weak_thread() && !weak_has_died(structure_holder)) {
         if (command == F_OFD_SETLK) {
             errno = EAGAIN;
             return -1;

@@ -128,7 +128,45 @@ static void load_buffering(int t) {
         STORE(&area.x, 1, relaxed);
     }
 }
+static void load_buffering_ordered(int t) {
+    if (t == 0) {
+        r[0] = LOAD(&area.x, acquire);
+        STORE(&area.y, 1, release);
+    } else {
+        r[1] = LOAD(&area.y, acquire);
+        STORE(&area.x, 1, release);
+    }
+}
 static bool both_from_the_future(void) { return r[0] == 1 && r[1] == 1; }
+
+/* 2+2W: each writes both words, in opposite orders; both end with what was written first. Allowed by C11, never shown here,
+ * for a store is the last one of its place when it is done. */
+static void two_writers(int t) {
+    STORE(t == 0 ? &area.x : &area.y, 1, relaxed);
+    STORE(t == 0 ? &area.y : &area.x, 2, relaxed);
+}
+static void two_writers_seq(int t) {
+    STORE(t == 0 ? &area.x : &area.y, 1, seq_cst);
+    STORE(t == 0 ? &area.y : &area.x, 2, seq_cst);
+}
+static uint64_t last[2];
+static bool first_stores_win(void) { return last[0] == 1 && last[1] == 1; }
+static void note_last(void) {
+    last[0] = LOAD(&area.x, seq_cst);
+    last[1] = LOAD(&area.y, seq_cst);
+}
+
+/* The same with a value that depends on what was read: out of thin air, which nobody allows. */
+static void thin_air(int t) {
+    if (t == 0) {
+        r[0] = LOAD(&area.x, relaxed);
+        STORE(&area.y, r[0], relaxed);
+    } else {
+        r[1] = LOAD(&area.y, relaxed);
+        STORE(&area.x, r[1], relaxed);
+    }
+}
+static bool from_nothing(void) { return r[0] != 0 || r[1] != 0; }
 
 static void two_adds(int t) { r[t] = ADD(&area.x, relaxed); }
 static bool lost_add(void) { return r[0] == r[1]; }
@@ -172,16 +210,22 @@ static const litmus tests[] = {
     {"independent reads, acquire", 4, independent_acquire, two_orders, true},
     {"coherence of two reads", 2, coherence, goes_back, false},
     {"a value that is not the last", 2, coherence, sees_the_first, true},
+    {"load buffering, acquire and release", 2, load_buffering_ordered, both_from_the_future, false},
+    {"load buffering, out of thin air", 2, thin_air, from_nothing, false},
+    {"2+2W, seq_cst", 2, two_writers_seq, first_stores_win, false},
     {"two relaxed adds", 2, two_adds, lost_add, false},
     {"plain bytes behind a relaxed flag", 2, plain_unordered, NULL, true},
     {"plain bytes behind a release", 2, plain_ordered, NULL, false},
 };
 
 /* Not shown, though C11 allows it: said, not hidden. */
-static const litmus beyond[] = {{"load buffering, relaxed", 2, load_buffering, both_from_the_future, true}};
+static const litmus beyond[] = {
+    {"load buffering, relaxed", 2, load_buffering, both_from_the_future, true},
+    {"2+2W, relaxed", 2, two_writers, first_stores_win, true},
+};
 
 static uint64_t seen_in(const litmus *test, uint64_t runs) {
-    weak_scenario scenario = {test->name, "", test->threads, false, nothing, clear, test->thread, nothing};
+    weak_scenario scenario = {test->name, "", test->threads, false, nothing, clear, test->thread, note_last};
     uint64_t seen = 0;
     for (uint64_t seed = 0; seed < runs; seed++) {
         weak_result result = weak_run(&scenario, seed, 1);

@@ -184,6 +184,14 @@ void weak_die_somewhere(int number, uint32_t row) {
     threads[number].row = row;
 }
 
+bool weak_has_died(int number) {
+    if (threads[number].state != DEAD) {
+        return false;
+    }
+    weak_know_all_of(number); /* the kernel gives its locks away after its last access */
+    return true;
+}
+
 bool weak_is_dead(uint32_t row) {
     for (int i = 0; i < thread_count; i++) {
         if (threads[i].state == DEAD && threads[i].row == row) {
@@ -221,6 +229,7 @@ static void begin_run(uint64_t seed) {
         makecontext(&t->context, run_thread, 0);
     }
     weak_memory_begin();
+    weak_kernel_begin();
     current = 0;
     scenario->begin();
 }

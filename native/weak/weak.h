@@ -34,7 +34,8 @@ typedef struct weak_scenario {
 
 /* scenarios */
 extern const weak_scenario weak_publish, weak_receive, weak_release, weak_sleep, weak_full, weak_tombstone, weak_hole,
-    weak_blocks, weak_browse, weak_count;
+    weak_blocks, weak_browse, weak_count, weak_steal, weak_recount, weak_crowd, weak_sweep, weak_rows, weak_look,
+    weak_moved, weak_due, weak_select;
 extern const weak_scenario *const weak_scenarios[];
 
 /* runner */
@@ -83,6 +84,8 @@ uint32_t weak_stale_chance(void);
 void weak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void weak_die_somewhere(int thread, uint32_t row); /* from begin(): the thread ends at one of its steps */
 bool weak_is_dead(uint32_t row);
+bool weak_has_died(int thread); /* whoever is told so has seen all that it did */
+void weak_kernel_begin(void); /* nobody holds the structure lock */
 uint64_t weak_now(void);
 void weak_let_time_pass(uint32_t of_65536, uint64_t ns); /* from begin(): jumps of time, as if threads were stopped */
 bool weak_block_on(const volatile void *word, uint64_t until); /* false: time is over */

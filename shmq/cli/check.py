@@ -1,21 +1,19 @@
-"""check: every structure of a broker that may be in use is looked at, and nothing is changed."""
+"""check: every structure of a broker that may be in use is looked at, without a row, a lock or a write."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from shmq.cli.session import Session, pass_session, usage
-from shmq.errors import BrokerNotFound, CorruptionError, DecodeError, NotFound
+from shmq.errors import BrokerNotFound, CorruptionError, DecodeError
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.core.segment import Observer
 
 __all__ = ["Report", "check", "examine", "segment_fault"]
 
@@ -26,12 +24,14 @@ class Finding:
 
     place: str
     fault: str
-    slot: int | None = None  # of a queue's ring
+    slot: int | None = None  # of the ring of a queue, or of a level
     count: int = 1
+    level: int | None = None  # of a queue with priorities; 0 is the most important
 
     def text(self) -> str:
         """In one line."""
-        where = "" if self.slot is None else f", slot {self.slot:,}"
+        where = "" if self.level is None else f", level {self.level}"
+        where += "" if self.slot is None else f", slot {self.slot:,}"
         count = "" if self.count == 1 else f" ({self.count:,})"
         return f"{self.place}{where}: {self.fault}{count}"
 
@@ -51,6 +51,7 @@ class Report:
     damage: int = 0  # places that processes have met and quarantined since the broker was made
     rescues: int = 0  # sleeps that ended by their time limit beside a message; 0 unless somebody was stopped
     findings: list[Finding] = field(default_factory=list)
+    undecided: list[str] = field(default_factory=list)  # what could not be looked at, and why
 
 
 @click.command("check")
@@ -61,7 +62,9 @@ def check(session: Session, no_bodies: bool) -> None:
 
     Processes, consumers and their sleepers, the queue directory, memory and its blocks are looked at, each by itself
     and against the others: an owner must be there, a body's block must know its message, a used block must be named.
-    Only looks, and may run while others work, each second if need be. The exit code is 1 if something was found.
+    Only looks: the segment is mapped without the right to write, no lock is taken, so it may run while others work,
+    each second if need be. What looks wrong is looked at again before it is called damage. The exit code is 1 if
+    something was found.
 
     \b
     Example:
@@ -72,45 +75,49 @@ def check(session: Session, no_bodies: bool) -> None:
 
     with usage():
         path = parse_broker_path(session.place())
-    report = examine(path, session.open, bodies=not no_bodies)
+    report = examine(path, bodies=not no_bodies)
     session.result(asdict(report), _text(report))
     if report.findings:
         click.get_current_context().exit(1)
 
 
-def examine(path: str, opened: Callable[[], Broker], *, bodies: bool = True) -> Report:
-    """Everything that can be looked at in the broker of this directory, which is opened if it can be."""
+def examine(path: str, *, bodies: bool = True) -> Report:
+    """Everything that can be looked at in the broker of this directory. Raises BrokerNotFound if there is none."""
+    from shmq.core.segment import observe
+
     report = Report(path)
     fault = segment_fault(path)
     if fault is not None:
         report.findings.append(Finding("broker", fault))
         return report
-    with opened() as broker:
-        _examine_segment(broker, report)
-        for queue in _queues(broker, report):
-            try:
-                _examine_queue(queue, report, bodies)
-            except NotFound:
-                continue  # deleted meanwhile
-            except CorruptionError as error:
-                report.findings.append(Finding(f"queue {queue.name!r}", str(error)))
-            report.queues += 1
+    observer = observe(_segment_name(path))
+    try:
+        _examine_segment(observer, report)
+        for raw, index, incarnation in sorted(observer.queues()):
+            _examine_queue(observer, raw.decode(errors="replace"), index, incarnation, bodies, report)
+    finally:
+        observer.close()
     return report
 
 
-def _queues(broker: Broker, report: Report) -> Iterator[Queue[Any]]:
-    """All that can be opened; what cannot is a finding, and hides none of the others."""
-    from shmq.core.queue import queue_names
-    from shmq.engine.queue import Queue
+def _segment_name(path: str) -> str:
+    from shmq.core.segment import SHM_DIRECTORY, is_segment_name
+    from shmq.engine.record import read_record
 
-    for raw, index, incarnation in sorted(queue_names(broker._live().live())):
-        name = raw.decode(errors="replace")
-        try:
-            yield Queue._open(broker, name, None, index, incarnation)
-        except NotFound:
-            continue
-        except CorruptionError as error:
-            report.findings.append(Finding(f"queue {name!r}", str(error)))
+    if os.path.dirname(path) == SHM_DIRECTORY and is_segment_name(os.path.basename(path)):
+        return os.path.basename(path)  # an anonymous broker
+    try:
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        directory = -1
+    try:
+        record = read_record(path, directory) if directory >= 0 else None
+    finally:
+        if directory >= 0:
+            os.close(directory)
+    if record is None:
+        raise BrokerNotFound(f"there is no broker in {path}", remedy="check the path, or make one by shmq init")
+    return record.name
 
 
 def segment_fault(path: str) -> str | None:
@@ -136,46 +143,56 @@ def segment_fault(path: str) -> str | None:
     return None
 
 
-def _examine_segment(broker: Broker, report: Report) -> None:
-    member = broker._live().live()
-    used = member.usage()
+def _examine_segment(observer: Observer, report: Report) -> None:
+    used = observer.usage()
     report.memory, report.blocks, report.damage = used["memory"], used["blocks"], used["damage"]
     report.rescues = used["rescues"]
-    fault = member.valid()
-    if fault is not None:
-        report.findings.append(Finding("segment", fault))
+    for part, fault, why in observer.parts():
+        if fault is not None:
+            report.findings.append(Finding("segment", fault))
+        if why is not None:
+            report.undecided.append(f"{part}: {why}")
     if report.damage:
         report.findings.append(Finding("segment", "damage was met and quarantined by processes", count=report.damage))
 
 
-def _examine_queue(queue: Queue[Any], report: Report, bodies: bool) -> None:
-    place = f"queue {queue.name!r}"
-    found, census = queue._check(), queue._census()
-    if found is not None:
-        report.findings.append(Finding(place, found[0], slot=found[1]))
-    if census["broken"]:
+def _examine_queue(observer: Observer, name: str, index: int, incarnation: int, bodies: bool, report: Report) -> None:
+    place = f"queue {name!r}"
+    sight = observer.queue(index, incarnation, bodies)
+    if sight is None:
+        return  # deleted meanwhile
+    report.queues += 1
+    if sight["words"] is not None:
+        fault, level, slot = sight["words"]
+        report.findings.append(Finding(place, fault, slot, level=level))
+    if sight["undecided"] is not None:
+        report.undecided.append(f"{place}: never the same at two looks; it looked so: {sight['undecided']}")
+    if sight["broken"]:
         fault = "broken slots, each with the loss of its message"
-        report.findings.append(Finding(place, fault, count=census["broken"]))
+        report.findings.append(Finding(place, fault, count=sight["broken"]))
     if not bodies:
-        report.messages += census["ready"] + census["unsettled"]
+        report.messages += sight["entries"]
         return
-    entries, verified, unsigned, moved, damaged, fault_of_first, slot = queue._verify()
+    entries, verified, unsigned, moved, damaged = sight["bodies"]
     report.messages += entries
     report.verified += verified
     report.unsigned += unsigned
     report.moved += moved
-    if fault_of_first is not None:
-        report.findings.append(Finding(place, fault_of_first, slot=slot, count=damaged))
+    if sight["messages"] is not None:
+        fault, level, slot = sight["messages"]
+        report.findings.append(Finding(place, fault, slot, damaged, level))
     if unsigned:
-        _examine_headers(queue, place, report)
+        _examine_headers(observer.heads(index, incarnation), place, report)
 
 
-def _examine_headers(queue: Queue[Any], place: str, report: Report) -> None:
+def _examine_headers(heads: list[bytes], place: str, report: Report) -> None:
     """Without checksums it is the only thing of a message that shows its damage."""
+    from shmq.headers import decode_headers
+
     damaged = 0
-    for message in queue.browse():
+    for head in heads:
         try:
-            _ = message.headers, message.content_type
+            decode_headers(head)
         except DecodeError:
             damaged += 1
     if damaged:
@@ -189,8 +206,7 @@ def _text(report: Report) -> str:
     looked += f"{quantity(report.queues, 'queue')}, {quantity(report.messages, 'message')}"
     if report.messages:
         looked += f" ({report.verified:,} verified)"
-    if not report.findings:
-        return f"{looked}: sound"
-    lines = [f"{looked}: found {len(report.findings)}"]
+    lines = [f"{looked}: found {len(report.findings)}" if report.findings else f"{looked}: sound"]
     lines += [f"  {finding.text()}" for finding in report.findings]
+    lines += [f"  not decided: {what}" for what in report.undecided]
     return "\n".join(lines)

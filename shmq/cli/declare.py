@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shmq.cli.session import Refused, Session, pass_session, usage
-from shmq.errors import BrokerNotFound
-from shmq.options import CORE_QUEUE_OPTIONS
+from shmq.errors import BrokerNotFound, NotFound
 
 if TYPE_CHECKING:
     from shmq.options import Durability
@@ -16,8 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["declare", "init"]
 
 _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_NUMBERS = ("maxsize", "max_deliveries", "max_deaths")
-_SWITCHES = ("temporary", "checksum")
+_NUMBERS = ("maxsize", "max_deliveries", "max_deaths", "priorities", "live_consumers")
+_SWITCHES = ("temporary", "checksum", "dead_letter_expired")
+_SIZES = ("slot_size", "max_bytes")
+_SECONDS = ("max_ttl", "lease", "expires")
+_MAY_BE_NONE = ("groups", "live_consumers", *_SECONDS)
 
 
 def _octal(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -68,10 +70,19 @@ def _size(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isascii() and text.isdigit() else text
 
 
+def _seconds(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise Refused(f"{name}={text!r} is no number of seconds") from None
+
+
 def _option(given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if not sign or not name:
         raise Refused(f"{given!r} is no option; write NAME=VALUE, such as maxsize=1000")
+    if name in _MAY_BE_NONE and text.lower() == "none":
+        return name, None
     if name in _SWITCHES:
         if text.lower() not in _YES:
             raise Refused(f"{name}={text!r} is neither true nor false")
@@ -81,7 +92,11 @@ def _option(given: str) -> tuple[str, object]:
             return name, int(text.replace(",", "").replace("_", ""))
         except ValueError:
             raise Refused(f"{name}={text!r} is no whole number") from None
-    return name, _size(text) if name == "slot_size" else text
+    if name in _SECONDS:
+        return name, _seconds(name, text)
+    if name == "retry_delay":
+        return name, tuple(_seconds(name, step) for step in text.split(","))
+    return name, _size(text) if name in _SIZES else text
 
 
 @click.command("declare")
@@ -89,10 +104,11 @@ def _option(given: str) -> tuple[str, object]:
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @pass_session
 def declare(session: Session, queue: str, options: tuple[str, ...]) -> None:
-    """Make a queue, or see that it has these options.
+    """Make a queue, or alter its options.
 
-    Options: maxsize, slot_size, max_deliveries, max_deaths, checksum, dead_letter. One that nobody gave before is set
-    now; one that was given must be equal, else the exit code is 2.
+    Options are those of Broker.queue(). Times are seconds, "none" takes a limit away; retry_delay takes several with
+    commas between them. Options that are not given stay as they are; another value of one that is fixed when a queue
+    is made has the exit code 2.
 
     \b
     Example:
@@ -104,6 +120,9 @@ def declare(session: Session, queue: str, options: tuple[str, ...]) -> None:
             "a temporary queue goes with the process that made it, and this command ends now; leave temporary out"
         )
     with session.open() as broker, usage():
-        found = broker.queue(queue, **given)
-        known = {name: value for name, value in found.options.items() if name in CORE_QUEUE_OPTIONS}
-        session.result({"name": found.name, "options": known})
+        try:
+            found = broker.queue(queue, create=False)
+            found.alter(**given)
+        except NotFound:
+            found = broker.queue(queue, **given)
+        session.result({"name": found.name, "options": dict(found.options)})

@@ -295,9 +295,8 @@ def _look_at_segment(path: str) -> Iterator[Verdict]:
 
 def _look_inside(path: str) -> Iterator[Verdict]:
     from shmq.cli.check import examine
-    from shmq.runtime import open
 
-    report = examine(path, lambda: open(path, create=False))
+    report = examine(path)
     if not report.findings:
         yield Verdict(
             "damage", "ok", f"none in {quantity(report.queues, 'queue')}, {quantity(report.messages, 'message')}"

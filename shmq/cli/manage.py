@@ -1,4 +1,4 @@
-"""purge, rm, shutdown and reopen."""
+"""purge, rm, move, shutdown and reopen."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import click
 
 from shmq.cli.browse import selector_option
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Session, confirm, pass_session
+from shmq.cli.session import Session, confirm, pass_session, usage
 from shmq.statistics import as_json
 
-__all__ = ["purge", "reopen", "rm", "shutdown"]
+__all__ = ["move", "purge", "reopen", "rm", "shutdown"]
 
 
 @click.command("purge")
@@ -53,6 +53,28 @@ def rm(session: Session, queue: str, yes: bool) -> None:
         last = as_json(found.statistics())
         found.delete()
         session.result({"deleted": last})
+
+
+@click.command("move")
+@click.argument("source", metavar="FROM", shell_complete=complete_queue)
+@click.argument("to", shell_complete=complete_queue)
+@click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="At most so many.")
+@selector_option
+@click.option("--copy", is_flag=True, help="Leave the messages in FROM, and put copies into TO.")
+@pass_session
+def move(session: Session, source: str, to: str, limit: int | None, selector: str | None, copy: bool) -> None:
+    """Move what is ready or delayed from one queue to another, in order, and print how many. Sends dead letters back.
+
+    \b
+    Example:
+      shmq move orders.dead orders
+      shmq move numbers archive -n 500
+    """
+    with session.open() as broker:
+        here, there = session.queue(broker, source), session.queue(broker, to)
+        with usage():
+            moved = here.move(there, selector=selector, limit=limit, copy=copy)
+        session.result({"moved": moved}, str(moved))
 
 
 @click.command("shutdown")

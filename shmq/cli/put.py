@@ -12,6 +12,7 @@ import click
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Refused, Seconds, Session, pass_session, say, usage
 from shmq.errors import DecodeError, Full, ShmqError
+from shmq.options import check_put_options
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def _headers(given: tuple[str, ...]) -> dict[str, str] | None:
 )
 @click.option("--lines", is_flag=True, help="One message for each line of stdin, put as they come.")
 @click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header; may be repeated.")
+@click.option("--priority", type=click.IntRange(0, 9), metavar="N", help="0 to 9, larger goes first; default 4.")
+@click.option("--group", metavar="G", help="Of messages that are handled one after the other.")
+@click.option("--ttl", type=Seconds(min=0), metavar="S", help="Seconds until it expires; default: never.")
+@click.option("--delay", type=Seconds(min=0), metavar="S", help="Seconds until it can be received; default 0.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait for room; default: for ever.")
 @pass_session
 def put(
@@ -83,6 +88,10 @@ def put(
     kind: str,
     lines: bool,
     headers: tuple[str, ...],
+    priority: int | None,
+    group: str | None,
+    ttl: float | None,
+    delay: float | None,
     timeout: float | None,
 ) -> None:
     """Put a message and print its id. BODY is the text itself; "-", or nothing, is stdin.
@@ -95,7 +104,10 @@ def put(
       shmq put pictures - --as bytes < cat.jpg
       seq 1000 | shmq put numbers - --lines
     """
-    given = _headers(headers)
+    said = {"headers": _headers(headers), "priority": priority, "group": group, "ttl": ttl, "delay": delay}
+    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    with usage():
+        check_put_options(given)  # before anything is read from stdin
     from_stdin = body is None or body == "-"
     if lines and not from_stdin:
         raise Refused("--lines reads from stdin; give - instead of a body")
@@ -108,7 +120,7 @@ def put(
             return
         data = sys.stdin.buffer.read() if from_stdin else os.fsencode(body or "")
         try:
-            identity = target.put(_encoded(data, kind), timeout=timeout, headers=given)
+            identity = target.put(_encoded(data, kind), timeout=timeout, **given)
         except BadBody as error:
             raise Refused(f"the body is {error}") from None
         session.result({"id": identity}, str(identity))
@@ -134,9 +146,7 @@ def _batches(chunks: Iterator[bytes]) -> Iterator[list[bytes]]:
         yield [b"".join(rest)]
 
 
-def _put_lines(
-    session: Session, target: Queue[Any], kind: str, headers: dict[str, str] | None, timeout: float | None
-) -> None:
+def _put_lines(session: Session, target: Queue[Any], kind: str, given: dict[str, Any], timeout: float | None) -> None:
     from shmq.cli.progress import progress
 
     done = 0
@@ -150,7 +160,7 @@ def _put_lines(
                         bodies.append(_encoded(line, kind))
                 except BadBody as error:
                     fault = error
-                target.put_many(bodies, timeout=timeout, headers=headers)
+                target.put_many(bodies, timeout=timeout, **given)
                 done += len(bodies)
                 if fault is not None:
                     raise Refused(f"line {done + 1:,} is {fault}; put before it: {quantity(done, 'line')}")

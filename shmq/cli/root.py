@@ -34,6 +34,7 @@ _ENTRIES = {
     "get": Entry("shmq.cli.get", "get", "Take messages and print them."),
     "peek": Entry("shmq.cli.browse", "peek", "Print messages without taking them."),
     "tail": Entry("shmq.cli.browse", "tail", "Print newcomers without taking them, until Ctrl-C."),
+    "move": Entry("shmq.cli.manage", "move", "Move messages to another queue: sends dead letters back."),
     "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready."),
     "rm": Entry("shmq.cli.manage", "rm", "Delete a queue with its messages."),
     "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for everybody who uses it."),

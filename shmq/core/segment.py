@@ -14,6 +14,7 @@ from shmq._native import (
     MEMORY_MAX,
     MEMORY_MIN,
     Member,
+    Observer,
     boot_id,
     filesystem_type,
     segment_create,
@@ -28,6 +29,7 @@ __all__ = [
     "MEMORY_MIN",
     "SHM_DIRECTORY",
     "Member",
+    "Observer",
     "SegmentIdentity",
     "attach",
     "boot_id",
@@ -37,6 +39,7 @@ __all__ = [
     "inspect",
     "is_segment_name",
     "list_segments",
+    "observe",
     "segment_name",
     "shm_device",
     "sweep",
@@ -167,6 +170,11 @@ def inspect(name: str) -> SegmentIdentity:
         path=found["path"],
         directory=found["directory"],
     )
+
+
+def observe(name: str) -> Observer:
+    """Maps the segment for reading, and for nothing else: no row, no lock, no write. Raises what attach() raises."""
+    return Observer(name)
 
 
 def list_segments() -> list[str]:

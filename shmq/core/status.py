@@ -11,6 +11,7 @@ from shmq.errors import (
     BrokerError,
     BrokerNotFound,
     Closed,
+    ConsumerRefused,
     CorruptionError,
     Empty,
     Full,
@@ -68,7 +69,7 @@ def _broker_error(kind: type[BrokerError], default_remedy: str = "") -> Callable
 
 
 def _plain(
-    kind: type[Empty | ShutDown | Timeout | Closed | NotFound | SettlementError | MessageTooLarge],
+    kind: type[Empty | ShutDown | Timeout | Closed | ConsumerRefused | NotFound | SettlementError | MessageTooLarge],
     default_remedy: str = "",
 ) -> Callable[[str, str, str, int], Exception]:
     def make(what: str, figures: str, remedy: str, errno: int) -> Exception:
@@ -81,6 +82,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "EMPTY": _plain(Empty),
     "FULL_COUNT": _full_count,
     "FULL_RING": _full_count,
+    "FULL_BYTES": _full_count,
     "FULL_MEMORY": _full_memory,
     "SHUT_DOWN": _plain(ShutDown, "reopen() takes the queue back into service"),
     "TIMEOUT": _plain(Timeout),
@@ -96,6 +98,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "OTHER_BOOT": _broker_error(OtherBoot),
     "CORRUPT": _broker_error(CorruptionError, "the rest works on; shmq check tells more"),
     "LIMIT": _broker_error(BrokerError),
+    "REFUSED": _plain(ConsumerRefused, "close the other consumer first"),
     "EXISTS": _broker_error(SegmentExists),
     "DENIED": _denied,
     "OS": _broker_error(BrokerError),

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from shmq.codec import AnyCodec, Codec, check_codec
-from shmq.core.process_table import processes
 from shmq.core.queue import declare, queue_names, reap
+from shmq.engine.consumer_of_several import ConsumerOfSeveral
+from shmq.engine.failure import options_mismatch
 from shmq.engine.membership import Membership
 from shmq.engine.queue import Queue
+from shmq.engine.queue_management import check_dead_letter
 from shmq.errors import Closed, Full, NotFound, OptionsMismatch
 from shmq.names import check_queue_name
 from shmq.options import QueueOptions, QueueSettings, check_queue_options
-from shmq.statistics import BrokerStatistics
 from shmq.version import __version__
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
+
+    from shmq.engine.consumer import Consumer
+    from shmq.statistics import BrokerStatistics
 
 __all__ = ["Broker"]
 
@@ -108,19 +113,14 @@ class Broker:
         self._live()
         checked = check_codec(codec)
         settings = check_queue_options(cast(dict[str, object], options))
-        target = options.get("dead_letter")
-        if isinstance(target, Queue) and target._membership is not self._membership:
-            raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
+        check_dead_letter(self._membership, options.get("dead_letter"))
         if name is None:
             if settings.temporary is False:
                 raise ValueError("temporary=False: a queue without a name is temporary; give it a name")
             from uuid import uuid4
 
             name = f"temporary-{uuid4().hex}"
-            settings = QueueSettings(
-                **{field: getattr(settings, field) for field in QueueSettings.__slots__ if field != "temporary"},
-                temporary=True,
-            )
+            settings = replace(settings, temporary=True)
         return self._declare(name, checked, settings, create=create)
 
     def _declare(self, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
@@ -155,17 +155,7 @@ class Broker:
 
     def _mismatch(self, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:
         there = self._declare(name, None, QueueSettings(), create=False)
-        state = there._settings()
-        number = QueueSettings.__slots__.index(differs)
-        by = state["given_by"][number] or state["created_by"]
-        value = cast(dict[str, object], state)[differs]
-        if isinstance(value, bytes):
-            value = value.decode(errors="replace")
-        return OptionsMismatch(
-            f"queue {name!r} has another {differs}",
-            figures=f"{differs}={getattr(settings, differs)!r} here, {value!r} since it was set by pid {by}",
-            remedy=f"open it without {differs}, or use another name",
-        )
+        return options_mismatch(there, settings, differs, f"open it without {differs}, or use another name")
 
     def queues(self) -> list[Queue[Any]]:
         """All queues, by name, with the default codec. Raises Closed.
@@ -182,6 +172,51 @@ class Broker:
                 continue
         return found
 
+    def consumer(
+        self,
+        *queues: Queue[T],
+        prefetch: int | None = None,
+        selector: str | None = None,
+        priority: int = 0,
+        exclusive: bool = False,
+    ) -> Consumer[T]:
+        """A subscription to several queues, served in turn: after each message the next queue that has one is asked.
+
+        queues: one or more of this broker, each once.
+        prefetch: at most so many unsettled at once, of all queues together; None: no limit.
+        selector, priority, exclusive: as for Queue.consumer(), on each queue.
+        A queue that is shut down is drained, then left out; iterating ends when all are. Receiving raises NotFound when
+        one of them was deleted. Each message knows its queue.
+        Raises ValueError without a queue, for one given twice or one of another broker; otherwise as Queue.consumer().
+
+        Example:
+            >>> urgent, usual = broker.queue("urgent"), broker.queue("usual")
+            >>> usual.put_many("abc")
+            >>> urgent.put("x")
+            4
+            >>> with broker.consumer(urgent, usual) as consumer:
+            ...     for m in consumer.receive_many(10, timeout=0):
+            ...         with m:
+            ...             print(m.queue.name, m.body)
+            urgent x
+            usual a
+            usual b
+            usual c
+        """
+        self._live()
+        for queue in queues:
+            if not isinstance(queue, Queue):
+                raise TypeError(f"consumer({queue!r}): queues are expected, as broker.queue(name) answers them")
+            if queue._membership is not self._membership:
+                raise ValueError(f"consumer({queue!r}): a queue of another broker; name queues of this one")
+            if queues.count(queue) > 1:
+                raise ValueError(f"consumer(): queue {queue.name!r} is given twice; name each once")
+        if not queues:
+            raise ValueError("consumer(): name at least one queue")
+        if len(queues) == 1:
+            return queues[0].consumer(prefetch=prefetch, selector=selector, priority=priority, exclusive=exclusive)
+        return ConsumerOfSeveral(queues, prefetch, selector, priority, bool(exclusive))
+
     # ---- look, leave -------------------------------------------------------------------------------------------
 
     def statistics(self) -> BrokerStatistics:
@@ -195,6 +230,9 @@ class Broker:
             >>> broker.statistics().queues["jobs"].ready
             1
         """
+        from shmq.core.process_table import processes  # here: most programs never look
+        from shmq.statistics import BrokerStatistics
+
         member = self._live().live()
         reap(member)
         usage = member.usage()

@@ -7,11 +7,12 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from shmq.engine.dead_letter import retry_graves
+from shmq.core.queue import Subscription
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
+from shmq.engine.selection import loaded
 from shmq.errors import Closed, Empty, SettlementError, ShmqError, ShutDown
 from shmq.options import check_timeout
 from shmq.quantity import quantity
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.engine.queue import Queue
 
-__all__ = ["Consumer", "check_limit"]
+__all__ = ["Consumer", "check_limit", "check_prefetch"]
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("shmq.broker")
+_PRIORITIES = 1 << 31
 _STALLED = 5.0  # seconds at its prefetch before a consumer says so
 
 
@@ -39,8 +41,23 @@ def check_limit(limit: int) -> None:
         raise ValueError(f"receive_many({limit!r}): a limit of 1 or more is expected")
 
 
+def check_prefetch(prefetch: int | None) -> None:
+    """Raises ValueError for a number of unsettled messages below 1."""
+    if prefetch is not None and (isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1):
+        raise ValueError(f"prefetch={prefetch!r}: 1 or more unsettled messages, or None for no limit")
+
+
+def check_consumer_priority(priority: int) -> int:
+    """Raises ValueError for a priority beyond 32 bits, TypeError for anything that is no int."""
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise TypeError(f"priority={priority!r}: an int is expected, larger is served first")
+    if not -_PRIORITIES <= priority < _PRIORITIES:
+        raise ValueError(f"priority={priority}: -2**31 to 2**31 - 1 is expected, larger is served first")
+    return priority
+
+
 class Consumer(Generic[T]):
-    """A subscription to one queue. Iterating yields messages until shutdown; then the loop ends.
+    """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
 
     Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
     back in its place, uncounted, when it is closed or its process ends; a death counts.
@@ -55,27 +72,43 @@ class Consumer(Generic[T]):
         b
     """
 
-    def __init__(self, queue: Queue[T], prefetch: int | None = None) -> None:
-        if prefetch is not None and (isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1):
-            raise ValueError(f"prefetch={prefetch!r}: 1 or more unsettled messages, or None for no limit")
+    def __init__(
+        self,
+        queue: Queue[T],
+        prefetch: int | None = None,
+        selector: str | None = None,
+        priority: int = 0,
+        exclusive: bool = False,
+    ) -> None:
+        check_prefetch(prefetch)
         self._closed = True  # until the row is ours
         self._queue = queue
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
         self._dropped: list[int] = []
+        # None: it takes whatever comes first.
+        self._subscription = None if selector is None else Subscription(loaded(selector))
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
         self._room = threading.Condition(threading.RLock())
         self._inside = 0  # threads that are taking a message
         self._asleep = False  # one of them sleeps on the consumer's own row
         member = queue._membership.live()
-        self._row = queue._row_open()
+        self._row = queue._row_open(check_consumer_priority(priority), exclusive)
         self._row_taken = True
         self._serial = member.serial
         self._closed = False
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self._held)} unsettled"
-        return f"<Consumer of {self._queue.name!r}, {state}>"
+        state = "closed" if self.closed else f"{len(self._lent())} unsettled"
+        return f"<Consumer of {self._told()}, {state}>"
+
+    def _told(self) -> str:
+        """Of what it is a consumer, for people."""
+        return f"queue {self._queue.name!r}"
+
+    def _lent(self) -> list[Delivery]:
+        """What it has in hand."""
+        return [delivery for delivery, _ in list(self._held.values())]
 
     @property
     def closed(self) -> bool:
@@ -109,8 +142,8 @@ class Consumer(Generic[T]):
         try:
             if deadline is not None and self._prefetch is not None:
                 timeout = max(0.0, deadline - time.monotonic())
-            retry_graves(self._queue._membership)
-            return self._lend(self._queue._receive(self._row, self._row if own_row else 0, timeout))
+            self._queue._chores()
+            return self._lend(self._queue._receive(self._row, self._row if own_row else 0, timeout, self._subscription))
         finally:
             self._leave(own_row)
 
@@ -135,7 +168,7 @@ class Consumer(Generic[T]):
         messages: list[Message[T]] = []
         try:
             messages.append(self.receive(timeout=timeout))
-            while len(messages) < limit and (self._prefetch is None or len(self._held) < self._prefetch):
+            while len(messages) < limit and (self._prefetch is None or self._has_credit(self._prefetch)):
                 messages.append(self._take(0))
         except Empty:
             pass
@@ -149,19 +182,24 @@ class Consumer(Generic[T]):
         return messages
 
     def __iter__(self) -> Iterator[Message[T]]:
-        mine: dict[int, object] = {}  # position -> right to settle
+        mine: dict[tuple[Consumer[T], int], object] = {}  # who has lent it, and the position -> right to settle
         try:
             while True:
                 try:
                     m = self.receive()
                 except ShutDown:
                     return
-                mine = {p: right for p, right in mine.items() if self._held.get(p, (None, None))[1] is right}
-                mine[m.position] = self._held.get(m.position, (None, None))[1]
+                mine = {key: right for key, right in mine.items() if key[0]._right(key[1]) is right}
+                lender = cast("Consumer[T]", m._consumer)
+                mine[lender, m.position] = lender._right(m.position)
                 yield m
                 del m
         finally:
-            self._give_back(mine)  # left by break: what is in hand goes back, uncounted
+            for lender in {lender for lender, _ in mine}:  # left by break: what is in hand goes back, uncounted
+                lender._give_back({position: right for (one, position), right in mine.items() if one is lender})
+
+    def _right(self, position: int) -> object:
+        return self._held.get(position, (None, None))[1]
 
     def _enter(self, deadline: float | None) -> bool:
         """Begin to take a message, within the credit; True: this thread sleeps on the consumer's own row."""
@@ -192,33 +230,44 @@ class Consumer(Generic[T]):
         if self._is_ours():
             self._queue._row_close(self._row)
 
+    def _has_credit(self, prefetch: int) -> bool:
+        """What was taken away from it (by its lease, a purge, drop_oldest) gives its credit back."""
+        lent = self._lent()
+        if len(lent) + self._inside < prefetch:
+            return True
+        return sum(delivery.ours() for delivery in lent) + self._inside < prefetch
+
     def _wait_for_credit(self, prefetch: int, deadline: float | None) -> None:
         began, said = time.monotonic(), False
-        while len(self._held) + self._inside >= prefetch:
-            now = time.monotonic()
+        while not self._has_credit(prefetch):
+            now, positions = time.monotonic(), sorted(delivery.position for delivery in self._lent())
             if deadline is not None and now >= deadline:
                 raise Empty(
-                    f"this consumer of queue {self._queue.name!r} has all that its prefetch allows",
-                    figures=f"{len(self._held)} unsettled, {quantity(self._inside, 'thread')} waiting, "
+                    f"this consumer of {self._told()} has all that its prefetch allows",
+                    figures=f"{len(positions)} unsettled, {quantity(self._inside, 'thread')} waiting, "
                     f"prefetch={prefetch}",
                     remedy="settle some, or raise prefetch",
                 )
-            if not said and now - began >= _STALLED and len(self._held) >= prefetch:
+            if not said and now - began >= _STALLED and len(positions) >= prefetch:
                 said = True
                 _LOG.warning(
-                    "a consumer of queue %r takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
-                    self._queue.name,
-                    len(self._held),
-                    ", ".join(map(str, sorted(self._held)[:10])),
+                    "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
+                    self._told(),
+                    len(positions),
+                    ", ".join(map(str, positions[:10])),
                     prefetch,
                     extra={"queue": self._queue.name},
                 )
             # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
             self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
             self._check()
-            self._queue._is_ready()  # or raises: deleted, closed
-            if self._queue._settings()["shut_down"] == STOPPED:
-                raise ShutDown(f"queue {self._queue.name!r} is shut down", remedy="reopen() takes it back into service")
+            self._check_service()
+
+    def _check_service(self) -> None:
+        """Raises what a look at the queue would raise."""
+        self._queue._is_ready()  # or raises: deleted, closed
+        if self._queue._settings()["shut_down"] == STOPPED:
+            raise ShutDown(f"queue {self._queue.name!r} is shut down", remedy="reopen() takes it back into service")
 
     def _is_ours(self) -> bool:
         """Its broker is open, and this is the process that made it."""
@@ -227,11 +276,11 @@ class Consumer(Generic[T]):
 
     def _check(self) -> None:
         if self._closed:
-            raise Closed(f"this consumer of queue {self._queue.name!r} is closed", remedy="make a new one")
+            raise Closed(f"this consumer of {self._told()} is closed", remedy="make a new one")
         member = self._queue._membership.member
         if member.forked or member.serial != self._serial:
             raise SettlementError(
-                f"this consumer of queue {self._queue.name!r} belongs to the parent process",
+                f"this consumer of {self._told()} belongs to the parent process",
                 remedy="make a consumer of its own in each process",
             )
 
@@ -280,12 +329,19 @@ class Consumer(Generic[T]):
             remedy="settle each message once, while its consumer is open",
         )
 
+    def _refuse(self, position: int) -> None:
+        """Never again the message there: it is released for others."""
+        with self._room:
+            if self._subscription is None:
+                self._subscription = Subscription()
+            self._subscription.refuse(self._queue, position)
+
     def _forgot(self, delivery: Delivery) -> None:
         """A message object was dropped unsettled: the next call says so, and the attempt counts."""
         held = self._held.get(delivery.position)
         if held is None or held[0] is not delivery or self._held.pop(delivery.position, None) is not held:
             return
-        if not self._is_ours() or not delivery.release(True):
+        if not self._is_ours() or not delivery.release(True, self._queue._retry_delay_ns(delivery)):
             return
         self._dropped.append(delivery.position)
         if self._prefetch is not None and self._room.acquire(blocking=False):

@@ -1,8 +1,7 @@
 """Dead messages: out of their queue, into the one for the dead, with the reason. Never lost on the way.
 
-The order: the entry is locked (nobody else gets it), its copy is put among the dead, the entry is settled. A death in
-between gives the entry back to its queue, so a message may be among the dead twice, never not at all. Where the queue
-of the dead has no room the message stays locked by this process and is tried again.
+It is moved in one step: whoever dies when, it is in its queue or among the dead, never in both, never in none. Where
+the queue of the dead has no room the message stays locked by this process and is tried again.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.core.queue import NAME_MAX, Delivery
+from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, Delivery
+from shmq.death import Death, DeathReason
 from shmq.engine.obituary import endings
 from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError
 from shmq.headers import decode_headers, encode_headers
-from shmq.statistics import Death, DeathReason
 
 if TYPE_CHECKING:
     from shmq.engine.membership import Membership
@@ -56,22 +55,23 @@ def _death_of(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error:
     return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=time.time(), pids=pids, signal=number)
 
 
-def _copy(grave: Grave) -> None:
-    """Put the message among the dead. Raises Full, OutOfSpace."""
+def _entomb(grave: Grave) -> bool:
+    """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
     delivery = grave.delivery
     target = grave.queue._dead_letter_queue()
     try:
         block = decode_headers(delivery.head())
-        head = encode_headers(block.user, content_type=block.content_type, death=grave.death)
+        head = encode_headers(block.user, content_type=block.content_type, group=block.group, death=grave.death)
     except (DecodeError, ValueError, TypeError):
         head = encode_headers(None, death=grave.death)  # damaged headers must not keep it out of the grave
     view = delivery.view()
     body = memoryview(view) if view is not None else delivery.body()
     if body is False:
         if not delivery.ours():
-            return  # deleted with its queue: what was read is another message's
+            return False  # deleted with its queue: what was read is another message's
         body = b""  # damaged: the report says so, and its headers remain
-    target._put_encoded(delivery.content, head, (body,), 0)
+    why = EXPIRED if grave.death.reason == "expired" else DEAD
+    return delivery.move(target, delivery.content, head, (body,), why)
 
 
 def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None) -> bool:
@@ -90,7 +90,7 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
         return False
     grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
     try:
-        _copy(grave)
+        return _entomb(grave)
     except (Full, OutOfSpace) as full:
         _LOG.warning(
             "message %d of queue %r is dead (%s), but there is no room for it: %s; it is tried again",
@@ -104,7 +104,6 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
     except BaseException:
         delivery.release(True)
         raise
-    return delivery.discard()
 
 
 def _keep(grave: Grave) -> bool:
@@ -126,7 +125,6 @@ def retry_graves(membership: Membership) -> None:
         for grave in waiting:
             try:
                 if grave.delivery.lock():  # else deleted with its queue
-                    _copy(grave)
-                    grave.delivery.discard()
+                    _entomb(grave)
             except ShmqError:
                 membership.graves.append(grave)

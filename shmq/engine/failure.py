@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from shmq.core.queue import SETTINGS, decode_settings
 from shmq.core.status import exception_of, parts_of
 from shmq.errors import (
     Closed,
@@ -14,16 +15,19 @@ from shmq.errors import (
     Full,
     MessageTooLarge,
     NotFound,
+    OptionsMismatch,
+    Returned,
     SettlementError,
     ShutDown,
     Timeout,
 )
+from shmq.options import QueueSettings, as_given
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
-__all__ = ["accepted", "failure_of", "largest_body", "note_accepted"]
+__all__ = ["accepted", "failure_of", "largest_body", "note_accepted", "options_mismatch"]
 
 _local = threading.local()
 
@@ -77,8 +81,20 @@ def _full(queue: Queue[Any], status: str) -> Full:
             remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
         )
     settings = queue._settings()
+    entries, weight = queue._used()
+    taken = f", {count:,} of this call accepted" if count else ""
+    if status == "FULL_BYTES":
+        return Full(
+            f"queue {name!r} is full",
+            resource="max_bytes",
+            limit=settings["max_bytes"],
+            used=weight,
+            accepted=count,
+            figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}{taken}",
+            remedy="take messages out, wait with a longer timeout, or alter(max_bytes=...)",
+        )
     limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
-    used = queue._used() if status == "FULL_COUNT" else limit
+    used = entries if status == "FULL_COUNT" else limit
     remedy = "take messages out, or wait with a longer timeout"
     if status == "FULL_RING":
         remedy = _room_in_the_ring(settings["maxsize"], settings["slots"])
@@ -88,7 +104,7 @@ def _full(queue: Queue[Any], status: str) -> Full:
         limit=limit,
         used=used,
         accepted=count,
-        figures=f"{used:,} of {quantity(limit, 'message')}" + (f", {count:,} of this call accepted" if count else ""),
+        figures=f"{used:,} of {quantity(limit, 'message')}{taken}",
         remedy=remedy,
     )
 
@@ -100,6 +116,18 @@ def _room_in_the_ring(maxsize: int, slots: int) -> str:
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
     more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
     return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
+
+
+def options_mismatch(there: Queue[Any], settings: QueueSettings, differs: str, remedy: str) -> OptionsMismatch:
+    """These settings are not those of the queue that is there: both values, and who set the first."""
+    state = there._settings()
+    by = state["given_by"][SETTINGS.index(differs)] or state["created_by"]
+    here, has = (dict(as_given(each)).get(differs) for each in (settings, decode_settings(state)))
+    return OptionsMismatch(
+        f"queue {there.name!r} has another {differs}",
+        figures=f"{differs}={here!r} here, {has!r} since it was set by pid {by}",
+        remedy=remedy,
+    )
 
 
 def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseException:
@@ -122,6 +150,17 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         return Timeout(f"queue {name!r} was not done within the timeout", remedy="wait longer, or see shmq ls and ps")
     if status == "SETTLED":
         return SettlementError(f"this loan on queue {name!r} is over", remedy="use a new loan for each message")
+    if status == "RETURNED":
+        return Returned(
+            f"no consumer of queue {name!r} took the message in time; it is withdrawn",
+            reason="no_consumer",
+            remedy="put it without immediate, or give consumers longer with immediate=seconds",
+        )
+    if status == "REFUSED":
+        return ConsumerRefused(
+            f"queue {name!r} refuses this consumer: {trail}",
+            remedy="close the other one first; an exclusive consumer is alone",
+        )
     if status == "LIMIT":
         crowd = queue._crowd()
         return ConsumerRefused(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shmq.core.queue import LoanBuffer
+    from shmq.core.queue import Extras, LoanBuffer
     from shmq.engine.queue import Queue
 
 __all__ = ["Loan"]
@@ -40,12 +40,14 @@ class Loan:
         buffer: LoanBuffer,
         content: int,
         timeout: float | None,
+        extras: Extras | None,
         array: tuple[int, Any, tuple[int, ...]] | None = None,
     ) -> None:
         self._queue = queue
         self._buffer = buffer
         self._content = content
         self._timeout = timeout
+        self._extras = extras
         self._shape = array
         self._memory: memoryview | None = None
         self._numpy: NDArray[Any] | None = None
@@ -109,7 +111,7 @@ class Loan:
                 self._memory.release()  # BufferError while slices of it live
                 self._memory = None
             size = self._buffer.size if nbytes is None else nbytes
-            identity = self._buffer.commit(self._content, size, self._timeout, self._numpy is not None)
+            identity = self._buffer.commit(self._content, size, self._timeout, self._numpy is not None, self._extras)
             if self._numpy is not None:
                 self._numpy.flags.writeable = False
             return identity

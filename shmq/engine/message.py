@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.codec import content_type_of, decode
-from shmq.core.queue import Delivery, Drop
+from shmq.core.queue import Browsed, Delivery, Drop
+from shmq.death import Death
+from shmq.engine.theft import taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
+from shmq.options.message import delay_in_ns
 from shmq.quantity import quantity
-from shmq.statistics import Death
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -59,12 +61,14 @@ class Message(Generic[T]):
         "_delivery",
         "_drop",
         "_enqueued_ns",
+        "_expires_ns",
         "_failed",
         "_has_body",
         "_head",
         "_id",
         "_outcome",
         "_position",
+        "_priority",
         "_queue",
         "_redelivered",
         "_settled_at",
@@ -78,10 +82,12 @@ class Message(Generic[T]):
     _delivery: Delivery | None
     _drop: Drop | None  # tells the consumer when this goes unsettled
     _position: int
+    _priority: int
     _id: int
     _size: int  # bytes
     _content: int
     _enqueued_ns: int
+    _expires_ns: int  # 0: never
     _failed: int
     _deaths: int
     _redelivered: bool
@@ -103,8 +109,9 @@ class Message(Generic[T]):
         self._drop = None if consumer is None else Drop(consumer._forgot, delivery)
         self._position, self._id, self._size = delivery.position, delivery.message_id, delivery.size
         self._content, self._enqueued_ns = delivery.content, delivery.enqueued_ns
-        self._failed, self._deaths = delivery.delivery, delivery.deaths
+        self._failed, self._deaths, self._priority = delivery.delivery, delivery.deaths, delivery.priority
         self._redelivered = delivery.word & _REDELIVERED != 0
+        self._expires_ns = delivery.expires_ns
         self._head = delivery.head()
         self._block = None
         self._bytes = None
@@ -116,13 +123,13 @@ class Message(Generic[T]):
         return self
 
     @classmethod
-    def _of_browse(cls, queue: Queue[T], seen: tuple[int, int, int, int, int, int, int, bytes, bytes]) -> Message[T]:
+    def _of_browse(cls, queue: Queue[T], seen: Browsed) -> Message[T]:
         self = cls.__new__(cls)
         self._queue, self._consumer, self._delivery, self._drop = queue, None, None, None
         self._position, self._id, self._enqueued_ns, self._content, self._failed, self._deaths = seen[:6]
-        self._redelivered = bool(seen[6])
-        self._head, self._bytes = seen[7], seen[8]
-        self._size = len(seen[8])
+        self._redelivered, self._priority = bool(seen[6]), seen[7]
+        self._head, self._bytes, self._expires_ns = seen[8], seen[9], seen[10]
+        self._size = len(seen[9])
         self._block = None
         self._view = None
         self._has_body = False
@@ -180,7 +187,28 @@ class Message(Generic[T]):
     @property
     def enqueued_at(self) -> float:
         """POSIX seconds."""
-        return (self._enqueued_ns + self._queue._membership.clock_offset_ns) / 1e9
+        return self._wall(self._enqueued_ns)
+
+    def _wall(self, monotonic_ns: int) -> float:
+        return (monotonic_ns + self._queue._membership.clock_offset_ns) / 1e9
+
+    @property
+    def expires_at(self) -> float | None:
+        """POSIX seconds; None: it has no time to live, of its own (ttl) or by its queue (max_ttl).
+
+        Example:
+            >>> queue.put("a", ttl=60)
+            1
+            >>> with queue.receive() as m:
+            ...     round(m.expires_at - m.enqueued_at)
+            60
+        """
+        return self._wall(self._expires_ns) if self._expires_ns else None
+
+    @property
+    def priority(self) -> int:
+        """0 to 9; 4 where nobody gave one. Larger goes first on a queue with priorities."""
+        return self._priority
 
     @property
     def redelivered(self) -> bool:
@@ -320,7 +348,7 @@ class Message(Generic[T]):
         if self._browsed:
             return "was only browsed"
         if self._outcome is None:
-            return "went back when its consumer or broker was closed, or its loop was left"
+            return "went back when its consumer or broker was closed, its loop was left, or its lease was over"
         by = next((t.name for t in threading.enumerate() if t.ident == self._settled_by), "that has ended")
         return f"was {self._outcome} by thread {by} {time.monotonic() - self._settled_at:.3f} s ago"
 
@@ -341,11 +369,10 @@ class Message(Generic[T]):
         self._outcome, self._settled_at, self._settled_by = outcome, time.monotonic(), threading.get_ident()
         if not done:
             self._outcome = "taken away"
-            raise SettlementError(
-                f"message {self._id} of queue {self._queue.name!r} was taken away before {outcome}",
-                figures=f"position {self._position}",
-                remedy="its queue was purged or deleted, or its consumer closed; the work may be done twice",
-            )
+            raise self._taken_away(outcome)
+
+    def _taken_away(self, outcome: str) -> SettlementError:
+        return taken_away(self._queue, self._id, self._position, self._expires_ns, outcome)
 
     def ack(self) -> None:
         """Done: the message is gone. AMQP 1.0: accepted.
@@ -369,27 +396,34 @@ class Message(Generic[T]):
         """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
         AMQP 1.0: released.
 
-        delay, elsewhere: belong to a later stage: ValueError.
-        Raises SettlementError as ack().
+        delay: seconds until somebody can receive it. It keeps its place; until then later ones go before it.
+        elsewhere: True: never again to this consumer; for all others it is as before. Kept by the consumer, so another
+            one of the same process, or the next one after its close, may get it.
+        Raises SettlementError as ack(), ValueError for an unfit delay.
 
         Example:
             >>> queue.put_many("ab")
             >>> queue.receive().release()
             >>> queue.get()
             'a'
+            >>> queue.receive().release(delay=60)
+            >>> queue.qsize(), queue.statistics().delayed
+            (0, 1)
         """
-        _refuse_later(delay=delay, elsewhere=elsewhere)
+        delay_ns = delay_in_ns(delay)
         delivery = self._begin("released")
         self._keep_body()
-        self._end(delivery.release(False), "released")
+        if elsewhere and self._consumer is not None:
+            self._consumer._refuse(delivery.position)
+        self._end(delivery.release(False, delay_ns), "released")
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
         """Failed: back in its place, counted; at max_deliveries it is dead, with `error` as the reason.
         AMQP 1.0: modified, with delivery-failed.
 
         error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.
-        delay: belongs to a later stage: ValueError.
-        Raises SettlementError as ack().
+        delay: seconds until it is tried again; None: as the queue's retry_delay says. Later ones go before it.
+        Raises SettlementError as ack(), ValueError for an unfit delay.
 
         Example:
             >>> queue.put("a")
@@ -399,10 +433,10 @@ class Message(Generic[T]):
             ...     m.delivery_count, m.redelivered
             (2, True)
         """
-        _refuse_later(delay=delay)
+        delay_ns = None if delay is None else delay_in_ns(delay)
         delivery = self._begin("retried")
         self._keep_body()
-        self._end(self._queue._retry(delivery, error), "retried")
+        self._end(self._queue._retry(delivery, error, delay_ns), "retried")
 
     def reject(self, error: BaseException | str | None = None) -> None:
         """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
@@ -422,6 +456,28 @@ class Message(Generic[T]):
         self._keep_body()
         self._end(self._queue._reject(delivery, error), "rejected")
 
+    def touch(self) -> None:
+        """The lease begins anew, where the queue has one; else this only asks whether the message is still ours.
+
+        Raises SettlementError when it was settled, or taken away: then somebody else may be at work on it.
+
+        Example:
+            >>> jobs = broker.queue("jobs", lease=60)
+            >>> jobs.put("a")
+            1
+            >>> with jobs.receive() as m:
+            ...     m.touch()
+        """
+        consumer = self._consumer
+        if self._delivery is None or consumer is None or not consumer._holds(self):
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} {self._fate()}; it cannot be touched",
+                figures=f"position {self._position}",
+                remedy="touch it while you hold it",
+            )
+        if not self._delivery.touch():
+            raise self._taken_away("touched")
+
     def __enter__(self) -> Self:
         return self
 
@@ -440,9 +496,3 @@ class Message(Generic[T]):
                 self.release()
         except SettlementError as late:
             error.add_note(str(late))  # what ended the block is what the caller has to see
-
-
-def _refuse_later(**options: object) -> None:
-    for name, value in options.items():
-        if value:
-            raise ValueError(f"{name} belongs to a later stage of shmq and is not built yet; leave it out")

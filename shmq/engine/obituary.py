@@ -14,7 +14,7 @@ from shmq.core.queue import OBITUARY_PROCESS, obituaries
 
 if TYPE_CHECKING:
     from shmq.core.segment import Member
-    from shmq.statistics import Death
+    from shmq.death import Death
 
 __all__ = ["completed", "endings"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from shmq.core import segment
+from shmq.core.queue import reap
 from shmq.engine.broker import Broker
 from shmq.engine.directory import BrokerDirectory, open_anonymous
 from shmq.engine.membership import Membership
-from shmq.errors import BrokerNotFound
+from shmq.errors import BrokerNotFound, ShmqError
 from shmq.options import BrokerSettings
 
 __all__ = ["open_anonymous_broker", "open_directory", "rejoin"]
@@ -20,13 +21,25 @@ def open_anonymous_broker(settings: BrokerSettings) -> Broker:
     return Broker(Membership.join(member.name, lambda: Membership(member.name, None, member)))
 
 
+def first_look(broker: Broker) -> Broker:
+    """What the dead held goes back before anything is taken: nobody may have been here to notice when they died."""
+    try:
+        reap(broker._membership.live())
+    except ShmqError:
+        pass  # damage hinders no opening: whoever meets it says so
+    except BaseException:
+        broker.close()
+        raise
+    return broker
+
+
 def join_segment(name: str) -> Broker:
     """Join an anonymous broker by the name of its segment. Raises BrokerNotFound when its last member has gone."""
     found = Membership.of(name)
     if found is not None:
         return Broker(found)
     try:
-        return Broker(Membership.join(name, lambda: Membership(name, None, segment.attach(name))))
+        return first_look(Broker(Membership.join(name, lambda: Membership(name, None, segment.attach(name)))))
     except BrokerNotFound as error:
         raise BrokerNotFound(
             "the anonymous broker of this handle has gone",
@@ -46,7 +59,7 @@ def open_directory(path: str, settings: BrokerSettings, *, create: bool) -> Brok
     if known is not None:
         member.close(True)
         return Broker(known)
-    return Broker(Membership.join(member.name, lambda: Membership(member.name, path, member)))
+    return first_look(Broker(Membership.join(member.name, lambda: Membership(member.name, path, member))))
 
 
 def rejoin(key: str, path: str | None) -> Broker:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
-from shmq.core.queue import CODEC_BYTES, CODEC_DEFAULT, CODEC_OTHER, CODEC_PICKLE, Delivery, QueueHandle
+from shmq.core.queue import (
+    CODEC_BYTES,
+    CODEC_DEFAULT,
+    CODEC_OTHER,
+    CODEC_PICKLE,
+    Delivery,
+    Extras,
+    QueueHandle,
+    encode_extras,
+)
 from shmq.engine.consumer import Consumer, check_limit
 from shmq.engine.dead_letter import bury, retry_graves
 from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
 from shmq.engine.loan import Loan
 from shmq.engine.message import Message
+from shmq.engine.places import first_of, places_from
 from shmq.engine.queue_management import QueueManagement
 from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
@@ -26,7 +37,7 @@ if TYPE_CHECKING:
 
     from shmq.engine.broker import Broker
     from shmq.engine.membership import Membership
-    from shmq.options import PutOptions
+    from shmq.options import PutOptions, PutSettings
 
 __all__ = ["Queue"]
 
@@ -117,14 +128,31 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _accepted(self, count: int) -> None:
         note_accepted(count)
 
+    def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
+        """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
+        settings = check_put_options(options)
+        if settings.immediate is not None and (not single or settings.delay):
+            with_what = "together with delay" if single else "for put_many() and loans"
+            raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}; use put() without delay")
+        if settings.priority is not None and self._settings()["priorities"] == 1:
+            raise ValueError(
+                f"priority={settings.priority}: queue {self._name!r} has no priorities; make one with priorities=2 to "
+                f"10 under another name, or leave it out"
+            )
+        return settings
+
     def _put_slow(self, body: T, options: dict[str, Any]) -> int:
         timeout = check_timeout(options.pop("timeout", None))
-        content, head, pieces = self._encode(body, check_put_options(options))
-        return self._put_encoded(content, head, pieces, timeout)
+        settings = self._put_settings(options, single=True)
+        content, head, pieces = self._encode(body, settings.headers)
+        return self._put_encoded(content, head, pieces, timeout, encode_extras(settings))
 
-    def _head_of_options(self, bodies: Iterable[T], options: dict[str, Any]) -> Mapping[str, Header] | None:
+    def _batch_options(
+        self, bodies: Iterable[T], options: dict[str, Any]
+    ) -> tuple[Mapping[str, Header] | None, Extras | None]:
         options.pop("timeout", None)
-        return check_put_options(options)
+        settings = self._put_settings(options)
+        return settings.headers, encode_extras(settings)
 
     def _encode(
         self, body: T, headers: Mapping[str, Header] | None
@@ -136,8 +164,11 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         return encoded.content, head, tuple(encoded.pieces)
 
     def _bury(self, delivery: Delivery) -> None:
-        """It died too often before this delivery; it is not handed out again."""
+        """It died too often before this delivery, or has expired; it is not handed out again."""
         retry_graves(self._membership)
+        if delivery.expires_ns and time.monotonic_ns() >= delivery.expires_ns:
+            self._bury_one_expired(delivery)
+            return
         settings = self._settings()
         max_deaths = settings["max_deaths"]
         deadly = max_deaths != 0 and delivery.deaths >= max_deaths
@@ -189,11 +220,11 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
     # ---- outcomes ----------------------------------------------------------------------------------------------
 
-    def _retry(self, delivery: Delivery, error: BaseException | str | None) -> bool:
+    def _retry(self, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
         limit = self._settings()["max_deliveries"]
         if limit != 0 and delivery.delivery + 1 >= limit:
             return bury(self, delivery, "max_deliveries", error)
-        return delivery.release(True)
+        return delivery.release(True, self._retry_delay_ns(delivery) if delay_ns is None else delay_ns)
 
     def _reject(self, delivery: Delivery, error: BaseException | str | None) -> bool:
         if self._is_for_the_dead():
@@ -221,8 +252,9 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         if nbytes > largest_body(self._membership.memory)[0]:
             raise too_large(self._name, nbytes, self._membership.memory)
         timeout = check_timeout(timeout)
-        head = encode_headers(check_put_options(cast(dict[str, object], options))) or None
-        return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout)
+        settings = self._put_settings(options)
+        head = encode_headers(settings.headers) or None
+        return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout, encode_extras(settings))
 
     def loan_array(
         self,
@@ -259,11 +291,12 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         if nbytes > largest_body(self._membership.memory)[0]:
             raise too_large(self._name, nbytes, self._membership.memory)
         timeout = check_timeout(timeout)
-        head = encode_headers(check_put_options(cast(dict[str, object], options))) or None
+        settings = self._put_settings(options)
+        head = encode_headers(settings.headers) or None
         buffer = self._loan(head, nbytes, timeout)
         with memoryview(buffer) as view:
             view[: len(prefix)] = prefix
-        return Loan(self, buffer, ARRAY, timeout, (len(prefix), kind, sizes))
+        return Loan(self, buffer, ARRAY, timeout, encode_extras(settings), (len(prefix), kind, sizes))
 
     # ---- borrow ------------------------------------------------------------------------------------------------
 
@@ -327,9 +360,14 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         """A subscription of one's own.
 
         prefetch: at most so many unsettled at once; None: taken when asked for, no limit.
-        selector, priority, exclusive: belong to a later stage: ValueError.
-        Raises ConsumerRefused when the queue's table is full (1,023 consumers), ValueError for an unfit prefetch,
-        NotFound, Closed.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000"; the others are left, in
+            order, for other consumers. Each message is looked at once, until it comes back.
+        priority: an int; larger is served first: as long as such a consumer waits for a message that it would take, one
+            of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
+        exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too.
+        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or when the queue's table is
+        full (1,023 consumers); SelectorError for a malformed selector, with the place of the error; ValueError for an
+        unfit prefetch or priority; NotFound, Closed.
 
         Example:
             >>> queue.put_many("ab")
@@ -340,10 +378,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             a
             b
         """
-        for name, value in (("selector", selector), ("priority", priority), ("exclusive", exclusive)):
-            if value:
-                raise ValueError(f"{name} belongs to a later stage of shmq and is not built yet; leave it out")
-        return Consumer(self, prefetch)
+        return Consumer(self, prefetch, selector, priority, bool(exclusive))
 
     # ---- look --------------------------------------------------------------------------------------------------
 
@@ -372,32 +407,34 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         """
         selects = selection(selector)
         self._is_ready()  # or raises: deleted, closed
+        ends = self._ends()
         if start == "first":
-            position = 0
+            places = first_of(ends)
         elif start == "next":
-            position = self._tail()
+            places = list(ends)
         elif isinstance(start, int) and not isinstance(start, bool) and start >= 0:
-            position = start
+            places = places_from(start, ends)
         else:
             raise ValueError(f'start={start!r}: "first", "next" or a position is expected')
-        found = self._browsed(position, follow)
+        found = self._browsed(places, None if follow else ends)  # without follow newcomers are not waited for
         return found if selects is None else filter(selects, found)
 
-    def _browsed(self, position: int, follow: bool) -> Iterator[Message[T]]:
-        end = None if follow else self._tail()  # who comes later is not waited for
-        while end is None or position < end:
-            position, seen = self._browse(position)
-            if seen is not None:
-                if end is not None and seen[0] >= end:
-                    return
+    def _browsed(self, places: list[int], ends: tuple[int, ...] | None) -> Iterator[Message[T]]:
+        """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere."""
+        depth = 0
+        while depth < len(places):
+            places[depth], seen = self._browse(places[depth])
+            if seen is not None and (ends is None or seen[0] < ends[depth]):
                 yield Message._of_browse(self, seen)
-            elif end is not None:
-                return
+                depth = 0 if ends is None else depth  # meanwhile something more important may have come
+            elif ends is not None or depth + 1 < len(places):
+                depth += 1
             else:
                 try:
-                    self._browse_wait(position, None)
+                    self._browse_wait(tuple(places), None)
                 except ShutDown:
                     return
+                depth = 0
 
 
 def _unpickled(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:

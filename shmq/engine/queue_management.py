@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from shmq.core.queue import QueueHandle
+from shmq.core.queue import SETTINGS, QueueHandle, decode_settings, encode_settings, queue_names, reap
 from shmq.engine.dead_letter import SUFFIX, bury, default_name, retry_graves
+from shmq.engine.failure import options_mismatch
+from shmq.engine.places import first_of
+from shmq.engine.transfer import transfer
 from shmq.errors import Full, ShmqError
-from shmq.options import QueueOptions, QueueSettings, check_timeout
-from shmq.statistics import QueueStatistics
+from shmq.options import QueueOptions, QueueSettings, as_given, check_queue_options, check_timeout
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from shmq.core.queue import Delivery
     from shmq.engine.broker import Broker
     from shmq.engine.membership import Membership
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
+    from shmq.statistics import QueueStatistics
 
 __all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
 
 OPEN, DRAINING, STOPPED = 0, 1, 2
+_NEVER_NS = (1 << 64) - 1
+_LOG = logging.getLogger("shmq.broker")
 _DEAD_LETTER_BIT = 1 << 6
+
+
+def check_dead_letter(membership: Membership, target: object) -> None:
+    """Raises ValueError for a queue of another broker."""
+    if isinstance(target, QueueManagement) and target._membership is not membership:
+        raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
 
 
 class QueueManagement(QueueHandle):
@@ -39,18 +53,11 @@ class QueueManagement(QueueHandle):
 
     @property
     def options(self) -> QueueOptions:
-        """All options of this stage, as in force."""
+        """All options, as in force."""
         self._is_ready()  # or raises: deleted, closed
-        settings = self._settings()
-        return QueueOptions(
-            maxsize=settings["maxsize"],
-            slot_size=settings["slot_size"],
-            temporary=settings["temporary"],
-            max_deliveries=settings["max_deliveries"],
-            max_deaths=settings["max_deaths"],
-            checksum=settings["checksum"],
-            dead_letter=self._dead_letter_name(),
-        )
+        options = as_given(decode_settings(self._settings()))
+        options["dead_letter"] = self._dead_letter_name()
+        return options
 
     def qsize(self) -> int:
         """How many messages can be received now: counted in the slots, exact at rest.
@@ -75,7 +82,9 @@ class QueueManagement(QueueHandle):
             >>> queue.statistics().ready
             1
         """
-        retry_graves(self._membership)
+        from shmq.statistics import QueueStatistics  # here: most programs never look
+
+        self._chores()
         census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
         age = None
         if census["oldest_ns"]:
@@ -85,7 +94,7 @@ class QueueManagement(QueueHandle):
             name=self._name,
             ready=census["ready"],
             unsettled=census["unsettled"],
-            delayed=0,
+            delayed=census["delayed"],
             bytes=census["bytes"],
             memory_bytes=census["memory_bytes"],
             disk_bytes=0,
@@ -102,12 +111,12 @@ class QueueManagement(QueueHandle):
             redelivered=counters["redelivered"],
             deaths=counters["died"],
             dead_lettered=counters["dead_lettered"],
-            expired=0,
-            dropped=0,
+            expired=counters["expired"],
+            dropped=counters["dropped"],
         )
 
     def join(self, *, timeout: float | None = None) -> None:
-        """Wait until nothing is ready or unsettled. What is put meanwhile is waited for, too.
+        """Wait until nothing is ready, delayed or unsettled. What is put meanwhile is waited for, too.
 
         timeout: seconds; None waits for ever, 0 only looks.
         Raises Timeout, NotFound, Closed.
@@ -120,7 +129,7 @@ class QueueManagement(QueueHandle):
             >>> queue.join(timeout=1.0)
         """
         timeout = check_timeout(timeout)
-        retry_graves(self._membership)
+        self._chores()
         self._join(timeout)
 
     # ---- manage ------------------------------------------------------------------------------------------------
@@ -139,6 +148,57 @@ class QueueManagement(QueueHandle):
         if selector is None:
             return self._purge()
         return sum(self._purge_at(message.position) for message in self.browse(selector=selector))
+
+    def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
+        """Moves what is ready or delayed to another queue of the broker, in order; how many.
+
+        Each message in one step: it is in one of the two queues, whoever dies when. It keeps headers, priority, what is
+        left of its delay and of its time to live; attempts and deaths start anew, and what was dead lives again. What
+        consumers hold stays theirs, newcomers stay.
+
+        to: another queue.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        limit: at most so many, 1 or more; None: all.
+        copy: True: leave them here, and put copies there, without their delays, of what consumers hold, too.
+        Raises Full without room there, whose `accepted` says how many were moved; ValueError for the queue itself, one
+        of another broker, an unfit limit; SelectorError for a malformed selector, ShutDown, NotFound, Closed.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.move(broker.queue("archive"), limit=1)
+            1
+            >>> queue.get()
+            'b'
+        """
+        self._chores()
+        return transfer(cast("Queue[Any]", self), to, selector, limit, copy)
+
+    def alter(self, **options: Unpack[QueueOptions]) -> None:
+        """Changes options of the queue, for all of its users at once; the others stay as they are.
+
+        options: see QueueOptions. A maxsize may be less than what is in the queue: nothing is lost, puts wait until
+            there is room again. It may be as much as the slots that the queue got when it was made.
+        Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
+        TypeError for an unfit one; NotFound, Closed. Who waits for room looks again.
+
+        Example:
+            >>> queue.alter(maxsize=500, max_deliveries=5)
+            >>> queue.options["maxsize"]
+            500
+        """
+        settings = check_queue_options(cast("dict[str, object]", options))
+        check_dead_letter(self._membership, options.get("dead_letter"))
+        slots = self._settings()["slots"]
+        if settings.maxsize is not None and settings.maxsize > slots:
+            raise ValueError(
+                f"maxsize={settings.maxsize} is out of range: queue {self._name!r} has {slots:,} slots since it was "
+                f"made; give at most {slots:,}, 0 for no limit of its own, or make another queue"
+            )
+        differs = self._alter(encode_settings(settings))
+        if differs is not None:
+            name = SETTINGS[differs]
+            remedy = f"{name} is fixed when a queue is made; leave it out, or make another queue"
+            raise options_mismatch(cast("Queue[Any]", self), settings, name, remedy)
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
@@ -201,16 +261,56 @@ class QueueManagement(QueueHandle):
         return {grave.delivery.position for grave in self._membership.graves if grave.queue._identity() == mine}
 
     def _move_to_the_dead(self) -> None:
-        position, waiting = 0, self._graves()
-        while True:
-            position, seen = self._browse(position)
-            if seen is None:
-                return
-            if seen[0] in waiting:
-                continue
-            delivery: Delivery | None = self._steal(seen[0])
-            if delivery is not None:
-                bury(cast("Queue[Any]", self), delivery, "queue_deleted")
+        waiting = self._graves()
+        reap(self._membership.live())  # a dead mover's message is to be in one queue before it is stolen from there
+        for place in first_of(self._ends()):
+            while True:
+                place, seen = self._browse(place)
+                if seen is None:
+                    break
+                if seen[0] in waiting:
+                    continue
+                delivery: Delivery | None = self._steal(seen[0])
+                if delivery is not None:
+                    bury(cast("Queue[Any]", self), delivery, "queue_deleted")
+
+    # ---- time --------------------------------------------------------------------------------------------------
+
+    def _lease(self) -> float | None:
+        lease = self._settings()["lease"]
+        return None if lease == _NEVER_NS else lease / 1e9
+
+    def _retry_delay_ns(self, delivery: Delivery) -> int:
+        """Until it is tried again, having failed once more."""
+        steps = self._settings()["retry_delay"]
+        return steps[min(delivery.delivery, len(steps) - 1)] if steps else 0
+
+    def _chores(self) -> None:
+        """What waits for somebody who looks or takes."""
+        retry_graves(self._membership)
+        if self._membership.member.burials():
+            self._bury_expired()
+
+    def _bury_one_expired(self, delivery: Delivery) -> None:
+        if self._is_for_the_dead():
+            delivery.expire()  # nothing dies further from here
+        else:
+            bury(cast("Queue[Any]", self), delivery, "expired")
+
+    def _bury_expired(self) -> None:
+        """Takes what has expired to the dead, on every queue that says so: the core has found that something has."""
+        member = self._membership.live()
+        member.burials()
+        for name, _, _ in queue_names(member):
+            try:
+                queue = self._broker.queue(name.decode(), create=False)
+                if queue._settings()["dead_letter_expired"]:
+                    while (delivery := queue._steal_expired()) is not None:
+                        queue._bury_one_expired(delivery)
+                if queue._is_unused():
+                    queue.delete()
+            except ShmqError as error:  # deleted meanwhile, or no room: the core looks again
+                _LOG.debug("expired messages of queue %r: %s", name.decode(), error)
 
     # ---- the dead ----------------------------------------------------------------------------------------------
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from shmq.errors import DecodeError
+from shmq.core.selector import Selector
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
-    from shmq.headers import Header
 
-__all__ = ["DEFAULT_PRIORITY", "Selects", "selection"]
+__all__ = ["Selects", "loaded", "selection"]
 
 Selects = Callable[["Message[Any]"], bool]
 
-DEFAULT_PRIORITY: Final = 4  # of every message, as long as there are no others
 
-_FIELDS: Final[dict[str, Callable[[Message[Any]], Header]]] = {
-    "JMSMessageID": lambda m: m.id,
-    "JMSPriority": lambda m: DEFAULT_PRIORITY,
-    "JMSRedelivered": lambda m: m.redelivered,
-    "JMSTimestamp": lambda m: int(m.enqueued_at * 1000),  # milliseconds, as JMS has it
-    "JMSXDeliveryCount": lambda m: m._failed + m._deaths + 1,  # as its next consumer will see it
-    "JMSXGroupID": lambda m: None,
-}
+def loaded(selector: str) -> Selector:
+    """A selector, checked and made ready for the native core.
+
+    Raises SelectorError with the place of the error, TypeError.
+    """
+    from shmq.selector import compiled  # here: its parser is a library that most programs need not load
+
+    return Selector(compiled(selector))
 
 
 def selection(selector: str | None) -> Selects | None:
@@ -35,18 +33,18 @@ def selection(selector: str | None) -> Selects | None:
     """
     if selector is None:
         return None
-    from shmq.selector import Selector  # here: its parser is a library that most programs need not load
-
-    chosen = Selector(selector)
+    ask = loaded(selector).selects
 
     def selects(message: Message[Any]) -> bool:
-        def get(name: str) -> Header:
-            field = _FIELDS.get(name)
-            return field(message) if field is not None else message.headers.get(name)
-
-        try:
-            return chosen.selects(get)
-        except DecodeError:
-            return False
+        enqueued_ns = message._enqueued_ns + message._queue._membership.clock_offset_ns
+        next_delivery = message._failed + message._deaths + 1  # as its next consumer will see it
+        return ask(
+            message._head,
+            message._id,
+            max(enqueued_ns // 1_000_000, 0),
+            message.priority,
+            message._redelivered,
+            next_delivery,
+        )
 
     return selects

@@ -25,7 +25,7 @@ class _Hand:
 
     def __init__(self, queue: ObjectQueue) -> None:
         self._queue = queue
-        self._row = queue._row_open()
+        self._row = queue._row_open(0, False)
         self._serial = queue._membership.live().serial
         self._undone: deque[Delivery] = deque()
         self._waiting = threading.Lock()  # held by the thread that sleeps on the row of this hand
@@ -38,7 +38,7 @@ class _Hand:
     def get(self, timeout: float | None) -> Any:
         own_row = self._waiting.acquire(blocking=False)
         try:
-            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout)
+            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout, None)
         finally:
             if own_row:
                 self._waiting.release()

@@ -54,7 +54,7 @@ class ObjectQueue(Queue[Any]):
         else:
             # What ForkingPickler does when it is made; a subclass in Python would cost more than the pickling itself.
             pieces = encode_pickle(body, {**copyreg.dispatch_table, **ForkingPickler._extra_reducers})  # type: ignore[attr-defined]
-        return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"))
+        return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"), None)
 
     def _take(self, delivery: Delivery) -> Any:
         try:

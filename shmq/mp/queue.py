@@ -167,7 +167,7 @@ class Queue(Generic[T]):
             >>> todo.empty()
             True
         """
-        if self._closed and self._queue._tail():
+        if self._closed and self._queue._ends() != (0,):
             raise OSError(str(self._refusal()))
         return not self._queue._is_ready()
 
@@ -181,7 +181,7 @@ class Queue(Generic[T]):
             False
         """
         if self._maxsize:
-            return self._queue._used() >= self._maxsize
+            return self._queue._used()[0] >= self._maxsize
         return self._queue.qsize() >= self._queue._settings()["slots"]
 
     # ---- end ---------------------------------------------------------------------------------------------------

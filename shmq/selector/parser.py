@@ -30,7 +30,7 @@ from shmq.selector.pattern import Pattern
 
 __all__ = ["FIELDS", "MAX_TEXT", "parse"]
 
-# What a message says of itself; JMS... names are no headers.
+# What a message says of itself, in the order of enum shmq_selector_field; JMS... names are no headers.
 FIELDS: Final = (
     "JMSMessageID",
     "JMSPriority",
@@ -226,7 +226,7 @@ class _Builder(Transformer[Token, Expression]):
         value, pattern, escape = parts
         self._demand(value, "text", meta)
         try:
-            made = Pattern(_unquoted(pattern), None if escape is None else _unquoted(escape))
+            made = Pattern.read(_unquoted(pattern), None if escape is None else _unquoted(escape))
         except ValueError as error:
             _refuse(self.text, pattern.start_pos or 0, str(error), "such as LIKE 'a!_%' ESCAPE '!'")
         return Like(value, made, negated)

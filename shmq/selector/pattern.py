@@ -2,65 +2,56 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Pattern"]
+__all__ = ["ANY_NUMBER", "Pattern"]
+
+ANY_NUMBER: Final = -1
 
 
+@dataclass(frozen=True)
 class Pattern:
-    """A pattern of LIKE, made ready.
+    """A pattern of LIKE, taken apart.
 
-    Between two % lies a piece of fixed length, and the leftmost place where a piece fits is as good as any: so matching
-    never goes back, and takes at most (length of the text) x (length of the pattern) steps.
-
-    Arguments:
-        text: the pattern as written.
-        escape: one character, or None.
-
-    Raises ValueError for an escape character that is followed by nothing or by anything but _, % or itself.
-
-    Example: Pattern("a_c%").matches("abcdef") is True
+    parts: a text stands for itself, a number for so many characters of any kind, ANY_NUMBER for any number of them.
     """
 
-    def __init__(self, text: str, escape: str | None = None) -> None:
+    parts: tuple[str | int, ...]
+
+    @classmethod
+    def read(cls, text: str, escape: str | None = None) -> Pattern:
+        """A pattern as it is written.
+
+        Arguments:
+            text: such as "a_c%".
+            escape: one character, or None.
+
+        Raises ValueError for an escape character that is followed by nothing or by anything but _, % or itself.
+
+        Example: Pattern.read("a__c%").parts == ("a", 2, "c", ANY_NUMBER)
+        """
         if escape is not None and len(escape) != 1:
             raise ValueError(f"ESCAPE {escape!r}: one character is expected")
-        self.text, self.escape = text, escape
-        pieces: list[list[str]] = [[]]
+        parts: list[str | int] = []
         characters = iter(text)
         for character in characters:
+            part: str | int = character
             if character == escape:
-                plain = next(characters, None)
-                if plain not in ("_", "%", escape):
+                part = next(characters, "")
+                if part not in ("_", "%", escape):
                     raise ValueError(f"LIKE {text!r}: the escape character stands before _, % or itself only")
-                pieces[-1].append(re.escape(plain))
             elif character == "%":
-                pieces.append([])
+                part = ANY_NUMBER
+            elif character == "_":
+                part = 1
+            before = parts[-1] if parts else None
+            if isinstance(before, str) and isinstance(part, str):
+                parts[-1] = before + part
+            elif before == part == ANY_NUMBER:
+                pass
+            elif isinstance(before, int) and before > 0 and part == 1:
+                parts[-1] = before + 1
             else:
-                pieces[-1].append("." if character == "_" else re.escape(character))
-        compiled = [(len(piece), re.compile("".join(piece), re.DOTALL)) for piece in pieces]
-        self._first, self._between, self._last = compiled[0], [p for p in compiled[1:-1] if p[0]], compiled[-1]
-        self._has_any = len(compiled) > 1
-
-    def matches(self, text: str) -> bool:
-        if not self._has_any:
-            return self._first[1].fullmatch(text) is not None
-        at = self._first[0]
-        end = len(text) - self._last[0]
-        if end < at or self._first[1].match(text) is None or self._last[1].fullmatch(text, end) is None:
-            return False
-        for length, piece in self._between:
-            found = piece.search(text, at, end)
-            if found is None:
-                return False
-            at = found.start() + length
-        return True
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pattern) and (self.text, self.escape) == (other.text, other.escape)
-
-    def __hash__(self) -> int:
-        return hash((self.text, self.escape))
-
-    def __repr__(self) -> str:
-        return f"Pattern({self.text!r}, {self.escape!r})"
+                parts.append(part)
+        return cls(tuple(parts))

@@ -98,3 +98,11 @@ def test_the_time_is_that_of_the_jobs_however_late_the_parent_runs(monkeypatch: 
     seconds, answers = run_together([(sum, ([1, 2],)), (sum, ([3, 4],))])
     assert answers == [3, 7]
     assert seconds > 0
+
+
+def test_a_selector_takes_one_entry_in_100_whoever_looks() -> None:
+    result = run("selector", "--entries", "2000", "--rounds", "1")
+    rows = {row["name"]: row for row in result["rows"]}
+    assert {row["selected"] for name, row in rows.items() if name != "memcpy of the heads"} == {20}
+    assert all(row["entries_per_second"] > 0 for row in rows.values())
+    assert rows["shmq, a consumer"]["ratio"] == 1.0

@@ -2,7 +2,9 @@
 
 Process row 0 made it, row 1 is a process with a message in hand, row 2 was left by its process. Queues: `jobs` (slot 0
 in the hands of row 1, 1 in those of row 0, 2 was tried again, 3 and 6 have blocks, 4 and 5 are plain), `old` (carried
-entries), `seen` (views), `gone` (deleted), `temp` (temporary, empty).
+entries), `seen` (views), `timed` (slot 0 is held, 1 has a time to live), `gone` (deleted), `temp` (temporary, empty),
+`ranked` (three levels: a message in slot 1 of the first, one in the hands of row 0 in slot 0 of the second, and in the
+third a plain one, one with a block, and a held one).
 """
 
 import dataclasses
@@ -29,7 +31,8 @@ from checker.layout import (
     SLOT,
 )
 from checker.messages import covered
-from checker.ring import Ring, rings_of
+from checker.queue import Queue, queues_of
+from checker.ring import Ring
 from tests.support.offspring import Offspring, Say, family
 from tests.support.segment_image import check_image, segment_file
 
@@ -59,7 +62,8 @@ def everything(broker_dir: Path) -> Iterator[bytes]:
     """The bytes of such a segment."""
     with shmq.open(broker_dir, memory="16MiB") as broker, family() as children:
         jobs: shmq.Queue[Any] = broker.queue("jobs", maxsize=1024, max_deliveries=0)
-        old: shmq.Queue[Any] = broker.queue("old", maxsize=1024)
+        old: shmq.Queue[Any] = broker.queue("old", maxsize=1024, max_bytes="1MiB")
+        timed: shmq.Queue[Any] = broker.queue("timed")
         seen, gone, temp = broker.queue("seen"), broker.queue("gone"), broker.queue(TEMP, temporary=True)
         children.append(Offspring(hold_one, jobs))
         jobs.put(b"first")
@@ -82,10 +86,20 @@ def everything(broker_dir: Path) -> Iterator[bytes]:
             left = message.view()
         other = seen.receive(timeout=0)
         right = other.view()
+        timed.put(b"later", delay=3600)
+        timed.put(b"mortal", ttl=3600)
+        ranked: shmq.Queue[Any] = broker.queue("ranked", priorities=3, maxsize=64)
+        ranked.put(b"high", priority=9)
+        ranked.get(timeout=0)
+        ranked.put(b"middle")
+        in_the_middle = ranked.receive(timeout=0)
+        ranked.put(b"high too", priority=6)
+        ranked.put_many([b"low", LARGE], priority=1)
+        ranked.put(b"low, later", priority=0, delay=3600)
         gone.put(b"lost")
         gone.delete()
         yield check_image(broker_dir, LIVE).bytes.tobytes()
-        del left, right, kept, held
+        del left, right, kept, held, in_the_middle
     segment_file(broker_dir).unlink()
 
 
@@ -142,8 +156,11 @@ class Scene:
         assert line is not None
         return line + COUNTERS[field]
 
-    def ring(self, name: str) -> Ring:
-        return next(ring for ring in rings_of(self.sound) if ring.name == name)
+    def queue(self, name: str) -> Queue:
+        return next(queue for queue in queues_of(self.sound) if queue.name == name)
+
+    def ring(self, name: str, level: int = 0) -> Ring:
+        return self.queue(name).rings[level]
 
     def entry(self, name: str, field: str) -> int:
         return self.ring(name).entry.offset + DIRECTORY[field]
@@ -151,8 +168,8 @@ class Scene:
     def page(self, name: str, field: str) -> int:
         return self.ring(name).page + QUEUE[field]
 
-    def of_ring(self, name: str, field: str) -> int:
-        return self.ring(name).page + QUEUE["ring"] + RING[field]
+    def of_ring(self, name: str, field: str, level: int = 0) -> int:
+        return self.ring(name, level).at + RING[field]
 
     def sleepers(self, name: str, field: str, group: int = 0) -> int:
         return self.page(name, "sleepers") + group * SLEEPERS.bytes + SLEEPERS[field]
@@ -165,19 +182,25 @@ class Scene:
         rows = [row for row in range(64) if used >> row & 1]
         return [row for row in rows if self.read(self.consumer_word(name, row)) >> 8 & 0xFFFFFF == process]
 
-    def slot(self, name: str, number: int, field: str = "word") -> int:
-        geometry = self.ring(name).geometry
+    def slot(self, name: str, number: int, field: str = "word", level: int = 0) -> int:
+        geometry = self.ring(name, level).geometry
         return geometry.slots + number * geometry.slot_size + SLOT[field]
 
     def change_slot(
-        self, name: str, number: int, state: int | None = None, owner: int | None = None, tag: int | None = None
+        self,
+        name: str,
+        number: int,
+        state: int | None = None,
+        owner: int | None = None,
+        tag: int | None = None,
+        level: int = 0,
     ) -> None:
         """Parts of a slot's word."""
-        word = self.read(self.slot(name, number))
+        word = self.read(self.slot(name, number, level=level))
         for value, shift, bits in ((state, 0, 4), (owner, 8, 13), (tag, 21, 11)):
             if value is not None:
                 word = word & ~(((1 << bits) - 1) << shift) | value << shift
-        self.write(self.slot(name, number), word)
+        self.write(self.slot(name, number, level=level), word)
 
     def claim(self, name: str, tag: int = 0) -> int:
         """The slot at the tail, claimed by process row 0, and counted. Answers its number."""
@@ -186,21 +209,21 @@ class Scene:
         self.add(self.page(name, "count"), 1)
         return number
 
-    def set_head(self, name: str, position: int) -> None:
+    def set_head(self, name: str, position: int, level: int = 0) -> None:
         """The head's position; its epoch stays."""
-        at = self.of_ring(name, "head")
+        at = self.of_ring(name, "head", level)
         self.write(at, self.read(at) >> 44 << 44 | position)
 
-    def seal(self, name: str, number: int) -> None:
+    def seal(self, name: str, number: int, level: int = 0) -> None:
         """The right checksum for what a slot holds now."""
-        ring = next(ring for ring in rings_of(Image(self.data)) if ring.name == name)
+        ring = next(queue for queue in queues_of(Image(self.data)) if queue.name == name).rings[level]
         text = covered(ring, ring.use.slots.tolist().index(number))
         assert text is not None
-        self.write(self.slot(name, number, "crc"), crc32c(text), 4)
+        self.write(self.slot(name, number, "crc", level), crc32c(text), 4)
 
-    def block(self, name: str, number: int) -> tuple[int, int]:
+    def block(self, name: str, number: int, level: int = 0) -> tuple[int, int]:
         """Offsets of the two words of the block that a slot names: word, state."""
-        offset = (self.read(self.slot(name, number, "body")) & (1 << 40) - 1) << 6
+        offset = (self.read(self.slot(name, number, "body", level)) & (1 << 40) - 1) << 6
         place = self.sound.block_at(offset)
         assert place is not None
         slab, index = place

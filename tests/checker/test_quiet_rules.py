@@ -18,6 +18,16 @@ def left_by_death(damage: Damage) -> Damage:
     return damage
 
 
+@breaks("quiet.due")
+def a_held_message_that_nobody_will_look_for(s: Scene) -> None:
+    s.write(s.of_ring("timed", "due"), 0)
+
+
+@breaks("quiet.due")
+def due_rings_that_nobody_will_look_at(s: Scene) -> None:
+    s.write(s.header("due"), 0)
+
+
 @breaks("quiet.dirty")
 def a_structure_lock_whose_holder_died(s: Scene) -> None:
     s.write(s.header("dirty"), 1 << 63 | 5)
@@ -38,12 +48,16 @@ def a_put_that_is_on_its_way(s: Scene) -> None:
     s.write(s.line(1, "jobs", "moving"), 1, 4)
 
 
+@breaks("quiet.changing")
+def a_producer_that_joins_the_waiters(s: Scene) -> None:
+    s.write(s.line(1, "jobs", "changing"), 1, 4)
+
+
 @breaks("quiet.line")
 def a_row_that_is_free_and_waits_for_room(s: Scene) -> None:
     s.write(s.line(2, "temp", "waiting"), 1, 4)
 
 
-@left_by_death
 @breaks("quiet.memory_waiters")
 def a_waiter_for_memory_that_nobody_is(s: Scene) -> None:
     s.add(s.header("memory_waiters"), 1, 4)
@@ -99,6 +113,17 @@ def an_old_message_that_no_walk_looks_for(s: Scene) -> None:
     s.set_head("old", s.read(s.of_ring("old", "tail")))
 
 
+@breaks("quiet.stranded")
+def a_released_message_behind_the_head_of_a_lower_level(s: Scene) -> None:
+    s.add(s.slot("ranked", 0, level=2), 2 << 4)  # redelivered
+    s.set_head("ranked", 1, 2)
+
+
+@breaks("quiet.slot")
+def an_offer_of_a_lower_level(s: Scene) -> None:
+    s.change_slot("ranked", 0, state=5, owner=0x1000, tag=1, level=2)
+
+
 @left_by_death
 @breaks("quiet.epoch")
 def a_release_that_did_not_raise_the_epoch(s: Scene) -> None:
@@ -110,13 +135,17 @@ def a_place_that_nobody_has(s: Scene) -> None:
     s.add(s.page("jobs", "count"), 1)
 
 
+@breaks("quiet.weight")
+def a_byte_that_nobody_has(s: Scene) -> None:
+    s.add(s.page("old", "weight"), 1)
+
+
 @breaks()
 def a_place_that_nobody_has_and_that_a_recount_will_find(s: Scene) -> None:
     s.add(s.page("jobs", "count"), 1)
     s.write(s.page("jobs", "recount_due"), 1, 4)
 
 
-@left_by_death
 @breaks("quiet.waiters")
 def a_blocked_producer_that_nobody_is(s: Scene) -> None:
     s.add(s.of_ring("jobs", "waiters"), 1, 4)

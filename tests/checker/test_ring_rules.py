@@ -3,6 +3,7 @@
 What is expected is the whole answer: the rule, and with it only what the same damage breaks as well.
 """
 
+from checker.layout import CONSUMER
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -39,7 +40,7 @@ def a_free_slot_with_a_tag(s: Scene) -> None:
 
 @breaks("slot.state")
 def a_state_of_a_later_stage(s: Scene) -> None:
-    s.change_slot("jobs", PLAIN_SLOT, state=2)
+    s.change_slot("jobs", PLAIN_SLOT, state=11)
 
 
 @breaks("slot.broken")
@@ -70,6 +71,26 @@ def a_claim_with_a_tag(s: Scene) -> None:
 @breaks("slot.flags")
 def a_flag_of_a_later_stage(s: Scene) -> None:
     s.add(s.slot("jobs", PLAIN_SLOT), 4 << 4)
+
+
+@breaks("slot.props")
+def a_property_of_a_later_stage(s: Scene) -> None:
+    s.write(s.slot("jobs", PLAIN_SLOT, "props"), 1, 2)
+
+
+@breaks("slot.held")
+def a_held_message_without_an_end(s: Scene) -> None:
+    s.write(s.slot("timed", 0, "props"), 0, 2)
+
+
+@breaks("slot.pending")
+def a_message_on_its_way_that_does_not_say_where_from(s: Scene) -> None:
+    s.change_slot("jobs", PLAIN_SLOT, state=2, owner=0x1000)
+
+
+@breaks("slot.cold")
+def a_message_with_a_time_and_no_record(s: Scene) -> None:
+    s.write(s.slot("jobs", PLAIN_SLOT, "props"), 1 << 4, 2)
 
 
 @breaks("slot.position")
@@ -130,6 +151,11 @@ def a_count_that_lets_one_too_many_in(s: Scene) -> None:
     s.add(s.page("jobs", "count"), -1)
 
 
+@breaks("ring.weight")
+def a_weight_that_lets_one_byte_too_many_in(s: Scene) -> None:
+    s.add(s.page("old", "weight"), -1)
+
+
 @breaks("ring.waiters")
 def a_blocked_producer_that_is_not_counted(s: Scene) -> None:
     s.write(s.line(1, "jobs", "waiting"), 1, 4)
@@ -164,8 +190,9 @@ def a_reference_that_no_put_takes(s: Scene) -> None:
 
 
 @breaks("message.fields")
-def properties_of_a_later_stage(s: Scene) -> None:
-    s.write(s.slot("jobs", PLAIN_SLOT, "props"), 1, 2)
+def a_priority_of_a_later_stage(s: Scene) -> None:
+    s.write(s.slot("jobs", PLAIN_SLOT, "priority"), 10, 1)
+    s.seal("jobs", PLAIN_SLOT)
 
 
 @breaks("message.deaths")
@@ -212,6 +239,61 @@ def a_time_that_is_not_that_of_the_put(s: Scene) -> None:
     s.add(s.slot("jobs", PLAIN_SLOT, "enqueued_ns"), 1)
 
 
+# Levels
+
+LAST = 2
+
+
+@breaks("message.level")
+def a_message_on_a_level_that_is_not_its_own(s: Scene) -> None:
+    s.write(s.slot("ranked", 0, "priority", LAST), 9, 1)
+    s.seal("ranked", 0, LAST)
+
+
+@breaks("message.crc")
+def a_flipped_bit_on_the_last_level(s: Scene) -> None:
+    s.add(s.slot("ranked", 0, level=LAST) + 64, 1, 1)
+
+
+@breaks("slot.lap")
+def a_tail_of_the_last_level_that_passed_a_slot_that_nobody_claimed(s: Scene) -> None:
+    s.add(s.of_ring("ranked", "tail", LAST), 1)
+
+
+@breaks("ring.passed")
+def a_head_of_the_last_level_beyond_what_was_never_delivered(s: Scene) -> None:
+    s.set_head("ranked", 2, LAST)
+
+
+@breaks("owner.row")
+def a_message_of_the_second_level_in_nobodys_hands(s: Scene) -> None:
+    s.change_slot("ranked", 0, owner=UNUSED_ROW, level=1)
+
+
+@breaks("process.held")
+def messages_in_hand_on_all_levels_that_are_not_admitted(s: Scene) -> None:
+    s.change_slot("ranked", 0, state=6, owner=0x1000, tag=1, level=LAST)
+
+
+@breaks("ring.count")
+def a_count_that_forgets_the_last_level(s: Scene) -> None:
+    s.add(s.page("ranked", "count"), -3)
+
+
+@breaks("slot.cold")
+def a_held_message_of_a_level_without_records(s: Scene) -> None:
+    s.change_slot("ranked", 1, state=4)
+    s.write(s.slot("ranked", 1, "props"), 1 << 5, 2)
+
+
+@breaks("block.gone")
+def a_message_of_the_last_level_whose_block_was_freed(s: Scene) -> None:
+    word, state = s.block("ranked", 1, LAST)
+    generation = (s.read(word) >> 32) + 1
+    s.write(word, generation << 32)
+    s.write(state, generation << 32 | s.read(state) & 0xFF000000 | 1)
+
+
 # Consumers and owners
 
 
@@ -255,6 +337,16 @@ def a_row_in_use_that_is_free(s: Scene) -> None:
 def a_row_in_use_of_a_process_that_left(s: Scene) -> None:
     s.write(s.consumer_word("jobs", UNUSED_ROW), 2 << 8 | 2)
     s.add(s.sleepers("jobs", "used"), 1 << UNUSED_ROW)
+
+
+@breaks("consumer.target")
+def a_row_that_sleeps_on_a_word_that_is_none(s: Scene) -> None:
+    s.write(s.consumer_word("jobs", s.consumer_rows("jobs", 0)[0]) + CONSUMER["target"], s.process(0, "targets") + 2)
+
+
+@breaks("consumer.target")
+def a_row_that_sleeps_on_a_word_of_another_process(s: Scene) -> None:
+    s.write(s.consumer_word("jobs", s.consumer_rows("jobs", 0)[0]) + CONSUMER["target"], s.process(1, "targets"))
 
 
 @breaks("consumer.attached")

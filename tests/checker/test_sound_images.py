@@ -9,7 +9,7 @@ import pytest
 
 import shmq
 from checker import Image, entries, judge, judge_quiet
-from checker.ring import rings_of
+from checker.queue import queues_of
 from tests.support.health import bury_the_dead
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.segment_image import check_image, image_of, standing_still
@@ -88,6 +88,34 @@ def test_messages_in_hand_and_every_way_out_of_it(broker_dir: Path, broker: shmq
     check_image(broker_dir, {0})
 
 
+def test_a_queue_of_several_levels(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue: Queue = broker.queue("ranked", priorities=10, maxsize=1024, max_bytes="1MiB")
+    for priority in (3, 9, 0, 9, 3):
+        queue.put(b"%d" % priority + (LARGE if priority == 3 else b""), priority=priority)
+    queue.put(b"late", priority=5, delay=3600)
+    consumer = queue.consumer(selector="JMSPriority < 9")
+    held = consumer.receive(timeout=0)
+    image = check_image(broker_dir, {0})
+    assert [(m.body[:4], m.state) for m in entries(image, "ranked")] == [
+        (b"9", "AVAILABLE"),
+        (b"9", "AVAILABLE"),
+        (b"late", "HELD"),
+        (b"3xxx", "ACQUIRED"),
+        (b"3xxx", "AVAILABLE"),
+        (b"0", "AVAILABLE"),
+    ]
+    assert [m.position for m in entries(image, "ranked")] == [m.position for m in queue.browse()]
+    for n in range(2500):
+        queue.put(b"%d" % n, priority=n % 10)
+        queue.get(timeout=0)
+    check_image(broker_dir, {0})
+    held.release()
+    queue.purge(selector="JMSPriority > 4")
+    check_image(broker_dir, {0})
+    queue.delete()
+    check_image(broker_dir, {0})
+
+
 def test_views_and_loans(broker_dir: Path, broker: shmq.Broker, queue: Queue) -> None:
     queue.put(LARGE)
     with queue.receive(timeout=0) as message:
@@ -119,7 +147,7 @@ def test_many_queues_some_deleted_some_temporary(broker_dir: Path, broker: shmq.
 
 
 def blocked_at(broker_dir: Path, name: str) -> int:
-    return next(ring.waiters for ring in rings_of(image_of(broker_dir)) if ring.name == name)
+    return next(queue.waiters for queue in queues_of(image_of(broker_dir)) if queue.name == name)
 
 
 def sleep_at(queue: Queue, say: Say) -> None:
@@ -168,7 +196,8 @@ def test_sleeping_consumers_and_blocked_producers(broker_dir: Path, broker: shmq
 def work(queue: Queue, number: int, seed: int, say: Say) -> None:
     """Everything that a user can do, at random, for ever."""
     chance = random.Random(seed + number)
-    consumer = queue.consumer()
+    levels = queue.options["priorities"]
+    consumer = queue.consumer(selector="JMSPriority <> 4") if levels > 1 and number == 0 else queue.consumer()
     say("here")
     count = 0
     while True:
@@ -176,7 +205,8 @@ def work(queue: Queue, number: int, seed: int, say: Say) -> None:
         if what < 3 and queue.qsize() < 300:
             for _ in range(chance.randrange(1, 5)):
                 count += 1
-                queue.put(b"%d %d " % (number, count) + (LARGE if chance.random() < 0.3 else b""))
+                priority = chance.randrange(10) if levels > 1 else 4
+                queue.put(b"%d %d " % (number, count) + (LARGE if chance.random() < 0.3 else b""), priority=priority)
         elif what == 3:
             queue.put_many(b"%d %d " % (number, count + n) for n in range(1, 4))
             count += 3
@@ -190,15 +220,19 @@ def work(queue: Queue, number: int, seed: int, say: Say) -> None:
             del message, view
 
 
+@pytest.fixture(params=[1, 3], ids=["plain", "priorities"])
+def busy(broker: shmq.Broker, request: pytest.FixtureRequest) -> Queue:
+    return broker.queue("busy", maxsize=1024, max_deliveries=0, max_deaths=0, priorities=request.param)
+
+
 def check_moment(image: Image, dead: set[int]) -> None:
     assert judge(image, dead) == []
 
 
-def test_any_moment_of_processes_at_work(broker_dir: Path, broker: shmq.Broker, seed: int) -> None:
-    queue: Queue = broker.queue("busy", maxsize=1024, max_deliveries=0, max_deaths=0)
+def test_any_moment_of_processes_at_work(broker_dir: Path, busy: Queue, seed: int) -> None:
     moments = sized(60, 2000)
     with family() as children:
-        children += [Offspring(work, queue, number, seed) for number in range(3)]
+        children += [Offspring(work, busy, number, seed) for number in range(3)]
         for child in children:
             child.expect("here")
         chance = random.Random(seed)
@@ -211,13 +245,12 @@ def test_any_moment_of_processes_at_work(broker_dir: Path, broker: shmq.Broker, 
 
 
 def test_any_moment_at_which_processes_were_killed_and_what_the_reaper_makes_of_it(
-    broker_dir: Path, broker: shmq.Broker, seed: int
+    broker_dir: Path, broker: shmq.Broker, busy: Queue, seed: int
 ) -> None:
-    queue: Queue = broker.queue("busy", maxsize=1024, max_deliveries=0, max_deaths=0)
     chance = random.Random(seed)
     for round_number in range(sized(15, 300)):
         with family() as children:
-            children += [Offspring(work, queue, number, seed + 10 * round_number) for number in range(2)]
+            children += [Offspring(work, busy, number, seed + 10 * round_number) for number in range(2)]
             for child in children:
                 child.expect("here")
             time.sleep(chance.random() * 0.02)

@@ -70,6 +70,11 @@ def a_volunteer_at_an_odd_offset(s: Scene) -> None:
     s.write(s.header("volunteers"), s.sound.regions.data + 3)
 
 
+@breaks("watch.wake")
+def a_watcher_that_sleeps_on_a_word_of_a_process_row_that_is_none(s: Scene) -> None:
+    s.write(s.header("watch_wake"), s.process(0, "targets") - 4)
+
+
 # Processes, pins, counter lines
 
 
@@ -202,8 +207,50 @@ def carried_bits_elsewhere(s: Scene) -> None:
 
 
 @breaks("ring.geometry", "granule.map")
+def cold_records_in_the_middle_of_a_granule(s: Scene) -> None:
+    s.add(s.of_ring("timed", "cold"), 64)
+
+
+@breaks("granule.twice", "granule.map")
+def cold_records_in_the_ring_itself(s: Scene) -> None:
+    s.write(s.of_ring("timed", "cold"), s.ring("timed").geometry.slots)
+
+
+@breaks("ring.geometry", "granule.map")
 def a_run_of_another_length(s: Scene) -> None:
     s.add(s.of_ring("temp", "run_granules"), 1)
+
+
+@breaks("ring.geometry", "granule.map", "block.unnamed")
+def rings_of_levels_elsewhere(s: Scene) -> None:
+    s.add(s.page("ranked", "level_rings"), 64)
+
+
+@breaks("ring.geometry", "granule.map", "block.unnamed")
+def more_levels_than_there_are(s: Scene) -> None:
+    s.write(s.page("ranked", "levels"), 11, 4)
+
+
+@breaks("ring.geometry", "granule.map", "block.unnamed")
+def a_level_less_than_the_run_has_room_for(s: Scene) -> None:
+    s.write(s.page("ranked", "levels"), 2, 4)
+
+
+@breaks("ring.geometry", "granule.map", "block.unnamed")
+def a_level_in_the_slots_of_another(s: Scene) -> None:
+    change = s.ring("ranked", 1).geometry.slots - s.ring("ranked", 2).geometry.slots
+    s.add(s.of_ring("ranked", "slots", 2), change)
+    s.add(s.of_ring("ranked", "carried", 2), change)
+
+
+@breaks("ring.geometry", "granule.map", "block.unnamed")
+def a_level_with_a_run_of_its_own(s: Scene) -> None:
+    s.write(s.of_ring("ranked", "run_granules", 1), 4)
+
+
+@breaks("granule.map", "slot.cold")
+def a_level_that_lost_its_cold_records(s: Scene) -> None:
+    s.write(s.of_ring("ranked", "cold", 2), 0)
 
 
 @breaks("queue.state")

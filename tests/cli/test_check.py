@@ -42,15 +42,31 @@ def test_a_sound_broker_is_called_sound_also_while_it_is_used(shell: Shell) -> N
         end(using)
 
 
-def test_check_finds_a_slot_that_makes_no_sense(shell: Shell) -> None:
-    mark = b"where is this message?"
-    shell("put", "orders", mark.decode())
-    with segment_of(shell.directory).open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
-        body = memory.find(mark)
-        assert body > 0
-        slot = body - shmq._native.SLOT_HEADER
+def damage_the_slot_of(directory: Path, body: bytes) -> None:
+    with segment_of(directory).open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        at = memory.find(body)
+        assert at > 0
+        slot = at - shmq._native.SLOT_HEADER
         word = int.from_bytes(memory[slot : slot + 8], "little")
         memory[slot : slot + 8] = (word | 0xF).to_bytes(8, "little")  # a state that there is not
+
+
+def test_check_names_the_level_of_a_queue_with_priorities(shell: Shell) -> None:
+    shell("declare", "orders", "priorities=3")
+    shell("put", "orders", "high", "--priority", "9")
+    shell("put", "orders", "low", "--priority", "0")
+    shell("put", "orders", "where is this message?", "--priority", "0")
+    assert shell("check").out.endswith("1 queue, 3 messages (3 verified): sound\n")
+    damage_the_slot_of(shell.directory, b"where is this message?")
+    outcome = shell("check", expected=1)
+    assert "queue 'orders', level 2, slot 1: a state that this version does not write" in outcome.out
+    finding = shell("check", "--json", expected=1).json["findings"][0]
+    assert (finding["level"], finding["slot"]) == (2, 1)
+
+
+def test_check_finds_a_slot_that_makes_no_sense(shell: Shell) -> None:
+    shell("put", "orders", "where is this message?")
+    damage_the_slot_of(shell.directory, b"where is this message?")
     outcome = shell("check", expected=1)
     assert "queue 'orders', slot 0: a state that this version does not write" in outcome.out
     report = shell("check", "--json", expected=1).json

@@ -99,11 +99,15 @@ def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("maxsize=200", "maxsize=200 here, 100 since"),
+        ("slot_size=1024", "slot_size=1024 here, 192 since"),
+        ("maxsize=2000", "has 1,024 slots"),
         ("maxsize=some", "no whole number"),
         ("checksum=perhaps", "neither true nor false"),
         ("colour=red", "no option 'colour'"),
-        ("priorities=10", "later stage"),
+        ("last_value=key", "later stage"),
+        ("slot_size=big", "is no size"),
+        ("lease=soon", "no number of seconds"),
+        ("retry_delay=1,x", "no number of seconds"),
         ("temporary=true", "leave temporary out"),
         ("maxsize", "NAME=VALUE"),
         ("slot_size=100", "out of range"),
@@ -112,6 +116,14 @@ def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
 def test_declare_refuses_options_with_exit_code_2(shell: Shell, option: str, words: str) -> None:
     shell("declare", "orders", "maxsize=100")
     assert words in shell("declare", "orders", option, expected=2).words
+
+
+def test_declare_alters_a_queue_that_is_there_and_leaves_the_rest_as_it_is(shell: Shell) -> None:
+    shell("declare", "orders", "maxsize=100", "max_deaths=7")
+    shell("put", "orders", "kept")
+    shown = shell("declare", "orders", "maxsize=200", "--json").json["options"]
+    assert (shown["maxsize"], shown["max_deaths"]) == (200, 7)
+    assert shell("get", "orders").out == "kept\n"
 
 
 def test_a_directory_that_everybody_may_change_is_refused(shell: Shell) -> None:

@@ -63,3 +63,16 @@ def test_purge_peek_and_tail_take_a_selector(shell: Shell) -> None:
     for command in ("peek", "tail", "purge"):
         refused = shell(command, "images", "--selector", "kind =", *["--yes"][: command == "purge"], expected=2)
         assert "malformed at character 7" in refused.words
+
+
+def test_move_prints_how_many_and_copy_leaves_them(shell: Shell) -> None:
+    for n in range(4):
+        shell("put", "numbers", str(n), "--header", f"odd={'yes' if n % 2 else 'no'}")
+    shell("declare", "archive")
+    assert shell("move", "numbers", "archive", "-n", "1").out == "1\n"
+    assert shell("move", "numbers", "archive", "--selector", "odd = 'yes'", "--json").json == {"moved": 2}
+    assert shell("move", "numbers", "archive", "--copy").out == "1\n"
+    assert shell("peek", "archive").out == "0\n1\n3\n2\n"
+    assert shell("peek", "numbers").out == "2\n"
+    assert "itself" in shell("move", "numbers", "numbers", expected=2).words
+    assert "shmq declare" in shell("move", "numbers", "nowhere", expected=3).words

@@ -18,6 +18,17 @@ def test_put_prints_the_id_and_get_the_body(shell: Shell) -> None:
     assert shell("get", "orders", "--json").json["id"] == identity
 
 
+def test_put_delays_and_limits_the_life_of_a_message(shell: Shell) -> None:
+    shell("put", "orders", "later", "--delay", "3600")
+    shell("put", "orders", "gone", "--ttl", "0")
+    shell("put", "orders", "now", "--ttl", "3600")
+    assert shell("get", "orders").out == "now\n"
+    shell("get", "orders", "--timeout", "0", expected=4)
+    found = shell("stat", "orders", "--json").json
+    assert (found["delayed"], found["expired"], found["ready"]) == (1, 1, 0)
+    assert shell("put", "orders", "x", "--delay", "-1", expected=2)
+
+
 def test_nothing_within_the_timeout_is_said_and_exits_4(shell: Shell) -> None:
     shell("declare", "orders")
     outcome = shell("get", "orders", "--timeout", "0.2", expected=4)

@@ -102,7 +102,7 @@ def test_consumer_rows_that_lead_nowhere_are_an_error_for_who_wants_to_wait(
     with pytest.raises(shmq.CorruptionError):
         queue.consumer().receive(timeout=0.01)
     with pytest.raises(shmq.CorruptionError):
-        queue._browse_wait(0, 0.01)
+        queue._browse_wait((0,), 0.01)
     queue.put("still")
     assert queue.get(timeout=0) == "still"
 
@@ -143,6 +143,7 @@ def test_a_setting_that_is_damaged_turns_no_checksum_off(
 
 
 def test_a_damaged_slot_is_quarantined_counted_and_named_by_check_and_doctor(bare: Shell, broker_dir: Path) -> None:
+    """Shows E20."""
     shell, broker = bare, shmq.open(broker_dir, memory="16MiB")
     queue = broker.queue("orders", codec="bytes")
     for number in range(5):

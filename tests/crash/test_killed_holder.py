@@ -108,6 +108,7 @@ def asleep(queue: Queue, count: int) -> Callable[[], bool]:
 def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(
     broker: shmq.Broker, seed: int, figure: Callable[..., None], rest: float
 ) -> None:
+    """Shows S22, E13, C12, R3."""
     queue = broker.queue("jobs", max_deaths=0)
     delays = measure(queue, random.Random(seed), lambda: Offspring(hold, queue), asleep(queue, 1), rest)
     check(delays, figure)
@@ -197,6 +198,7 @@ def test_the_same_while_producers_sleep_at_a_full_queue(
 
 
 def test_messages_of_a_killed_consumer_come_before_later_ones_and_count_the_death(broker: shmq.Broker) -> None:
+    """Shows S2, E13, R3."""
     queue = broker.queue("jobs")
     queue.put_many(range(20))
     with Offspring(hold, queue) as holder:

@@ -64,6 +64,7 @@ class Ledger:
 def test_killed_producers_lose_nothing_that_was_accepted(
     broker: shmq.Broker, seed: int, large: bool, maxsize: int
 ) -> None:
+    """Shows S3, E3, R13."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", maxsize=maxsize)
     kills = KILLS // 4

@@ -35,6 +35,7 @@ def clean_up(broker: shmq.Broker, say: Say) -> None:
 
 
 def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed: int) -> None:
+    """Shows C12, R3."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", max_deaths=0)
     dead = 8

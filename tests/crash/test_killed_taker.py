@@ -75,6 +75,7 @@ def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
 
 
 def test_no_wake_up_is_lost_with_a_killed_sleeper(broker: shmq.Broker, seed: int) -> None:
+    """Shows S55, C12, R4."""
     rng = random.Random(seed)
     queue = broker.queue("jobs")
     sleepers, messages = 6, 3

@@ -101,6 +101,7 @@ def stop_some(rng: random.Random, children: list[Offspring], count: int) -> int:
 def test_no_stopped_process_is_robbed(
     broker_dir: Path, tmp_path: Path, seed: int, maxsize: int, figure: Callable[..., None]
 ) -> None:
+    """Shows R3."""
     rng = random.Random(seed)
     books = [tmp_path / f"book-{number}" for number in range(CONSUMERS)]
     with shmq.open(broker_dir, memory="64MiB", patience=PATIENCE) as broker, family() as children:
@@ -142,7 +143,7 @@ def put_one_batch(queue: Queue, say: Say) -> None:
 
 def test_puts_that_stop_in_their_midst_arrive_after_all(broker_dir: Path, seed: int) -> None:
     """One producer that does nothing but put, stopped for longer than the patience: what others passed by as a hole
-    comes later, and in the producer's order."""
+    comes later, and in the producer's order. Shows S3."""
     rng = random.Random(seed)
     stops = sized(60, 2000)
     with shmq.open(broker_dir, memory="64MiB", patience=0.005) as broker:

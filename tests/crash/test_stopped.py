@@ -63,6 +63,7 @@ def drain(queue: Queue, ledger: Ledger) -> None:
 def test_a_producer_that_is_stopped_anywhere_delays_others_by_at_most_the_patience(
     broker: shmq.Broker, seed: int, maxsize: int
 ) -> None:
+    """Shows S3."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", maxsize=maxsize)
     ledger = Ledger()
@@ -125,6 +126,7 @@ def test_a_taker_that_is_stopped_anywhere_delays_others_by_at_most_the_patience(
 
 @pytest.mark.alone
 def test_a_stopped_holder_keeps_its_messages_and_settles_them_when_it_goes_on(broker: shmq.Broker) -> None:
+    """Shows R3."""
     queue = broker.queue("jobs")
 
     def hold(say: Say) -> None:

@@ -86,6 +86,7 @@ def test_takers_of_many_drain_before_they_hear_of_the_shutdown(queue: shmq.Queue
 
 
 def test_purge_takes_what_is_ready_and_nothing_else(queue: shmq.Queue[Any]) -> None:
+    """Shows S86, E5, E16."""
     queue.put_many(range(10))
     held = queue.receive_many(3, timeout=0)
     assert queue.purge() == 7

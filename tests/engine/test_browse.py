@@ -16,6 +16,7 @@ def bodies(queue: shmq.Queue[Any], **options: Any) -> list[Any]:
 
 
 def test_browsing_takes_nothing_and_counts_nothing(queue: shmq.Queue[Any]) -> None:
+    """Shows S20."""
     queue.put_many(["a", {"b": 1}, b"c" * 10_000])
     before = queue.statistics()
     for _ in range(3):
@@ -56,6 +57,7 @@ def test_what_was_browsed_stays_readable(queue: shmq.Queue[Any]) -> None:
 
 
 def test_browsing_starts_at_the_first_the_next_or_a_position(queue: shmq.Queue[Any]) -> None:
+    """Shows S30."""
     queue.put_many(range(10))
     assert bodies(queue) == list(range(10))
     assert bodies(queue, start="first") == list(range(10))
@@ -69,6 +71,7 @@ def test_browsing_starts_at_the_first_the_next_or_a_position(queue: shmq.Queue[A
 
 
 def test_browsing_shows_what_consumers_hold_too(queue: shmq.Queue[Any]) -> None:
+    """Shows S20."""
     queue.put_many("abc")
     m = queue.receive(timeout=0)
     assert bodies(queue) == ["a", "b", "c"]
@@ -85,6 +88,7 @@ def test_a_browser_that_does_not_follow_ends_at_what_was_there(queue: shmq.Queue
 
 
 def test_a_follower_sees_newcomers_until_the_shutdown(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
+    """Shows S66, C2."""
     queue.put("a")
     thread, results = in_thread(lambda: bodies(queue, follow=True))
     newcomer = queue.browse(start="next", follow=True)
@@ -110,6 +114,8 @@ say(next(follower).body)
 
 
 def test_browsing_while_others_work_shows_each_message_at_most_once_and_in_order(queue: shmq.Queue[Any]) -> None:
+    """Shows S1, S4, S92."""
+
     def traffic() -> None:
         for n in range(5000):
             queue.put(n)

@@ -16,6 +16,7 @@ from tests.engine.test_shutdown import TAKE_CALLS, finish, in_thread
 
 
 def test_a_closed_consumer_gives_back_what_it_has_in_place_and_uncounted(queue: shmq.Queue[Any]) -> None:
+    """Shows S2, S88, C11, R3."""
     queue.put_many(range(4))
     with queue.consumer() as consumer:
         held = consumer.receive_many(3, timeout=0)
@@ -70,6 +71,7 @@ def test_a_loop_that_ends_by_an_exception_has_retried(queue: shmq.Queue[Any]) ->
 def test_a_consumer_closed_while_threads_wait_ends_their_waits(
     queue: shmq.Queue[Any], threads: int, prefetch: int | None
 ) -> None:
+    """Shows S17, C11."""
     consumer = queue.consumer(prefetch=prefetch)
     waiting = [in_thread(consumer.receive) for _ in range(threads)]
     expected = 1 if prefetch == 1 else threads
@@ -84,6 +86,7 @@ def test_a_consumer_closed_while_threads_wait_ends_their_waits(
 
 
 def test_closing_and_reopening_consumers_under_traffic_loses_and_mixes_nothing(queue: shmq.Queue[Any]) -> None:
+    """Shows S17, C11, R3."""
     total = 3000
     taken: list[int] = []
     current = [queue.consumer()]
@@ -192,6 +195,7 @@ def test_the_close_of_the_broker_ends_all_other_waits(broker: shmq.Broker) -> No
 
 
 def test_the_close_of_the_broker_gives_back_what_its_consumers_have(broker_dir: Path) -> None:
+    """Shows S88, R3."""
     broker = shmq.open(broker_dir, memory=MEMORY)
     queue = broker.queue("jobs")
     queue.put_many("abc")

@@ -1,6 +1,7 @@
 """Counts are exact at rest, and ids are unique over processes and for ever."""
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def test_an_anonymous_broker_has_no_path() -> None:
 
 
 def test_counts_are_exact_after_the_death_of_a_process_in_traffic(broker_dir: Path, broker: shmq.Broker) -> None:
+    """Shows R20."""
     queue = broker.queue("jobs", maxsize=1000, max_deaths=0)
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
@@ -89,6 +91,39 @@ while True:
             queue.put("x", timeout=0)
         assert caught.value.used == 1000
         assert queue.purge() == 1000
+
+
+def has_died(queue: shmq.Queue[Any]) -> bool:
+    return queue.statistics().deaths == 1
+
+
+def test_a_queue_counts_from_zero_wherever_another_one_was_before(broker_dir: Path, broker: shmq.Broker) -> None:
+    """What was deleted leaves its entry of the directory, with the counters of each process, to the next queue."""
+    doomed = broker.queue("doomed", max_deaths=1)
+    doomed.put_many("abcd")
+    program = """
+q = shmq.open(sys.argv[1]).queue("doomed")
+q.get()
+m = q.receive()
+say("has it")
+listen()
+"""
+    with Child(program, broker_dir) as child:
+        assert child.line() == "has it"
+        child.kill()
+    eventually(partial(has_died, doomed), "the dead one noticed")
+    with doomed.consumer() as consumer:
+        consumer.receive(timeout=0).retry()
+    place = doomed._identity()[0]
+    doomed.delete()
+    doomed, consumer = broker.queue("first"), None  # type: ignore[assignment]  # who still has it keeps its place
+    for n in range(3):
+        queue: shmq.Queue[Any] = broker.queue(f"next {n}")
+        s = queue.statistics()
+        assert (s.put, s.delivered, s.acked, s.redelivered, s.deaths, s.dead_lettered) == (0, 0, 0, 0, 0, 0)
+        if queue._identity()[0] == place:
+            return
+    raise AssertionError("the entry is not used again")
 
 
 def test_ones_own_put_is_seen_at_once(queue: shmq.Queue[Any]) -> None:
@@ -119,6 +154,7 @@ for n in range(300):
 
 
 def test_positions_grow_by_one_in_the_order_of_delivery(queue: shmq.Queue[Any]) -> None:
+    """Shows S1."""
     queue.put_many(range(3000))
     positions = []
     for _ in range(3):

@@ -19,6 +19,7 @@ def the_dead(broker: shmq.Broker, name: str = "jobs.dead") -> shmq.Message[Any]:
 
 
 def test_a_rejected_message_is_dead_at_once_with_the_reason(broker: shmq.Broker) -> None:
+    """Shows S88."""
     queue = broker.queue("jobs")
     queue.put({"id": 7}, headers={"source": "web"})
     before = time.time()
@@ -48,6 +49,7 @@ def test_the_traceback_of_an_exception_is_kept(broker: shmq.Broker) -> None:
 
 @pytest.mark.parametrize("body", ["small", b"x" * 100_000, {"n": [1.5] * 100}])
 def test_attempts_are_counted_up_to_max_deliveries(broker: shmq.Broker, body: Any) -> None:
+    """Shows S82, E8."""
     queue = broker.queue("jobs", max_deliveries=3)
     queue.put(body)
     for n in (1, 2, 3):

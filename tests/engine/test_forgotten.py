@@ -107,6 +107,7 @@ say([m.body for m in kept], more.body)
 def test_messages_of_a_killed_process_come_back_in_their_place_and_count(
     broker_dir: Path, broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
+    """Shows E13, C12."""
     queue.put_many("abc")
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
@@ -128,6 +129,7 @@ listen()
 
 
 def test_the_nth_unsettled_message_stops_a_consumer_with_prefetch(queue: shmq.Queue[Any]) -> None:
+    """Shows S18, S51, S84."""
     queue.put_many(range(5))
     with queue.consumer(prefetch=2) as consumer:
         first, _second = consumer.receive_many(10, timeout=0)
@@ -214,6 +216,7 @@ def test_a_wait_for_credit_ends_when(queue: shmq.Queue[Any], name: str) -> None:
 
 
 def test_a_wait_for_credit_ends_when_a_message_is_settled(queue: shmq.Queue[Any]) -> None:
+    """Shows S52, C9."""
     queue.put_many("ab")
     with queue.consumer(prefetch=1) as consumer:
         held = consumer.receive(timeout=0)

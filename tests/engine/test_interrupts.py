@@ -211,10 +211,10 @@ say(q.get())
 
 
 def test_a_message_that_was_taken_but_never_lent_goes_back_uncounted(queue: shmq.Queue[Any]) -> None:
-    """What an interrupt between the taking and the lending leaves."""
+    """What an interrupt between the taking and the lending leaves. Shows S22."""
     queue.put_many(["a", "b" * 10_000])
     consumer = queue.consumer()
-    deliveries = [consumer._queue._receive(consumer._row, 0, 0) for _ in range(2)]
+    deliveries = [consumer._queue._receive(consumer._row, 0, 0, None) for _ in range(2)]
     assert (queue.qsize(), queue.statistics().unsettled) == (0, 2)
     deliveries.clear()
     assert (queue.qsize(), queue.statistics().unsettled) == (2, 0)

@@ -1,13 +1,15 @@
 """Options of a queue: given once, the same for all, in whatever order the processes start."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shmq
-from shmq.options import LATER_QUEUE_OPTIONS
+from shmq.options import FIXED_QUEUE_OPTIONS, LATER_PUT_OPTIONS, LATER_QUEUE_OPTIONS
+from shmq.options.stage import NOT_BUILT
 from tests.engine.child import Child
 
 GIVEN: dict[str, tuple[Any, Any]] = {
@@ -18,11 +20,32 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "max_deaths": (2, 0),
     "checksum": (False, True),
     "dead_letter": ("graves", "others"),
+    "max_bytes": (1 << 20, 1 << 21),
+    "overflow": ("reject", "wait"),
+    "priorities": (10, 3),
+    "groups": ("shared", None),
+    "retry_delay": ((1.0, 10.0), 0.5),
+    "max_ttl": (3600.0, None),
+    "dead_letter_expired": (True, False),
+    "lease": (60.0, None),
+    "live_consumers": (1, None),
+    "expires": (3600.0, 0.0),
 }
-FIXED = {"slot_size", "temporary", "checksum"}
+FIXED = set(FIXED_QUEUE_OPTIONS)
+# What is kept with a queue does not depend on whether anything is made of it yet.
+ALL_BUILT = "import shmq.options.stage; shmq.options.stage.NOT_BUILT.clear()\n"
+
+
+@pytest.fixture
+def all_built() -> Iterator[None]:
+    kept = set(NOT_BUILT)
+    NOT_BUILT.clear()
+    yield
+    NOT_BUILT.update(kept)
 
 
 def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
+    """Shows S40."""
     options = queue.options
     assert set(options) == set(GIVEN)
     assert options["slot_size"] in range(128, 4097)
@@ -34,15 +57,25 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
         "max_deaths": 3,
         "checksum": True,
         "dead_letter": "jobs.dead",
+        "max_bytes": 0,
+        "overflow": "wait",
+        "priorities": 1,
+        "groups": None,
+        "retry_delay": 0.0,
+        "max_ttl": None,
+        "dead_letter_expired": False,
+        "lease": None,
+        "live_consumers": None,
+        "expires": None,
     }
 
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_it(
-    broker_dir: Path, broker: shmq.Broker, name: str
+    broker_dir: Path, broker: shmq.Broker, all_built: None, name: str
 ) -> None:
     value, other = GIVEN[name]
-    program = f"shmq.open(sys.argv[1]).queue('jobs', {name}={value!r}); say('made'); listen()"
+    program = f"{ALL_BUILT}shmq.open(sys.argv[1]).queue('jobs', {name}={value!r}); say('made'); listen()"
     with Child(program, broker_dir) as child:
         assert child.line() == "made"
         assert broker.queue("jobs").options[name] == value  # type: ignore[literal-required]
@@ -58,12 +91,12 @@ def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_
 
 @pytest.mark.parametrize("name", sorted(set(GIVEN) - FIXED))
 def test_an_option_that_nobody_gave_is_set_by_the_first_who_does(
-    broker_dir: Path, broker: shmq.Broker, name: str
+    broker_dir: Path, broker: shmq.Broker, all_built: None, name: str
 ) -> None:
     value, other = GIVEN[name]
     queue = broker.queue("jobs")
     queue.put("before")
-    with Child(f"shmq.open(sys.argv[1]).queue('jobs', {name}={value!r})", broker_dir) as child:
+    with Child(f"{ALL_BUILT}shmq.open(sys.argv[1]).queue('jobs', {name}={value!r})", broker_dir) as child:
         child.end()
     assert queue.options[name] == value  # type: ignore[literal-required]
     with pytest.raises(shmq.OptionsMismatch, match=str(child.pid)):
@@ -71,7 +104,7 @@ def test_an_option_that_nobody_gave_is_set_by_the_first_who_does(
 
 
 @pytest.mark.parametrize("name", sorted(FIXED))
-def test_a_fixed_option_cannot_be_given_later(broker: shmq.Broker, name: str) -> None:
+def test_a_fixed_option_cannot_be_given_later(broker: shmq.Broker, all_built: None, name: str) -> None:
     queue = broker.queue("jobs")
     with pytest.raises(shmq.OptionsMismatch, match=str(os.getpid())):
         broker.queue("jobs", **{name: GIVEN[name][0]})
@@ -120,7 +153,7 @@ def test_an_option_of_a_later_stage_says_so(broker: shmq.Broker, name: str) -> N
     assert broker.queues() == []
 
 
-@pytest.mark.parametrize("name", ["priority", "group", "ttl", "delay", "immediate", "durability"])
+@pytest.mark.parametrize("name", LATER_PUT_OPTIONS)
 def test_a_message_option_of_a_later_stage_says_so(queue: shmq.Queue[Any], name: str) -> None:
     options: Any = {name: 1}
     for call in (

@@ -23,6 +23,7 @@ def bodies(queue: Queue, selector: str | None) -> list[Any]:
 
 
 def test_browse_shows_what_is_selected_in_order_and_takes_nothing(images: Queue) -> None:
+    """Shows S5, S23, S80."""
     assert bodies(images, "kind = 'png' AND width > 1000") == [3, 5]
     assert bodies(images, "note IS NULL AND raw IS NOT NULL AND missing IS NULL") == [0, 1, 2, 3, 4, 5]
     assert bodies(images, "raw = 'x'") == []
@@ -53,6 +54,7 @@ def test_following_browsers_wait_for_what_is_selected(images: Queue) -> None:
 
 
 def test_purge_throws_away_what_is_selected_and_ready(images: Queue) -> None:
+    """Shows S86, S87."""
     held = images.receive()  # 0, a jpeg
     assert images.purge(selector="kind = 'jpeg'") == 2
     assert images.purge(selector="kind = 'jpeg'") == 0

@@ -24,6 +24,7 @@ OUTCOMES: dict[str, Outcome] = {
 @pytest.mark.parametrize("second", sorted(OUTCOMES))
 @pytest.mark.parametrize("first", sorted(OUTCOMES))
 def test_a_second_settlement_is_refused_and_changes_nothing(queue: shmq.Queue[Any], first: str, second: str) -> None:
+    """Shows E10."""
     queue.put({"n": 1})
     m = queue.receive(timeout=0)
     OUTCOMES[first](m)
@@ -53,6 +54,7 @@ def test_a_with_block_left_normally_acks(queue: shmq.Queue[Any]) -> None:
 
 
 def test_an_exception_in_a_with_block_retries_and_goes_on(queue: shmq.Queue[Any]) -> None:
+    """Shows S22, E8, E13."""
     queue.put("a")
     with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
         fail()
@@ -84,6 +86,7 @@ def test_a_with_block_leaves_what_was_settled_inside(queue: shmq.Queue[Any], nam
 
 
 def test_the_end_of_a_with_block_after_a_steal_says_that_the_work_may_be_done_twice(broker: shmq.Broker) -> None:
+    """Shows E9, E11, R8."""
     queue = broker.queue("stolen")
     queue.put("a")
     with pytest.raises(shmq.SettlementError, match="taken away"), queue.receive(timeout=0):
@@ -112,6 +115,7 @@ def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker)
 
 
 def test_of_many_threads_that_settle_one_message_one_is_first(queue: shmq.Queue[Any]) -> None:
+    """Shows S49, E10."""
     for _ in range(20):
         queue.put("a")
         m = queue.receive(timeout=1.0)
@@ -145,6 +149,7 @@ def test_the_body_can_be_read_after_the_settlement(queue: shmq.Queue[Any]) -> No
 
 
 def test_a_released_message_goes_before_all_later_ones(queue: shmq.Queue[Any]) -> None:
+    """Shows S2, S81, R2."""
     queue.put_many(range(10))
     first, second, third = queue.receive_many(3, timeout=0)
     second.release()
@@ -163,7 +168,7 @@ def test_a_retried_message_keeps_its_place(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_message_released_here_goes_first_in_another_process(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
-    """Once release() has returned, nobody gets a later one first - in whatever process."""
+    """Once release() has returned, nobody gets a later one first - in whatever process. Shows S2, S81."""
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 while (word := listen()) != "end":
@@ -181,18 +186,6 @@ while (word := listen()) != "end":
             assert queue.get(timeout=0) == 2 * n + 1
         child.tell("end")
         child.end()
-
-
-@pytest.mark.parametrize("options", [{"delay": 1.0}, {"elsewhere": True}])
-def test_options_of_later_stages_are_refused_and_the_message_stays_unsettled(
-    queue: shmq.Queue[Any], options: dict[str, Any]
-) -> None:
-    queue.put("a")
-    m = queue.receive(timeout=0)
-    with pytest.raises(ValueError, match="later stage"):
-        m.release(**options)
-    assert not m.settled
-    m.ack()
 
 
 def test_attributes_of_a_message_say_where_it_comes_from(broker: shmq.Broker) -> None:

@@ -174,6 +174,7 @@ def test_every_call_on_a_deleted_queue_is_not_found(broker: shmq.Broker, queue: 
 
 @pytest.mark.parametrize("name", sorted(TAKE_CALLS))
 def test_deletion_ends_the_wait_of_takers(queue: shmq.Queue[Any], name: str) -> None:
+    """Shows C14."""
     thread, results = in_thread(lambda: TAKE_CALLS[name](queue))
     eventually(lambda: queue._crowd()["asleep"] == 1, "a waiting thread")
     queue.delete()
@@ -182,6 +183,7 @@ def test_deletion_ends_the_wait_of_takers(queue: shmq.Queue[Any], name: str) -> 
 
 
 def test_deletion_ends_the_waits_of_other_processes(broker_dir: Path, broker: shmq.Broker) -> None:
+    """Shows C14."""
     queue = broker.queue("jobs", maxsize=1)
     queue.put("a")
     program = """
@@ -219,6 +221,7 @@ def test_messages_of_a_deleted_queue_go_with_it_and_give_their_memory_back(broke
 
 
 def test_messages_of_a_deleted_queue_go_to_the_queue_that_was_named_for_the_dead(broker: shmq.Broker) -> None:
+    """Shows E5, E11, E15, E16."""
     queue = broker.queue("jobs", dead_letter="graves")
     queue.put_many(["a", "b", "c"])
     held = queue.receive(timeout=0)

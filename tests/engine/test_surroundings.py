@@ -289,9 +289,9 @@ WRONG_CALLS: dict[str, Callable[[shmq.Queue[Any]], Any]] = {
     "receive_many: true": lambda q: q.receive_many(True),
     "browse: last": lambda q: q.browse(start="last"),  # type: ignore[arg-type]
     "browse: -1": lambda q: q.browse(start=-1),
-    "consumer: selector": lambda q: q.consumer(selector="a = 1"),
-    "consumer: priority": lambda q: q.consumer(priority=3),
-    "consumer: exclusive": lambda q: q.consumer(exclusive=True),
+    "consumer: selector": lambda q: q.consumer(selector=3),  # type: ignore[arg-type]
+    "consumer: priority": lambda q: q.consumer(priority=1 << 31),
+    "consumer: priority text": lambda q: q.consumer(priority="3"),  # type: ignore[arg-type]
     "join: timeout below 0": lambda q: q.join(timeout=-1),
     "loan: timeout below 0": lambda q: q.loan(5, timeout=-1),
 }

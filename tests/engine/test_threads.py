@@ -36,6 +36,7 @@ def run_threads(work: Callable[[int], None], count: int = THREADS) -> None:
 
 @pytest.mark.parametrize("way", ["get", "get_many", "receive", "receive_many", "consumer", "prefetch", "loop"])
 def test_threads_share_one_queue_and_one_consumer(queue: shmq.Queue[Any], way: str) -> None:
+    """Shows S8, S49."""
     taken: list[int] = []
     consumer = queue.consumer(prefetch=3 if way == "prefetch" else None)
 
@@ -82,6 +83,7 @@ def test_threads_share_one_queue_and_one_consumer(queue: shmq.Queue[Any], way: s
 
 
 def test_a_prefetch_holds_for_all_threads_together(queue: shmq.Queue[Any]) -> None:
+    """Shows S19, R10."""
     queue.put_many(range(400))
     most = [0]
     lock = threading.Lock()

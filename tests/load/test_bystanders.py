@@ -41,7 +41,7 @@ def echo(queue: Queue, count: int, say: Say) -> None:
 def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it_is_released(
     broker: shmq.Broker,
 ) -> None:
-    """2,000,000 messages pass by it through a ring of 1,024, 10,000,000 with SHMQ_FULL=1."""
+    """2,000,000 messages pass by it through a ring of 1,024, 10,000,000 with SHMQ_FULL=1. Shows S2, S78, S81, E18."""
     count = sized(2_000_000, 10_000_000)
     queue = broker.queue("jobs", codec="bytes", maxsize=1024)
     queue.put(b"old")
@@ -61,6 +61,7 @@ def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it
 
 
 def test_several_old_messages_come_back_in_their_order(broker: shmq.Broker, seed: int) -> None:
+    """Shows S2, R2."""
     rng = random.Random(seed)
     queue = broker.queue("jobs", maxsize=1024)
     for _ in range(20):
@@ -145,7 +146,10 @@ def drain(queue: Queue, begun: Board, slot: int, say: Say) -> None:
 @pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("maxsize", [1, 7, 1024])
 def test_maxsize_is_exact_under_load_and_after_kills(broker: shmq.Broker, seed: int, maxsize: int) -> None:
-    """At every moment: puts that returned less gets that began are at most maxsize. All of it is there at the end."""
+    """At every moment: puts that returned less gets that began are at most maxsize. All of it is there at the end.
+
+    Shows R13, R20.
+    """
     rng = random.Random(seed)
     queue = broker.queue("jobs", maxsize=maxsize)
     kills = sized(40, 400)
@@ -205,7 +209,7 @@ def test_a_maxsize_that_is_given_late_counts_what_is_there(broker: shmq.Broker) 
 
 
 def test_a_place_that_is_free_far_ahead_is_found(broker: shmq.Broker) -> None:
-    """Settled out of order in a full ring: the one free slot may be anywhere."""
+    """Settled out of order in a full ring: the one free slot may be anywhere. Shows S86, E18."""
     queue = broker.queue("jobs", maxsize=1024)
     queue.put_many(range(1024))
     held = queue.receive_many(1024, timeout=5)

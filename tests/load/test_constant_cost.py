@@ -76,6 +76,7 @@ def test_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker, work
 @pytest.mark.alone
 @pytest.mark.parametrize("work", [put_and_get, put_and_settle])
 def test_many_registered_consumers_cost_no_more_than_one(broker: shmq.Broker, work: Callable[[Queue], None]) -> None:
+    """Shows S59, S60."""
     lonely, crowded = broker.queue("lonely"), broker.queue("crowded")
     consumers = [lonely.consumer(), *(crowded.consumer() for _ in range(CONSUMERS))]
     few, many = medians(work, lonely, crowded)
@@ -97,6 +98,7 @@ def switches(threads: list[threading.Thread]) -> int:
 
 @pytest.mark.alone
 def test_a_message_wakes_one_sleeper_and_not_the_whole_crowd(broker: shmq.Broker) -> None:
+    """Shows S70, C4."""
     queue, done = broker.queue("jobs"), broker.queue("done")
 
     def take() -> None:

@@ -21,7 +21,9 @@
  *   5  one word for the last released position instead of cells       (-DENTRIES=2 -DRELEASES=2 -DDEATHS=0)
  *   6  the second look comes before the offer
  *   7  release returns before the epoch is raised
- *   8  a cell holds no position below the ring's reach: old entries of different age look alike to who looks again */
+ *   8  a cell holds no position below the ring's reach: old entries of different age look alike to who looks again
+ *
+ * Shows S2, S24, S38, R1, R2. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -27,7 +27,9 @@
  *   7  the reaper asks for no recount
  *   8  a recount that comes to nothing does not leave word that one is due       (-DPUTS=2 -DHOLES=0)
  *   9  who gives a hole up does not say so while it has no slot for its place
- *   10  ... and does not raise the count's version: a recount looks at the marks before and after all that */
+ *   10  ... and does not raise the count's version: a recount looks at the marks before and after all that
+ *
+ * Shows R13, R20. */
 #ifndef BUG
 #define BUG 0
 #endif

@@ -11,7 +11,9 @@
  *
  * Each BUG must end in "assertion violated":
  *   1  the process row's generation is looked at once, before the sweep, and not after each word
- *   2  whose the consumer row is, is looked at once, before the sweep, and not after each word */
+ *   2  whose the consumer row is, is looked at once, before the sweep, and not after each word
+ *
+ * Shows C12. */
 #ifndef BUG
 #define BUG 0
 #endif

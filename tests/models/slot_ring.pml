@@ -21,7 +21,9 @@
  *   4  a slow claim is freed for others by time alone
  *   5  a settlement compares with the word of the delivery
  *   6  the walker passes a claimed slot
- *   7  an entry is looked for at its own lap only, not by its true position */
+ *   7  an entry is looked for at its own lap only, not by its true position
+ *
+ * Shows S3, E1, E2, E3, E18. */
 #ifndef BUG
 #define BUG 0
 #endif

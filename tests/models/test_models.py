@@ -72,6 +72,7 @@ CORRECT = [
     Search("slab", "-DTAKERS=1"),
     Search("slab", "-DHALVES -DDROPPERS=1", LARGER_AND_FASTER, hash_bits=26),
     Search("slab", "-DDEATHS=0", hash_bits=26, full=True),
+    Search("move"),
     Search("watch", "", WITH_DEATHS, "-E"),
     Search("watch", "-DHOLDER=0", WITH_DEATHS, "-E", 26, full=True),
 ]
@@ -91,6 +92,7 @@ FAULTY = [
     *(Search("block", f"-DBUG={bug} -DSWEEPERS=0") for bug in (4, 5)),
     *(Search("slab", f"-DBUG={bug} -DDEATHS=0 -DTAKERS=1") for bug in range(1, 6)),
     Search("slab", "-DBUG=6 -DHALVES -DDROPPERS=1 -DDEATHS=0"),
+    *(Search("move", f"-DBUG={bug}") for bug in range(1, 6)),
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E") for bug in (1, 2, 3)),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
 ]

@@ -6,8 +6,9 @@ import pytest
 
 from branch_coverage import measure, whole
 
-# Measured: 86 %. The goal is 90; what is missing is told by tools/coverage --missing.
-FLOOR_PERCENT = 84.0
+# Measured: 91.2 %; a run differs from the next by some branches that only a race takes. What is missing is told by
+# tools/coverage --missing.
+FLOOR_PERCENT = 90.0
 
 
 @pytest.mark.timeout(900)

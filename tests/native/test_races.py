@@ -49,6 +49,7 @@ def _gcc(tool: Callable[[str], str]) -> None:
 
 @pytest.mark.timeout(1200)
 def test_members_in_one_mapping_race_for_nothing(seed: int) -> None:
+    """Shows S49."""
     result = run("test_members", seed, STEPS)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}"
 

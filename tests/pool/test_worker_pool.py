@@ -166,6 +166,7 @@ def test_the_signal_is_known_though_others_bury_the_message_before_the_pool_know
 
 
 def test_handlers_may_put_more_while_a_run_until_empty_goes_on(broker: shmq.Broker) -> None:
+    """Shows S99."""
     jobs, results, pause = broker.queue("jobs"), broker.queue("results"), broker.queue("pause")
     jobs.put(25)
     pause.put(None)

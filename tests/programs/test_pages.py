@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ["docs/selectors.md"]
+PAGES = [
+    "docs/consumers.md",
+    "docs/dead-letters.md",
+    "docs/limits.md",
+    "docs/priorities.md",
+    "docs/selectors.md",
+    "docs/time.md",
+]
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 

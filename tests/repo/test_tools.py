@@ -150,6 +150,19 @@ def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whol
     assert suite.main([]) == 0
 
 
+def test_the_instruments_alone_can_be_asked_for(suite: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[str] = []
+
+    def run_pytest(name: str, arguments: list[str], strict: bool) -> object:
+        chosen.append(arguments[arguments.index("-m") + 1])
+        return suite.Stage(name, 0.0, 0)
+
+    monkeypatch.setattr(suite, "run_pytest", run_pytest)
+    monkeypatch.setattr(suite, "prepared", nullcontext)
+    assert suite.main(["--instruments"]) == 0
+    assert chosen == ["not alone and instrument", "alone and instrument"]
+
+
 def test_continuous_integration_calls_nothing_but_the_suite() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     code = [line.strip() for line in script.splitlines() if line.strip() and not line.startswith("#")]

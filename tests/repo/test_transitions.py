@@ -65,6 +65,7 @@ def unnumbered(text: str) -> list[tuple[int, str]]:
 
 
 def test_the_sources_make_exactly_the_transitions_of_the_docs() -> None:
+    """Shows S77."""
     assert in_sources() == in_docs()
 
 
@@ -83,6 +84,7 @@ def test_each_change_of_a_slot_word_has_the_number_of_its_transition() -> None:
 
 
 def test_a_slot_word_is_changed_by_compare_and_swap_only() -> None:
+    """Shows S6."""
     wrong = [
         f"{name_of(path)}: {match.group()}"
         for path in files("native", ".c", ".h")

@@ -87,7 +87,7 @@ class Broker:
 
     def queues(self) -> list[Queue[Any]]: ...
     def consumer(self, *queues: Queue[T], prefetch: int | None = None, selector: str | None = None,
-                 priority: int = 0, exclusive: bool = False) -> Consumer[T]: ...   # [semantics]
+                 priority: int = 0, exclusive: bool = False) -> Consumer[T]: ...
     # one consumer of several queues, served in turn; Queue.consumer() is the usual case of one
 
     def exchange(self, name: str, kind: Literal["direct", "topic", "fanout", "headers"] | None = None, *,
@@ -214,8 +214,8 @@ class Queue(Generic[T]):
     # manage
     def purge(self, *, selector: str | None = None) -> int: ...                    # how many; selector [semantics]
     def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None,
-             copy: bool = False) -> int: ...                                       # [semantics]
-    def alter(self, **options: Unpack[QueueOptions]) -> None: ...                  # [semantics] OptionsMismatch for (f)
+             copy: bool = False) -> int: ...
+    def alter(self, **options: Unpack[QueueOptions]) -> None: ...                  # OptionsMismatch for (f)
     def shutdown(self, *, immediate: bool = False) -> None: ...
     # for everybody: put raises ShutDown; takers drain, then iteration ends and get/receive raise ShutDown.
     # immediate=True: takers end at once, messages stay
@@ -265,11 +265,11 @@ class Message(Generic[T]):
     @property
     def delivery_count(self) -> int: ...             # deliveries, deaths included, this one too; release() takes its one back
     @property
-    def priority(self) -> int: ...                   # [semantics]
+    def priority(self) -> int: ...
     @property
     def group(self) -> str | None: ...               # [semantics]
     @property
-    def expires_at(self) -> float | None: ...        # [semantics]
+    def expires_at(self) -> float | None: ...
     @property
     def routing_key(self) -> str | None: ...         # [semantics] as published
     @property
@@ -290,7 +290,7 @@ class Message(Generic[T]):
 
     @property
     def settled(self) -> bool: ...
-    def touch(self) -> None: ...                     # [semantics] renews the lease, where the queue has one
+    def touch(self) -> None: ...                     # renews the lease, where the queue has one
     def reply(self, body: Any, **options: Unpack[PutOptions]) -> None: ...         # [semantics] answer to request()
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,

@@ -1,6 +1,7 @@
 """Options: sizes, durations, and the check of each option's type, range and stage."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -10,20 +11,25 @@ from hypothesis import strategies as st
 
 from shmq.options import (
     BROKER_DEFAULTS,
-    CORE_QUEUE_OPTIONS,
     DEFAULTS,
+    FIXED_QUEUE_OPTIONS,
     LATER_PUT_OPTIONS,
     LATER_QUEUE_OPTIONS,
+    PUT_OPTIONS,
+    QUEUE_OPTIONS,
     BrokerSettings,
     PutOptions,
+    PutSettings,
     QueueOptions,
     QueueSettings,
+    as_given,
     check_broker_options,
     check_put_options,
     check_queue_options,
     check_timeout,
     parse_size,
 )
+from shmq.options.stage import NOT_BUILT
 
 UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "": 1}
@@ -97,16 +103,21 @@ def test_a_duration_that_is_no_number_is_a_type_error(given: Any) -> None:
         check_timeout(given)
 
 
+@pytest.fixture
+def all_built() -> Iterator[None]:
+    """Options are checked alike whether what they say is built or not."""
+    kept = set(NOT_BUILT)
+    NOT_BUILT.clear()
+    yield
+    NOT_BUILT.update(kept)
+
+
 def test_options_that_are_not_given_stay_none() -> None:
     assert check_queue_options({}) == QueueSettings()
-    assert set(vars_of(QueueSettings()).values()) == {None}
+    assert as_given(QueueSettings()) == {}
 
 
-def vars_of(settings: QueueSettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in CORE_QUEUE_OPTIONS}
-
-
-def test_all_options_of_a_queue_are_taken() -> None:
+def test_all_options_of_a_queue_are_taken(all_built: None) -> None:
     options: QueueOptions = {
         "maxsize": 10,
         "slot_size": "1KiB",
@@ -115,9 +126,37 @@ def test_all_options_of_a_queue_are_taken() -> None:
         "max_deaths": 65_535,
         "checksum": False,
         "dead_letter": "graveyard",
+        "max_bytes": "1MiB",
+        "overflow": "drop_oldest",
+        "priorities": 10,
+        "groups": "sticky",
+        "retry_delay": (1, 10, 60.5),
+        "max_ttl": 3600,
+        "dead_letter_expired": True,
+        "lease": 30,
+        "live_consumers": 1,
+        "expires": 0,
     }
-    assert set(options) == set(CORE_QUEUE_OPTIONS)
-    assert check_queue_options(options) == QueueSettings(10, 1024, True, 0, 65_535, False, "graveyard")
+    taken = check_queue_options(options)
+    assert taken == QueueSettings(
+        10, 1024, True, 0, 65_535, False, "graveyard", 2**20, "drop_oldest", 10, "sticky", (1.0, 10.0, 60.5), 3600.0,
+        True, 30.0, 1, 0.0,
+    )  # fmt: skip
+    assert set(as_given(taken)) == set(options)
+    assert check_queue_options(as_given(taken)) == taken
+
+
+@pytest.mark.parametrize("name", ["groups", "max_ttl", "lease", "live_consumers", "expires"])
+def test_none_takes_a_limit_away_and_differs_from_not_given(all_built: None, name: str) -> None:
+    taken = check_queue_options({name: None})
+    assert taken != QueueSettings()
+    assert getattr(taken, name) == getattr(DEFAULTS, name)
+    assert as_given(taken) == {name: None}
+
+
+@pytest.mark.parametrize(("given", "taken"), [(5, (5.0,)), (0, (0.0,)), ([1.5], (1.5,)), ((1, 2) * 4, (1.0, 2.0) * 4)])
+def test_a_retry_delay_is_a_number_or_a_sequence(all_built: None, given: Any, taken: tuple[float, ...]) -> None:
+    assert check_queue_options({"retry_delay": given}).retry_delay == taken
 
 
 def test_a_queue_may_stand_for_its_name_as_dead_letter() -> None:
@@ -128,10 +167,12 @@ def test_a_queue_may_stand_for_its_name_as_dead_letter() -> None:
     ("name", "value"),
     [
         ("maxsize", 0), ("maxsize", 2**24), ("slot_size", 128), ("slot_size", 4096), ("slot_size", 192),
-        ("max_deliveries", 65_535), ("max_deaths", 0),
+        ("max_deliveries", 65_535), ("max_deaths", 0), ("max_bytes", 0), ("max_bytes", 2**38), ("priorities", 1),
+        ("priorities", 10), ("live_consumers", 1), ("live_consumers", 1_023), ("max_ttl", 0), ("lease", 1e-9),
+        ("expires", 0),
     ],
 )  # fmt: skip
-def test_the_ends_of_a_range_belong_to_it(name: str, value: int) -> None:
+def test_the_ends_of_a_range_belong_to_it(all_built: None, name: str, value: int) -> None:
     assert getattr(check_queue_options({name: value}), name) == value
 
 
@@ -142,10 +183,14 @@ def test_the_ends_of_a_range_belong_to_it(name: str, value: int) -> None:
         ("maxsize", -1), ("maxsize", 2**24 + 1), ("slot_size", 64), ("slot_size", 4160),
         ("slot_size", 200), ("slot_size", "big"), ("max_deliveries", -1), ("max_deliveries", 65_536),
         ("max_deaths", -1), ("max_deaths", 65_536), ("dead_letter", ""), ("dead_letter", "a/b"),
-        ("dead_letter", Target("a/b")),
+        ("dead_letter", Target("a/b")), ("max_bytes", -1), ("max_bytes", 2**38 + 1), ("overflow", "drop"),
+        ("priorities", 0), ("priorities", 11), ("groups", "none"), ("retry_delay", -1), ("retry_delay", ()),
+        ("retry_delay", (1,) * 9), ("retry_delay", (1, math.inf)), ("retry_delay", math.nan), ("max_ttl", -1),
+        ("max_ttl", math.nan), ("lease", 0), ("lease", -1), ("live_consumers", 0), ("live_consumers", 1_024),
+        ("expires", -0.1),
     ],
 )  # fmt: skip
-def test_an_option_out_of_range_is_a_value_error_that_names_it(name: str, value: object) -> None:
+def test_an_option_out_of_range_is_a_value_error_that_names_it(all_built: None, name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"^{name}[=:].*; "):
         check_queue_options({name: value})
 
@@ -156,9 +201,14 @@ def test_an_option_out_of_range_is_a_value_error_that_names_it(name: str, value:
         ("maxsize", None), ("maxsize", 1.0), ("maxsize", True), ("maxsize", "5"), ("slot_size", 128.0),
         ("temporary", 1), ("temporary", None), ("checksum", "yes"), ("max_deliveries", False), ("max_deaths", 3.0),
         ("dead_letter", None), ("dead_letter", b"q"), ("dead_letter", Target(7)), ("dead_letter", Target),
+        ("max_bytes", None), ("max_bytes", 1.0), ("overflow", None), ("overflow", 1), ("priorities", "2"),
+        ("priorities", None), ("groups", True), ("retry_delay", None), ("retry_delay", "1,2"),
+        ("retry_delay", (1, "2")),
+        ("retry_delay", {1, 2}), ("max_ttl", "1"), ("dead_letter_expired", 1), ("lease", True),
+        ("live_consumers", 1.5), ("expires", "0"),
     ],
 )  # fmt: skip
-def test_an_option_of_a_wrong_type_is_a_type_error_that_names_it(name: str, value: object) -> None:
+def test_an_option_of_a_wrong_type_is_a_type_error_that_names_it(all_built: None, name: str, value: object) -> None:
     with pytest.raises(TypeError, match=rf"^{name}.* is of the type .*; "):
         check_queue_options({name: value})
 
@@ -170,10 +220,12 @@ def test_an_option_of_a_later_stage_says_so(name: str) -> None:
         check_queue_options({"maxsize": 1, name: None})
 
 
-def test_the_stages_of_the_options_are_those_of_the_published_surface() -> None:
-    later = "max_bytes overflow priorities groups last_value sort_by retry_delay max_ttl dead_letter_expired lease"
-    assert LATER_QUEUE_OPTIONS == (*later.split(), "live_consumers", "expires", "max_memory", "alerts", "durability")
-    assert LATER_PUT_OPTIONS == ("priority", "group", "ttl", "delay", "immediate", "durability")
+def test_each_published_option_is_built_or_of_a_later_stage() -> None:
+    assert {*QUEUE_OPTIONS, *LATER_QUEUE_OPTIONS} == set(QueueOptions.__annotations__)
+    assert {*PUT_OPTIONS, *LATER_PUT_OPTIONS} == set(PutOptions.__annotations__)
+    assert {"last_value", "sort_by", "max_memory", "alerts", "durability"} <= set(LATER_QUEUE_OPTIONS)
+    assert NOT_BUILT <= {*QueueOptions.__annotations__, *PutOptions.__annotations__, "disk", "encryption_key"}
+    assert set(FIXED_QUEUE_OPTIONS) <= {*QUEUE_OPTIONS, *LATER_QUEUE_OPTIONS}
 
 
 def test_an_unknown_option_is_a_type_error_that_names_the_known_ones() -> None:
@@ -183,19 +235,55 @@ def test_an_unknown_option_is_a_type_error_that_names_the_known_ones() -> None:
         check_put_options({"header": {}})
 
 
-def test_the_defaults_pass_their_own_checks() -> None:
-    options = {name: value for name, value in vars_of(DEFAULTS).items() if value is not None}
-    assert set(CORE_QUEUE_OPTIONS) - set(options) == {"dead_letter"}
-    assert check_queue_options(options) == DEFAULTS
+def test_the_defaults_pass_their_own_checks(all_built: None) -> None:
+    assert check_queue_options(as_given(DEFAULTS)) == DEFAULTS
     assert check_broker_options(mode=BROKER_DEFAULTS.mode, patience=BROKER_DEFAULTS.patience) == BROKER_DEFAULTS
 
 
-def test_the_headers_of_a_put_are_handed_on() -> None:
-    options: PutOptions = {"headers": {"a": 1}}
-    assert check_put_options(options) == {"a": 1}
-    assert check_put_options({}) is None
-    assert check_put_options({"headers": None}) is None
-    assert check_put_options({"headers": {}}) is None
+def test_the_options_of_a_put_are_taken(all_built: None) -> None:
+    options: PutOptions = {
+        "headers": {"a": 1}, "priority": 9, "group": "g", "ttl": 5, "delay": 2, "immediate": 0.5
+    }  # fmt: skip
+    assert check_put_options(options) == PutSettings({"a": 1}, 9, "g", 5.0, 2.0, 0.5)
+    assert check_put_options({}) == check_put_options({"headers": None}) == check_put_options({"headers": {}})
+    assert check_put_options({}) == PutSettings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "taken"),
+    [
+        ("priority", 0, 0), ("group", None, None), ("group", "ä" * 127, "ä" * 127),
+        ("ttl", None, None), ("ttl", 0, 0.0),
+        ("ttl", math.inf, None), ("delay", 0, 0.0), ("immediate", True, 0.0), ("immediate", False, None),
+        ("immediate", 0, 0.0),
+    ],
+)  # fmt: skip
+def test_the_ends_of_the_range_of_a_put_option_belong_to_it(all_built: None, name: str, value: Any, taken: Any) -> None:
+    assert getattr(check_put_options({name: value}), name) == taken
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("priority", -1), ("priority", 10), ("group", ""), ("group", "ä" * 128), ("group", "\ud800"), ("ttl", -1),
+        ("ttl", math.nan), ("delay", -0.1), ("delay", math.inf), ("immediate", -1), ("immediate", 1e9),
+    ],
+)  # fmt: skip
+def test_a_put_option_out_of_range_is_a_value_error_that_names_it(all_built: None, name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{name}=.*; give "):
+        check_put_options({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("priority", None), ("priority", True), ("priority", 4.0), ("group", 7), ("group", b"g"), ("ttl", True),
+        ("ttl", "1"), ("delay", None), ("immediate", None), ("immediate", "yes"),
+    ],
+)  # fmt: skip
+def test_a_put_option_of_a_wrong_type_is_a_type_error_that_names_it(all_built: None, name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}=.* is of the type .*; give "):
+        check_put_options({name: value})
 
 
 @pytest.mark.parametrize("headers", [[("a", 1)], "a=1", 7])

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from shmq.statistics import Alerts, BrokerStatistics, Death, ProcessInfo, QueueStatistics, as_json
+from shmq.death import Death
+from shmq.statistics import Alerts, BrokerStatistics, ProcessInfo, QueueStatistics, as_json
 
 COUNTS = ("put", "delivered", "acked", "redelivered", "deaths", "dead_lettered", "expired", "dropped")
 QUEUE = QueueStatistics(

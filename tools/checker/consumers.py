@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy
 
 from checker.image import Image
-from checker.layout import CONSUMER, CONSUMER_ROWS, COUNTERS, PROCESS, QUEUE, ROWS_A_CHUNK, SLEEPERS
+from checker.layout import CONSUMER, CONSUMER_ROWS, COUNTERS, PROCESS, QUEUE, ROWS_A_CHUNK, SLEEPERS, TARGETS
+from checker.queue import Queue
 from checker.ring import Ring
 from checker.violation import Findings
 from checker.words import ACQUIRED, ENTRY_LIVE, LOCKED, PROCESS_OWNER, ROW_CLOSING, ROW_FREE, ROW_LIVE, state_name
@@ -17,8 +18,9 @@ GROUPS = CONSUMER_ROWS // ROWS_A_CHUNK
 class Consumers:
     """The consumer rows of one queue."""
 
-    ring: Ring
+    queue: Queue
     used: dict[int, int] = field(default_factory=dict)  # row: its word
+    targets: dict[int, int] = field(default_factory=dict)  # row: the word it sleeps on, if not its own
     idle: set[int] = field(default_factory=set)
     browse: set[int] = field(default_factory=set)
 
@@ -34,13 +36,13 @@ def bits_of(word: int, group: int) -> set[int]:
     return {group * ROWS_A_CHUNK + bit for bit in range(64) if word >> bit & 1} if word else set()
 
 
-def read_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
-    found = Consumers(ring)
-    where = f"queue {ring.name!r}"
-    groups = image.u32(ring.page + QUEUE["groups"])
+def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
+    found = Consumers(queue)
+    where = queue.title
+    groups = image.u32(queue.page + QUEUE["groups"])
     for group in range(GROUPS):
-        chunk = image.u64(ring.page + QUEUE["chunks"] + 8 * group)
-        at = ring.page + QUEUE["sleepers"] + group * SLEEPERS.bytes
+        chunk = image.u64(queue.page + QUEUE["chunks"] + 8 * group)
+        at = queue.page + QUEUE["sleepers"] + group * SLEEPERS.bytes
         idle, browse, used = (image.u64(at + SLEEPERS[name]) for name in ("idle", "browse", "used"))
         if chunk == 0:
             nothing = idle == browse == used == 0
@@ -52,15 +54,17 @@ def read_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
         found.idle |= bits_of(idle, group)
         found.browse |= bits_of(browse, group)
         for row in sorted(bits_of(used, group)):
-            found.used[row] = image.u64(chunk + row % ROWS_A_CHUNK * CONSUMER.bytes)
+            place = chunk + row % ROWS_A_CHUNK * CONSUMER.bytes
+            found.used[row] = image.u64(place)
+            found.targets[row] = image.u64(place + CONSUMER["target"])
     return found
 
 
-def judge_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
-    found = read_consumers(image, ring, findings)
-    if ring.entry.state != ENTRY_LIVE:
+def judge_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
+    found = read_consumers(image, queue, findings)
+    if queue.entry.state != ENTRY_LIVE:
         return found  # out of service: nobody repairs what was left in it, and its memory goes as a whole
-    where = f"queue {ring.name!r}"
+    where = queue.title
     findings.expect(0 not in found.used, "consumer.bits", where, "row 0, which is never used, is in use")
     for row in sorted((found.idle | found.browse) - set(found.used)):
         findings.add("consumer.bits", where, f"row {row} sleeps, and is in nobody's use")
@@ -68,21 +72,31 @@ def judge_consumers(image: Image, ring: Ring, findings: Findings) -> Consumers:
         process = word >> 8 & 0xFFFFFF
         good = word & 0xFF in (ROW_LIVE, ROW_CLOSING) and is_in_use(image, process)
         if findings.expect(good, "consumer.word", where, f"row {row} in use, and its word is 0x{word:016x}"):
-            attached = image.is_attached(process, ring.entry.index, ring.entry.incarnation)
+            attached = image.is_attached(process, queue.entry.index, queue.entry.incarnation)
             text = f"row {row} of process {process}, which does not say that it uses the queue"
             findings.expect(attached, "consumer.attached", where, text)
-    judge_owners(image, found, findings)
-    judge_waiters(image, ring, findings)
+            target = found.targets[row]
+            shared = target == 0 or target in targets_of(image, process)
+            text = f"row {row} of process {process} sleeps at 0x{target:x}, which is no wake word of it"
+            findings.expect(shared, "consumer.target", where, text)
+    for ring in queue.rings:
+        judge_owners(image, found, ring, findings)
+    judge_waiters(image, queue, findings)
     return found
+
+
+def targets_of(image: Image, row: int) -> range:
+    """Where the words lie on which a process waits for several queues."""
+    start = image.processes[row].offset + PROCESS["targets"]
+    return range(start, start + 4 * TARGETS, 4)
 
 
 def is_in_use(image: Image, row: int) -> bool:
     return row < image.process_high and image.processes[row].state != ROW_FREE
 
 
-def judge_owners(image: Image, consumers: Consumers, findings: Findings) -> None:
+def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findings) -> None:
     """A row is not given back while a word names it; and a reaper looks for such words where the row is attached."""
-    ring = consumers.ring
     use = ring.use
     owned = use.owner != 0
     if not owned.any():
@@ -101,7 +115,12 @@ def judge_owners(image: Image, consumers: Consumers, findings: Findings) -> None
 
 def count_held(consumers: Consumers, held: dict[int, int]) -> None:
     """Adds the messages that each process has in hand on this queue."""
-    use = consumers.ring.use
+    for ring in consumers.queue.rings:
+        count_held_in(ring, consumers, held)
+
+
+def count_held_in(ring: Ring, consumers: Consumers, held: dict[int, int]) -> None:
+    use = ring.use
     taken = (use.state == ACQUIRED) | (use.state == LOCKED)
     if not taken.any():
         return
@@ -121,18 +140,18 @@ def judge_held(image: Image, held: dict[int, int], findings: Findings) -> None:
             findings.expect(said >= count, "process.held", f"process row {row}", text)
 
 
-def waiting_lines(image: Image, ring: Ring) -> int:
+def waiting_lines(image: Image, queue: Queue) -> int:
     """Blocked producers of this queue by what their processes say."""
     total = 0
     for process in image.processes:
-        line = image.line(process, ring.entry.index)
-        if line is not None and image.u64(line + COUNTERS["attached"]) == ring.entry.incarnation + 1:
+        line = image.line(process, queue.entry.index)
+        if line is not None and image.u64(line + COUNTERS["attached"]) == queue.entry.incarnation + 1:
             total += image.u32(line + COUNTERS["waiting"])
     return total
 
 
-def judge_waiters(image: Image, ring: Ring, findings: Findings) -> None:
+def judge_waiters(image: Image, queue: Queue, findings: Findings) -> None:
     """The sum is raised before the part, and lowered after it."""
-    lines = waiting_lines(image, ring)
-    text = f"{ring.waiters} blocked producers, their lines say {lines}"
-    findings.expect(ring.waiters >= lines, "ring.waiters", f"queue {ring.name!r}", text)
+    lines = waiting_lines(image, queue)
+    text = f"{queue.waiters} blocked producers, their lines say {lines}"
+    findings.expect(queue.waiters >= lines, "ring.waiters", queue.title, text)

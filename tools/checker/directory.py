@@ -4,16 +4,16 @@ from functools import lru_cache
 
 from checker.image import Entry, Image
 from checker.layout import DIRECTORY, QUEUE
-from checker.ring import Ring, geometry_fault, geometry_of
+from checker.queue import Queue, levels_fault, queue_of
 from checker.violation import Findings
 from checker.words import ENTRY_DELETED, ENTRY_LIVE, QUEUE_DELETED, QUEUE_LIVE, name_hash
 
 hash_of = lru_cache(maxsize=8192)(name_hash)
 
 
-def judge_directory(image: Image, findings: Findings) -> list[Ring]:
-    """Answers the rings whose place and geometry make sense: the other rules are about them."""
-    rings = []
+def judge_directory(image: Image, findings: Findings) -> list[Queue]:
+    """Answers the queues whose rings' places and geometry make sense: the other rules are about them."""
+    queues = []
     names: dict[bytes, int] = {}
     for entry in image.entries:
         where = f"directory entry {entry.index}"
@@ -25,11 +25,10 @@ def judge_directory(image: Image, findings: Findings) -> list[Ring]:
         if name is not None and entry.state == ENTRY_LIVE:
             other = names.setdefault(name, entry.index)
             findings.expect(other == entry.index, "directory.twice", where, f"{name!r} is entry {other}, too")
-        geometry = geometry_of(image, entry.page)
-        fault = geometry_fault(image, geometry)
+        fault = levels_fault(image, entry.page)
         if findings.expect(fault is None, "ring.geometry", where, fault or ""):
-            rings.append(Ring(image, entry, geometry))
-    return rings
+            queues.append(queue_of(image, entry))
+    return queues
 
 
 def judge_page(image: Image, findings: Findings, entry: Entry, where: str) -> bytes | None:

@@ -6,7 +6,8 @@ import numpy
 
 from checker.image import Image
 from checker.messages import message_bytes
-from checker.ring import Ring, rings_of
+from checker.queue import Queue, queues_of
+from checker.ring import Ring
 from checker.words import ENTRY_LIVE, REDELIVERED, STATE_NAMES
 
 
@@ -25,10 +26,13 @@ class Message:
     body: bytes
 
 
-def ring_named(image: Image, queue_name: str) -> Ring:
-    for ring in rings_of(image):
-        if ring.name == queue_name and ring.entry.state == ENTRY_LIVE:
-            return ring
+PLACE_BITS = 48  # of the position in a level
+
+
+def queue_named(image: Image, queue_name: str) -> Queue:
+    for queue in queues_of(image):
+        if queue.name == queue_name and queue.entry.state == ENTRY_LIVE:
+            return queue
     raise KeyError(queue_name)
 
 
@@ -37,7 +41,10 @@ def entries(image: Image, queue_name: str) -> list[Message]:
 
     A message whose bytes lie nowhere is left out; `judge` tells of it.
     """
-    ring = ring_named(image, queue_name)
+    return [message for ring in queue_named(image, queue_name).rings for message in entries_of(ring)]
+
+
+def entries_of(ring: Ring) -> list[Message]:
     use = ring.use
     found = []
     for i in numpy.flatnonzero(use.is_entry).tolist():
@@ -46,7 +53,7 @@ def entries(image: Image, queue_name: str) -> list[Message]:
             continue
         found.append(
             Message(
-                position=int(use.position[i]),
+                position=(ring.level << PLACE_BITS) + int(use.position[i]),
                 state=STATE_NAMES.get(int(use.state[i]), "?"),
                 redelivered=bool(int(use.flags[i]) & REDELIVERED),
                 delivery=int(use.delivery[i]),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from checker.image import Image
 from checker.layout import CLASSES, GRANULE, PROCESS_PAGE, QUEUE, SEGMENT, SLAB
-from checker.ring import Ring
+from checker.queue import Queue
 from checker.violation import Findings
 from checker.words import (
     GRANULE_FREE,
@@ -55,7 +55,7 @@ class Map:
         self.words[granule] = 1 << 32 | (word >> 16 & 0xFF | 1 << page) << 16 | GRANULE_PAGES
 
 
-def roots_of(image: Image, rings: list[Ring], findings: Findings) -> Map:
+def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
     found = Map(image, findings)
     for process in image.processes:
         if image.is_page(process.pins):
@@ -64,26 +64,29 @@ def roots_of(image: Image, rings: list[Ring], findings: Findings) -> Map:
             for chunk in image.words_at(process.pins + PROCESS_PAGE["chunks"], 64).tolist():
                 if chunk != 0 and image.is_page(chunk):
                     found.page(chunk, f"counters of {owner}")
-    for ring in rings:
-        owner = f"queue {ring.name!r}"
-        found.page(ring.page, owner)
-        found.run(ring.geometry.slots, ring.geometry.granules, GRANULE_RING, f"ring of {owner}")
-        for chunk in image.words_at(ring.page + QUEUE["chunks"], 16).tolist():
+    for queue in queues:
+        found.page(queue.page, queue.title)
+        found.run(queue.rings[0].geometry.slots, queue.granules, GRANULE_RING, f"rings of {queue.title}")
+        for ring in queue.rings:
+            if ring.geometry.cold != 0:
+                granules, owner = ring.geometry.cold_granules, f"cold records of {ring.title}"
+                found.run(ring.geometry.cold, granules, GRANULE_RING, owner)
+        for chunk in image.words_at(queue.page + QUEUE["chunks"], 16).tolist():
             if chunk != 0 and image.is_page(chunk):
-                found.page(chunk, f"consumer rows of {owner}")
+                found.page(chunk, f"consumer rows of {queue.title}")
     for granule, slab in image.slabs.items():
         found.run(slab.data, slab.granules, GRANULE_SLAB, f"slab at granule {granule}")
     return found
 
 
-def judge_granules(image: Image, rings: list[Ring], findings: Findings) -> None:
+def judge_granules(image: Image, queues: list[Queue], findings: Findings) -> None:
     words = image.granule_words
     findings.expect(not (words & 0xFF00FC00).any(), "granule.word", "granule map", "bits that mean nothing are set")
     for granule in numpy.flatnonzero(words & HEADERS).tolist():
         class_word = image.u64(image.regions.slabs + granule * SLAB.bytes)
         good = class_word == 0 or granule in image.slabs
         findings.expect(good, "block.class", f"slab at granule {granule}", f"class {class_word - 1} of {CLASSES}")
-    expected = roots_of(image, rings, findings).words
+    expected = roots_of(image, queues, findings).words
     in_use = expected != 0
     unreserved = numpy.flatnonzero(in_use & (words & RESERVED == 0))
     for granule in unreserved.tolist():

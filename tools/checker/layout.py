@@ -37,7 +37,7 @@ def read(page: str) -> dict[str, Struct]:
         for name, size, rows in SECTION.findall(page)
     }
     missing = {"segment", "directory", "process", "pin", "counters", "process_page", "queue", "ring"} - set(structs)
-    missing |= {"sleepers", "consumer", "slot", "block", "slab"} - set(structs)
+    missing |= {"settings", "sleepers", "consumer", "slot", "cold", "block", "slab"} - set(structs)
     if missing:
         raise Undocumented(f"{PAGE.name} has no byte map of {', '.join(sorted(missing))}")
     return structs
@@ -61,10 +61,12 @@ PIN: Final = STRUCTS["pin"]
 COUNTERS: Final = STRUCTS["counters"]
 PROCESS_PAGE: Final = STRUCTS["process_page"]
 QUEUE: Final = STRUCTS["queue"]
+SETTINGS: Final = STRUCTS["settings"]
 RING: Final = STRUCTS["ring"]
 SLEEPERS: Final = STRUCTS["sleepers"]
 CONSUMER: Final = STRUCTS["consumer"]
 SLOT: Final = STRUCTS["slot"]
+COLD: Final = STRUCTS["cold"]
 BLOCK: Final = STRUCTS["block"]
 SLAB: Final = STRUCTS["slab"]
 
@@ -74,6 +76,7 @@ PROCESS_ROWS: Final = 1024
 QUEUES: Final = 4096
 CONSUMER_ROWS: Final = 1024
 ROWS_A_CHUNK: Final = 64
+TARGETS: Final = 16
 LINES_A_CHUNK: Final = 64
 PINS: Final = 256
 CELLS: Final = 64

@@ -5,6 +5,7 @@ import numpy
 from checker.crc32c import crc32c_of_all
 from checker.image import Words
 from checker.layout import QUEUE, SEGMENT, round_up
+from checker.queue import level_of
 from checker.ring import Mask, Ring
 from checker.slots import tell
 from checker.violation import Findings
@@ -32,7 +33,11 @@ def judge_messages(ring: Ring, findings: Findings) -> None:
     tell(ring, findings, "message.block", entry & inline & (use.body_gen != 0), "a generation, and no block")
     bits = use.body >> numpy.uint64(40)
     tell(ring, findings, "message.block", entry & (bits > 11), "no reference bit of a put")
-    tell(ring, findings, "message.fields", entry & (use.tally >> numpy.uint64(24) & 0xFFFFFF != 0), "a field of later")
+    priority = use.tally >> numpy.uint64(24) & 0xFF
+    tell(ring, findings, "message.fields", entry & (priority > 9), "a priority above 9")
+    level = numpy.array([level_of(priority, ring.levels) for priority in range(10)])
+    elsewhere = entry & (priority <= 9) & (level[numpy.minimum(priority, 9)] != ring.level)
+    tell(ring, findings, "message.level", elsewhere, "its priority is of another level")
     tag = use.tally >> numpy.uint64(48)
     strange = (tag != 0) & (tag & 0xF800 != DEATH_COUNTED)
     tell(ring, findings, "message.deaths", entry & strange, "the delivery whose death was counted is none")

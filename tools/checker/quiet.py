@@ -13,9 +13,11 @@ from checker.blocks import names_of
 from checker.consumers import Consumers, waiting_lines
 from checker.image import Image, Slab
 from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT
+from checker.limits import counted, places, weighed
 from checker.processes import pins_of
+from checker.queue import Queue, rings_of
 from checker.ring import Mask, Ring
-from checker.slots import counted, epoch_lead, is_behind, places, tell
+from checker.slots import epoch_lead, is_behind, tell
 from checker.violation import Findings
 from checker.words import (
     AVAILABLE,
@@ -26,7 +28,9 @@ from checker.words import (
     CLAIMED,
     DEQUEUED,
     ENTRY_LIVE,
+    HELD,
     OFFERED,
+    PENDING,
     QUARANTINED,
     QUEUE_DELETED,
     ROW_FREE,
@@ -35,7 +39,7 @@ from checker.words import (
     VIEW_SHIFT,
 )
 
-UNFINISHED = numpy.isin(numpy.arange(16), [CLAIMED, OFFERED, DEQUEUED, QUARANTINED])
+UNFINISHED = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, OFFERED, DEQUEUED, QUARANTINED])
 
 
 @dataclass
@@ -52,7 +56,7 @@ class Slack:
 
 def judge_rest(
     image: Image,
-    rings: list[Ring],
+    queues: list[Queue],
     consumers: list[Consumers],
     held: dict[int, int],
     live: Collection[int],
@@ -62,14 +66,14 @@ def judge_rest(
     dirty = image.u64(SEGMENT["dirty"])
     findings.expect(dirty == 0, "quiet.dirty", "header", f"0x{dirty:x}: somebody died in the structure lock")
     judge_rows(image, live, held, findings)
-    judge_memory_waiters(image, slack, findings)
+    judge_memory_waiters(image, findings)
     judge_watch(image, live, findings)
-    for ring in rings:
-        judge_page(image, ring, live, findings)
+    for queue in queues:
+        judge_page(image, queue, live, findings)
     for crowd in consumers:
-        if crowd.ring.entry.state == ENTRY_LIVE:
+        if crowd.queue.entry.state == ENTRY_LIVE:
             judge_queue(image, crowd, live, slack, findings)
-    judge_blocks(image, rings, live, slack, findings)
+    judge_blocks(image, rings_of(queues), live, slack, findings)
 
 
 def judge_rows(image: Image, live: Collection[int], held: dict[int, int], findings: Findings) -> None:
@@ -90,16 +94,18 @@ def judge_rows(image: Image, live: Collection[int], held: dict[int, int], findin
                 continue
             moving = image.u32(line + COUNTERS["moving"])
             findings.expect(moving == 0, "quiet.moving", where, f"{moving} on the way on queue {entry.index}")
+            changing = image.u32(line + COUNTERS["changing"])
+            findings.expect(changing == 0, "quiet.changing", where, f"{changing} join or leave queue {entry.index}")
             if process.row not in live:
                 left = image.u64(line + COUNTERS["attached"]) or image.u32(line + COUNTERS["waiting"])
                 findings.expect(not left, "quiet.line", where, f"FREE, and uses queue {entry.index}")
 
 
-def judge_memory_waiters(image: Image, slack: Slack, findings: Findings) -> None:
+def judge_memory_waiters(image: Image, findings: Findings) -> None:
     waiters = image.u32(SEGMENT["memory_waiters"])
     said = sum(image.u32(process.offset + PROCESS["memory_waiting"]) for process in image.processes)
     text = f"{waiters} wait for memory, the rows say {said}"
-    findings.expect(waiters - said <= slack.most, "quiet.memory_waiters", "header", text)
+    findings.expect(waiters == said, "quiet.memory_waiters", "header", text)
 
 
 def judge_watch(image: Image, live: Collection[int], findings: Findings) -> None:
@@ -110,42 +116,54 @@ def judge_watch(image: Image, live: Collection[int], findings: Findings) -> None
         findings.expect(known, "quiet.watch", f"watch[{place}]", f"0x{word:x} names nobody who lives")
 
 
-def judge_page(image: Image, ring: Ring, live: Collection[int], findings: Findings) -> None:
-    where = f"queue {ring.name!r}"
-    if ring.entry.state != ENTRY_LIVE:
-        state = image.u32(ring.page + QUEUE["state"])
+def judge_page(image: Image, queue: Queue, live: Collection[int], findings: Findings) -> None:
+    where = queue.title
+    if queue.entry.state != ENTRY_LIVE:
+        state = image.u32(queue.page + QUEUE["state"])
         findings.expect(state == QUEUE_DELETED, "quiet.deleted", where, "out of the directory, and its page says LIVE")
-    elif image.u32(ring.page + QUEUE["temporary"]):
-        row = image.u32(ring.page + QUEUE["temporary_row"])
-        generation = image.u32(ring.page + QUEUE["temporary_generation"])
+    elif image.u32(queue.page + QUEUE["temporary"]):
+        row = image.u32(queue.page + QUEUE["temporary_row"])
+        generation = image.u32(queue.page + QUEUE["temporary_generation"])
         there = row in live and image.processes[row].generation == generation
         findings.expect(there, "quiet.temporary", where, f"should have gone with process row {row}")
 
 
 def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack: Slack, findings: Findings) -> None:
-    ring = consumers.ring
-    where = f"queue {ring.name!r}"
+    queue = consumers.queue
+    where = queue.title
+    for row, word in consumers.used.items():
+        process = word >> 8 & 0xFFFFFF
+        findings.expect(process in live, "quiet.consumer", where, f"row {row} is process {process}'s, which is dead")
+    for ring in queue.rings:
+        judge_slots(ring, consumers, live, slack, findings)
+    sure = image.u32(queue.page + QUEUE["recount_due"]) == 0
+    if queue.maxsize != 0 and sure:
+        count, used = counted(queue), places(queue)
+        findings.expect(count == used, "quiet.count", where, f"count {count}, {used} slots in use")
+    if queue.max_bytes != 0 and sure:
+        weight, used = weighed(queue)
+        findings.expect(weight == used, "quiet.weight", where, f"weight {weight}, {used} bytes in the slots")
+    lines = waiting_lines(image, queue)
+    text = f"{queue.waiters} blocked producers, their lines say {lines}"
+    findings.expect(queue.waiters == lines, "quiet.waiters", where, text)
+
+
+def judge_slots(ring: Ring, consumers: Consumers, live: Collection[int], slack: Slack, findings: Findings) -> None:
+    image, where = ring.image, ring.title
     use = ring.use
     tell(ring, findings, "quiet.slot", UNFINISHED[use.state], "nobody is at work on it")
     for owner in numpy.unique(use.owner[use.owner != 0]).tolist():
         process = consumers.process_of(owner)
         known = process is not None and process in live
         findings.expect(known, "quiet.owner", where, f"process row {process} owns messages, and does not live")
-    for row, word in consumers.used.items():
-        process = word >> 8 & 0xFFFFFF
-        findings.expect(process in live, "quiet.consumer", where, f"row {row} is process {process}'s, which is dead")
+    forgotten = (use.state == HELD) & ((ring.due == 0) or (image.u64(SEGMENT["due"]) == 0))
+    tell(ring, findings, "quiet.due", forgotten, "held, and no due word says that anybody is to look")
     stranded = use.state == AVAILABLE
     stranded &= is_behind(ring, use.position.astype(numpy.int64))
     tell(ring, findings, "quiet.stranded", stranded, f"no walk meets it: they begin at {ring.head}")
     lead = epoch_lead(ring)
     text = f"{lead} releases turned the head and did not raise the epoch, {slack.deaths} processes died"
     findings.expect(lead <= slack.most, "quiet.epoch", where, text)
-    if ring.maxsize != 0 and image.u32(ring.page + QUEUE["recount_due"]) == 0:
-        count, used = counted(ring), places(ring)
-        findings.expect(count == used, "quiet.count", where, f"count {count}, {used} slots in use")
-    lines = waiting_lines(image, ring)
-    text = f"{ring.waiters} blocked producers, their lines say {lines}, {slack.deaths} processes died"
-    findings.expect(ring.waiters - lines <= slack.most, "quiet.waiters", where, text)
 
 
 def judge_blocks(image: Image, rings: list[Ring], live: Collection[int], slack: Slack, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""A queue's page and its ring, as columns: one numpy array for each word of all slots."""
+"""The ring of one level of a queue, as columns: one numpy array for each word of all slots."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -7,8 +7,8 @@ import numpy
 from numpy.typing import NDArray
 
 from checker.image import Entry, Image, Words
-from checker.layout import GRANULE, QUEUE, RING, SLOT
-from checker.words import AVAILABLE, BROKEN, CARRIED, FREE, LOCKED, POSITION_MASK, QUARANTINED
+from checker.layout import COLD, GRANULE, QUEUE, RING, SLOT
+from checker.words import BROKEN, CARRIED, FREE, LOCKED, PENDING, POSITION_MASK, QUARANTINED
 
 Numbers = NDArray[numpy.int64]
 Mask = NDArray[numpy.bool_]
@@ -32,18 +32,24 @@ class Geometry:
     slots: int
     carried: int
     run_granules: int
+    cold: int
 
     @property
     def count(self) -> int:
         return 1 << self.shift
 
     @property
-    def granules(self) -> int:
-        return -(-(self.count * self.slot_size + self.count // 8) // GRANULE)
+    def bytes(self) -> int:
+        """Of the slots, and of the bitmap of carried ones behind them."""
+        return self.count * self.slot_size + self.count // 8
+
+    @property
+    def cold_granules(self) -> int:
+        return -(-self.count * COLD.bytes // GRANULE)
 
 
-def geometry_of(image: Image, page: int) -> Geometry:
-    at = page + QUEUE["ring"]
+def geometry_at(image: Image, at: int) -> Geometry:
+    """What the ring at this offset says."""
     return Geometry(
         kind=image.u32(at + RING["kind"]),
         shift=image.u32(at + RING["shift"]),
@@ -51,42 +57,44 @@ def geometry_of(image: Image, page: int) -> Geometry:
         slots=image.u64(at + RING["slots"]),
         carried=image.u64(at + RING["carried"]),
         run_granules=image.u64(at + RING["run_granules"]),
+        cold=image.u64(at + RING["cold"]),
     )
 
 
 def geometry_fault(image: Image, found: Geometry) -> str | None:
-    """What makes no sense about a ring's constants."""
+    """What makes no sense about a ring's constants by themselves."""
     if found.kind != 0 or found.shift > 24 or not 6 <= found.shift:
         return f"kind {found.kind}, shift {found.shift}"
     if not 128 <= found.slot_size <= 4096 or found.slot_size % 64:
         return f"slots of {found.slot_size} bytes"
-    if not image.holds(found.slots, found.granules * GRANULE, GRANULE):
+    if not image.holds(found.slots, found.bytes, 64):
         return f"slots at 0x{found.slots:x} do not lie in the data"
     if found.carried != found.slots + found.count * found.slot_size:
         return f"the carried bits at 0x{found.carried:x} do not follow the slots"
-    if found.run_granules != found.granules:
-        return f"a run of {found.run_granules} granules, not {found.granules}"
+    if found.cold != 0 and not image.holds(found.cold, found.cold_granules * GRANULE, GRANULE):
+        return f"cold records at 0x{found.cold:x} do not lie in the data"
     return None
 
 
 class Ring:
-    """All slots of one queue. Only for a geometry without a fault."""
+    """All slots of one level of a queue. Only for a geometry without a fault."""
 
-    def __init__(self, image: Image, entry: Entry, geometry: Geometry) -> None:
+    def __init__(self, image: Image, entry: Entry, at: int, level: int = 0, levels: int = 1) -> None:
         self.image = image
         self.entry = entry
-        self.geometry = geometry
+        self.at = at
+        self.level = level  # 0: the most important
+        self.levels = levels
+        self.geometry = geometry = geometry_at(image, at)
         self.page = entry.page
         self.count = geometry.count
         self.shift = geometry.shift
-        at = entry.page + QUEUE["ring"]
         self.tail = image.u64(at + RING["tail"])
         self.head_word = image.u64(at + RING["head"])
         self.floor = image.u64(at + RING["floor"])
         self.epoch = image.u64(at + RING["epoch"])
+        self.due = image.u64(at + RING["due"])
         self.cells: Words = image.words_at(at + RING["cells"], 64)
-        self.waiters = image.u32(at + RING["waiters"])
-        self.maxsize = image.u64(entry.page + QUEUE["maxsize"])
         words_a_slot = geometry.slot_size // 8
         self.raw: Words = image.words_at(geometry.slots, self.count * words_a_slot).reshape(self.count, words_a_slot)
         self.columns: Words = numpy.ascontiguousarray(self.raw[:, :HEADER_WORDS].T)
@@ -96,8 +104,13 @@ class Ring:
 
     @property
     def name(self) -> str:
+        """Of the queue."""
         length = min(self.image.u32(self.page + QUEUE["name_len"]), 200)
         return self.image.raw(self.page + QUEUE["name"], length).decode(errors="backslashreplace")
+
+    @property
+    def title(self) -> str:
+        return f"queue {self.name!r}" + (f" level {self.level}" if self.levels > 1 else "")
 
     @cached_property
     def head(self) -> int:
@@ -123,7 +136,7 @@ class Ring:
         return Use(self, self.used)
 
     def where(self, slot: int) -> str:
-        return f"queue {self.name!r} slot {slot}"
+        return f"{self.title} slot {slot}"
 
 
 class Use:
@@ -146,6 +159,7 @@ class Use:
         self.delivery: Words = checks >> numpy.uint64(48)
         self.tally: Words = columns[_WORD_OF["tally"]]
         self.state = ring.state[slots]
+        self.props: Words = self.tally >> numpy.uint64(32) & 0xFFFF
         self.flags: Words = self.word >> numpy.uint64(4) & 15
         self.owner: Words = self.word >> numpy.uint64(8) & 0x1FFF
         self.tag: Words = self.word >> numpy.uint64(21) & 0x7FF
@@ -157,13 +171,13 @@ class Use:
     @cached_property
     def is_entry(self) -> Mask:
         """A message that somebody still may get."""
-        found: Mask = (self.state >= AVAILABLE) & (self.state <= LOCKED)
+        found: Mask = (self.state >= PENDING) & (self.state <= LOCKED)
         return found
 
     @cached_property
     def is_named(self) -> Mask:
         """Its header is about a message: an entry, or one that is being cleared away."""
-        found: Mask = (self.state >= AVAILABLE) & (self.state < QUARANTINED)
+        found: Mask = (self.state >= PENDING) & (self.state < QUARANTINED)
         return found
 
     @cached_property
@@ -171,14 +185,3 @@ class Use:
         """A place of the queue."""
         found: Mask = self.state != BROKEN
         return found
-
-
-def rings_of(image: Image) -> list[Ring]:
-    """The rings of all queues that are there, those whose geometry makes no sense left out."""
-    rings = []
-    for entry in image.entries:
-        if image.is_page(entry.page):
-            geometry = geometry_of(image, entry.page)
-            if geometry_fault(image, geometry) is None:
-                rings.append(Ring(image, entry, geometry))
-    return rings

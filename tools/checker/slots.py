@@ -1,8 +1,7 @@
-"""What must hold of a ring's words, at any moment: slots against the tail, head, floor, epochs, cells, count."""
+"""What must hold of a ring's words, at any moment: slots against the tail, head, floor, epochs, cells."""
 
 import numpy
 
-from checker.layout import QUEUE
 from checker.ring import Mask, Ring
 from checker.violation import Findings
 from checker.words import (
@@ -13,9 +12,14 @@ from checker.words import (
     CLAIMED,
     DEQUEUED,
     EPOCH_MASK,
+    EXPIRES,
     FREE,
+    HELD,
+    INTENT,
     LOCKED,
+    NOT_BEFORE,
     OFFERED,
+    PENDING,
     POSITION_BITS,
     POSITION_MASK,
     PROCESS_OWNER,
@@ -27,23 +31,22 @@ from checker.words import (
 # What the owner of a word in each state may be: 0 nobody, 1 a process row, 2 either; 3: no such state.
 NOBODY, PROCESS, EITHER, UNKNOWN = range(4)
 OWNERS = numpy.full(16, UNKNOWN, dtype=numpy.uint8)
-OWNERS[[FREE, AVAILABLE, BROKEN]] = NOBODY
-OWNERS[[CLAIMED, QUARANTINED]] = PROCESS
+OWNERS[[FREE, AVAILABLE, HELD, BROKEN]] = NOBODY
+OWNERS[[CLAIMED, PENDING, QUARANTINED]] = PROCESS
 OWNERS[[OFFERED, ACQUIRED, LOCKED, DEQUEUED]] = EITHER
 IS_CLAIM = numpy.isin(numpy.arange(16), [CLAIMED, QUARANTINED])
-HAS_POSITION = numpy.isin(numpy.arange(16), [AVAILABLE, OFFERED, ACQUIRED, LOCKED, DEQUEUED])
+HAS_POSITION = numpy.isin(numpy.arange(16), [PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED, DEQUEUED])
 NOT_PASSED = numpy.isin(numpy.arange(16), [CLAIMED, AVAILABLE, OFFERED])
-UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, AVAILABLE, OFFERED, ACQUIRED, LOCKED])
+UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED])
 
 
 def judge_ring(ring: Ring, findings: Findings) -> None:
     judge_laps(ring, findings)
     judge_words(ring, findings)
     judge_positions(ring, findings)
+    judge_records(ring, findings)
     judge_pointers(ring, findings)
     judge_cells(ring, findings)
-    if ring.maxsize != 0:
-        judge_count(ring, findings)
 
 
 def tell(ring: Ring, findings: Findings, rule: str, wrong: Mask, why: str) -> None:
@@ -104,13 +107,28 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
         tell(ring, findings, "slot.position", carried & ~behind, "not an earlier position of this slot")
         bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
         tell(ring, findings, "slot.carried", carried & (bits == 0), "carried without its bit in the bitmap")
-    # Nobody passes an entry that was never handed out, and what came back turned the walks round, or is about to.
-    first = (use.flags & REDELIVERED) == 0
+    # Nobody passes an entry that was never handed out, held, nor pending; what came back turned the walks round, or is
+    # about to.
+    first = ((use.flags & REDELIVERED) == 0) & ((use.props & (NOT_BEFORE | INTENT)) == 0)
     place = numpy.where(use.state == CLAIMED, use.at_turn, position)
     passed = NOT_PASSED[use.state] & first & is_behind(ring, place)
     tell(ring, findings, "ring.passed", passed, f"walks begin behind it, at {ring.head}")
     below = UNSETTLED[use.state] & ~use.carried & (use.at_turn < ring.floor)
     tell(ring, findings, "ring.floor", below, f"neither settled nor carried, and below the floor {ring.floor}")
+
+
+def judge_records(ring: Ring, findings: Findings) -> None:
+    """Whoever needs a field of the cold records has them; a held message says until when, one on its way where from."""
+    use = ring.use
+    held = use.state == HELD
+    unknown = use.is_entry & (use.props & ~numpy.uint64(EXPIRES | NOT_BEFORE | INTENT) != 0)
+    tell(ring, findings, "slot.props", unknown, "properties that are not written yet")
+    tell(ring, findings, "slot.held", held & (use.props & NOT_BEFORE == 0), "held, and does not say until when")
+    pending = use.state == PENDING
+    tell(ring, findings, "slot.pending", pending & (use.props & INTENT == 0), "on its way, and does not say where from")
+    needs = use.is_entry & (use.props & (EXPIRES | NOT_BEFORE | INTENT) != 0)
+    if ring.geometry.cold == 0:
+        tell(ring, findings, "slot.cold", needs, "needs a cold record, and the ring has none")
 
 
 def is_behind(ring: Ring, position: numpy.typing.NDArray[numpy.int64]) -> Mask:
@@ -124,7 +142,7 @@ def is_behind(ring: Ring, position: numpy.typing.NDArray[numpy.int64]) -> Mask:
 
 
 def judge_pointers(ring: Ring, findings: Findings) -> None:
-    where = f"queue {ring.name!r}"
+    where = ring.title
     ahead = (ring.head_word - ring.tail) & POSITION_MASK
     findings.expect(
         ahead <= 1 or ahead > POSITION_MASK // 2, "ring.head", where, f"the head is {ahead} beyond the tail {ring.tail}"
@@ -155,23 +173,4 @@ def judge_cells(ring: Ring, findings: Findings) -> None:
         beyond = (position - ring.tail) & POSITION_MASK
         good = epoch % 64 == number and late <= EPOCH_MASK // 2 and not 0 < beyond <= POSITION_MASK // 2
         text = f"cell {number} says epoch {epoch}, position {position}; ring: epoch {ring.epoch}, tail {ring.tail}"
-        findings.expect(good, "ring.cell", f"queue {ring.name!r}", text)
-
-
-def places(ring: Ring) -> int:
-    """Slots that the count counts."""
-    return int(ring.use.counts.sum())
-
-
-def judge_count(ring: Ring, findings: Findings) -> None:
-    """Raised before a claim, lowered after a slot is free: never too low.
-
-    But for a limit that is given to a queue in use, while puts that had looked before it came are on their way.
-    """
-    count, used = counted(ring), places(ring)
-    text = f"count {count}, {used} slots in use"
-    findings.expect(count >= used, "ring.count", f"queue {ring.name!r}", text)
-
-
-def counted(ring: Ring) -> int:
-    return ring.image.u64(ring.page + QUEUE["count"]) & 0xFFFFFFFF
+        findings.expect(good, "ring.cell", ring.title, text)

@@ -9,10 +9,11 @@ from checker.granules import judge_granules
 from checker.header import judge_header
 from checker.image import Image
 from checker.layout import SEGMENT
+from checker.limits import judge_limits
 from checker.messages import judge_all_ids, judge_messages
 from checker.processes import judge_processes
+from checker.queue import Queue, rings_of
 from checker.quiet import Slack, judge_rest
-from checker.ring import Ring
 from checker.slots import judge_ring
 from checker.violation import Findings, Violation
 from checker.words import ENTRY_LIVE, ROW_REAPING
@@ -36,10 +37,10 @@ def judge_quiet(image: Image, live_rows: Collection[int], threads: int = 1) -> l
     `live_rows` are the process rows of the living; `threads`: how many any of the dead had at work at once.
     """
     findings = Findings()
-    rings, consumers, held = look(image, findings)
+    queues, consumers, held = look(image, findings)
     judge_reaping(image, (), findings)
     slack = Slack(deaths=image.u64(SEGMENT["deaths"]), threads=threads)
-    judge_rest(image, rings, consumers, held, live_rows, slack, findings)
+    judge_rest(image, queues, consumers, held, live_rows, slack, findings)
     return findings.violations
 
 
@@ -49,21 +50,24 @@ def judge_reaping(image: Image, dead: Collection[int], findings: Findings) -> No
             findings.add("process.reaping", f"process row {process.row}", "is being reaped, and lives")
 
 
-def look(image: Image, findings: Findings) -> tuple[list[Ring], list[Consumers], dict[int, int]]:
+def look(image: Image, findings: Findings) -> tuple[list[Queue], list[Consumers], dict[int, int]]:
     judge_header(image, findings)
     judge_processes(image, findings)
-    rings = judge_directory(image, findings)
-    judge_granules(image, rings, findings)
+    queues = judge_directory(image, findings)
+    judge_granules(image, queues, findings)
     held: dict[int, int] = {}
     consumers = []
-    for ring in rings:
-        judge_ring(ring, findings)
-        judge_messages(ring, findings)
-        found = judge_consumers(image, ring, findings)
-        if ring.entry.state == ENTRY_LIVE:
+    for queue in queues:
+        for ring in queue.rings:
+            judge_ring(ring, findings)
+            judge_messages(ring, findings)
+        judge_limits(queue, findings)
+        found = judge_consumers(image, queue, findings)
+        if queue.entry.state == ENTRY_LIVE:
             count_held(found, held)
         consumers.append(found)
+    rings = rings_of(queues)
     judge_all_ids(rings, findings)
     judge_held(image, held, findings)
     judge_blocks(image, rings, findings)
-    return rings, consumers, held
+    return queues, consumers, held

@@ -5,7 +5,9 @@ from typing import Final
 # Slot states.
 FREE: Final = 0
 CLAIMED: Final = 1
+PENDING: Final = 2
 AVAILABLE: Final = 3
+HELD: Final = 4
 OFFERED: Final = 5
 ACQUIRED: Final = 6
 LOCKED: Final = 7
@@ -15,7 +17,9 @@ BROKEN: Final = 10
 STATE_NAMES: Final = {
     FREE: "FREE",
     CLAIMED: "CLAIMED",
+    PENDING: "PENDING",
     AVAILABLE: "AVAILABLE",
+    HELD: "HELD",
     OFFERED: "OFFERED",
     ACQUIRED: "ACQUIRED",
     LOCKED: "LOCKED",
@@ -29,6 +33,11 @@ CARRIED: Final = 1
 REDELIVERED: Final = 2
 PROCESS_OWNER: Final = 0x1000
 DEATH_COUNTED: Final = 0x8000
+
+# Bits of a slot's props: which fields of its cold record say something.
+EXPIRES: Final = 1 << 4
+NOT_BEFORE: Final = 1 << 5
+INTENT: Final = 1 << 7
 
 # Rows of processes and consumers.
 ROW_FREE: Final = 0

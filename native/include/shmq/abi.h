@@ -30,6 +30,7 @@
 #define SHMQ_SLOT_MAX 4096u
 #define SHMQ_RING_MIN 1024u       /* slots of a product's ring: laps of 32 bits reach far enough from here on */
 #define SHMQ_RING_MAX (1u << 24)
+#define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */
 #define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
 
 #define SHMQ_PAGE_SHIFT 13u /* 8 KiB: unit of queue pages, consumer chunks, process pages, counter chunks */

@@ -99,17 +99,6 @@ static inline void shmq_less(shmq_a32 *count, uint32_t change) {
     }
 }
 
-/* For a word that counts what each process counts for itself, too. Joining: the sum, then the own part; leaving: the part,
- * then the sum. A death in between leaves the sum too high, never too low; the reaper takes the part off. */
-static inline void shmq_join_count(shmq_a32 *sum, shmq_a32 *part) {
-    shmq_add_seq(sum, 1);
-    shmq_add_seq(part, 1);
-}
-static inline void shmq_leave_count(shmq_a32 *sum, shmq_a32 *part) {
-    shmq_less(part, 1);
-    shmq_less(sum, 1);
-}
-
 static inline void shmq_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

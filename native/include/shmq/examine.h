@@ -1,5 +1,9 @@
-/* Looks across structures, for `shmq check`: entries against rows and blocks, blocks against entries, bodies against their
- * checksums. They change nothing, and what they say is an error also under load and after deaths. */
+/* `shmq check`: a look at everything that takes no row and no lock and writes nothing, beside others at work, killed and
+ * stopped.
+ *
+ * Looks across structures: entries against rows and blocks, blocks against entries, bodies against their checksums. Above
+ * them the judgement: what looks wrong is looked at again, and is damage only if it looks wrong in the same way three times,
+ * 5 ms apart; what depends on the structure (rows, pages, runs) counts only in a moment in which nobody changed that. */
 #ifndef SHMQ_EXAMINE_H
 #define SHMQ_EXAMINE_H
 
@@ -11,9 +15,9 @@ typedef struct shmq_stray {
     uint64_t slot, word;
 } shmq_stray;
 
-/* Owners are there, bodies' blocks know their entries. Under the structure lock. NULL, or what is wrong with *where. */
+/* Of the ring of one level. Owners are there, bodies' blocks know their entries. NULL, or what is wrong with *where. */
 const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray);
-/* Without the lock, waiting up to 20 ms: surely no release under way. */
+/* Waiting up to 20 ms: surely no release under way. */
 bool shmq_stray_is_lost(shmq_queue *q, const shmq_stray *stray);
 
 typedef struct shmq_bodies {
@@ -22,13 +26,48 @@ typedef struct shmq_bodies {
     uint64_t unsigned_ones; /* of a queue without checksums */
     uint64_t moved; /* taken or settled under the look */
     uint64_t damaged;
-    uint64_t slot; /* of the first damaged one; SHMQ_NO_SLOT */
+    uint64_t slot; /* of the first damaged one of a level; SHMQ_NO_SLOT */
 } shmq_bodies;
-/* NULL, or what is wrong with the first damaged one. Without a lock. */
+/* Of one level: NULL, or what is wrong with the first damaged one. */
 const char *shmq_bodies_valid(const shmq_queue *q, shmq_bodies *bodies);
 
+/* The entry in this slot of a level, of which a copy is good if shmq_browse_valid says so afterwards. False: none, or it leads nowhere. */
+bool shmq_peep(const shmq_queue *q, uint64_t index, shmq_delivery *d);
+
 /* Every reference of a shared block is named by a slot, every block that is being built has a builder, no process owns more
- * deliveries than it says it holds. Under the structure lock. */
+ * deliveries than it says it holds. */
 const char *shmq_references_valid(shmq_member *m);
+
+/* ---- judgement ---------------------------------------------------------------------------------------------------- */
+
+/* The segment mapped for reading: a membership without a row, for the functions of this header, structure.h and those that
+ * say that they write nothing. What shmq_member_attach answers, but nobody is asked for a row. */
+shmq_status shmq_observer_open(const char *name, shmq_member **observer);
+void shmq_observer_close(shmq_member *observer);
+
+typedef enum shmq_opinion {
+    SHMQ_SOUND,
+    SHMQ_DAMAGED,
+    SHMQ_UNDECIDED, /* no moment to look at it came, or what was seen was never the same; `why` */
+    SHMQ_GONE_MEANWHILE, /* the queue was deleted */
+} shmq_opinion;
+
+typedef struct shmq_judgement {
+    shmq_opinion opinion;
+    char fault[256]; /* what is wrong, or looked so; "": nothing */
+    char why[120];
+    uint32_t depth; /* of the level of a queue */
+    uint64_t where; /* slot in its ring; SHMQ_NO_SLOT */
+} shmq_judgement;
+
+/* The parts of the segment, 0 to SHMQ_PARTS - 1; a part takes half a second if it cannot be decided, else as long as it
+ * takes to look. */
+#define SHMQ_PARTS 8
+const char *shmq_part_name(int part);
+void shmq_part_examine(shmq_member *m, int part, shmq_judgement *judgement);
+/* Words, pointers, count, entries of all levels of one queue. `q` may be a view (shmq_queue_look) of the incarnation that is examined. */
+void shmq_queue_examine(shmq_queue *q, shmq_judgement *judgement);
+/* Checksums of its messages on all levels; with what was counted at the last look. */
+void shmq_bodies_examine(shmq_queue *q, shmq_bodies *bodies, shmq_judgement *judgement);
 
 #endif

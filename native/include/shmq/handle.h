@@ -34,32 +34,20 @@ typedef struct shmq_queue {
     uint32_t spare_count;
     uint32_t refs;     /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
-    shmq_patience taking, browsing, putting;
+    shmq_patience taking, browsing, putting, outranked;
     struct shmq_queue *next;
+    uint32_t levels, depth; /* how many levels of priority the queue has; which one this is, 0: the most important */
+    shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */
+    struct shmq_queue *lower; /* handles of the levels from depth 1 on; NULL in a view, and in such a handle itself */
 } shmq_queue;
-
-/* What a declaration says; what is not in `given` is not said. */
-typedef struct shmq_declaration {
-    uint32_t given; /* bit per enum shmq_setting */
-    uint64_t maxsize;
-    uint32_t slot_size;
-    uint32_t temporary;
-    uint32_t max_deliveries;
-    uint32_t max_deaths;
-    uint32_t checksum;
-    const char *dead_letter;
-    uint32_t dead_letter_len;
-    bool create;
-} shmq_declaration;
-
-#define SHMQ_DEFAULT_SLOT_SIZE 192u
-#define SHMQ_DEFAULT_MAX_DELIVERIES 20u
-#define SHMQ_DEFAULT_MAX_DEATHS 3u
 
 /* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; what
  * nobody gave before is set by the first who does. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT, SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs);
+/* Change settings of a queue in service; wakes everybody, for what they wait for may be there now. What is fixed: SHMQ_EXISTS
+ * with `differs`, and nothing was changed. */
+shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs);
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
 /* Give a handle back. The last one takes this process' claim on the queue's memory away. */
@@ -80,8 +68,8 @@ const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view);
 void shmq_queue_wake_threads(shmq_member *m);
 /* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
 void shmq_queue_close_handles(shmq_member *m);
-/* Name and state of a directory entry: false when it is not LIVE. */
-bool shmq_queue_named(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
+/* Name and state of a directory entry: false when it is not LIVE, or leads nowhere. Writes nothing. */
+bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
 
 uint64_t shmq_name_hash(const char *name, uint32_t len);
 

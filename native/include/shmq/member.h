@@ -36,6 +36,7 @@ typedef struct shmq_member {
     uint64_t patience_ns;
     uint64_t clock_offset_ns;
     bool anonymous;
+    bool read_only; /* an observer: no row, and a write would be a SIGSEGV */
 
     uint32_t row;
     uint32_t row_generation;
@@ -56,6 +57,8 @@ typedef struct shmq_member {
     shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns; /* when this process last looked for the dead */
     shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
+    shmq_a32 targets; /* bit n: process->targets[n] is in use by a wait */
+    shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
@@ -105,10 +108,18 @@ static inline bool shmq_inside(const shmq_member *m, uint64_t offset, uint64_t b
 uint64_t shmq_now_ns(void); /* monotonic */
 uint64_t shmq_wall_ns(void);
 uint64_t shmq_new_id(shmq_member *m);
+/* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
+uint32_t shmq_process_high(const shmq_member *m);
+uint32_t shmq_queue_high(const shmq_member *m);
+/* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
+uint32_t shmq_process_high(const shmq_member *m);
+uint32_t shmq_queue_high(const shmq_member *m);
 /* This process' counter line on a queue, made when missing (structure lock). */
 shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
 /* The same for who holds the structure lock already. */
 shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
+/* A new queue at this entry of the directory: all lines count from zero (structure lock). */
+void shmq_counters_clear(shmq_member *m, uint32_t queue_index);
 /* Counter line of any row, NULL when it has none or its offset is damaged. */
 shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t queue_index);
 /* Rows of the process table, counter lines of all rows: NULL, or what is wrong. Under the structure lock, while others work. */

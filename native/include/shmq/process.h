@@ -11,7 +11,9 @@
  *   136     inside                      owner: calls under way     watcher: a late value costs one tick
  *   140     held                        owner: unsettled messages  watcher, people
  *   144     pinned_bytes                owner: loans and views     people
- *   152     memory_waiting              owner: in memory_waiters   reaper; one too many costs a wake now and then
+ *   152     memory_waiting              owner: in memory_waiters   who counts the waiters again
+ *   156     memory_changing             owner; 0 by a reaper       who counts the waiters again
+ *   160     targets                     who wakes: +1           its threads that wait for several queues at once
  *   256     ops, 480 log_io, 488 env_io 0 in this stage
  *
  * row word: state 8 | reserved 24 | generation 32 (bits 32 to 63)
@@ -35,6 +37,8 @@ static inline uint64_t shmq_row_word(uint32_t generation, uint32_t inner, uint32
     return ((uint64_t)generation << 32) | ((uint64_t)inner << 8) | state;
 }
 
+#define SHMQ_TARGETS 16u
+
 typedef struct shmq_process_shm {
     shmq_a64 word;
     uint32_t pid;
@@ -55,8 +59,9 @@ typedef struct shmq_process_shm {
     shmq_a32 held;
     shmq_a64 pinned_bytes;
     shmq_a32 memory_waiting;
-    uint32_t reserved_156;
-    uint64_t reserved_160[12];
+    shmq_a32 memory_changing; /* threads between header.memory_waiters and memory_waiting; 0: nobody is in between */
+    shmq_a32 targets[SHMQ_TARGETS]; /* wake words that rows of several queues share */
+    uint64_t reserved_224[4];
 
     struct {
         shmq_a64 word;
@@ -84,6 +89,8 @@ SHMQ_OFFSET(shmq_process_shm, inside, 136);
 SHMQ_OFFSET(shmq_process_shm, held, 140);
 SHMQ_OFFSET(shmq_process_shm, pinned_bytes, 144);
 SHMQ_OFFSET(shmq_process_shm, memory_waiting, 152);
+SHMQ_OFFSET(shmq_process_shm, memory_changing, 156);
+SHMQ_OFFSET(shmq_process_shm, targets, 160);
 SHMQ_OFFSET(shmq_process_shm, ops, 256);
 SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);
@@ -112,8 +119,12 @@ SHMQ_OFFSET(shmq_pin_shm, generation, 8);
  *   8   put to redelivered, 48 dead_lettered, 56 purged  its process; statistics
  *   64  died           reapers                         statistics
  *   72  moving         its process; 0 by a reaper      who counts the slots again
- *   76  waiting        its process; 0 by a reaper      reaper
- *   80  reserved       0
+ *   76  waiting        its process; 0 by a reaper      who counts the waiters again
+ *   80  changing       its process; 0 by a reaper      who counts the waiters again
+ *   84  reserved       0
+ *   88  expired        its process                     statistics
+ *   96  dropped        its process                     statistics
+ *   104 reserved       0
  *
  * Each count only grows, for ever: a row that is used again goes on counting, so sums
  * over all rows are the queue's since it exists. Written by the process (relaxed add), read by statistics. */
@@ -131,7 +142,11 @@ typedef struct shmq_counters_shm {
     shmq_a64 died; /* deliveries of this process' row that ended with it; written by reapers */
     shmq_a32 moving; /* puts and settlements between a slot and queue.count; 0: nobody is in between */
     shmq_a32 waiting;  /* threads of this process in ring.waiters: taken off by the reaper */
-    uint64_t reserved[6];
+    shmq_a32 changing; /* of them, those between ring.waiters and `waiting`; 0: nobody is in between */
+    uint32_t reserved_84;
+    shmq_a64 expired;  /* found to be past their time to live */
+    shmq_a64 dropped;  /* for want of room, by the queue's overflow */
+    uint64_t reserved[3];
 } shmq_counters_shm;
 SHMQ_SIZE(shmq_counters_shm, 128);
 SHMQ_OFFSET(shmq_counters_shm, attached, 0);
@@ -140,11 +155,14 @@ SHMQ_OFFSET(shmq_counters_shm, got, 16);
 SHMQ_OFFSET(shmq_counters_shm, received, 24);
 SHMQ_OFFSET(shmq_counters_shm, acked, 32);
 SHMQ_OFFSET(shmq_counters_shm, redelivered, 40);
+SHMQ_OFFSET(shmq_counters_shm, expired, 88);
+SHMQ_OFFSET(shmq_counters_shm, dropped, 96);
 SHMQ_OFFSET(shmq_counters_shm, dead_lettered, 48);
 SHMQ_OFFSET(shmq_counters_shm, purged, 56);
 SHMQ_OFFSET(shmq_counters_shm, died, 64);
 SHMQ_OFFSET(shmq_counters_shm, moving, 72);
 SHMQ_OFFSET(shmq_counters_shm, waiting, 76);
+SHMQ_OFFSET(shmq_counters_shm, changing, 80);
 
 /* One page per row, made at its first attach and kept with the row.
  *

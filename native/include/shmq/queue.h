@@ -2,18 +2,22 @@
  *
  *   offset  part                  written by                          read by, and a stale read costs
  *   0       identity, name        creator, before the entry is LIVE   all; constant
- *   384     settings              holder of the structure lock        all; the old value applies once more
+ *   384     settings of the core  holder of the structure lock        all; the old value applies once more
  *   768     state                 shutdown, reopen, delete            every call; one more call succeeds
+ *   780     levels, level_rings   creator                             copied into each handle
+ *   792     terms, opened         holder of the structure lock        every take; once more by the old terms
  *   896     ring constants        creator                             copied into each handle
  *   1024    tail                  anyone, CAS t -> t+1                producers; one extra help
  *   1152    head, floor           plain consumers, releasers; scans   walkers; a longer walk
  *   1280    epoch                 releasers, add                      walkers, twice a get
  *   1408    cells                 the releaser of that epoch          walkers that slept through a release
  *   1920    full, waiters         section "blocked producers"         every transition to FREE
+ *   1936    due                   who makes something due, by CAS     housekeeping; an entry that is due a tick late
  *   2048    flow words            0 in this stage
  *   2176    sleepers              bit operations                      notify
  *   2688    consumer chunks       holder of the structure lock        row look-up
- *   2816    count                 CAS, queues with a maxsize only     put
+ *   2816    count, weight         CAS, queues with a limit only       put
+ *   2944    settings              holder of the structure lock        all; the old value applies once more
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position.
  * cell: epoch's low 20 bits (44 to 63), released position (0 to 43). */
@@ -22,6 +26,7 @@
 
 #include "shmq/abi.h"
 #include "shmq/atomic.h"
+#include "shmq/settings.h"
 
 #define SHMQ_POSITION_BITS 44u
 #define SHMQ_POSITION_MASK ((UINT64_C(1) << SHMQ_POSITION_BITS) - 1)
@@ -29,19 +34,10 @@
 
 enum shmq_queue_state { SHMQ_QUEUE_LIVE = 1, SHMQ_QUEUE_DELETED = 2 };
 enum shmq_shut_down { SHMQ_OPEN = 0, SHMQ_DRAINING = 1, SHMQ_STOPPED = 2 };
+enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2 };
+#define SHMQ_COUNT_MASK UINT64_C(0xffffffff)
+#define SHMQ_WEIGHT_MASK ((UINT64_C(1) << 40) - 1)
 enum shmq_ring_kind { SHMQ_RING_FRONT = 0, SHMQ_RING_BACK = 1, SHMQ_RING_ASIDE = 2 };
-
-/* Which settings somebody has given: bit in settings.given, index in settings.given_by. */
-enum shmq_setting {
-    SHMQ_SET_MAXSIZE = 0,
-    SHMQ_SET_SLOT_SIZE,
-    SHMQ_SET_TEMPORARY,
-    SHMQ_SET_MAX_DELIVERIES,
-    SHMQ_SET_MAX_DEATHS,
-    SHMQ_SET_CHECKSUM,
-    SHMQ_SET_DEAD_LETTER,
-    SHMQ_SETTINGS
-};
 
 typedef struct shmq_ring_shm {
     /* constants */
@@ -50,7 +46,7 @@ typedef struct shmq_ring_shm {
     uint32_t slot_size;
     uint32_t features;
     uint64_t slots;   /* offset */
-    uint64_t cold;    /* 0 */
+    shmq_a64 cold;    /* offset of the cold records; 0: no message has needed one yet */
     uint64_t carried; /* offset of a bitmap, one bit a slot: superset of the slots that carry an entry */
     uint64_t run_granules;
     shmq_a64 back;        /* 0 */
@@ -71,10 +67,12 @@ typedef struct shmq_ring_shm {
     shmq_a64 cells[SHMQ_CELLS];
 
     shmq_a32 full;    /* futex of blocked producers */
-    shmq_a32 waiters; /* of them */
+    uint32_t reserved_1028;
     shmq_a32 drained; /* futex of join() */
     shmq_a32 joiners;
-    uint8_t full_pad[112];
+    shmq_a64 due; /* when something is due in this ring; see due.h */
+    shmq_a64 waiters; /* of blocked producers: version 32 | threads 32; see waiters.h */
+    uint8_t full_pad[96];
 
     shmq_a64 level_delta, level_inhaled, level_backed, level_moved, level_aside;
     uint8_t flow_pad[88];
@@ -98,20 +96,21 @@ SHMQ_OFFSET(shmq_ring_shm, floor, 264);
 SHMQ_OFFSET(shmq_ring_shm, epoch, 384);
 SHMQ_OFFSET(shmq_ring_shm, cells, 512);
 SHMQ_OFFSET(shmq_ring_shm, full, 1024);
-SHMQ_OFFSET(shmq_ring_shm, waiters, 1028);
 SHMQ_OFFSET(shmq_ring_shm, drained, 1032);
 SHMQ_OFFSET(shmq_ring_shm, joiners, 1036);
+SHMQ_OFFSET(shmq_ring_shm, due, 1040);
+SHMQ_OFFSET(shmq_ring_shm, waiters, 1048);
 SHMQ_OFFSET(shmq_ring_shm, level_delta, 1152);
 
 /* 64 consumer rows.
  *
  *   0   idle     sleepers set, whoever notifies clears, by bit operations   notify, before each wake
  *   8   browse   likewise, all at once                                      notify
- *   16  want     0 in this stage
+ *   16  want     owners of rows, by bit operations, while priorities matter  whoever has found an entry
  *   24  used     holder of the structure lock                               reaper, notify after a death
  *
  * idle: sleeps or is about to, and nobody has claimed it - the one truth of who is to be woken.
- * browse: the same for browsers, who are all woken. want: consumer priorities, a later stage. */
+ * browse: the same for browsers, who are all woken. want: inside a receive, see ranks.h. */
 typedef struct shmq_sleepers_shm {
     shmq_a64 idle;
     shmq_a64 browse;
@@ -144,16 +143,19 @@ typedef struct shmq_queue_shm {
     shmq_a32 temporary;
     uint32_t temporary_row; /* goes with this process row ... */
     uint32_t temporary_generation;
-    uint32_t given_by[8]; /* pid of who gave it first */
-    uint32_t dead_letter_len;
-    uint32_t settings_reserved;
-    char dead_letter[SHMQ_NAME_MAX];
-    uint8_t settings_pad[104];
+    shmq_a32 limited; /* bits of enum shmq_limit: what is counted; set before its limit, cleared after it */
+    uint32_t setters_reserved[7];
+    uint8_t settings_pad[312];
 
     shmq_a32 state;
     shmq_a32 shut_down;
     shmq_a32 groups; /* chunks of consumer rows that were ever used: how far a notifier looks */
-    uint8_t state_pad[116];
+    uint32_t levels; /* of priority, 1 to 10; constant */
+    uint64_t level_rings; /* offset of the rings below the first level's, which is `ring`; 0: none. Constant */
+    shmq_a32 terms; /* bits of enum shmq_term: what matters of who is served, see ranks.h */
+    uint32_t state_reserved;
+    shmq_a64 opened; /* consumers ever opened: the order of their rows */
+    uint8_t state_pad[88];
 
     shmq_ring_shm ring;
 
@@ -163,9 +165,12 @@ typedef struct shmq_queue_shm {
     shmq_a64 count; /* version 32 | entries 32: what maxsize limits; see count.c */
     shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
     uint32_t count_reserved;
-    uint8_t count_pad[112];
+    shmq_a64 weight; /* version 24 | bytes 40: what max_bytes limits */
+    uint8_t count_pad[104];
 
-    uint8_t reserved[SHMQ_PAGE_BYTES - 2944];
+    shmq_settings_shm settings;
+
+    uint8_t reserved[SHMQ_PAGE_BYTES - 3648];
 } shmq_queue_shm;
 
 SHMQ_SIZE(shmq_queue_shm, 8192);
@@ -183,37 +188,53 @@ SHMQ_OFFSET(shmq_queue_shm, checksum, 408);
 SHMQ_OFFSET(shmq_queue_shm, temporary, 412);
 SHMQ_OFFSET(shmq_queue_shm, temporary_row, 416);
 SHMQ_OFFSET(shmq_queue_shm, temporary_generation, 420);
-SHMQ_OFFSET(shmq_queue_shm, given_by, 424);
-SHMQ_OFFSET(shmq_queue_shm, dead_letter_len, 456);
-SHMQ_OFFSET(shmq_queue_shm, dead_letter, 464);
 SHMQ_OFFSET(shmq_queue_shm, state, 768);
 SHMQ_OFFSET(shmq_queue_shm, shut_down, 772);
 SHMQ_OFFSET(shmq_queue_shm, groups, 776);
+SHMQ_OFFSET(shmq_queue_shm, levels, 780);
+SHMQ_OFFSET(shmq_queue_shm, level_rings, 784);
+SHMQ_OFFSET(shmq_queue_shm, terms, 792);
+SHMQ_OFFSET(shmq_queue_shm, opened, 800);
 SHMQ_OFFSET(shmq_queue_shm, ring, 896);
 SHMQ_OFFSET(shmq_queue_shm, sleepers, 2176);
 SHMQ_OFFSET(shmq_queue_shm, chunks, 2688);
 SHMQ_OFFSET(shmq_queue_shm, count, 2816);
+SHMQ_OFFSET(shmq_queue_shm, limited, 424);
 SHMQ_OFFSET(shmq_queue_shm, recount_due, 2824);
+SHMQ_OFFSET(shmq_queue_shm, weight, 2832);
+SHMQ_OFFSET(shmq_queue_shm, settings, 2944);
 
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).
  *
  *   0   word    state 8 | process row 24 | generation 32; CAS, under the structure lock but for closing
- *   8   target  0: sleeps on its own wake word; else offset of the target that it shares (a later stage)
+ *   8   target  0: sleeps on its own wake word; else the offset of a word of its process row, on which it waits for several
+ *               queues at once. Its owner, before it announces itself; whoever wakes it: a stale one wakes nobody or one
+ *               more
  *   16  wake    futex word, +1 by whoever claims the idle bit
  *   20  sleeps  1 while its thread is in, or about to enter, the kernel
  *   24  kind    getter, consumer, browser
  *   28  unsettled  people
- *   32  progress  0 in this stage */
+ *   32  progress  who takes some entries only: the version of the queue (ring_walk.c) of which it has looked at everything
+ *                 and found nothing; 0: may have work whatever the version. Its sleeper; read by whoever wakes: a stale
+ *                 one costs a wake
+ *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
+ *   48  live    holder of the structure lock; its owner: a stale one costs a look more or less
+ *   52  rounds  +1 at each receive of its owner while priorities matter; who wants to know whether it is stopped */
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;
-    uint64_t target;
+    shmq_a64 target;
     shmq_a32 wake;
     shmq_a32 sleeps;
     shmq_a32 kind;
     shmq_a32 unsettled;
-    uint64_t progress;
-    uint64_t reserved[11];
+    shmq_a64 progress;
+    shmq_a32 priority; /* as int32 */
+    shmq_a32 exclusive;
+    shmq_a32 live;
+    shmq_a32 rounds;
+    shmq_a64 order;
+    uint64_t reserved[8];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
 SHMQ_OFFSET(shmq_consumer_shm, word, 0);
@@ -223,5 +244,10 @@ SHMQ_OFFSET(shmq_consumer_shm, sleeps, 20);
 SHMQ_OFFSET(shmq_consumer_shm, kind, 24);
 SHMQ_OFFSET(shmq_consumer_shm, unsettled, 28);
 SHMQ_OFFSET(shmq_consumer_shm, progress, 32);
+SHMQ_OFFSET(shmq_consumer_shm, priority, 40);
+SHMQ_OFFSET(shmq_consumer_shm, exclusive, 44);
+SHMQ_OFFSET(shmq_consumer_shm, live, 48);
+SHMQ_OFFSET(shmq_consumer_shm, rounds, 52);
+SHMQ_OFFSET(shmq_consumer_shm, order, 56);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include "shmq/block.h"
 #include "shmq/handle.h"
+#include "shmq/level.h"
+#include "shmq/subscription.h"
 #include "shmq/watch.h"
 
 /* A message on its way in. The caller fills the first part; prepare fills the second. */
@@ -18,18 +20,25 @@ typedef struct shmq_outgoing {
     uint32_t piece_count;
     uint64_t body_len;
     uint8_t content;
+    uint64_t not_before_ns; /* for nobody before this time; 0: at once */
+    uint64_t expires_ns;    /* for nobody after this time; 0: for ever */
+    uint8_t priority; /* 0 to 9 */
+    uint64_t intent;  /* of a move (ring_move.h): it is published PENDING; 0: a put */
+    uint64_t source;  /* ... the position that it comes from */
 
     shmq_block block; /* offset 0: the body goes inline */
     uint64_t message_id;
     uint64_t enqueued_ns; /* 0: the time of prepare; a batch reads the clock once for all */
     uint64_t position;
     uint32_t crc;
+    uint64_t due_ns; /* when time does something with it first; 0: never */
     bool prepared;
 } shmq_outgoing;
 
 /* A delivery in hand: what its slot said while it was ours. */
 typedef struct shmq_delivery {
-    uint64_t position;
+    uint64_t position; /* in the ring of its level */
+    uint32_t depth;    /* of the level */
     uint64_t word;
     uint32_t tag;
     uint32_t owner;
@@ -44,10 +53,19 @@ typedef struct shmq_delivery {
     uint16_t deaths;
     uint8_t content;
     uint8_t priority;
+    uint16_t props;
+    uint64_t expires_ns; /* 0: never */
+    uint64_t held_until_ns; /* of what was stolen while it was HELD: until when; 0: it was not */
     const unsigned char *head;  /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */
     uint64_t head_seen;         /* ring.head at the start of the walk: what an advance is a CAS from */
+    bool held;                  /* counted in `held` of our row: from the acquisition until we find it gone */
     bool in_turn;               /* met in the ring, not in the old region: the head may advance past it */
+    bool ranked;                /* consumers differ in priority: it may be for another one */
+    shmq_subscription *by;      /* NULL: the taker goes by the head. Else, until it is taken: */
+    shmq_path path;             /* ... its path at the start of the walk */
+    uint64_t version;           /* of the queue before the walk; 0 without a subscription */
+    uint64_t epoch_seen;        /* ring.epoch at the start of the walk */
 } shmq_delivery;
 
 /* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
@@ -56,7 +74,12 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block);
 /* Give the block back when the put does not happen. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
-/* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_RING. */
+/* Is the queue full, in whatever way? */
+static inline bool shmq_no_room(shmq_status status) {
+    return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_BYTES;
+}
+/* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
+ * SHMQ_FULL_RING. */
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o);
 /* Prepare and put; waits for room until `until_ns` (0: not at all). */
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
@@ -67,6 +90,8 @@ uint64_t shmq_body_start(uint32_t head_len);
 
 /* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
+/* The same for a subscription, by its own path: the first entry that it wants. */
+shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
 /* OFFERED -> FREE: taken for good (inline bodies, copied by the caller already). SHMQ_SETTLED: somebody took it over, the
  * copy is not ours: offer again. */
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
@@ -82,35 +107,44 @@ bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
 /* Wait for something to offer, until `until_ns`; SHMQ_EMPTY, SHMQ_SHUT_DOWN, SHMQ_INTERRUPTED, SHMQ_NOT_FOUND ...
  * `consumer_row` 0: any spare row of this process. */
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d);
+shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
+                               uint64_t until_ns, shmq_delivery *d);
 
 /* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: not ours any more. */
-shmq_status shmq_settle(shmq_queue *q, const shmq_delivery *d);
+shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);
 /* Back in its place. `attempt`: counts as a failed one. Once this has returned nobody gets a later entry first. */
-shmq_status shmq_release(shmq_queue *q, const shmq_delivery *d, bool attempt);
+shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
 /* ACQUIRED -> LOCKED, still ours: before work that must not be done twice. */
-shmq_status shmq_lock(shmq_queue *q, const shmq_delivery *d);
-/* Take the entry at a position: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
+shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
+/* Take the entry at a position of this level: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
  * has it (purge). SHMQ_EMPTY: nothing there to be taken. */
 shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d);
+/* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
+shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
 
-/* The next entry at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
+/* The same from exactly this word; false: it has changed, or it is damaged. */
+bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
+
+/* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
 shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d);
 bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d);
-shmq_status shmq_browse_wait(shmq_queue *q, uint64_t position, uint64_t until_ns);
+shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns);
 
 typedef struct shmq_census {
-    uint64_t ready, unsettled, claimed, holes, broken;
+    uint64_t ready, unsettled, delayed, claimed, holes, broken;
     uint64_t bytes, memory_bytes;
     uint64_t oldest_ns;      /* enqueued_ns of the oldest ready entry; 0: none */
-    uint64_t first_position; /* of the oldest entry; UINT64_MAX: none */
-    uint64_t next_position;
+    uint64_t first_position; /* place of the entry that is first in order; UINT64_MAX: none */
+    uint64_t next_position;  /* place of the next newcomer of the least important level */
 } shmq_census;
 /* Count by looking at every word between floor and tail, and at the carried ones; raises floor. */
 void shmq_ring_census(shmq_queue *q, shmq_census *census);
+/* The same for who writes nothing; answers what floor could be raised to. */
+void shmq_ring_count(const shmq_queue *q, shmq_census *census);
 /* Anything to take? Cheap: no census. */
 bool shmq_ring_ready(shmq_queue *q);
-/* Wait until nothing is ready or unsettled. */
+/* Wait until nothing is ready, delayed or unsettled. */
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 /* NULL, or the first word that makes no sense: pointers, cells and count first (*where: SHMQ_NO_SLOT), then slots. For a ring
  * in use: a sentence is an error even under load. */
@@ -128,17 +162,30 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
 
 /* Inner steps, shared by the files that make up the ring. */
 uint64_t shmq_head_position(shmq_queue *q, uint64_t head);
+void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p);
+bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p);
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
-bool shmq_carry(shmq_queue *q, uint64_t t);  /* true: something moved, try again; false: no room */
+void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
+void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
+bool shmq_carry(shmq_queue *q, uint64_t t); /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
-void shmq_rewind(shmq_queue *q, uint64_t position);       /* R2 to R4 */
-void shmq_rewind_all(shmq_queue *q);                      /* to the ring's beginning */
-bool shmq_count_take(shmq_queue *q, uint32_t count);      /* room under maxsize? */
+void shmq_rewind(shmq_queue *q, uint64_t position); /* R2 to R4 */
+void shmq_rewind_all(shmq_queue *q); /* to the ring's beginning */
+bool shmq_count_take(shmq_queue *q, uint32_t count); /* room under maxsize? */
 void shmq_count_give(shmq_queue *q, uint32_t count);
 bool shmq_recount(shmq_queue *q);
-void shmq_count_late(shmq_queue *q); /* a claim that was made before somebody gave a maxsize */
+void shmq_recount_ask(
+    shmq_queue *q); /* the count may be too high: a recount might show a place to who sleeps for one */
+/* Room for one entry of so many bytes under the limits of `limited`: SHMQ_FULL_COUNT, SHMQ_FULL_BYTES. */
+shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes);
+void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes);
+void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes); /* claimed before somebody gave these limits */
+void shmq_wake_waiters(shmq_queue *q); /* all producers that wait for room */
+/* Bytes of headers and body of a slot that is in use; SHMQ_UNWEIGHED: a claim does not say. */
+#define SHMQ_UNWEIGHED UINT64_MAX
+uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word);
 void shmq_moving(shmq_queue *q, int32_t change);
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
 void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal); /* id: or SHMQ_OBITUARY_PROCESS */

@@ -16,8 +16,9 @@
  *   128     offsets of regions    creator                                all; copied into private memory at attach
  *   256     path                  creator                                gc, people
  *   1280    state                 whoever finds the directory deleted    every call; one more call succeeds
+ *   1288    due                   who makes something due, by CAS        every call; a tick too late
  *   1408    message_ids           any member, add                        a block of ids is handed out at a time
- *   1536    dirty, reserved, high holder of the structure lock           statistics; scans (a row too few is found next time)
+ *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
  *   1792    watch, volunteers     sleepers (CAS)                         who holds something; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
@@ -96,7 +97,9 @@ typedef struct shmq_segment_shm {
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 
     shmq_a32 state;
-    uint8_t state_pad[124];
+    uint32_t state_reserved;
+    shmq_a64 due; /* when something is due in some ring, see due.h; beside what every call reads */
+    uint8_t state_pad[112];
 
     shmq_a64 message_ids; /* the next id that nobody has yet; epoch in bits 40 to 63 */
     uint8_t message_ids_pad[120];
@@ -105,19 +108,22 @@ typedef struct shmq_segment_shm {
     shmq_a64 reserved_bytes;
     shmq_a32 process_high; /* rows below were used at some time */
     shmq_a32 queue_high;   /* directory entries below were used at some time */
-    uint8_t structure_pad[104];
+    shmq_a64
+        turns; /* how often the structure lock was taken: who only looks sees whether anything was changed meanwhile */
+    uint8_t structure_pad[96];
 
     shmq_a32 memory_full;
-    shmq_a32 memory_waiters;
-    uint8_t memory_pad[120];
+    uint32_t reserved_1668;
+    shmq_a64 memory_waiters; /* version 32 | threads 32; see waiters.h */
+    uint8_t memory_pad[112];
 
-    shmq_a64 watch[2];      /* see watch.h */
+    shmq_a64 watch[2]; /* see watch.h */
     shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
     shmq_a64 volunteers[SHMQ_VOLUNTEERS];
 
-    shmq_a64 damage;  /* broken words found since creation */
+    shmq_a64 damage; /* broken words found since creation */
     shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless somebody was stopped */
-    shmq_a64 deaths;  /* processes reaped */
+    shmq_a64 deaths; /* processes reaped */
     uint8_t damage_pad[104];
 
     shmq_a64 obituaries_next;
@@ -155,13 +161,15 @@ SHMQ_OFFSET(shmq_segment_shm, directory_device, 184);
 SHMQ_OFFSET(shmq_segment_shm, directory_inode, 192);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
+SHMQ_OFFSET(shmq_segment_shm, due, 1288);
 SHMQ_OFFSET(shmq_segment_shm, message_ids, 1408);
 SHMQ_OFFSET(shmq_segment_shm, dirty, 1536);
 SHMQ_OFFSET(shmq_segment_shm, reserved_bytes, 1544);
 SHMQ_OFFSET(shmq_segment_shm, process_high, 1552);
 SHMQ_OFFSET(shmq_segment_shm, queue_high, 1556);
+SHMQ_OFFSET(shmq_segment_shm, turns, 1560);
 SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
-SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1668);
+SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);
 SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
 SHMQ_OFFSET(shmq_segment_shm, watch_wake, 1808);
 SHMQ_OFFSET(shmq_segment_shm, volunteers, 1824);
@@ -177,10 +185,10 @@ SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
  * a rebuild would have to touch slab table pages that nobody has reserved. */
 enum shmq_granule_kind {
     SHMQ_GRANULE_FREE = 0,
-    SHMQ_GRANULE_PAGES = 1,    /* eight pages, one bit each */
-    SHMQ_GRANULE_RING = 2,     /* head of a run that is a ring's slots and bitmap */
-    SHMQ_GRANULE_SLAB = 3,     /* head of a run that is a slab */
-    SHMQ_GRANULE_INSIDE = 4    /* belongs to the run whose head is before it */
+    SHMQ_GRANULE_PAGES = 1, /* eight pages, one bit each */
+    SHMQ_GRANULE_RING = 2, /* head of a run that is a ring's slots and bitmap */
+    SHMQ_GRANULE_SLAB = 3, /* head of a run that is a slab */
+    SHMQ_GRANULE_INSIDE = 4 /* belongs to the run whose head is before it */
 };
 #define SHMQ_GRANULE_RESERVED (UINT64_C(1) << 8)
 #define SHMQ_GRANULE_HEADERS (UINT64_C(1) << 9)
@@ -206,7 +214,7 @@ static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t p
 enum shmq_directory_state { SHMQ_ENTRY_FREE = 0, SHMQ_ENTRY_LIVE = 1, SHMQ_ENTRY_DELETED = 2 };
 typedef struct shmq_directory_shm {
     shmq_a64 word;
-    shmq_a64 page;      /* offset of the queue page; written before word says LIVE */
+    shmq_a64 page; /* offset of the queue page; written before word says LIVE */
     uint64_t name_hash; /* FNV-1a of the name: a look at the page is needed only when it fits */
     uint64_t reserved[5];
 } shmq_directory_shm;

@@ -9,6 +9,10 @@
 #include "shmq/handle.h"
 #include "shmq/liveness.h"
 
+#define SHMQ_VERSIONED (UINT64_C(1) << 63) /* set in each version of a queue: 0 in a row says nothing */
+
+/* Of what there is to look at: a consumer that has looked at all of it publishes it in its row, and is not woken for it. */
+uint64_t shmq_version(const shmq_queue *q);
 /* Somebody may have work: wake one sleeper, and every sleeping browser. Part of every transition that can give work. */
 void shmq_notify(shmq_queue *q);
 /* Everybody: shutdown, deletion. */
@@ -19,6 +23,9 @@ void shmq_wake_joiners(shmq_queue *q);
 
 /* Rows. SHMQ_LIMIT: 1,023 are in use. Opening and closing take the structure lock. */
 shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row);
+struct shmq_row_terms;
+/* The part of it that is done under the structure lock, by who holds it. */
+shmq_status shmq_row_fill(shmq_queue *q, const struct shmq_row_terms *terms, uint32_t *row);
 shmq_status shmq_row_close(shmq_queue *q, uint32_t row);
 /* Before a close: its threads that wait come back with SHMQ_CLOSED. */
 void shmq_row_closing(shmq_queue *q, uint32_t row);
@@ -32,6 +39,10 @@ uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing);
 bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing); /* true: somebody had claimed the bit */
 uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks every patience, however many they are */
 bool shmq_anybody_idle(shmq_queue *q);
+/* Has the consumer of this row looked at all that there is, with nothing for it? */
+bool shmq_has_looked(shmq_queue *q, uint32_t row);
+/* Claim its idle bit and wake it. False: somebody else has claimed it, or nobody is there. */
+bool shmq_wake_idle(shmq_queue *q, uint32_t row);
 
 /* After a death, by anyone: the dead sleep no more, and a sleeper whose bit a dead notifier took away is woken. */
 void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l);

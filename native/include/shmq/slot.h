@@ -18,11 +18,11 @@
  *   44      body_len       claimant                         taker, browser   -
  *   48      crc            claimant                         taker, browser   -
  *   52      head_len       claimant                         taker, browser   -
- *   54      delivery       owner before T15                 taker            an attempt not counted
+ *   54      delivery       owner before T15, by CAS of bytes 48 to 55   taker   an attempt not counted
  *   56      deaths         whoever counts a death, by CAS of bytes 56 to 63 from the words they read
  *   58      content        claimant                         taker, browser   -
  *   59      priority       claimant                         taker            -
- *   60      props          claimant                         taker            -  which cold fields are valid; 0 in this stage
+ *   60      props          claimant; bit 5: owner, by CAS   all              which cold fields are valid (SHMQ_PROP_...)
  *   62      death_tag      with deaths                      with deaths      0x8000 | tag of the delivery counted last
  *   64      headers, then body, up to the slot's size
  *
@@ -39,9 +39,9 @@
 enum shmq_slot_state {
     SHMQ_FREE = 0,
     SHMQ_CLAIMED = 1,
-    SHMQ_PENDING = 2, /* waits for the log; not written in this stage */
+    SHMQ_PENDING = 2, /* being moved here: whether it is here its source decides, which cold.intent names */
     SHMQ_AVAILABLE = 3,
-    SHMQ_HELD = 4, /* until a time; not written in this stage */
+    SHMQ_HELD = 4, /* until cold.not_before_ns */
     SHMQ_OFFERED = 5,
     SHMQ_ACQUIRED = 6,
     SHMQ_LOCKED = 7,
@@ -98,9 +98,14 @@ typedef struct shmq_slot_shm {
     uint64_t body;
     uint32_t body_gen;
     uint32_t body_len;
-    uint32_t crc;
-    uint16_t head_len;
-    uint16_t delivery;
+    union {
+        shmq_a64 summary; /* bytes 48 to 55 as one word, for the CAS that counts an attempt */
+        struct {
+            uint32_t crc;
+            uint16_t head_len;
+            uint16_t delivery;
+        };
+    };
     union {
         shmq_a64 tally; /* bytes 56 to 63 as one word, for the CAS that counts a death */
         struct {
@@ -124,6 +129,7 @@ SHMQ_OFFSET(shmq_slot_shm, enqueued_ns, 24);
 SHMQ_OFFSET(shmq_slot_shm, body, 32);
 SHMQ_OFFSET(shmq_slot_shm, body_gen, 40);
 SHMQ_OFFSET(shmq_slot_shm, body_len, 44);
+SHMQ_OFFSET(shmq_slot_shm, summary, 48);
 SHMQ_OFFSET(shmq_slot_shm, crc, 48);
 SHMQ_OFFSET(shmq_slot_shm, head_len, 52);
 SHMQ_OFFSET(shmq_slot_shm, delivery, 54);
@@ -133,20 +139,38 @@ SHMQ_OFFSET(shmq_slot_shm, priority, 59);
 SHMQ_OFFSET(shmq_slot_shm, props, 60);
 SHMQ_OFFSET(shmq_slot_shm, death_tag, 62);
 
+#define SHMQ_ONE_ATTEMPT (UINT64_C(1) << 48)
+
+/* slot.summary: crc in bits 0 to 31, head_len in bits 32 to 47, delivery in bits 48 to 63. */
+static inline uint64_t shmq_summary(uint32_t crc, uint16_t head_len) { return crc | (uint64_t)head_len << 32; }
+static inline uint16_t shmq_summary_head_len(uint64_t summary) { return (uint16_t)(summary >> 32); }
+static inline uint16_t shmq_summary_delivery(uint64_t summary) { return (uint16_t)(summary >> 48); }
+
 /* slot.body: bits 0 to 39 block offset / 64, bits 40 to 47 reference bit. Offset 0 is the segment header, never a block. */
 static inline uint64_t shmq_body_offset(uint64_t body) { return (body & ((UINT64_C(1) << 40) - 1)) << 6; }
 static inline uint32_t shmq_body_bit(uint64_t body) { return (uint32_t)(body >> 40) & 0xffu; }
 static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (offset >> 6) | ((uint64_t)bit << 40); }
 
-/* Cold record, 64 bytes a slot at ring.cold: 0 place, 8 number, 16 enq_lsn, 24 settle_lsn, 32 expires_ns, 40 not_before_ns,
- * 48 group, 56 intent. Laid out here so that no later stage moves an offset; no queue has it yet, nobody writes it. */
+/* Cold record, 64 bytes a slot at ring.cold, which is made when the first message of a ring needs one (cold.c). A field says
+ * something only where its bit in slot.props is set.
+ *
+ *   offset  field          written by                       read by          a stale read costs
+ *   32      expires_ns     claimant                         all              -
+ *   40      not_before_ns  claimant, owner                  all              -  when this state ends: HELD, ACQUIRED (lease)
+ *   56      intent         claimant                         reaper           -  of a move: where it comes from (ring_move.h)
+ *   0       place          claimant, with intent            reaper           -  the position there
+ *   8 number, 16 enq_lsn, 24 settle_lsn, 48 group belong to later stages. Times are monotonic. */
+#define SHMQ_PROP_EXPIRES (1u << 4)
+#define SHMQ_PROP_NOT_BEFORE (1u << 5)
+#define SHMQ_PROP_INTENT (1u << 7)
+#define SHMQ_PROPS_KNOWN (SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_INTENT)
 typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t number;
     shmq_a64 enq_lsn;
     shmq_a64 settle_lsn;
-    uint64_t expires_ns;
-    uint64_t not_before_ns;
+    shmq_a64 expires_ns;
+    shmq_a64 not_before_ns;
     uint64_t group;
     uint64_t intent;
 } shmq_cold_shm;

@@ -12,6 +12,7 @@ typedef enum shmq_status {
     SHMQ_EMPTY,        /* nothing came within the time */
     SHMQ_FULL_COUNT,   /* the queue's maxsize */
     SHMQ_FULL_RING,    /* no slot in reach */
+    SHMQ_FULL_BYTES,   /* the queue's max_bytes */
     SHMQ_FULL_MEMORY,  /* the broker's budget */
     SHMQ_SHUT_DOWN,    /* the queue was shut down */
     SHMQ_TIMEOUT,      /* join() not done within the time */
@@ -29,6 +30,7 @@ typedef enum shmq_status {
     SHMQ_LIMIT,        /* a table is full: processes, queues, consumers */
     SHMQ_EXISTS,       /* the name is taken */
     SHMQ_DENIED,       /* another user's */
+    SHMQ_REFUSED,      /* the queue has an exclusive consumer, or would get one beside others */
     SHMQ_POISONED,     /* taken, but it has died too often: to be dead-lettered by the caller */
     SHMQ_OS,           /* a system call failed: shmq_trail_errno() */
     SHMQ_STATUS_COUNT

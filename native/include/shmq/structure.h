@@ -23,6 +23,22 @@ shmq_status shmq_structure_lock(shmq_member *m);
 shmq_status shmq_structure_try(shmq_member *m);
 void shmq_structure_unlock(shmq_member *m);
 
+/* For who looks without the lock: is anybody changing the structure, has anybody changed it since? Writes nothing. */
+typedef enum shmq_calm {
+    SHMQ_CALM, /* nobody is inside, and the map is right */
+    SHMQ_LEFT, /* nobody is inside; who was has died there, so the map may be wrong until the next one rebuilds it */
+    SHMQ_BUSY, /* somebody is inside, at work or stopped */
+} shmq_calm;
+typedef struct shmq_moment {
+    uint64_t turns;
+    shmq_calm calm;
+    uint32_t holder; /* pid as the holder sees it, unless CALM */
+} shmq_moment;
+shmq_moment shmq_moment_begin(const shmq_member *m);
+/* True: not BUSY, and nothing was changed since. What was read in between was true all at once, but for what changes
+ * without the lock. */
+bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment);
+
 /* All below: under the lock. Memory comes zeroed unless it is a slab's. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_page_take(shmq_member *m, uint64_t *offset);
 void shmq_page_give(shmq_member *m, uint64_t offset);
@@ -38,13 +54,13 @@ shmq_status shmq_structure_rebuild(shmq_member *m);
  * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
 
-/* The map agrees with the roots: NULL, or what does not. Under the lock. */
+/* The map agrees with the roots: NULL, or what does not. Under the lock, or in a moment that is CALM and lasts. */
 const char *shmq_structure_valid(shmq_member *m);
 
-/* Directory entries, and what their pages say of themselves: NULL, or what is wrong. Under the lock. */
+/* Directory entries, and what their pages say of themselves: NULL, or what is wrong. Under the lock, or in a moment that lasts. */
 const char *shmq_directory_valid(shmq_member *m);
 /* All of the above and below: map, directory, processes, pins, counters, consumer rows, watch, blocks. Under the lock, while
- * others work. The rings have their own (shmq_ring_valid), without the lock. */
+ * others work. The rings have their own (shmq_ring_valid), without the lock; shmq_part_examine needs none for all this. */
 const char *shmq_segment_valid(shmq_member *m);
 
 /* Memory of deleted queues that no live member uses any more goes back to the map. Under the lock. */

@@ -5,6 +5,9 @@
 /* A sentence with figures. Belongs to the thread, until its next one. */
 const char *shmq_verdict(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Instead of a verdict: there was no private memory to look with. */
+extern const char *const shmq_unlooked;
+
 /* How often something that moves is looked at before it is called wrong. */
 #define SHMQ_LOOKS 8
 

@@ -8,6 +8,8 @@
  * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
  * bits 32 to 63; 0: vacant. A word of a dead process is taken over like a vacant one.
  *
+ * The same sleeper does what is due (due.h) and sleeps no longer than to it; the second one a tick longer.
+ *
  * Nothing depends on it for correctness: a death that nobody watches for is found by the next who is in the way, and
  * every sleep has a time limit. */
 #ifndef SHMQ_WATCH_H
@@ -34,6 +36,8 @@ void shmq_watch_leave(shmq_watcher *w);
 
 /* This process holds so many unsettled messages more (or fewer). */
 void shmq_hold(shmq_member *m, int32_t change);
+/* Something is due earlier than the watcher sleeps to: wake him, or get a sleeper to take his place. */
+void shmq_watch_hurry(shmq_member *m);
 /* Places of the dead are vacant. */
 void shmq_watch_recover(shmq_member *m, const shmq_liveness *l);
 /* Watch words, what their holders sleep on, obituaries. NULL, or what is wrong; while others watch and reap. */

@@ -5,6 +5,8 @@
 
 static void set_up(void) { ring_set_up(0); }
 
+static void set_up_limited(void) { ring_set_up(2); } /* places stay taken while a put moves to another slot */
+
 static void begin(void) {
     ring_begin();
     weak_let_time_pass(1500, ring_members[0]->patience_ns * 2);
@@ -44,3 +46,4 @@ static void end(void) {
 }
 
 const weak_scenario weak_hole = {"hole", "claims of stopped producers", 4, false, set_up, begin, thread, end};
+const weak_scenario weak_moved = {"moved", "the same with a maxsize", 4, false, set_up_limited, begin, thread, end};

@@ -1,4 +1,4 @@
-/* put and get: a message is got whole, once, and a slot is written only when its last reader has done. */
+/* put and get: a message is got whole, once, and a slot is written only when its last reader has done. Shows E1, E2. */
 #include "small_ring.h"
 
 #define EACH 5u

@@ -1,4 +1,4 @@
-/* release: once it has returned, nobody gets a later entry first. A taker's get happens where it looks at the epoch. */
+/* release: once it has returned, nobody gets a later entry first. A taker's get happens where it looks at the epoch. Shows S2, R1. */
 #include "small_ring.h"
 
 #define MESSAGES 7u

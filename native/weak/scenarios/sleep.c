@@ -1,4 +1,4 @@
-/* Sleepers and notifiers: whoever sleeps while a message is there is woken. All asleep is a failure. */
+/* Sleepers and notifiers: whoever sleeps while a message is there is woken. All asleep is a failure. Shows S65, R4. */
 #include "small_ring.h"
 
 #define EACH 2u

@@ -41,8 +41,14 @@ void ring_set_up(uint64_t maxsize) {
 
 void ring_begin(void) { memset(&board, 0, sizeof board); }
 
+void ring_body(uint64_t *body, uint64_t number) {
+    body[0] = number;
+    body[1] = echo_of(number);
+}
+
 bool ring_put(int t, uint64_t number, uint64_t until) {
-    uint64_t body[BODY_WORDS] = {number, echo_of(number)};
+    uint64_t body[BODY_WORDS];
+    ring_body(body, number);
     struct iovec piece = {.iov_base = body, .iov_len = sizeof body};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof body};
     shmq_status status;

@@ -24,6 +24,8 @@ extern ring_board board;
 
 void ring_set_up(uint64_t maxsize);
 void ring_begin(void);
+/* What a message says. */
+void ring_body(uint64_t *body, uint64_t number);
 /* Puts message `number`, its body said twice over; false: no room. */
 bool ring_put(int t, uint64_t number, uint64_t until);
 /* Bytes of a delivery that is ours alone: plain reads. */

@@ -1,0 +1,39 @@
+/* What is due, and when: delays that end, messages that expire, leases.
+ *
+ * There is no thread for it. Whoever makes something due writes the time down, in the ring and then in the segment's header;
+ * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. Who polls, or
+ * walks into something that is due, does it by himself. A word that is late costs a delay, never a message.
+ *
+ * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: somebody looks; the time is then when others
+ * look again, for he may be stopped. Whoever makes something due while somebody looks clears the bit, since the look may
+ * have passed the place already: then the word keeps its time, and there is one look more. */
+#ifndef SHMQ_DUE_H
+#define SHMQ_DUE_H
+
+#include "shmq/handle.h"
+
+#define SHMQ_DUE_LOOKING UINT64_C(1)
+#define SHMQ_DUE_NEVER UINT64_MAX
+/* No option is longer (31 years); a time further ahead was not written by anybody. */
+#define SHMQ_DUE_LONGEST (UINT64_C(1000000000) * 1000000000 + UINT64_C(3600) * 1000000000)
+
+/* The time of a due word; SHMQ_DUE_NEVER: nothing is due. */
+static inline uint64_t shmq_due_time(uint64_t word) { return word == 0 ? SHMQ_DUE_NEVER : word & ~SHMQ_DUE_LOOKING; }
+
+/* Something is due at `at`. Called after it can be seen. True: earlier than all before, so a sleeper is to be told. */
+bool shmq_due_at(shmq_a64 *word, uint64_t at);
+/* Begin a look, if it is time: *mark is for shmq_due_end. False: not yet, or somebody else looks. */
+bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t *mark);
+/* The look has found that `earliest` is next (SHMQ_DUE_NEVER: nothing). */
+void shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
+
+/* The same for an entry of a ring: the ring's word, the header's, and the watcher is told. */
+void shmq_make_due(shmq_queue *q, uint64_t at);
+/* Do what is due in the broker. One load when nothing is. */
+void shmq_due_look(shmq_member *m);
+/* After a death that may have come between an entry and its due word. */
+void shmq_due_recover(shmq_queue *q);
+/* NULL, or what is wrong with a due word. */
+const char *shmq_due_valid(uint64_t word);
+
+#endif

@@ -1,0 +1,14 @@
+/* Immediate: a message that a consumer takes by then, or that is withdrawn. Never both (S15). */
+#ifndef SHMQ_IMMEDIATE_H
+#define SHMQ_IMMEDIATE_H
+
+#include "shmq/ring.h"
+
+/* Until when somebody who waits now has had his chance: for the patience if anybody sleeps, else for as long as a taker that
+ * is awake needs for a look. Asked before the put. */
+uint64_t shmq_immediate_until(shmq_queue *q);
+/* After a put: SHMQ_OK: somebody has it, or had it. SHMQ_EMPTY: nobody took it by `until_ns`, and it is withdrawn.
+ * SHMQ_INTERRUPTED: let signal handlers run, then call again, with 0 to withdraw it now. */
+shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns);
+
+#endif

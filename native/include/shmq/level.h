@@ -1,0 +1,76 @@
+/* Levels of priority: a queue with several is an ordered list of rings, the most important first.
+ *
+ * Depth 0 is the most important level; its ring lies in the queue's page, those of the others behind the first one's slots.
+ * A level is a handle like the queue's own, with another ring: what is done to a ring is done to the handle of its level.
+ * What belongs to the queue as a whole (who sleeps, who waits for room, the count) lies in the page that they share.
+ *
+ * A place is where an entry stands in the queue's order: its depth above its position. So places of one level grow with
+ * time, and a lower place is always offered first. */
+#ifndef SHMQ_LEVEL_H
+#define SHMQ_LEVEL_H
+
+#include "shmq/handle.h"
+
+#define SHMQ_PLACE_BITS 48u
+
+static inline uint64_t shmq_place_at(uint32_t depth, uint64_t position) {
+    return ((uint64_t)depth << SHMQ_PLACE_BITS) + position;
+}
+
+/* The handle of a level: of a queue's handle, or itself. */
+static inline shmq_queue *shmq_level(const shmq_queue *q, uint32_t depth) {
+    return SHMQ_LIKELY(depth == q->depth) ? (shmq_queue *)(uintptr_t)q : &q->lower[depth - 1];
+}
+
+/* The level of a place, and the position in it. */
+static inline shmq_queue *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
+    uint64_t depth = q->levels > 1 ? place >> SHMQ_PLACE_BITS : 0;
+    if (depth >= q->levels) {
+        return NULL;
+    }
+    *position = place - shmq_place_at((uint32_t)depth, 0);
+    return shmq_level(q, (uint32_t)depth);
+}
+
+static inline shmq_ring_shm *shmq_level_ring(const shmq_queue *q, uint32_t depth) {
+    return depth == 0 ? &q->page->ring : &q->level_rings[depth - 1];
+}
+
+/* The same from a page that nobody has checked; NULL: there is none, or it lies nowhere. */
+static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_queue_shm *page, uint32_t depth) {
+    uint64_t at = page->level_rings + (uint64_t)(depth - 1) * sizeof(shmq_ring_shm);
+    if (depth == 0) {
+        return (shmq_ring_shm *)(uintptr_t)&page->ring;
+    }
+    bool there = depth < page->levels && depth < SHMQ_LEVELS_MAX && page->level_rings % 64 == 0;
+    return there && at >= m->data && shmq_inside(m, at, sizeof(shmq_ring_shm)) ? shmq_at(m, at) : NULL;
+}
+
+/* AMQP 0-10's mapping, which serves JMS: with ten levels one to one, with two 0 to 4 low and 5 to 9 high (S32). */
+static inline uint32_t shmq_depth_of(const shmq_queue *q, uint32_t priority) {
+    uint32_t offset = 5 - (q->levels + 1) / 2;
+    uint32_t level = priority < offset ? 0 : priority - offset;
+    level = level < q->levels ? level : q->levels - 1;
+    return q->levels - 1 - level;
+}
+
+/* The level that a message of this priority goes to. */
+static inline shmq_queue *shmq_level_for(shmq_queue *q, uint32_t priority) {
+    return SHMQ_LIKELY(q->levels == 1) ? q : shmq_level(q, shmq_depth_of(q, priority));
+}
+
+/* Slots and bitmaps of so many levels, and the rings of all but the first. */
+static inline uint64_t shmq_ring_bytes(uint64_t slots, uint32_t slot_size, uint32_t levels) {
+    return levels * (slots * slot_size + slots / 8) + (uint64_t)(levels - 1) * sizeof(shmq_ring_shm);
+}
+
+/* The private copies of a ring's constants, checked: NULL, or what is wrong. */
+const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring);
+/* A view of one level, for who has a view of the queue: NULL, or what is wrong. */
+const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_queue *level);
+/* Handles of all levels but the first, for a queue's handle that stays. SHMQ_CORRUPT, SHMQ_OS. */
+shmq_status shmq_levels_bind(shmq_queue *q);
+/* They follow their queue's handle to another process. */
+void shmq_levels_rebind(shmq_queue *q);
+
+#endif

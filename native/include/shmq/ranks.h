@@ -1,0 +1,49 @@
+/* Who of a queue's consumers is served: the exclusive one, so many live ones, those of higher priority first.
+ *
+ * The truth stands in the rows of the consumers: priority, exclusive, order of opening, live. `terms` in the queue's page
+ * says which of it matters, so that a queue without any of it pays one test; it is worked out anew from the rows, under the
+ * structure lock, whenever a row was opened, closed or given back for a dead one. A death in between leaves the old terms,
+ * and the reaper of that death works them out.
+ *
+ * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. Whoever
+ * finds an entry asks first whether one of higher priority wants it, and then leaves it; the other clears its bit first,
+ * and then looks whether something is left for those who sleep. One of the two sees the other. A wanting one that has
+ * looked at everything (its `progress`) does not count, nor one that was seen for the patience without a step: it is
+ * stopped. */
+#ifndef SHMQ_RANKS_H
+#define SHMQ_RANKS_H
+
+#include "shmq/ring.h"
+
+enum shmq_term {
+    SHMQ_TERM_RANKED = 1,    /* consumers differ in priority */
+    SHMQ_TERM_LIMITED = 2,   /* some stand by: live_consumers */
+    SHMQ_TERM_EXCLUSIVE = 4, /* one takes all */
+};
+
+/* What a consumer asks for when it is opened. */
+typedef struct shmq_row_terms {
+    uint32_t kind;
+    int32_t priority;
+    bool exclusive;
+} shmq_row_terms;
+
+/* As shmq_row_open. SHMQ_REFUSED: there is an exclusive consumer, or this one would be and is not alone. */
+shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row);
+/* Nothing of it is in use: rows come and go without a look at the others. */
+bool shmq_ranks_are_plain(const shmq_queue *q);
+/* Work out who is live, and the terms; under the structure lock. Those who become live are woken. */
+void shmq_ranks_settle(shmq_queue *q);
+/* May this owner look at the queue at all? SHMQ_OK; SHMQ_EMPTY: it stands by; SHMQ_REFUSED. */
+shmq_status shmq_ranks_admit(const shmq_queue *q, uint32_t owner);
+/* False: it stands by until another one leaves. */
+bool shmq_is_served(const shmq_queue *q, uint32_t owner);
+/* A consumer begins and ends to want. */
+void shmq_want(shmq_queue *q, uint32_t row);
+void shmq_want_end(shmq_queue *q, uint32_t row);
+/* Does a consumer of higher priority want what this owner has found? */
+bool shmq_is_outranked(shmq_queue *q, uint32_t owner);
+/* As shmq_notify where consumers differ in priority: the highest of those that sleep and have not looked at everything. */
+void shmq_notify_ranked(shmq_queue *q);
+
+#endif

@@ -1,0 +1,38 @@
+/* A message goes from one queue to another as one step: in two halves, with one word that decides. */
+#ifndef SHMQ_RING_MOVE_H
+#define SHMQ_RING_MOVE_H
+
+#include "shmq/ring.h"
+
+/* cold.intent of a PENDING entry: where its message still is, if its mover has not settled it. cold.place is the position
+ * there.
+ *
+ *   63     set | 59 to 62  depth | 48 to 58  tag | 36 to 47  queue index | 0 to 31  incarnation */
+#define SHMQ_INTENT_SET (UINT64_C(1) << 63)
+
+static inline uint64_t shmq_intent(uint32_t index, uint32_t incarnation, uint32_t depth, uint32_t tag) {
+    return SHMQ_INTENT_SET | (uint64_t)(depth & 15) << 59 | (uint64_t)(tag & SHMQ_TAG_MASK) << 48 |
+           (uint64_t)(index & 0xfff) << 36 | incarnation;
+}
+static inline uint32_t shmq_intent_depth(uint64_t intent) { return (uint32_t)(intent >> 59) & 15u; }
+static inline uint32_t shmq_intent_tag(uint64_t intent) { return (uint32_t)(intent >> 48) & SHMQ_TAG_MASK; }
+static inline uint32_t shmq_intent_index(uint64_t intent) { return (uint32_t)(intent >> 36) & 0xfffu; }
+static inline uint32_t shmq_intent_incarnation(uint64_t intent) { return (uint32_t)intent; }
+
+/* What is in hand (`d` of `from`, ACQUIRED or LOCKED) goes to `to` as `o`, whose first part the caller has filled; it never
+ * waits. SHMQ_OK: settled here, available there. SHMQ_SETTLED: not ours any more, nothing was put. Anything else: nothing
+ * was changed, `d` is LOCKED in the name of this process, `o` is to be unprepared. SHMQ_INTERRUPTED: call again. */
+shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o);
+/* The times that the message itself has, not those of its queue: it takes them along. */
+void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoing *o);
+
+/* What the reaper asks: is this message still LOCKED where the intent says, by `owner`? SHMQ_OK with *there, else the
+ * question could not be asked. */
+typedef shmq_status shmq_source_look(void *context, uint64_t intent, uint64_t place, uint32_t owner, bool *there);
+/* The second half of all moves to this queue whose movers are dead. Before anything is given back that the dead held: what
+ * is given back looks as if it had been settled. Repeatable, by any number at once. */
+shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_source_look *look, void *context);
+/* For shmq_source_look: the answer of the queue that the intent names. */
+bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, uint32_t owner);
+
+#endif

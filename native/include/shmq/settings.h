@@ -1,0 +1,131 @@
+/* What a queue's users have said of it: which settings there are, where they are kept, and how they are agreed on.
+ *
+ * A value is in force for every process as soon as it is written: it is read where it is used, from the page. Written under
+ * the structure lock; a reader that is late by one value does once more what was right before. */
+#ifndef SHMQ_SETTINGS_H
+#define SHMQ_SETTINGS_H
+
+#include "shmq/abi.h"
+#include "shmq/atomic.h"
+#include "shmq/status.h"
+
+/* Bit in queue.given, index in settings.given_by. */
+enum shmq_setting {
+    SHMQ_SET_MAXSIZE = 0,
+    SHMQ_SET_SLOT_SIZE,
+    SHMQ_SET_TEMPORARY,
+    SHMQ_SET_MAX_DELIVERIES,
+    SHMQ_SET_MAX_DEATHS,
+    SHMQ_SET_CHECKSUM,
+    SHMQ_SET_DEAD_LETTER,
+    SHMQ_SET_MAX_BYTES,
+    SHMQ_SET_OVERFLOW,
+    SHMQ_SET_PRIORITIES,
+    SHMQ_SET_GROUPS,
+    SHMQ_SET_RETRY_DELAY,
+    SHMQ_SET_MAX_TTL,
+    SHMQ_SET_DEAD_LETTER_EXPIRED,
+    SHMQ_SET_LEASE,
+    SHMQ_SET_LIVE_CONSUMERS,
+    SHMQ_SET_EXPIRES,
+    SHMQ_SETTINGS
+};
+
+enum shmq_overflow { SHMQ_OVERFLOW_WAIT = 0, SHMQ_OVERFLOW_REJECT = 1, SHMQ_OVERFLOW_DROP_OLDEST = 2 };
+enum shmq_grouping { SHMQ_GROUPS_NONE = 0, SHMQ_GROUPS_SHARED = 1, SHMQ_GROUPS_STICKY = 2 };
+
+#define SHMQ_RETRY_STEPS 8u
+#define SHMQ_PRIORITIES_MAX 10u
+#define SHMQ_NEVER UINT64_MAX /* of max_ttl_ns, lease_ns, expires_ns: there is none */
+#define SHMQ_SETTERS 24u
+#define SHMQ_NAME_WORDS (SHMQ_NAME_MAX / 8)
+
+typedef struct shmq_settings_shm {
+    shmq_a64 max_bytes;  /* 0: no limit */
+    shmq_a64 max_ttl_ns; /* UINT64_MAX: none */
+    shmq_a64 lease_ns;   /* UINT64_MAX: none */
+    shmq_a64 expires_ns; /* UINT64_MAX: never */
+    shmq_a64 retry_delay_ns[SHMQ_RETRY_STEPS]; /* by attempt; the last one that is used repeats */
+    shmq_a32 retry_steps;                      /* how many are used, 1 at least */
+    shmq_a32 overflow;
+    shmq_a32 priorities; /* levels; 1: none */
+    shmq_a32 grouping;
+    shmq_a32 dead_letter_expired;
+    shmq_a32 live_consumers; /* 0: all */
+    uint32_t given_by[SHMQ_SETTERS]; /* pid of who gave it first */
+    shmq_a64 dead_letter; /* version 32 | length of the name, 0: nobody gave one; odd versions have the second name */
+    shmq_a64 dead_letters[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
+    shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
+    uint64_t reserved[9];
+} shmq_settings_shm;
+SHMQ_SIZE(shmq_settings_shm, 704);
+SHMQ_OFFSET(shmq_settings_shm, max_bytes, 0);
+SHMQ_OFFSET(shmq_settings_shm, max_ttl_ns, 8);
+SHMQ_OFFSET(shmq_settings_shm, lease_ns, 16);
+SHMQ_OFFSET(shmq_settings_shm, expires_ns, 24);
+SHMQ_OFFSET(shmq_settings_shm, retry_delay_ns, 32);
+SHMQ_OFFSET(shmq_settings_shm, retry_steps, 96);
+SHMQ_OFFSET(shmq_settings_shm, overflow, 100);
+SHMQ_OFFSET(shmq_settings_shm, priorities, 104);
+SHMQ_OFFSET(shmq_settings_shm, grouping, 108);
+SHMQ_OFFSET(shmq_settings_shm, dead_letter_expired, 112);
+SHMQ_OFFSET(shmq_settings_shm, live_consumers, 116);
+SHMQ_OFFSET(shmq_settings_shm, given_by, 120);
+SHMQ_OFFSET(shmq_settings_shm, dead_letter, 216);
+SHMQ_OFFSET(shmq_settings_shm, dead_letters, 224);
+SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
+static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
+
+/* What a declaration says; what is not in `given` is not said. */
+typedef struct shmq_declaration {
+    uint32_t given; /* bit per enum shmq_setting */
+    uint64_t maxsize;
+    uint32_t slot_size;
+    uint32_t temporary;
+    uint32_t max_deliveries;
+    uint32_t max_deaths;
+    uint32_t checksum;
+    const char *dead_letter;
+    uint32_t dead_letter_len;
+    uint64_t max_bytes;
+    uint32_t overflow;
+    uint32_t priorities;
+    uint32_t grouping;
+    uint64_t retry_delay_ns[SHMQ_RETRY_STEPS];
+    uint32_t retry_steps;
+    uint64_t max_ttl_ns;
+    uint32_t dead_letter_expired;
+    uint64_t lease_ns;
+    uint32_t live_consumers;
+    uint64_t expires_ns;
+    bool create;
+} shmq_declaration;
+
+#define SHMQ_DEFAULT_SLOT_SIZE 192u
+#define SHMQ_DEFAULT_MAX_DELIVERIES 20u
+#define SHMQ_DEFAULT_MAX_DEATHS 3u
+
+struct shmq_queue_shm;
+
+/* Say a value of a declaration by the number of its setting. Not of dead_letter and retry_delay, which are no numbers. */
+void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value);
+/* What a declaration says of a setting that is a number, said or not: the default. */
+uint64_t shmq_declared(const shmq_declaration *d, int setting);
+/* The value in force of a setting that is a number. */
+uint64_t shmq_setting_value(const struct shmq_queue_shm *page, int setting);
+/* All settings of a page that nobody sees yet. */
+void shmq_settings_fill(struct shmq_queue_shm *page, const shmq_declaration *d);
+/* Given and given before: equal, or refused as a whole: SHMQ_EXISTS with `differs`. Given for the first time: set, but for
+ * those that are fixed at creation. Under the structure lock. */
+shmq_status shmq_settings_agree(struct shmq_queue_shm *page, const shmq_declaration *d, int *differs);
+/* Set whatever was given before, but for what is fixed: SHMQ_EXISTS with `differs`, and nothing was changed. Under the
+ * structure lock. */
+shmq_status shmq_settings_alter(struct shmq_queue_shm *page, const shmq_declaration *d, int *differs);
+/* Length of the name that was given for dead letters; 0: none was. */
+uint32_t shmq_dead_letter(const struct shmq_queue_shm *page, char name[SHMQ_NAME_MAX]);
+/* NULL, or what is wrong with them. */
+const char *shmq_settings_valid(const struct shmq_queue_shm *page);
+/* Time until a message that has failed so often (1: the first time) is tried again. */
+uint64_t shmq_retry_delay_ns(const struct shmq_queue_shm *page, uint32_t attempt);
+
+#endif

@@ -1,0 +1,18 @@
+/* A queue that goes when nobody consumes from it for so long: the option expires. */
+#ifndef SHMQ_UNUSED_H
+#define SHMQ_UNUSED_H
+
+#include "shmq/due.h"
+
+/* When it is to go, as it looks now; SHMQ_DUE_NEVER: it has a consumer, or never had one, or does not expire. */
+uint64_t shmq_unused_due(const shmq_queue *q);
+/* A consumer has gone, or the option was given: the time begins anew. */
+void shmq_unused_begin(shmq_queue *q);
+/* The option was given in a declaration: unless it waits for a first consumer, its time begins. */
+void shmq_unused_declared(shmq_queue *q, uint32_t given);
+/* It is due: deleted, or, where its messages go to the dead, left to the interpreter. Answers when to look again. */
+uint64_t shmq_unused_end(shmq_queue *q, uint64_t now);
+/* Out of service, if it still is unused under the structure lock. */
+shmq_status shmq_queue_delete_unused(shmq_queue *q, uint64_t now);
+
+#endif

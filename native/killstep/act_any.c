@@ -1,0 +1,49 @@
+#include "act_any.h"
+
+#include "shmq/sleepers.h"
+#include "shmq/target.h"
+#include "shmq/waiter.h"
+#include "stage.h"
+
+static const unsigned queues[] = {QUEUE_LIMITED, QUEUE_A};
+#define COUNT 2u
+
+void act_receive_any(act *a, uint64_t until_ns) {
+    shmq_waiter_of of[COUNT] = {0};
+    uint32_t from = 0;
+    shmq_delivery d;
+    shmq_status status;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        of[i].q = a->q[queues[i]];
+        of[i].owner = shmq_self(of[i].q);
+    }
+    act_begin(a, CALL_RECEIVE, QUEUE_A, 0);
+    do {
+        status = shmq_offer_any(of, COUNT, 0, &from, &d);
+        while (status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED) {
+            status = shmq_offer_wait_any(of, COUNT, 0, until_ns, &from, &d);
+            if (status != SHMQ_INTERRUPTED) {
+                break;
+            }
+        }
+        SHMQ_ASSERT(status != SHMQ_OK || queues[from] == QUEUE_A);
+        status = status == SHMQ_OK ? shmq_offer_acquire(a->q[QUEUE_A], &d) : status;
+    } while (status == SHMQ_SETTLED);
+    act_received(a, QUEUE_A, status, &d);
+}
+
+shmq_a32 *act_announce_any(act *a) {
+    shmq_a32 *word;
+    uint32_t rows[COUNT];
+    (void)shmq_target_take(a->m, &word);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        if (shmq_row_open(a->q[queues[i]], SHMQ_GETTER, &rows[i]) != SHMQ_OK) {
+            die("row");
+        }
+        shmq_row_share(a->m, shmq_row_at(a->q[queues[i]], rows[i]), word);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        (void)shmq_announce(a->q[queues[i]], rows[i], false);
+    }
+    return word;
+}

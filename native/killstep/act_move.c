@@ -1,0 +1,65 @@
+#include "act_move.h"
+
+#include "shmq/ring_move.h"
+
+/* A letter as it is in hand, on its way. */
+static shmq_outgoing letter_of(const act *a, struct iovec *piece) {
+    const shmq_delivery *d = &a->held[0].d;
+    *piece = (struct iovec){(void *)(uintptr_t)act_body_of(a->held[0].value, d->body_len), d->body_len};
+    return (shmq_outgoing){.pieces = piece, .piece_count = 1, .body_len = d->body_len, .priority = d->priority};
+}
+
+void act_move(act *a, unsigned to) {
+    SHMQ_ASSERT(a->held_count != 0);
+    uint64_t value = a->held[0].value;
+    struct iovec piece;
+    shmq_outgoing o = letter_of(a, &piece);
+    shmq_status status;
+    act_begin(a, CALL_MOVE, to, value);
+    do {
+        status = shmq_move(a->q[a->held[0].queue], &a->held[0].d, a->q[to], &o);
+    } while (status == SHMQ_INTERRUPTED);
+    shmq_unprepare(a->q[to], &o);
+    act_end(a, CALL_MOVE, to, value, status);
+    if (status == SHMQ_OK) {
+        act_forget_oldest(a);
+    }
+}
+
+void act_bury(act *a, unsigned to) {
+    SHMQ_ASSERT(a->held_count != 0);
+    if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) == SHMQ_OK) {
+        act_move(a, to);
+    }
+}
+
+void act_bury_block(act *a, unsigned to, const char *name) {
+    SHMQ_ASSERT(a->held_count != 0);
+    if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) != SHMQ_OK) {
+        return;
+    }
+    act_declare(a, to, name, false);
+    if (a->last == SHMQ_OK) {
+        act_view(a);
+    }
+    if (a->last == SHMQ_OK) {
+        act_move(a, to);
+    }
+    if (a->last == SHMQ_OK) {
+        act_view_end(a);
+    }
+}
+
+void act_move_half(act *a, unsigned to, bool decided) {
+    SHMQ_ASSERT(a->held_count != 0);
+    shmq_queue *from = a->q[a->held[0].queue];
+    shmq_delivery *d = &a->held[0].d;
+    struct iovec piece;
+    shmq_outgoing o = letter_of(a, &piece);
+    act_begin(a, CALL_MOVE, to, a->held[0].value);
+    o.intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
+    o.source = d->position;
+    shmq_hold(a->m, 1);
+    SHMQ_ASSERT(shmq_lock(from, d) == SHMQ_OK && shmq_put(a->q[to], &o, 0) == SHMQ_OK);
+    SHMQ_ASSERT(!decided || shmq_settle(from, d) == SHMQ_OK);
+}

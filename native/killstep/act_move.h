@@ -1,0 +1,16 @@
+/* Operations that take a message to another queue. The history has one call for both halves. */
+#ifndef SHMQ_KILLSTEP_ACT_MOVE_H
+#define SHMQ_KILLSTEP_ACT_MOVE_H
+
+#include "act.h"
+
+/* The oldest in hand. Without room there it stays in hand, in the name of the process. */
+void act_move(act *a, unsigned to);
+/* What dead-lettering does: lock, and move. */
+void act_bury(act *a, unsigned to);
+/* The same with a body in a block, pinned while it is copied, into a queue that is made for it. */
+void act_bury_block(act *a, unsigned to, const char *name);
+/* A move up to its decision, or up to its end but for showing what was moved. */
+void act_move_half(act *a, unsigned to, bool decided);
+
+#endif

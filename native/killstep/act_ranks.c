@@ -1,0 +1,23 @@
+#include "act_ranks.h"
+
+#include "shmq/ranks.h"
+
+void act_row_open_as(act *a, unsigned queue, int32_t priority, bool exclusive) {
+    shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive};
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_row_open_as(a->q[queue], &terms, &a->row));
+}
+
+void act_receive_wanting(act *a, unsigned queue) {
+    shmq_want(a->q[queue], a->row);
+    act_receive(a, queue, 0);
+    shmq_want_end(a->q[queue], a->row);
+}
+
+void act_limit_live(act *a, unsigned queue, uint32_t live) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_LIVE_CONSUMERS, live);
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_queue_alter(a->q[queue], &d, &differs));
+}

@@ -1,0 +1,12 @@
+/* What consumers do that are not like the others: exclusive ones, live ones, those of higher priority. */
+#ifndef SHMQ_KILLSTEP_ACT_RANKS_H
+#define SHMQ_KILLSTEP_ACT_RANKS_H
+
+#include "act.h"
+
+void act_row_open_as(act *a, unsigned queue, int32_t priority, bool exclusive);
+/* A consumer's receive on a queue whose consumers differ in priority: wanting, while it is inside. */
+void act_receive_wanting(act *a, unsigned queue);
+void act_limit_live(act *a, unsigned queue, uint32_t live);
+
+#endif

@@ -1,0 +1,15 @@
+/* Operations of a taker that wants some messages only: those with even values. */
+#ifndef SHMQ_KILLSTEP_ACT_SELECT_H
+#define SHMQ_KILLSTEP_ACT_SELECT_H
+
+#include "act.h"
+
+/* The subscription, which is private memory: before the traced part. */
+void act_select_begin(void);
+void act_receive_selected(act *a, unsigned queue, uint64_t until_ns);
+/* As soon as the taker looks at a message of the least important level, another process, as it were, puts this one. */
+void act_select_arrival(act *a, unsigned queue, uint64_t value);
+/* The same, at the moment at which a taker of this process would go to sleep. */
+void act_sleep_arrival(act *a, unsigned queue, uint64_t value);
+
+#endif

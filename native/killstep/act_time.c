@@ -1,0 +1,51 @@
+/* Operations on messages that wait for a time, expire, or are lent for a time. */
+#include "act_time.h"
+
+#include "shmq/cold.h"
+#include "shmq/ring_time.h"
+#include "virtual.h"
+
+void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, uint64_t ttl_ns) {
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, SMALL_BYTES), .iov_len = SMALL_BYTES};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = SMALL_BYTES};
+    o.not_before_ns = delay_ns != 0 ? virtual_clock() + delay_ns : 0;
+    o.expires_ns = ttl_ns != 0 ? virtual_clock() + ttl_ns : 0;
+    act_begin(a, CALL_PUT, queue, value);
+    shmq_status status;
+    while ((status = shmq_put(a->q[queue], &o, 0)) == SHMQ_INTERRUPTED) {
+    }
+    if (status != SHMQ_OK) {
+        shmq_unprepare(a->q[queue], &o);
+    }
+    act_end(a, CALL_PUT, queue, value, status);
+}
+
+void act_release_later(act *a, uint64_t delay_ns, bool attempt) {
+    SHMQ_ASSERT(a->held_count != 0);
+    unsigned queue = a->held[0].queue;
+    uint64_t value = a->held[0].value;
+    act_begin(a, CALL_RELEASE, queue, value);
+    shmq_status status;
+    while ((status = shmq_release_until(a->q[queue], &a->held[0].d, attempt, virtual_clock() + delay_ns)) ==
+           SHMQ_INTERRUPTED) {
+    }
+    act_end(a, CALL_RELEASE, queue, value, status);
+    act_forget_oldest(a);
+}
+
+void act_touch(act *a) {
+    SHMQ_ASSERT(a->held_count != 0);
+    act_begin(a, CALL_OTHER, a->held[0].queue, 0);
+    act_end(a, CALL_OTHER, a->held[0].queue, 0, shmq_touch(a->q[a->held[0].queue], &a->held[0].d));
+}
+
+void act_look(act *a) {
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_due_look(a->m);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
+}
+
+void act_lease(act *a, unsigned queue, uint64_t ns) {
+    shmq_store_seq(&a->q[queue]->page->settings.lease_ns, ns);
+    a->last = shmq_time_declared(a->q[queue], 1u << SHMQ_SET_LEASE);
+}

@@ -1,0 +1,16 @@
+/* Operations on messages that wait for a time, expire, or are lent for a time. */
+#ifndef SHMQ_KILLSTEP_ACT_TIME_H
+#define SHMQ_KILLSTEP_ACT_TIME_H
+
+#include "act.h"
+
+#define LATER_NS UINT64_C(30000000000) /* of the virtual clock: when what waits is due */
+
+/* 0: none. */
+void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, uint64_t ttl_ns);
+void act_release_later(act *a, uint64_t delay_ns, bool attempt); /* the oldest in hand */
+void act_touch(act *a);
+void act_look(act *a); /* do what is due */
+void act_lease(act *a, unsigned queue, uint64_t ns);
+
+#endif

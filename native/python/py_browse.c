@@ -1,0 +1,178 @@
+/* Places of a queue: looking at them, and taking what lies there from whoever has it. */
+#include "py_queue.h"
+
+#include "shmq/level.h"
+
+/* The level of a place, and the position in it; NULL with an exception set. */
+static shmq_queue *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
+    shmq_queue *level = shmq_level_of_place(self->q, place, position);
+    if (level == NULL) {
+        PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
+    }
+    return level;
+}
+
+/* _purge() -> how many: what is ready is settled; what consumers hold stays theirs. */
+static PyObject *queue_purge(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    uint64_t purged = 0;
+    shmq_status status = SHMQ_OK;
+    (void)unused;
+    if (!queue_ready(self) || (status = shmq_queue_usable(self->q)) != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    BEGIN_WAIT(self)
+    status = shmq_purge(self->q, &purged);
+    shmq_add_relaxed(&self->q->counters->purged, purged);
+    END_WAIT(self)
+    return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(purged) : queue_raise(self, status);
+}
+
+/* _purge_at(place) -> was it ready, and is settled now? */
+static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long place;
+    uint64_t position;
+    shmq_delivery d = {0};
+    shmq_queue *level;
+    if (!PyArg_ParseTuple(args, "K", &place) || !queue_ready(self) ||
+        (level = level_of(self, place, &position)) == NULL) {
+        return NULL;
+    }
+    shmq_status status = shmq_steal(level, position, true, &d);
+    if (status != SHMQ_OK && status != SHMQ_EMPTY) {
+        return queue_raise(self, status);
+    }
+    bool purged = status == SHMQ_OK && shmq_settle(level, &d) == SHMQ_OK;
+    shmq_add_relaxed(&self->q->counters->purged, purged);
+    return PyBool_FromLong(purged);
+}
+
+/* _steal(place, ready) -> Delivery, taken from whoever had it, or (ready) only if nobody has it; None: nothing there any more. */
+static PyObject *queue_steal(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long place;
+    uint64_t position;
+    shmq_delivery d = {0};
+    shmq_queue *level;
+    int ready = false;
+    if (!PyArg_ParseTuple(args, "K|p", &place, &ready) || !queue_ready(self) ||
+        (level = level_of(self, place, &position)) == NULL) {
+        return NULL;
+    }
+    shmq_status status = shmq_steal(level, position, ready, &d);
+    if (status == SHMQ_EMPTY) {
+        Py_RETURN_NONE;
+    }
+    return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
+}
+
+static PyObject *browsed(shmq_queue *level, uint64_t position, const shmq_delivery *d, PyObject *head, PyObject *body) {
+    uint64_t place = shmq_place_at(level->depth, position);
+    return Py_BuildValue("(K(KKKIIIIINNK))", (unsigned long long)place + 1, (unsigned long long)place,
+                         (unsigned long long)d->message_id, (unsigned long long)d->enqueued_ns, (unsigned)d->content,
+                         (unsigned)d->delivery, (unsigned)d->deaths, (unsigned)((d->word & SHMQ_FLAG_REDELIVERED) != 0),
+                         (unsigned)d->priority, head, body, (unsigned long long)d->expires_ns);
+}
+
+/* _browse(place) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns, content, delivery,
+ * deaths, redelivered, priority, head, body, expires_ns)). What was copied is good: the slot said the same before and after. */
+static PyObject *queue_browse(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long place;
+    uint64_t position;
+    shmq_queue *level;
+    if (!PyArg_ParseTuple(args, "K", &place) || !queue_ready(self) ||
+        (level = level_of(self, place, &position)) == NULL) {
+        return NULL;
+    }
+    shmq_status status = shmq_queue_usable(self->q);
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    for (;;) {
+        shmq_delivery d;
+        uint64_t at = position;
+        if (shmq_browse(level, &at, &d) != SHMQ_OK) {
+            return Py_BuildValue("(KO)", (unsigned long long)shmq_place_at(level->depth, at), Py_None);
+        }
+        PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
+        PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
+        if (head != NULL && body != NULL && shmq_browse_valid(level, &d)) {
+            d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
+            d.bytes = (unsigned char *)PyBytes_AsString(body);
+            if (SHMQ_UNLIKELY(!shmq_delivery_intact(level, &d))) {
+                Py_DECREF(head);
+                Py_DECREF(body);
+                position = at + 1; /* damaged: whoever takes it is told */
+                continue;
+            }
+            return browsed(level, at, &d, head, body);
+        }
+        bool failed = head == NULL || body == NULL;
+        Py_XDECREF(head);
+        Py_XDECREF(body);
+        if (failed) {
+            return NULL;
+        }
+        position = at; /* it went while it was being copied: look at the same place again */
+    }
+}
+
+/* _browse_wait((place, ...), timeout): until something may be at one of these places, one a level. */
+static PyObject *queue_browse_wait(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    PyObject *places, *timeout;
+    uint64_t until, positions[SHMQ_LEVELS_MAX] = {0};
+    shmq_status status;
+    if (!PyArg_ParseTuple(args, "O!O", &PyTuple_Type, &places, &timeout) || !parse_timeout(timeout, &until) ||
+        !queue_ready(self)) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyTuple_Size(places); i++) {
+        unsigned long long place = PyLong_AsUnsignedLongLong(PyTuple_GetItem(places, i));
+        uint64_t position;
+        if (PyErr_Occurred()) {
+            return NULL;
+        }
+        shmq_queue *level = level_of(self, place, &position);
+        if (level == NULL) {
+            return NULL;
+        }
+        positions[level->depth] = position;
+    }
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_browse_wait(self->q, positions, until);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    Py_RETURN_NONE;
+}
+
+/* _ends() -> the place of the next newcomer of each level, the most important level first. */
+static PyObject *queue_ends(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    PyObject *ends = queue_ready(self) ? PyTuple_New((Py_ssize_t)self->q->levels) : NULL;
+    for (uint32_t depth = 0; ends != NULL && depth < self->q->levels; depth++) {
+        uint64_t tail = shmq_load_seq(&shmq_level_ring(self->q, depth)->tail);
+        PyObject *end = PyLong_FromUnsignedLongLong(shmq_place_at(depth, tail));
+        if (end == NULL || PyTuple_SetItem(ends, (Py_ssize_t)depth, end) < 0) {
+            Py_CLEAR(ends);
+        }
+    }
+    return ends;
+}
+
+PyMethodDef queue_browse_methods[] = {
+    {"_purge", queue_purge, METH_NOARGS, NULL},
+    {"_purge_at", queue_purge_at, METH_VARARGS, NULL},
+    {"_steal", queue_steal, METH_VARARGS, NULL},
+    {"_browse", queue_browse, METH_VARARGS, NULL},
+    {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
+    {"_ends", queue_ends, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

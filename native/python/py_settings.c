@@ -1,0 +1,151 @@
+/* Settings of a queue between Python and C: a tuple in the order of enum shmq_setting, None for what is not said. Times are
+ * nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users write. */
+#include "py_queue.h"
+
+static bool give_delays(PyObject *value, shmq_declaration *d) {
+    Py_ssize_t steps = PyTuple_Check(value) ? PyTuple_Size(value) : 0;
+    if (steps < 1 || steps > (Py_ssize_t)SHMQ_RETRY_STEPS) {
+        PyErr_SetString(PyExc_ValueError, "retry_delay: a tuple of 1 to 8 times is expected");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < steps; i++) {
+        d->retry_delay_ns[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(value, i));
+    }
+    d->retry_steps = (uint32_t)steps;
+    d->given |= 1u << SHMQ_SET_RETRY_DELAY;
+    return PyErr_Occurred() == NULL;
+}
+
+static bool give_letters(PyObject *value, shmq_declaration *d) {
+    char *bytes;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(value, &bytes, &size) < 0) {
+        return false;
+    }
+    if (size > (Py_ssize_t)SHMQ_NAME_MAX) {
+        PyErr_SetString(PyExc_ValueError, "dead_letter: a name of at most 200 bytes is expected");
+        return false;
+    }
+    d->dead_letter = bytes; /* of the tuple, which outlives the declaration */
+    d->dead_letter_len = (uint32_t)size;
+    d->given |= 1u << SHMQ_SET_DEAD_LETTER;
+    return true;
+}
+
+bool settings_declared(PyObject *values, shmq_declaration *d) {
+    if (!PyTuple_Check(values) || PyTuple_Size(values) != SHMQ_SETTINGS) {
+        PyErr_Format(PyExc_TypeError, "a tuple of %d settings is expected", (int)SHMQ_SETTINGS);
+        return false;
+    }
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        PyObject *value = PyTuple_GetItem(values, i);
+        if (value == Py_None) {
+            continue;
+        }
+        if (i == SHMQ_SET_RETRY_DELAY ? !give_delays(value, d) : i == SHMQ_SET_DEAD_LETTER && !give_letters(value, d)) {
+            return false;
+        }
+        if (i != SHMQ_SET_RETRY_DELAY && i != SHMQ_SET_DEAD_LETTER) {
+            unsigned long long number = PyLong_AsUnsignedLongLong(value);
+            if (PyErr_Occurred()) {
+                return false;
+            }
+            shmq_declaration_give(d, i, number);
+        }
+    }
+    return true;
+}
+
+static PyObject *delays(const shmq_queue_shm *page) {
+    uint32_t steps = shmq_load_relaxed(&page->settings.retry_steps);
+    steps = steps == 0 || steps > SHMQ_RETRY_STEPS ? 1 : steps;
+    PyObject *result = PyTuple_New((Py_ssize_t)steps);
+    for (uint32_t i = 0; result != NULL && i < steps; i++) {
+        PyObject *delay = PyLong_FromUnsignedLongLong(shmq_load_relaxed(&page->settings.retry_delay_ns[i]));
+        if (delay == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, delay) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
+}
+
+static PyObject *value_of(const shmq_queue_shm *page, int setting) {
+    if (setting == SHMQ_SET_RETRY_DELAY) {
+        return delays(page);
+    }
+    if (setting == SHMQ_SET_DEAD_LETTER) {
+        char name[SHMQ_NAME_MAX];
+        uint32_t letters = shmq_dead_letter(page, name);
+        return PyBytes_FromStringAndSize(name, (Py_ssize_t)letters);
+    }
+    return PyLong_FromUnsignedLongLong(shmq_setting_value(page, setting));
+}
+
+static const char *const names[SHMQ_SETTINGS] = {
+    "maxsize",     "slot_size",           "temporary", "max_deliveries", "max_deaths", "checksum",
+    "dead_letter", "max_bytes",           "overflow",  "priorities",     "groups",     "retry_delay",
+    "max_ttl",     "dead_letter_expired", "lease",     "live_consumers", "expires",
+};
+
+static bool add(PyObject *to, const char *name, PyObject *value) {
+    bool ok = value != NULL && PyDict_SetItemString(to, name, value) == 0;
+    Py_XDECREF(value);
+    return ok;
+}
+
+static PyObject *setters(const shmq_queue_shm *page) {
+    PyObject *result = PyTuple_New(SHMQ_SETTINGS);
+    for (int i = 0; result != NULL && i < SHMQ_SETTINGS; i++) {
+        PyObject *pid = PyLong_FromUnsignedLong(page->settings.given_by[i]);
+        if (pid == NULL || PyTuple_SetItem(result, i, pid) < 0) {
+            Py_CLEAR(result);
+        }
+    }
+    return result;
+}
+
+/* _settings() -> the value of each setting by its name, and: given (bits), given_by (pids, in the order of the settings),
+ * slots, shut_down, created_ns, created_by */
+PyObject *queue_settings(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    shmq_queue_shm *page = self->q->page;
+    PyObject *result =
+        Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given), "slots",
+                      (unsigned long long)shmq_slot_count(self->q), "shut_down", shmq_load_seq(&page->shut_down),
+                      "created_ns", (unsigned long long)page->created_ns, "created_by", page->created_by);
+    bool ok = result != NULL && add(result, "given_by", setters(page));
+    for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
+        ok = add(result, names[i], value_of(page, i));
+    }
+    if (!ok) {
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
+/* _alter(settings) -> None, or the index of a setting that is fixed and another one */
+PyObject *queue_alter(PyObject *o, PyObject *settings) {
+    py_queue *self = (py_queue *)o;
+    shmq_declaration d = {0};
+    shmq_status status;
+    int differs = -1;
+    if (!queue_ready(self) || !settings_declared(settings, &d)) {
+        return NULL;
+    }
+    do {
+        BEGIN_WAIT(self)
+        status = shmq_queue_alter(self->q, &d, &differs);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    if (status == SHMQ_EXISTS) {
+        return PyLong_FromLong(differs);
+    }
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    Py_RETURN_NONE;
+}

@@ -1,0 +1,26 @@
+/* What a membership and an observer both tell: memory and counters of the segment, names of its queues. */
+#ifndef SHMQ_PY_USAGE_H
+#define SHMQ_PY_USAGE_H
+
+#include "py_shmq.h"
+
+#include "shmq/block.h"
+
+typedef struct {
+    const shmq_member *m;
+    uint64_t free; /* granules */
+    shmq_block_usage blocks;
+} shmq_py_usage;
+
+void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage); /* without the GIL */
+PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
+PyObject *shmq_py_queue_names(const shmq_member *m); /* [(name, index, incarnation)] */
+
+/* A dict of numbers. */
+typedef struct {
+    const char *name;
+    uint64_t value;
+} shmq_py_number;
+PyObject *shmq_py_numbers(const shmq_py_number *numbers, size_t count);
+
+#endif

@@ -1,0 +1,74 @@
+/* Cold records: made once for a ring, under the structure lock, and found by their offset, which is checked each time. */
+#include "shmq/cold.h"
+
+#include "shmq/block.h"
+#include "shmq/structure.h"
+
+static bool lies_well(const shmq_queue *q, uint64_t offset) {
+    const shmq_member *m = q->m;
+    uint64_t bytes = (uint64_t)shmq_cold_granules(q->shift) << SHMQ_GRANULE_SHIFT;
+    return offset >= m->data && (offset - m->data) % SHMQ_GRANULE_BYTES == 0 && shmq_inside(m, offset, bytes);
+}
+
+/* A run of this length begins there, and it is not the ring itself: a changed offset leads to nobody else's memory but by
+ * being another ring's of the same size. */
+static bool is_run(const shmq_queue *q, uint64_t offset) {
+    uint64_t word = shmq_load_relaxed(&q->m->granules[(offset - q->m->data) >> SHMQ_GRANULE_SHIFT]);
+    return shmq_granule_kind(word) == SHMQ_GRANULE_RING && shmq_granule_length(word) == shmq_cold_granules(q->shift) &&
+           offset != (uint64_t)(q->slots - q->m->base);
+}
+
+shmq_cold_shm *shmq_cold_at(const shmq_queue *q, const shmq_slot_shm *slot) {
+    uint64_t offset = shmq_load_acquire(&q->ring->cold); /* SYNC ring.cold: the zeroed records before their offset */
+    if (offset == 0) {
+        return NULL;
+    }
+    if (SHMQ_UNLIKELY(!lies_well(q, offset) || !is_run(q, offset))) {
+        (void)shmq_damage(q->m, "offset of cold records", offset);
+        return NULL;
+    }
+    uint64_t index = (uint64_t)((const unsigned char *)slot - q->slots) / q->slot_size;
+    return (shmq_cold_shm *)shmq_at(q->m, offset) + index;
+}
+
+shmq_status shmq_cold_need(shmq_queue *q) {
+    shmq_member *m = q->m;
+    if (SHMQ_LIKELY(shmq_load_acquire(&q->ring->cold) != 0)) { /* SYNC ring.cold */
+        return SHMQ_OK;
+    }
+    SHMQ_TRY(shmq_structure_lock(m));
+    shmq_status status = SHMQ_OK;
+    if (shmq_load_seq(&q->ring->cold) == 0) {
+        uint64_t offset;
+        uint32_t granules = shmq_cold_granules(q->shift);
+        status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &offset);
+        if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
+            status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &offset);
+        }
+        if (status == SHMQ_OK) {
+            shmq_cas_seq(&q->ring->cold, 0, offset); /* SYNC ring.cold: the root; a death before it leaves a free run */
+        }
+    }
+    shmq_structure_unlock(m);
+    return status;
+}
+
+uint32_t shmq_props(const shmq_slot_shm *slot) {
+    return (uint32_t)(shmq_load_relaxed((shmq_a64 *)&slot->tally) >> 32) & 0xffffu;
+}
+
+/* Bytes 56 to 63 change as one word only: whoever counts a death late may do so at any time. */
+void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear) {
+    uint64_t tally;
+    do {
+        tally = shmq_load_seq(&slot->tally);
+    } while (!shmq_cas_seq(&slot->tally, tally, (tally & ~((uint64_t)clear << 32)) | (uint64_t)set << 32));
+}
+
+const char *shmq_cold_valid(const shmq_queue *q) {
+    uint64_t offset = shmq_load_seq(&q->ring->cold);
+    if (offset == 0) {
+        return NULL;
+    }
+    return lies_well(q, offset) && is_run(q, offset) ? NULL : "cold records that lie nowhere";
+}

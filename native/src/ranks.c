@@ -1,0 +1,236 @@
+#include "shmq/ranks.h"
+
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/target.h"
+#include "shmq/wait.h"
+
+static int32_t priority_of(const shmq_consumer_shm *row) {
+    return (int32_t)shmq_load_relaxed((shmq_a32 *)&row->priority);
+}
+
+static bool is_subscribed(const shmq_queue *q, const shmq_consumer_shm *row) {
+    uint64_t word = shmq_load_acquire((shmq_a64 *)&row->word); /* SYNC row.owner */
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_load_relaxed((shmq_a32 *)&row->kind) == SHMQ_CONSUMER &&
+           !shmq_process_dead(q->m, shmq_row_inner(word));
+}
+
+/* The next consumer in use from *row on; NULL: none. */
+static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
+    for (; *row < SHMQ_CONSUMER_ROWS; ++*row) {
+        uint64_t used = shmq_load_seq(&q->page->sleepers[*row / 64].used) >> (*row & 63);
+        if (used == 0) {
+            *row |= 63; /* nothing more in this group */
+            continue;
+        }
+        shmq_consumer_shm *consumer = used & 1 ? shmq_row_at(q, *row) : NULL;
+        if (consumer != NULL && is_subscribed(q, consumer)) {
+            return consumer;
+        }
+    }
+    return NULL;
+}
+
+/* Is `a` served before `b`? By priority, then by age. */
+static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) {
+    return priority_of(a) != priority_of(b)
+               ? priority_of(a) > priority_of(b)
+               : shmq_load_relaxed((shmq_a64 *)&a->order) < shmq_load_relaxed((shmq_a64 *)&b->order);
+}
+
+static void make_live(shmq_queue *q, shmq_consumer_shm *row, bool live) {
+    shmq_store_seq(&row->live, live);
+    shmq_row_wake(q->m, row);
+}
+
+/* One step towards so many live ones: the first of those who stand by becomes live, or the last live one stands by. */
+static bool change_one(shmq_queue *q, uint32_t limit) {
+    shmq_consumer_shm *row, *first = NULL, *last = NULL;
+    uint32_t live = 0;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        if (shmq_load_seq(&row->live) != 0) {
+            live++;
+            last = last == NULL || goes_before(last, row) ? row : last;
+        } else {
+            first = first == NULL || goes_before(row, first) ? row : first;
+        }
+    }
+    if (live > limit) {
+        make_live(q, last, false);
+        return true;
+    }
+    if (live < limit && first != NULL) {
+        make_live(q, first, true);
+        return true;
+    }
+    return false;
+}
+
+/* Nothing of it is in use, and nothing was: the rows need not be looked at. */
+bool shmq_ranks_are_plain(const shmq_queue *q) {
+    return shmq_load_relaxed(&q->page->terms) == 0 && shmq_load_relaxed(&q->page->settings.live_consumers) == 0;
+}
+
+void shmq_ranks_settle(shmq_queue *q) {
+    SHMQ_ASSERT(q->m->structure_held);
+    uint32_t wanted = shmq_load_relaxed(&q->page->settings.live_consumers), terms = 0;
+    uint32_t limit = wanted != 0 ? wanted : SHMQ_CONSUMER_ROWS;
+    shmq_consumer_shm *row;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        terms |= priority_of(row) != 0 ? SHMQ_TERM_RANKED : 0;
+        terms |= shmq_load_relaxed(&row->exclusive) != 0 ? SHMQ_TERM_EXCLUSIVE : 0;
+    }
+    terms |= wanted != 0 ? SHMQ_TERM_LIMITED : 0;
+    if (wanted != 0 || (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0) {
+        for (uint32_t steps = 0; steps < SHMQ_CONSUMER_ROWS && change_one(q, limit); steps++) {
+        }
+    }
+    uint32_t before = shmq_load_relaxed(&q->page->terms);
+    shmq_store_seq(&q->page->terms, terms);
+    if (before != terms) {
+        shmq_notify_all(q); /* who was held back by the old terms looks again */
+    }
+}
+
+/* Under the structure lock. */
+static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
+    shmq_consumer_shm *row;
+    if (!terms->exclusive && (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_EXCLUSIVE) == 0) {
+        return SHMQ_OK;
+    }
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        bool exclusive = shmq_load_relaxed(&row->exclusive) != 0;
+        if (exclusive || terms->exclusive) {
+            uint32_t inner = shmq_row_inner(shmq_load_relaxed(&row->word));
+            return shmq_fail(SHMQ_REFUSED, "%s of pid %u",
+                             exclusive ? "it has an exclusive consumer," : "it has another consumer,",
+                             inner < SHMQ_PROCESS_ROWS ? q->m->rows[inner].pid : 0);
+        }
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
+    SHMQ_TRY(shmq_structure_lock(q->m));
+    shmq_status status = terms->kind == SHMQ_CONSUMER ? check_alone(q, terms) : SHMQ_OK;
+    if (status == SHMQ_OK) {
+        status = shmq_row_fill(q, terms, row);
+    }
+    if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER &&
+        (terms->priority != 0 || terms->exclusive || !shmq_ranks_are_plain(q))) {
+        shmq_ranks_settle(q);
+    }
+    shmq_structure_unlock(q->m);
+    return status;
+}
+
+bool shmq_is_served(const shmq_queue *q, uint32_t owner) {
+    if (SHMQ_LIKELY((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) == 0)) {
+        return true;
+    }
+    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    return row == NULL || shmq_load_seq(&row->live) != 0;
+}
+
+/* The terms say that there is one; it may be dead, and not reaped yet. */
+static shmq_status check_nobody_exclusive(const shmq_queue *q) {
+    shmq_consumer_shm *row;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        if (shmq_load_relaxed(&row->exclusive) != 0) {
+            uint32_t inner = shmq_row_inner(shmq_load_relaxed(&row->word));
+            return shmq_fail(SHMQ_REFUSED, "it has an exclusive consumer, of pid %u",
+                             inner < SHMQ_PROCESS_ROWS ? q->m->rows[inner].pid : 0);
+        }
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_ranks_admit(const shmq_queue *q, uint32_t owner) {
+    uint32_t terms = shmq_load_relaxed(&q->page->terms);
+    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    if ((terms & SHMQ_TERM_EXCLUSIVE) != 0 && (row == NULL || shmq_load_relaxed(&row->exclusive) == 0)) {
+        return check_nobody_exclusive(q);
+    }
+    return shmq_is_served(q, owner) ? SHMQ_OK : SHMQ_EMPTY;
+}
+
+void shmq_want(shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    if (consumer != NULL) {
+        shmq_add_seq(&consumer->rounds, 1);
+        shmq_or_seq(&q->page->sleepers[row / 64].want, UINT64_C(1) << (row & 63));
+    }
+}
+
+void shmq_want_end(shmq_queue *q, uint32_t row) {
+    (void)shmq_and_seq(&q->page->sleepers[row / 64].want, ~(UINT64_C(1) << (row & 63)));
+    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
+        shmq_notify(q); /* what is left, those of lower priority may have */
+    }
+}
+
+/* Seen without a step for the patience, while it was in somebody's way. */
+static bool is_stopped(shmq_queue *q, uint32_t row, uint32_t rounds) {
+    uint64_t now = shmq_now_ns(), word = (uint64_t)rounds << 32 | row;
+    bool stopped = false;
+    if (!shmq_cas32_seq(&q->outranked.busy, 0, 1)) {
+        return false;
+    }
+    if (q->outranked.since_ns == 0 || q->outranked.word != word) {
+        q->outranked.since_ns = now;
+        q->outranked.word = word;
+    } else {
+        stopped = now - q->outranked.since_ns >= q->m->patience_ns;
+    }
+    shmq_store_seq(&q->outranked.busy, 0);
+    return stopped;
+}
+
+bool shmq_is_outranked(shmq_queue *q, uint32_t owner) {
+    shmq_consumer_shm *own = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    int32_t priority = own != NULL ? priority_of(own) : 0;
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t want = shmq_load_seq(&q->page->sleepers[group].want);
+        for (; want != 0; want &= want - 1) {
+            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(want);
+            shmq_consumer_shm *other = shmq_row_at(q, row);
+            if (other != NULL && other != own && priority_of(other) > priority && is_subscribed(q, other) &&
+                !shmq_has_looked(q, row) && !is_stopped(q, row, shmq_load_seq(&other->rounds))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The highest of those whose bits are set here and who have not looked at everything; 0: none. */
+static uint32_t highest_of(shmq_queue *q, bool idle, int32_t *priority) {
+    uint32_t best = 0;
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        uint64_t bits = shmq_load_seq(&sleepers->idle);
+        bits = idle ? bits : shmq_load_seq(&sleepers->want) & ~bits;
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
+            shmq_consumer_shm *consumer = shmq_row_at(q, row);
+            if (consumer != NULL && (best == 0 || priority_of(consumer) > *priority) && !shmq_has_looked(q, row)) {
+                best = row;
+                *priority = priority_of(consumer);
+            }
+        }
+    }
+    return best;
+}
+
+void shmq_notify_ranked(shmq_queue *q) {
+    for (uint32_t tries = 0; tries < SHMQ_CONSUMER_ROWS; tries++) {
+        int32_t sleeping = 0, awake = 0;
+        uint32_t row = highest_of(q, true, &sleeping);
+        if (row == 0 || (highest_of(q, false, &awake) != 0 && awake > sleeping)) {
+            return; /* nobody; or one that looks by itself before it sleeps, and leaves a word when it takes nothing */
+        }
+        if (shmq_wake_idle(q, row)) {
+            return;
+        }
+    }
+}

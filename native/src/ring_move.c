@@ -1,0 +1,164 @@
+/* A move. Its order:
+ *
+ *   M1  the source is LOCKED in the name of the process: no consumer row that may be closed, or be another's, owns it
+ *   M2  the target is claimed, filled, and published as PENDING; its cold record names the source
+ *   M3  the source is settled. The move happens here
+ *   M4  PENDING -> AVAILABLE (T7), rewind, notify
+ *
+ * A death between M2 and M4 leaves a word that names a dead process and a record that says where to look: the source still
+ * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else can take such
+ * a source but a deletion of its queue, which throws it away. */
+#include "shmq/ring_move.h"
+
+#include "shmq/cold.h"
+#include "shmq/ring_time.h"
+#include "shmq/sleepers.h"
+#include "shmq/watch.h"
+
+/* ---- both halves of what becomes of a PENDING entry ---------------------------------------------------------------- */
+
+static uint64_t pending_word(shmq_slot_shm *slot, uint32_t owner) {
+    uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+    return shmq_word_state(word) == SHMQ_PENDING && shmq_word_owner(word) == owner ? word : 0;
+}
+
+/* From exactly this word. Walks have passed it: it is a release from here on. */
+static bool show(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+    uint32_t state = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? SHMQ_HELD : SHMQ_AVAILABLE;
+    if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, state, 0, shmq_word_tag(word)))) { /* T7 */
+        return false;
+    }
+    if (shmq_slot_at(q, p) == slot) {
+        shmq_rewind(q, p);
+    } else {
+        shmq_rewind_all(q); /* a damaged position */
+    }
+    shmq_notify(q);
+    return true;
+}
+
+/* From exactly this word. With a block it is DEQUEUED first, whose reference anyone may drop who finds its owner dead. */
+static bool withdraw(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint32_t owner = shmq_word_owner(word);
+    if (shmq_peek(&slot->body) == 0) {
+        return shmq_slot_free(q, slot, word); /* T8 */
+    }
+    if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, owner, shmq_word_tag(word)))) { /* T8 */
+        return false;
+    }
+    do {
+        word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+    } while (shmq_word_state(word) == SHMQ_DEQUEUED && shmq_word_owner(word) == owner &&
+             !shmq_claim_bury(q, slot, word)); /* T16 */
+    return true;
+}
+
+/* ---- the mover ----------------------------------------------------------------------------------------------------- */
+
+/* M1 */
+static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
+    if (d->owner == shmq_self(from)) {
+        return shmq_lock(from, d);
+    }
+    for (uint64_t word = shmq_own_word(from, d); word != 0; word = shmq_own_word(from, d)) {
+        shmq_queue *level = shmq_level(from, d->depth);
+        shmq_delivery mine = *d;
+        if (shmq_seize(level, shmq_slot_at(level, d->position), word, d->position, &mine)) {
+            shmq_let_go(from, d);
+            *d = mine;
+            return SHMQ_OK;
+        }
+    }
+    shmq_let_go(from, d);
+    return SHMQ_SETTLED;
+}
+
+/* M3 and M4. The entry is ours: nobody else changes more than its lap. */
+static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(to, o->position);
+    shmq_status status = shmq_queue_usable(to);
+    status = status == SHMQ_OK ? shmq_settle(from, d) : status;
+    bool done = false;
+    uint64_t word;
+    while (!done && (word = pending_word(slot, shmq_self(to))) != 0) {
+        done = status == SHMQ_OK ? show(to, slot, word) : withdraw(to, slot, word);
+    }
+    if (status == SHMQ_OK) {
+        shmq_time_published(to, o);
+        shmq_add_relaxed(&to->counters->put, 1);
+    }
+    return status;
+}
+
+shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+    SHMQ_TRY(take_over(from, d));
+    o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
+    o->source = d->position;
+    /* Counted as held until the entry is there for all: the watch looks after who holds something. */
+    shmq_hold(from->m, 1);
+    shmq_status status = shmq_put(to, o, 0);
+    if (status == SHMQ_OK) {
+        status = settle_and_show(from, d, shmq_level(to, shmq_depth_of(to, o->priority)), o);
+        o->block.offset = 0; /* the entry's, whatever became of that */
+        o->prepared = false;
+    }
+    shmq_hold(from->m, -1);
+    return status;
+}
+
+void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoing *o) {
+    const shmq_queue *level = shmq_level(from, d->depth);
+    shmq_cold_shm *cold = shmq_cold_at(level, shmq_slot_at(level, d->position));
+    if (cold != NULL && (d->props & SHMQ_PROP_EXPIRES) != 0) {
+        o->expires_ns = shmq_load_relaxed(&cold->expires_ns);
+    }
+    o->not_before_ns = d->held_until_ns;
+}
+
+/* ---- the reaper ---------------------------------------------------------------------------------------------------- */
+
+bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, uint32_t owner) {
+    shmq_queue level;
+    if (shmq_intent_depth(intent) >= from->levels || shmq_level_look(from, shmq_intent_depth(intent), &level) != NULL) {
+        return false;
+    }
+    shmq_slot_shm *slot = shmq_slot_at(&level, place);
+    uint64_t word = shmq_load_seq(&slot->word);
+    return shmq_word_state(word) == SHMQ_LOCKED && shmq_word_owner(word) == owner &&
+           shmq_word_tag(word) == shmq_intent_tag(intent) &&
+           shmq_load_acquire(&slot->position) == place; /* SYNC ring.publish */
+}
+
+/* The word, then the row that it names, then the source, then the CAS from the word: while the word stands nobody has
+ * decided, and while nobody has decided nothing of the dead is given back. */
+static shmq_status decide(shmq_queue *q, shmq_slot_shm *slot, const shmq_liveness *l, shmq_source_look *look,
+                          void *context) {
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        uint32_t owner = shmq_word_owner(word), row = owner & 0xfffu;
+        if (shmq_word_state(word) != SHMQ_PENDING || (owner & SHMQ_OWNER_PROCESS) == 0 || row >= SHMQ_PROCESS_ROWS ||
+            !shmq_is_dead(l, row)) {
+            return SHMQ_OK;
+        }
+        shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(q, slot) : NULL;
+        bool there = false; /* without a record, which is damage: rather twice than never */
+        if (cold != NULL) {
+            SHMQ_TRY(look(context, shmq_peek(&cold->intent), shmq_peek(&cold->place), owner, &there));
+        }
+        (void)(there ? withdraw(q, slot, word) : show(q, slot, word));
+    }
+}
+
+shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_source_look *look, void *context) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < to->levels && shmq_level_look(to, depth, &level) == NULL; depth++) {
+        if (shmq_load_acquire(&level.ring->cold) == 0) { /* SYNC ring.cold */
+            continue; /* nothing was ever moved to it */
+        }
+        for (uint64_t i = 0; i <= level.mask; i++) {
+            SHMQ_TRY(decide(&level, shmq_slot_at(&level, i), l, look, context));
+        }
+    }
+    return SHMQ_OK;
+}

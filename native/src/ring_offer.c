@@ -1,0 +1,109 @@
+/* What becomes of an offer: taken and settled at once, acquired, or given back; and the baton of whoever leaves with an entry. */
+#include "shmq/ring.h"
+#include "shmq/ring_time.h"
+#include "shmq/sleepers.h"
+
+#define LOOK_BEHIND 64 /* slots */
+
+/* The word that says "OFFERED to us, this time"; 0: somebody took it over. */
+static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_delivery *d) {
+    (void)q;
+    uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
+    bool ours = shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == d->owner &&
+                shmq_word_tag(word) == d->tag &&
+                shmq_load_acquire(&slot->position) == d->position; /* SYNC ring.publish */
+    return ours ? word : 0;
+}
+
+/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a walk. A claim ends the
+ * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
+static bool more_behind(shmq_queue *q, uint64_t p) {
+    for (uint32_t i = 0; i < LOOK_BEHIND; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, ++p);
+        uint64_t word = shmq_load_seq(&slot->word);
+        uint32_t state = shmq_word_state(word);
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
+            return false;
+        }
+        if (state == SHMQ_AVAILABLE && shmq_is_here(slot, word, ahead, p)) {
+            return true;
+        }
+    }
+    return true;
+}
+
+static void took(shmq_queue *q, const shmq_delivery *d) {
+    if (d->by != NULL) {
+        shmq_path_set(d->by, q, d->path, d->position + 1, d->epoch_seen);
+    } else if (d->in_turn) {
+        shmq_head_advance(q, d->head_seen, d->position + 1);
+    }
+    shmq_store_relaxed(&q->near, d->position);
+    /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
+    if (shmq_anybody_idle(q) && (!d->in_turn || q->levels > 1 || more_behind(q, d->position))) {
+        shmq_notify(q);
+    }
+}
+
+shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word;
+    while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry it under us */
+        if (shmq_slot_free(q, slot, word)) { /* T10: taken and settled at once */
+            shmq_add_relaxed(&q->counters->got, 1);
+            if (word & SHMQ_FLAG_REDELIVERED) {
+                shmq_add_relaxed(&q->counters->redelivered, 1);
+            }
+            took(q, d);
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_SETTLED;
+}
+
+shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word;
+    shmq_hold(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
+    while ((word = own_offer(q, slot, d)) != 0) {
+        bool leased = SHMQ_UNLIKELY(shmq_is_leased(q, d));
+        uint64_t acquired = shmq_word_to(word, leased ? SHMQ_LOCKED : SHMQ_ACQUIRED, d->owner, d->tag);
+        if (!shmq_cas_seq(&slot->word, word, acquired)) { /* T10 */
+            continue;
+        }
+        d->word = acquired;
+        d->held = true;
+        if (leased && shmq_lease_begin(q, d) != SHMQ_OK) {
+            shmq_let_go(q, d); /* its queue was deleted under us */
+            return SHMQ_SETTLED;
+        }
+        shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
+        if (word & SHMQ_FLAG_REDELIVERED) {
+            shmq_add_relaxed(&q->counters->redelivered, 1);
+        }
+        took(q, d);
+        uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
+        uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
+        bool poisoned =
+            (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
+        return poisoned || shmq_is_for_the_grave(q, d) ? SHMQ_POISONED : SHMQ_OK;
+    }
+    shmq_hold(q->m, -1);
+    return SHMQ_SETTLED;
+}
+
+void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint64_t word;
+    while ((word = own_offer(q, slot, d)) != 0) {
+        if (shmq_cas_seq(&slot->word, word,
+                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
+            shmq_notify(q);
+            return;
+        }
+    }
+}

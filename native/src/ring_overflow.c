@@ -1,0 +1,88 @@
+/* drop_oldest: room for the newest. */
+#include "shmq/overflow.h"
+
+#include "shmq/wait.h"
+
+static bool can_be_dropped(uint64_t word) {
+    uint32_t state = shmq_word_state(word);
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED;
+}
+
+/* An entry, where it lies, and as its word was. */
+typedef struct found {
+    shmq_slot_shm *slot;
+    uint64_t word, position;
+} found;
+
+/* Of the carried ones: older than all in their turn. */
+static bool oldest_carried(const shmq_queue *q, found *f) {
+    f->position = UINT64_MAX;
+    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            uint64_t word = shmq_load_acquire(&slot->word);         /* SYNC ring.publish */
+            uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+            if (shmq_word_carried(word) && can_be_dropped(word) && position < f->position) {
+                *f = (found){slot, word, position};
+            }
+        }
+    }
+    return f->position != UINT64_MAX;
+}
+
+/* From the floor on, and the floor is raised to it: who drops again does not walk the same way. */
+static bool oldest_in_turn(shmq_queue *q, found *f) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q), p = shmq_load_seq(&q->ring->floor);
+    uint64_t settled = p = tail > count && p < tail - count ? tail - count : p;
+    for (; p < tail; p++) {
+        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        bool in_turn = shmq_lap_ahead(word, shmq_turn(q, p)) == 0 && !shmq_word_carried(word);
+        if (in_turn && can_be_dropped(word)) {
+            *f = (found){slot, word, p};
+            break;
+        }
+        settled += settled == p && !in_turn;
+    }
+    shmq_raise_seq(&q->ring->floor, settled);
+    return p < tail;
+}
+
+/* Then it is a matter of patience: taking others out would not help. */
+static bool claim_under_the_tail(const shmq_queue *q) {
+    uint64_t t = shmq_load_seq(&q->ring->tail);
+    return shmq_word_state(shmq_load_seq(&shmq_slot_at(q, t)->word)) == SHMQ_CLAIMED;
+}
+
+static bool drop_of_level(shmq_queue *q) {
+    found f = {0};
+    while (oldest_carried(q, &f) || oldest_in_turn(q, &f)) {
+        shmq_delivery d = {0};
+        if (shmq_seize(q, f.slot, f.word, f.position, &d) && shmq_settle(q, &d) == SHMQ_OK) { /* T13, T14 */
+            shmq_add_relaxed(&q->counters->dropped, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why) {
+    if (why == SHMQ_FULL_RING) {
+        shmq_queue *level = shmq_level(q, depth);
+        return !claim_under_the_tail(level) && drop_of_level(level);
+    }
+    for (uint32_t i = q->levels; i-- > 0;) { /* the least important first */
+        if (drop_of_level(shmq_level(q, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t shmq_overflow_until(const shmq_queue *q, uint64_t until_ns) {
+    if (shmq_overflow_of(q) != SHMQ_OVERFLOW_DROP_OLDEST) {
+        return until_ns;
+    }
+    uint64_t soon = shmq_now_ns() + 2 * q->m->patience_ns;
+    return until_ns > soon ? until_ns : soon;
+}

@@ -1,0 +1,267 @@
+/* Settings of a queue: filled at creation, agreed on at each declaration. */
+#include "shmq/settings.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "shmq/member.h"
+#include "shmq/queue.h"
+
+/* Where a number is declared and where it is kept, both 4 or 8 bytes; the page's name of a setting differs at times. */
+typedef struct number {
+    uint32_t declared, kept, bytes;
+    bool fixed; /* at creation */
+    uint64_t fallback;
+    uint64_t least, most; /* of what is kept */
+} number;
+
+#define WIDE(field, page_field) \
+    .declared = offsetof(shmq_declaration, field), .kept = offsetof(shmq_queue_shm, page_field), .bytes = 8
+#define SMALL(field, page_field) \
+    .declared = offsetof(shmq_declaration, field), .kept = offsetof(shmq_queue_shm, page_field), .bytes = 4
+
+static const number numbers[SHMQ_SETTINGS] = {
+    [SHMQ_SET_MAXSIZE] = {WIDE(maxsize, maxsize), .most = UINT32_MAX},
+    [SHMQ_SET_SLOT_SIZE] = {SMALL(slot_size, ring.slot_size), .fixed = true, .fallback = SHMQ_DEFAULT_SLOT_SIZE,
+                            .least = SHMQ_SLOT_MIN, .most = SHMQ_SLOT_MAX},
+    [SHMQ_SET_TEMPORARY] = {SMALL(temporary, temporary), .fixed = true, .most = 1},
+    [SHMQ_SET_MAX_DELIVERIES] = {SMALL(max_deliveries, max_deliveries), .fallback = SHMQ_DEFAULT_MAX_DELIVERIES,
+                                 .most = UINT32_MAX},
+    [SHMQ_SET_MAX_DEATHS] = {SMALL(max_deaths, max_deaths), .fallback = SHMQ_DEFAULT_MAX_DEATHS, .most = UINT32_MAX},
+    [SHMQ_SET_CHECKSUM] = {SMALL(checksum, checksum), .fixed = true, .fallback = 1, .most = 1},
+    [SHMQ_SET_MAX_BYTES] = {WIDE(max_bytes, settings.max_bytes), .most = SHMQ_MEMORY_MAX},
+    [SHMQ_SET_OVERFLOW] = {SMALL(overflow, settings.overflow), .most = SHMQ_OVERFLOW_DROP_OLDEST},
+    [SHMQ_SET_PRIORITIES] = {SMALL(priorities, settings.priorities), .fixed = true, .fallback = 1, .least = 1,
+                             .most = SHMQ_PRIORITIES_MAX},
+    [SHMQ_SET_GROUPS] = {SMALL(grouping, settings.grouping), .fixed = true, .most = SHMQ_GROUPS_STICKY},
+    [SHMQ_SET_MAX_TTL] = {WIDE(max_ttl_ns, settings.max_ttl_ns), .fallback = SHMQ_NEVER, .most = SHMQ_NEVER},
+    [SHMQ_SET_DEAD_LETTER_EXPIRED] = {SMALL(dead_letter_expired, settings.dead_letter_expired), .most = 1},
+    [SHMQ_SET_LEASE] = {WIDE(lease_ns, settings.lease_ns), .fallback = SHMQ_NEVER, .least = 1, .most = SHMQ_NEVER},
+    [SHMQ_SET_LIVE_CONSUMERS] = {SMALL(live_consumers, settings.live_consumers), .most = SHMQ_CONSUMER_ROWS},
+    [SHMQ_SET_EXPIRES] = {WIDE(expires_ns, settings.expires_ns), .fallback = SHMQ_NEVER, .most = SHMQ_NEVER},
+};
+
+static bool is_number(int setting) { return setting != SHMQ_SET_DEAD_LETTER && setting != SHMQ_SET_RETRY_DELAY; }
+
+static bool said(const shmq_declaration *d, int setting) { return d->given >> setting & 1; }
+
+void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value) {
+    unsigned char *to = (unsigned char *)d + numbers[setting].declared;
+    uint32_t small = (uint32_t)value;
+    SHMQ_ASSERT(is_number(setting));
+    if (numbers[setting].bytes == sizeof value) {
+        memcpy(to, &value, sizeof value);
+    } else {
+        memcpy(to, &small, sizeof small);
+    }
+    d->given |= 1u << setting;
+}
+
+uint64_t shmq_declared(const shmq_declaration *d, int setting) {
+    const unsigned char *from = (const unsigned char *)d + numbers[setting].declared;
+    uint64_t value;
+    uint32_t small;
+    SHMQ_ASSERT(is_number(setting));
+    if (!said(d, setting)) {
+        return numbers[setting].fallback;
+    }
+    if (numbers[setting].bytes == sizeof value) {
+        memcpy(&value, from, sizeof value);
+        return value;
+    }
+    memcpy(&small, from, sizeof small);
+    return small;
+}
+
+static void *kept_at(const shmq_queue_shm *page, int setting) {
+    return (unsigned char *)(uintptr_t)page + numbers[setting].kept;
+}
+
+uint64_t shmq_setting_value(const shmq_queue_shm *page, int setting) {
+    SHMQ_ASSERT(is_number(setting));
+    return numbers[setting].bytes == sizeof(uint64_t) ? shmq_load_relaxed((shmq_a64 *)kept_at(page, setting))
+                                                      : shmq_load_relaxed((shmq_a32 *)kept_at(page, setting));
+}
+
+static void keep_number(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
+    uint64_t value = shmq_declared(d, setting);
+    if (numbers[setting].bytes == sizeof value) {
+        shmq_store_seq((shmq_a64 *)kept_at(page, setting), value);
+    } else {
+        shmq_store_seq((shmq_a32 *)kept_at(page, setting), (uint32_t)value);
+    }
+}
+
+static shmq_a64 *letters_at(const shmq_queue_shm *page, uint64_t word) {
+    return (shmq_a64 *)(uintptr_t)&page->settings.dead_letters[(word >> 32 & 1) * SHMQ_NAME_WORDS];
+}
+
+/* Into the half that nobody reads; then the word that says which one it is. */
+static void keep_letters(shmq_queue_shm *page, const shmq_declaration *d) {
+    uint64_t words[SHMQ_NAME_WORDS] = {0};
+    uint64_t next = ((shmq_load_relaxed(&page->settings.dead_letter) >> 32) + 1) << 32 | d->dead_letter_len;
+    memcpy(words, d->dead_letter, d->dead_letter_len);
+    shmq_fence_release(); /* SYNC settings.letters: the word of the name before is there before this one is begun */
+    for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
+        shmq_store_relaxed(&letters_at(page, next)[i], words[i]);
+    }
+    shmq_store_release(&page->settings.dead_letter, next); /* SYNC settings.letters */
+}
+
+uint32_t shmq_dead_letter(const shmq_queue_shm *page, char name[SHMQ_NAME_MAX]) {
+    shmq_a64 *at = (shmq_a64 *)(uintptr_t)&page->settings.dead_letter;
+    for (uint64_t word = shmq_load_acquire(at);;) { /* SYNC settings.letters */
+        uint64_t words[SHMQ_NAME_WORDS];
+        for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
+            words[i] = shmq_load_relaxed(&letters_at(page, word)[i]);
+        }
+        shmq_fence_acquire(); /* SYNC settings.letters: letters of the next name but one are seen with its word */
+        uint64_t again = shmq_load_relaxed(at);
+        if (again == word) {
+            memcpy(name, words, sizeof words);
+            return (uint32_t)word <= SHMQ_NAME_MAX ? (uint32_t)word : 0;
+        }
+        word = again;
+    }
+}
+
+/* Not at once: who reads in between takes an old delay for a new one. */
+static void keep_delays(shmq_queue_shm *page, const shmq_declaration *d) {
+    for (uint32_t i = 0; i < d->retry_steps && i < SHMQ_RETRY_STEPS; i++) {
+        shmq_store_relaxed(&page->settings.retry_delay_ns[i], d->retry_delay_ns[i]);
+    }
+    shmq_store_seq(&page->settings.retry_steps, d->retry_steps);
+}
+
+static bool same_delays(const shmq_queue_shm *page, const shmq_declaration *d) {
+    if (shmq_load_relaxed(&page->settings.retry_steps) != d->retry_steps) {
+        return false;
+    }
+    for (uint32_t i = 0; i < d->retry_steps && i < SHMQ_RETRY_STEPS; i++) {
+        if (shmq_load_relaxed(&page->settings.retry_delay_ns[i]) != d->retry_delay_ns[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same(const shmq_queue_shm *page, const shmq_declaration *d, int setting) {
+    if (is_number(setting)) {
+        return shmq_setting_value(page, setting) == shmq_declared(d, setting);
+    }
+    if (setting == SHMQ_SET_RETRY_DELAY) {
+        return same_delays(page, d);
+    }
+    char name[SHMQ_NAME_MAX];
+    return shmq_dead_letter(page, name) == d->dead_letter_len && memcmp(name, d->dead_letter, d->dead_letter_len) == 0;
+}
+
+static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
+    uint32_t limit = setting == SHMQ_SET_MAXSIZE     ? SHMQ_LIMITED_COUNT
+                     : setting == SHMQ_SET_MAX_BYTES ? SHMQ_LIMITED_BYTES
+                                                     : 0;
+    if (limit != 0 && shmq_setting_value(page, setting) == 0) {
+        /* What is in the queue was not counted so far: the first put counts the slots, and none gets by before. */
+        if (limit == SHMQ_LIMITED_COUNT) {
+            shmq_or_seq(&page->count, SHMQ_COUNT_MASK);
+        } else {
+            shmq_or_seq(&page->weight, SHMQ_WEIGHT_MASK);
+        }
+        shmq_store_seq(&page->recount_due, 1);
+        shmq_store_seq(&page->limited, shmq_load_relaxed(&page->limited) | limit);
+    }
+    if (setting == SHMQ_SET_DEAD_LETTER) {
+        keep_letters(page, d);
+    } else if (setting == SHMQ_SET_RETRY_DELAY) {
+        keep_delays(page, d);
+    } else if (!numbers[setting].fixed) {
+        keep_number(page, d, setting);
+    }
+    if (limit != 0 && shmq_setting_value(page, setting) == 0) {
+        shmq_store_seq(&page->limited, shmq_load_relaxed(&page->limited) & ~limit);
+    }
+    page->settings.given_by[setting] = (uint32_t)getpid();
+    shmq_or_seq(&page->given, UINT64_C(1) << setting);
+}
+
+void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (is_number(i) && i != SHMQ_SET_SLOT_SIZE) { /* the ring has its slots already */
+            keep_number(page, d, i);
+        }
+        page->settings.given_by[i] = said(d, i) ? (uint32_t)getpid() : 0;
+    }
+    uint64_t expires = shmq_declared(d, SHMQ_SET_EXPIRES);
+    shmq_store_relaxed(&page->settings.unused_since, expires != SHMQ_NEVER && expires != 0 ? shmq_now_ns() : 0);
+    shmq_store_relaxed(&page->limited, (shmq_declared(d, SHMQ_SET_MAXSIZE) != 0 ? SHMQ_LIMITED_COUNT : 0) |
+                                           (shmq_declared(d, SHMQ_SET_MAX_BYTES) != 0 ? SHMQ_LIMITED_BYTES : 0));
+    if (said(d, SHMQ_SET_DEAD_LETTER)) {
+        keep_letters(page, d);
+    }
+    shmq_store_relaxed(&page->settings.retry_steps, 1);
+    if (said(d, SHMQ_SET_RETRY_DELAY)) {
+        keep_delays(page, d);
+    }
+    shmq_store_relaxed(&page->given, d->given);
+}
+
+shmq_status shmq_settings_agree(shmq_queue_shm *page, const shmq_declaration *d, int *differs) {
+    uint64_t before = shmq_load_relaxed(&page->given);
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (said(d, i) && (before >> i & 1 || numbers[i].fixed) && !same(page, d, i)) {
+            *differs = i;
+            return SHMQ_EXISTS;
+        }
+    }
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (said(d, i) && !(before >> i & 1)) {
+            set(page, d, i);
+        }
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_settings_alter(shmq_queue_shm *page, const shmq_declaration *d, int *differs) {
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (said(d, i) && numbers[i].fixed && !same(page, d, i)) {
+            *differs = i;
+            return SHMQ_EXISTS;
+        }
+    }
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (said(d, i) && !(same(page, d, i) && shmq_load_relaxed(&page->given) >> i & 1)) {
+            set(page, d, i);
+        }
+    }
+    return SHMQ_OK;
+}
+
+const char *shmq_settings_valid(const shmq_queue_shm *page) {
+    if ((uint32_t)shmq_load_seq(&page->settings.dead_letter) > SHMQ_NAME_MAX) {
+        return "a name that is too long";
+    }
+    uint32_t steps = shmq_load_seq(&page->settings.retry_steps);
+    if (shmq_load_seq(&page->given) >> SHMQ_SETTINGS != 0 || steps == 0 || steps > SHMQ_RETRY_STEPS) {
+        return "a setting that there is not";
+    }
+    uint32_t limited = shmq_load_seq(&page->limited);
+    if (limited > (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES) ||
+        (shmq_load_seq(&page->maxsize) != 0 && !(limited & SHMQ_LIMITED_COUNT)) ||
+        (shmq_load_seq(&page->settings.max_bytes) != 0 && !(limited & SHMQ_LIMITED_BYTES))) {
+        return "a limit that is not counted for";
+    }
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        uint64_t value = is_number(i) ? shmq_setting_value(page, i) : numbers[i].least;
+        if (value < numbers[i].least || value > numbers[i].most) {
+            return "a setting that there is not";
+        }
+    }
+    return NULL;
+}
+
+uint64_t shmq_retry_delay_ns(const shmq_queue_shm *page, uint32_t attempt) {
+    uint32_t steps = shmq_load_relaxed(&page->settings.retry_steps);
+    steps = steps == 0 || steps > SHMQ_RETRY_STEPS ? 1 : steps;
+    uint32_t step = attempt < steps ? attempt : steps;
+    return shmq_load_relaxed(&page->settings.retry_delay_ns[step == 0 ? 0 : step - 1]);
+}

@@ -1,0 +1,114 @@
+#include "shmq/subscription.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "shmq/level.h"
+#include "shmq/ring.h"
+
+void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *context) {
+    memset(s, 0, sizeof *s);
+    s->wants = wants;
+    s->context = context;
+    pthread_mutex_init(&s->lock, NULL);
+}
+
+void shmq_subscription_end(shmq_subscription *s) {
+    free(s->refused);
+    s->refused = NULL;
+    pthread_mutex_destroy(&s->lock);
+}
+
+shmq_path shmq_path_of(shmq_subscription *s, const shmq_queue *q) {
+    pthread_mutex_lock(&s->lock);
+    shmq_path path = s->paths[q->depth];
+    pthread_mutex_unlock(&s->lock);
+    return path;
+}
+
+void shmq_path_set(shmq_subscription *s, const shmq_queue *q, shmq_path from, uint64_t position, uint64_t epoch) {
+    pthread_mutex_lock(&s->lock);
+    if (s->paths[q->depth].turns == from.turns) {
+        s->paths[q->depth] = (shmq_path){.position = position, .epoch = epoch, .turns = from.turns + 1};
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Index of the first that is not below `place`. Under the mutex. */
+static uint32_t index_of(const shmq_subscription *s, uint64_t place) {
+    uint32_t low = 0, high = s->refused_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (s->refused[middle] < place) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool is_entry_at(const shmq_queue *q, uint64_t place) {
+    uint64_t position;
+    const shmq_queue *level = shmq_level_of_place(q, place, &position);
+    shmq_slot_shm *slot = level != NULL ? shmq_slot_at(level, position) : NULL;
+    return slot != NULL &&
+           shmq_state_is_entry(shmq_word_state(shmq_load_acquire(&slot->word))) && /* SYNC ring.publish */
+           shmq_load_acquire(&slot->position) == position; /* SYNC ring.publish */
+}
+
+/* Places are never used again, so what has left the queue can be forgotten. */
+static void forget_settled(shmq_subscription *s, const shmq_queue *q) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->refused_count; i++) {
+        if (is_entry_at(q, s->refused[i])) {
+            s->refused[kept++] = s->refused[i];
+        }
+    }
+    s->refused_count = kept;
+}
+
+/* Afterwards half of it is free, or it has doubled: the settled are not searched for at each call. */
+static void make_room(shmq_subscription *s, const shmq_queue *q) {
+    forget_settled(s, q);
+    if (s->refused_count * 2 < s->refused_room) {
+        return;
+    }
+    uint32_t room = s->refused_room != 0 ? s->refused_room * 2 : 16;
+    uint64_t *more = realloc(s->refused, room * sizeof *more);
+    if (more != NULL) {
+        s->refused = more;
+        s->refused_room = room;
+    }
+}
+
+bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place) {
+    pthread_mutex_lock(&s->lock);
+    if (s->refused_count == s->refused_room) {
+        make_room(s, q);
+    }
+    uint32_t at = index_of(s, place);
+    bool there = at < s->refused_count && s->refused[at] == place;
+    bool done = there || s->refused_count < s->refused_room;
+    if (done && !there) {
+        memmove(&s->refused[at + 1], &s->refused[at], (s->refused_count - at) * sizeof *s->refused);
+        s->refused[at] = place;
+        s->refused_count++;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return done;
+}
+
+bool shmq_is_wanted(shmq_subscription *s, const shmq_queue *q, const shmq_delivery *d) {
+    if (s->refused_count != 0) {
+        uint64_t place = shmq_place_at(q->depth, d->position);
+        pthread_mutex_lock(&s->lock);
+        uint32_t at = index_of(s, place);
+        bool refused = at < s->refused_count && s->refused[at] == place;
+        pthread_mutex_unlock(&s->lock);
+        if (refused) {
+            return false;
+        }
+    }
+    return s->wants == NULL || s->wants(s->context, q, d);
+}

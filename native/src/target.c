@@ -1,0 +1,53 @@
+#include "shmq/target.h"
+
+#include "shmq/wait.h"
+
+uint32_t shmq_target_take(shmq_member *m, shmq_a32 **word) {
+    uint32_t number = 0;
+    for (;;) {
+        uint32_t used = shmq_load_seq(&m->targets), unused = ~used & ((UINT32_C(1) << SHMQ_TARGETS) - 1);
+        number = unused != 0 ? (uint32_t)__builtin_ctz(unused) : SHMQ_TARGETS; /* above: shared, and not given back */
+        if (unused == 0 || shmq_cas32_seq(&m->targets, used, used | UINT32_C(1) << number)) {
+            break;
+        }
+    }
+    *word = &m->process->targets[number % SHMQ_TARGETS];
+    return number;
+}
+
+void shmq_target_give(shmq_member *m, uint32_t number) {
+    for (uint32_t used; number < SHMQ_TARGETS;) {
+        used = shmq_load_seq(&m->targets);
+        if (shmq_cas32_seq(&m->targets, used, used & ~(UINT32_C(1) << number))) {
+            break;
+        }
+    }
+}
+
+uint32_t shmq_target_owner(const shmq_member *m, uint64_t offset) {
+    uint64_t rows = (uint64_t)((const unsigned char *)m->rows - m->base);
+    uint64_t at = offset - rows;
+    uint64_t row = at / sizeof(shmq_process_shm), within = at % sizeof(shmq_process_shm);
+    uint64_t first = offsetof(shmq_process_shm, targets);
+    bool good = offset >= rows && row < SHMQ_PROCESS_ROWS && within >= first &&
+                within < first + SHMQ_TARGETS * sizeof(shmq_a32) && within % sizeof(shmq_a32) == 0;
+    return good ? (uint32_t)row : UINT32_MAX;
+}
+
+void shmq_row_share(shmq_member *m, shmq_consumer_shm *row, shmq_a32 *word) {
+    shmq_store_seq(&row->target, word != NULL ? (uint64_t)((unsigned char *)word - m->base) : 0);
+}
+
+/* Its owner has set the target before it announced itself, and the waker has claimed the announcement before it reads the
+ * target. A damaged one leads nowhere: its owner looks by itself when its time limit is over. */
+shmq_a32 *shmq_wake_word(const shmq_member *m, shmq_consumer_shm *row) {
+    uint64_t target = shmq_load_seq(&row->target);
+    bool shared = SHMQ_UNLIKELY(target != 0) && shmq_target_owner(m, target) != UINT32_MAX;
+    return shared ? (shmq_a32 *)shmq_at(m, target) : &row->wake;
+}
+
+void shmq_row_wake(const shmq_member *m, shmq_consumer_shm *row) {
+    shmq_a32 *word = shmq_wake_word(m, row);
+    shmq_add_seq(word, 1);
+    shmq_futex_wake(word, INT32_MAX);
+}

@@ -1,0 +1,345 @@
+/* Random damage in shared memory, then everything that a process does: each call ends, nothing is read outside, and when
+ * the memory is as it was, all is well. tools/flips does the same to processes, this does it to the core alone.
+ *
+ *   test_flips [SEED [ROUNDS]] */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "scratch_queue.h"
+#include "shmq/due.h"
+#include "shmq/examine.h"
+#include "shmq/inspect.h"
+#include "shmq/ring_time.h"
+#include "shmq/watch.h"
+
+#define ROUNDS 800u
+#define HELD 6u
+
+static shmq_member *a, *b, *dead;
+static shmq_queue *jobs, *limited, *theirs;
+static shmq_delivery held[HELD];
+static uint32_t consumer, pin;
+static shmq_a32 *wake_word;
+static unsigned char *image;
+static uint64_t state = 1, round_now;
+
+static uint64_t next(uint64_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % below;
+}
+
+static void die_in_round(int signal) {
+    char text[96];
+    int length = snprintf(text, sizeof text, "signal %d in round %llu\n", signal, (unsigned long long)round_now);
+    (void)!write(2, text, (size_t)length);
+    scratch_remove();
+    _exit(1);
+}
+
+/* Everything in use: bodies in slots and in blocks, carried and held back ones, rows, a view, a dead process, a deleted
+ * queue that somebody still uses. */
+static void build(void) {
+    static unsigned char large[5000], huge[300000];
+    shmq_segment_plan plan = scratch_plan(false);
+    plan.memory = SHMQ_MEMORY_MIN;
+    plan.patience_ns = 1000000;
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+    a = scratch_attach();
+    b = scratch_attach();
+    dead = scratch_attach();
+    jobs = scratch_queue(a, "jobs", 0, true);
+    limited = scratch_queue(a, "limited", 8, true);
+    theirs = scratch_queue(b, "jobs", 0, true);
+    shmq_queue *of_dead = scratch_queue(dead, "jobs", 0, true), *gone = scratch_queue(b, "gone", 0, false);
+    CHECK_EQUAL(put_bytes(jobs, large, sizeof large, 0), SHMQ_OK);
+    for (uint64_t i = 1; i < 12; i++) {
+        CHECK_EQUAL(put_number(jobs, i), SHMQ_OK);
+        CHECK_EQUAL(put_number(limited, i), i <= 8 ? SHMQ_OK : SHMQ_FULL_COUNT);
+    }
+    held[0] = receive(jobs, shmq_self(jobs)); /* carried soon */
+    CHECK(shmq_block_pin(a, shmq_body_offset(held[0].body), held[0].body_gen, held[0].body_len, &pin));
+    for (uint64_t i = 0; i < 2 * shmq_slot_count(jobs); i++) {
+        CHECK_EQUAL(put_number(jobs, i), SHMQ_OK);
+        (void)get_number(jobs);
+    }
+    CHECK_EQUAL(put_bytes(jobs, huge, sizeof huge, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(theirs, SHMQ_CONSUMER, &consumer), SHMQ_OK);
+    held[1] = receive(theirs, consumer);
+    held[2] = receive(limited, shmq_self(limited));
+    held[3] = receive(jobs, shmq_self(jobs));
+    CHECK_EQUAL(shmq_release_until(jobs, &held[3], true, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
+    held[3] = receive(jobs, shmq_self(jobs));
+    (void)receive(of_dead, shmq_self(of_dead));
+    (void)claim_by_hand(of_dead);
+    CHECK_EQUAL(put_bytes(jobs, large, sizeof large, 0), SHMQ_OK);
+    CHECK_EQUAL(put_number(gone, 1), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_delete(gone), SHMQ_OK);
+    (void)shmq_announce(theirs, consumer, false);
+    scratch_kill(dead);
+}
+
+/* ---- damage --------------------------------------------------------------------------------------------------------- */
+
+#define REGIONS 64
+static struct {
+    uint64_t offset, bytes;
+} regions[REGIONS];
+static uint32_t region_count;
+
+static void add_region(const void *thing, uint64_t bytes) {
+    CHECK(region_count < REGIONS);
+    regions[region_count].offset = (uint64_t)((const unsigned char *)thing - a->base);
+    regions[region_count++].bytes = bytes;
+}
+
+/* Where words are that decide something; found before any of them is damaged. */
+static void find_regions(void) {
+    add_region(&a->header->state, sizeof(shmq_segment_shm) - offsetof(shmq_segment_shm, state));
+    add_region(a->granules, 64 * 8);
+    add_region(a->page->pins, 64);
+    add_region(a->page->chunks, 64);
+    add_region(shmq_row_at(jobs, consumer), 64);
+    for (uint32_t i = 0; i < 4; i++) {
+        add_region(&a->rows[i], 256);
+        add_region(&a->directory[i], sizeof(shmq_directory_shm));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        shmq_queue *q = i == 0 ? jobs : limited;
+        add_region(q->counters, sizeof(shmq_counters_shm));
+        add_region(&q->page->ring, 512);
+        add_region(&q->page->ring.full, 64);
+        add_region(q->page->sleepers, 1024);
+        add_region(q->page, 1024);
+        for (uint64_t slot = 0; slot < 12; slot++) {
+            add_region(shmq_slot_at(q, slot), 64);
+        }
+    }
+    for (uint32_t granule = 0; granule < a->granule_count; granule++) {
+        if (shmq_granule_kind(shmq_load_seq(&a->granules[granule])) == SHMQ_GRANULE_SLAB) {
+            add_region((unsigned char *)a->slabs + (uint64_t)granule * 4096, 256);
+        }
+    }
+}
+
+static uint64_t any_place(void) {
+    uint64_t region = next(region_count);
+    return regions[region].offset + next(regions[region].bytes / 4) * 4;
+}
+
+static void damage(void) {
+    uint64_t place = any_place(), bits = next(UINT64_MAX);
+    uint32_t *word = (uint32_t *)(a->base + place);
+    switch (next(6)) {
+    case 0:
+        *word = (uint32_t)bits;
+        break;
+    case 1:
+        *word ^= UINT32_C(1) << (bits & 31);
+        break;
+    case 2:
+        *word = 0;
+        break;
+    case 3:
+        *word = UINT32_MAX;
+        break;
+    case 4:
+        *word += (uint32_t)(bits & 7) - 3;
+        break;
+    default: /* what is right elsewhere */
+        memcpy(word, image + any_place(), 8);
+        break;
+    }
+}
+
+/* Each page that differs goes back. */
+static void restore(void) {
+    for (uint64_t page = 0; page < a->size; page += 4096) {
+        if (memcmp(a->base + page, image + page, 4096) != 0) {
+            memcpy(a->base + page, image + page, 4096);
+        }
+    }
+}
+
+/* ---- what a process does -------------------------------------------------------------------------------------------- */
+
+static void use(shmq_queue *q) {
+    static unsigned char large[5000];
+    shmq_delivery d;
+    uint64_t position = next(64);
+    (void)put_number(q, 1);
+    (void)put_bytes(q, large, sizeof large, 0);
+    for (int i = 0; i < 6 && shmq_offer(q, shmq_self(q), &d) == SHMQ_OK; i++) {
+        uint64_t what = next(5);
+        shmq_status status = what == 0   ? shmq_offer_finish(q, &d)
+                             : what == 1 ? SHMQ_SETTLED
+                                         : shmq_offer_acquire(q, &d);
+        if (what == 1) {
+            shmq_offer_cancel(q, &d);
+        } else if (what > 1 && status != SHMQ_SETTLED) {
+            (void)shmq_delivery_intact(q, &d);
+            (void)(what == 2 ? shmq_settle(q, &d) : shmq_release(q, &d, what == 3));
+        }
+    }
+    for (int i = 0; i < 8 && shmq_browse(q, &position, &d) == SHMQ_OK; i++) {
+        (void)(shmq_browse_valid(q, &d) && shmq_delivery_intact(q, &d));
+        position++;
+    }
+    if (shmq_steal(q, next(shmq_slot_count(q) * 3), next(2) != 0, &d) == SHMQ_OK) {
+        (void)shmq_settle(q, &d);
+    }
+    uint64_t soon = shmq_now_ns() + 100000;
+    (void)shmq_ring_ready(q);
+    (void)shmq_ring_join(q, soon);
+    (void)shmq_offer_wait(q, shmq_self(q), 0, next(4) == 0 ? soon : 0, &d);
+    uint64_t positions[SHMQ_LEVELS_MAX] = {next(16)};
+    (void)shmq_browse_wait(q, positions, soon);
+    shmq_notify_all(q);
+}
+
+static void use_jobs(void) { use(jobs); }
+static void use_limited(void) { use(limited); }
+static void use_theirs(void) { use(theirs); }
+
+static void settle_what_is_held(void) {
+    shmq_delivery copies[HELD];
+    memcpy(copies, held, sizeof held);
+    (void)shmq_settle(jobs, &copies[0]);
+    (void)shmq_release(theirs, &copies[1], true);
+    (void)(shmq_lock(limited, &copies[2]) == SHMQ_OK && shmq_settle(limited, &copies[2]) == SHMQ_OK);
+    (void)shmq_release_until(jobs, &copies[3], true, shmq_now_ns() + next(2) * SECOND);
+    shmq_block_unpin(a, pin, copies[0].body_len);
+    (void)shmq_withdraw(theirs, consumer, false);
+}
+
+static void look_at_everything(void) {
+    uint64_t where;
+    shmq_stray stray = {.found = false};
+    shmq_bodies bodies;
+    for (int i = 0; i < 2; i++) {
+        shmq_queue *q = i == 0 ? jobs : limited;
+        (void)shmq_ring_valid(q, &where);
+        (void)census_of(q);
+        (void)shmq_bodies_valid(q, &bodies);
+        if (shmq_structure_lock(a) == SHMQ_OK) {
+            (void)shmq_entries_valid(q, &where, &stray);
+            shmq_structure_unlock(a);
+        }
+    }
+    static const char *(*const checks[])(shmq_member *) = {
+        shmq_structure_valid, shmq_directory_valid, shmq_processes_valid, shmq_counters_valid,
+        shmq_pins_valid,      shmq_watch_valid,     shmq_references_valid};
+    if (shmq_structure_lock(a) == SHMQ_OK) {
+        for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+            (void)checks[i](a);
+        }
+        (void)shmq_blocks_valid(a);
+        (void)shmq_consumers_valid(jobs, &where);
+        shmq_structure_unlock(a);
+    }
+}
+
+static void manage(void) {
+    shmq_declaration d = {.create = true};
+    shmq_queue *q = NULL;
+    int differs;
+    uint32_t row, reaped;
+    uint64_t what = next(4);
+    if (shmq_queue_declare(a, what == 0 ? "other" : "jobs", what == 0 ? 5 : 4, &d, &q, &differs) == SHMQ_OK) {
+        if (shmq_row_open(q, SHMQ_CONSUMER, &row) == SHMQ_OK) {
+            (void)shmq_announce(q, row, next(2) != 0);
+            (void)shmq_sleep_limit(q);
+            shmq_row_closing(q, row);
+            (void)shmq_row_close(q, row);
+        }
+        if (what == 0) {
+            (void)shmq_queue_delete(q);
+        }
+        shmq_queue_unbind(q);
+    }
+    shmq_due_look(a);
+    shmq_ring_time(jobs, shmq_now_ns());
+    shmq_watcher watcher;
+    shmq_watch_enter(&watcher, a, wake_word);
+    for (int i = 0; i < 3; i++) {
+        (void)shmq_watch_slice(&watcher, 1000000);
+        shmq_watch_tick(&watcher);
+    }
+    shmq_watch_leave(&watcher);
+    if (next(2) != 0) {
+        shmq_store_seq(&a->header->dirty, 1); /* the next holder builds the map anew */
+    }
+    if (shmq_structure_lock(a) == SHMQ_OK) {
+        (void)shmq_blocks_reclaim(a);
+        shmq_queues_release(a);
+        shmq_structure_unlock(a);
+    }
+    (void)shmq_reap_dead(a, &reaped);
+    shmq_row_open(jobs, SHMQ_GETTER, &row);
+}
+
+static void come_and_go(void) {
+    shmq_identity identity;
+    shmq_member *m = NULL;
+    (void)shmq_segment_inspect(scratch_name, &identity);
+    if (shmq_member_attach(scratch_name, -1, &m) == SHMQ_OK) {
+        (void)shmq_sweep_own(m);
+        (void)shmq_member_leave(m, true);
+        shmq_member_free(m);
+    }
+}
+
+/* As it was in the beginning, whatever happened in between. */
+static void check_all_is_well(void) {
+    uint64_t where;
+    restore();
+    const char *wrong = shmq_ring_valid(jobs, &where);
+    CHECK(wrong == NULL);
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    wrong = shmq_segment_valid(a);
+    if (wrong != NULL) {
+        fprintf(stderr, "round %llu: %s\n", (unsigned long long)round_now, wrong);
+    }
+    CHECK(wrong == NULL);
+    CHECK(shmq_references_valid(a) == NULL);
+    shmq_structure_unlock(a);
+    restore();
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20260101,
+             rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : ROUNDS;
+    printf("seed %llu, %llu rounds\n", (unsigned long long)seed, (unsigned long long)rounds);
+    fflush(stdout);
+    build();
+    wake_word = &shmq_row_at(jobs, consumer)->wake;
+    image = malloc(a->size);
+    CHECK(image != NULL);
+    find_regions();
+    memcpy(image, a->base, a->size);
+    static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
+        signal(deadly[i], die_in_round);
+    }
+    check_all_is_well();
+    for (round_now = 0; round_now < rounds; round_now++) {
+        state = (seed + round_now) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        alarm(30); /* a hang */
+        for (uint64_t i = next(3) + 1; i != 0; i--) {
+            damage();
+        }
+        static void (*const calls[])(void) = {settle_what_is_held, use_jobs, use_limited, use_theirs,
+                                              look_at_everything,  manage,   come_and_go};
+        enum { CALLS = sizeof calls / sizeof calls[0] };
+        for (uint64_t i = 0, first = next(CALLS); i < CALLS; i++) {
+            calls[(first + i) % CALLS]();
+        }
+        check_all_is_well();
+    }
+    alarm(0);
+    shmq_queue_unbind(jobs);
+    CHECK_EQUAL(shmq_member_leave(a, false), SHMQ_OK);
+    scratch_remove();
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* A look without a row, a lock or a write: what it says while others are inside the structure lock, have died there, or
+ * change what it looks at. */
+#include <signal.h>
+#include <sys/time.h>
+
+#include "../src/slab.h"
+#include "scratch_queue.h"
+#include "shmq/examine.h"
+
+static shmq_member *a, *b, *eye;
+static shmq_queue *qa;
+static shmq_judgement judgement;
+
+static void begin(void) {
+    scratch_create(false);
+    a = scratch_attach();
+    b = scratch_attach();
+    qa = scratch_queue(a, "jobs", 1024, true);
+    for (uint64_t i = 0; i < 10; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_observer_open(scratch_name, &eye), SHMQ_OK);
+}
+
+static void leave(shmq_member *m) {
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+}
+
+static void end(void) {
+    shmq_observer_close(eye);
+    shmq_queue_unbind(qa);
+    leave(a);
+    if (b->lock_fd >= 0) {
+        leave(b);
+    }
+    scratch_remove();
+}
+
+static int part_called(const char *name) {
+    for (int i = 0; i < SHMQ_PARTS; i++) {
+        if (strcmp(shmq_part_name(i), name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static shmq_opinion opinion_of(const char *name) {
+    shmq_part_examine(eye, part_called(name), &judgement);
+    return judgement.opinion;
+}
+
+static shmq_opinion opinion_of_queue(void) {
+    shmq_queue view;
+    CHECK(shmq_queue_look(eye, qa->index, &view) == NULL);
+    view.index = qa->index;
+    shmq_queue_examine(&view, &judgement);
+    return judgement.opinion;
+}
+
+static void all_sound(void) {
+    for (int i = 0; i < SHMQ_PARTS; i++) {
+        shmq_part_examine(eye, i, &judgement);
+        CHECK_EQUAL(judgement.opinion, SHMQ_SOUND);
+        CHECK(judgement.fault[0] == 0);
+    }
+    CHECK_EQUAL(opinion_of_queue(), SHMQ_SOUND);
+}
+
+static void it_has_no_row_and_cannot_write(void) {
+    begin();
+    all_sound();
+    CHECK_EQUAL(shmq_members_live(eye), 2);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        shmq_add_seq(&eye->header->damage, 1);
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status)); /* or a sanitizer's report, which ends it as well */
+    CHECK_EQUAL(shmq_load_seq(&a->header->damage), 0);
+    end();
+}
+
+static void a_moment_ends_when_somebody_takes_the_lock(void) {
+    begin();
+    shmq_moment moment = shmq_moment_begin(eye);
+    CHECK_EQUAL(moment.calm, SHMQ_CALM);
+    CHECK(shmq_moment_lasts(eye, &moment));
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    CHECK(!shmq_moment_lasts(eye, &moment));
+    moment = shmq_moment_begin(eye);
+    CHECK_EQUAL(moment.calm, SHMQ_BUSY);
+    CHECK_EQUAL(moment.holder, getpid());
+    CHECK(!shmq_moment_lasts(eye, &moment)); /* whoever is inside may change anything without another turn */
+    shmq_structure_unlock(a);
+    moment = shmq_moment_begin(eye);
+    CHECK_EQUAL(moment.calm, SHMQ_CALM);
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    scratch_kill(a);
+    a = scratch_attach(); /* and the lock was taken again: rebuilt */
+    CHECK(!shmq_moment_lasts(eye, &moment));
+    CHECK_EQUAL(shmq_moment_begin(eye).calm, SHMQ_CALM);
+    qa = scratch_queue(a, "jobs", 1024, true);
+    end();
+}
+
+static void beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at(void) {
+    begin();
+    shmq_directory_shm *entry = &a->directory[qa->index];
+    uint64_t hash = entry->name_hash;
+    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
+    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_UNDECIDED);
+    CHECK(strstr(judgement.why, "is at work on the structure, or was stopped there") != NULL);
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_SOUND);
+    CHECK_EQUAL(opinion_of_queue(), SHMQ_SOUND);
+    entry->name_hash ^= 1;
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_UNDECIDED); /* it may be half of the holder's change */
+    CHECK(strstr(judgement.fault, "a name under which nobody finds it") != NULL);
+    shmq_structure_unlock(b);
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    entry->name_hash = hash;
+    all_sound();
+    end();
+}
+
+/* Its changes stop where they are: only the map may be wrong, and the next holder rebuilds that. */
+static void behind_a_dead_holder_all_but_the_map_is_judged(void) {
+    begin();
+    shmq_directory_shm *entry = &a->directory[qa->index];
+    uint64_t hash = entry->name_hash, offset;
+    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
+    CHECK_EQUAL(shmq_run_take(b, 3, SHMQ_GRANULE_RING, &offset), SHMQ_OK); /* no root names it yet */
+    scratch_kill(b);
+    CHECK_EQUAL(shmq_moment_begin(eye).calm, SHMQ_LEFT);
+    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_UNDECIDED);
+    CHECK(strstr(judgement.why, "died") != NULL);
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_SOUND);
+    entry->name_hash ^= 1;
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    entry->name_hash = hash;
+    CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
+    shmq_structure_unlock(a);
+    all_sound();
+    end();
+}
+
+static void a_wrong_map_is_damage_when_nobody_is_at_it(void) {
+    begin();
+    uint64_t word = shmq_load_seq(&a->granules[100]);
+    shmq_store_seq(&a->granules[100], shmq_granule_word(word, SHMQ_GRANULE_PAGES, 1, 1));
+    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_DAMAGED);
+    CHECK(strstr(judgement.fault, "granule 100") != NULL);
+    shmq_store_seq(&a->granules[100], word);
+    all_sound();
+    end();
+}
+
+static shmq_a64 *moving;
+
+static void move(int number) {
+    (void)number;
+    shmq_add_seq(moving, UINT64_C(1) << 21); /* its tag */
+}
+
+static void what_is_wrong_in_another_way_at_each_look_is_left_open(void) {
+    begin();
+    shmq_slot_shm *slot = shmq_slot_at(qa, 5);
+    uint64_t word = shmq_load_seq(&slot->word);
+    shmq_store_seq(&slot->word, word | 15);
+    CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
+    CHECK_EQUAL(judgement.where, 5);
+    moving = &slot->word;
+    signal(SIGALRM, move);
+    struct itimerval often = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000}, never = {.it_value.tv_usec = 0};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    CHECK_EQUAL(opinion_of_queue(), SHMQ_UNDECIDED);
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    shmq_store_seq(&slot->word, word);
+    all_sound();
+    end();
+}
+
+static void a_queue_that_goes_under_the_look_is_no_damage(void) {
+    begin();
+    shmq_queue view;
+    shmq_bodies bodies;
+    CHECK(shmq_queue_look(eye, qa->index, &view) == NULL);
+    view.index = qa->index;
+    shmq_slot_at(qa, 3)->inline_area[0] ^= 1;
+    shmq_bodies_examine(&view, &bodies, &judgement);
+    CHECK_EQUAL(judgement.opinion, SHMQ_DAMAGED);
+    CHECK_EQUAL(judgement.where, 3);
+    CHECK_EQUAL(bodies.verified, 9);
+    shmq_store_seq(&shmq_slot_at(qa, 3)->word, ~UINT64_C(0)); /* its memory is something else by now */
+    CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
+    shmq_store_seq(&a->directory[qa->index].word, shmq_entry_word(view.incarnation, SHMQ_ENTRY_DELETED));
+    shmq_queue_examine(&view, &judgement);
+    CHECK_EQUAL(judgement.opinion, SHMQ_GONE_MEANWHILE);
+    shmq_bodies_examine(&view, &bodies, &judgement);
+    CHECK_EQUAL(judgement.opinion, SHMQ_GONE_MEANWHILE);
+    end();
+}
+
+static void a_name_that_leads_nowhere_is_not_counted(void) {
+    begin();
+    char name[SHMQ_NAME_MAX + 1];
+    uint32_t incarnation;
+    uint64_t page = shmq_load_seq(&a->directory[qa->index].page);
+    CHECK(shmq_queue_named(eye, qa->index, name, &incarnation));
+    CHECK(strcmp(name, "jobs") == 0);
+    shmq_store_seq(&a->directory[qa->index].page, page + 1);
+    CHECK(!shmq_queue_named(eye, qa->index, name, &incarnation));
+    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    shmq_store_seq(&a->directory[qa->index].page, page);
+    end();
+    CHECK_EQUAL(shmq_observer_open("shmq-nobody", &eye), SHMQ_GONE);
+}
+
+int main(void) {
+    it_has_no_row_and_cannot_write();
+    a_moment_ends_when_somebody_takes_the_lock();
+    beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at();
+    behind_a_dead_holder_all_but_the_map_is_judged();
+    a_wrong_map_is_damage_when_nobody_is_at_it();
+    what_is_wrong_in_another_way_at_each_look_is_left_open();
+    a_queue_that_goes_under_the_look_is_no_damage();
+    a_name_that_leads_nowhere_is_not_counted();
+    return 0;
+}

@@ -1,0 +1,303 @@
+/* Full queues that refuse at once, or drop their oldest for the newest. */
+#include "scratch_queue.h"
+#include "shmq/overflow.h"
+
+static shmq_member *a, *b;
+static shmq_queue *qa, *qb;
+
+static void begin(uint64_t maxsize, uint32_t overflow) {
+    scratch_create(false);
+    a = scratch_attach();
+    b = scratch_attach();
+    qa = scratch_queue(a, "jobs", maxsize, true);
+    qb = scratch_queue(b, "jobs", 0, true);
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, overflow);
+    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+}
+
+static void leave(void) {
+    shmq_queue_unbind(qb);
+    if (b->lock_fd >= 0) {
+        CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
+    }
+    shmq_member_free(b);
+    shmq_queue_unbind(qa);
+    CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
+    shmq_member_free(a);
+    scratch_remove();
+}
+
+static void end(void) {
+    check_ring(qa);
+    leave();
+}
+
+static uint64_t dropped(void) {
+    return shmq_load_relaxed(&qa->counters->dropped) + shmq_load_relaxed(&qb->counters->dropped);
+}
+
+static void who_is_rejected_does_not_wait(void) {
+    begin(1, SHMQ_OVERFLOW_REJECT);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    uint64_t before = shmq_now_ns(), number = 2;
+    CHECK_EQUAL(put_bytes(qa, &number, sizeof number, SHMQ_FOR_EVER), SHMQ_FULL_COUNT);
+    CHECK(shmq_now_ns() - before < SECOND);
+    CHECK_EQUAL(get_number(qa), 1);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    end();
+}
+
+static void the_oldest_goes_for_the_newest(void) {
+    begin(3, SHMQ_OVERFLOW_DROP_OLDEST);
+    for (uint64_t i = 0; i < 5000; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(dropped(), 4997);
+    for (uint64_t i = 4997; i < 5000; i++) {
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    CHECK_EQUAL(get_number(qa), UINT64_MAX);
+    end();
+}
+
+/* Shows R12. */
+static void one_that_a_consumer_holds_is_taken_from_it(void) {
+    begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    shmq_delivery held = receive(qb, shmq_self(qb)), offered;
+    CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &offered), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_finish(qb, &offered), SHMQ_SETTLED); /* and he looks for another one */
+    CHECK_EQUAL(dropped(), 2);
+    CHECK_EQUAL(get_number(qa), 3);
+    CHECK_EQUAL(get_number(qa), 4);
+    end();
+}
+
+static void one_that_is_being_settled_is_left_alone(void) {
+    begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    shmq_delivery held = receive(qb, shmq_self(qb));
+    CHECK_EQUAL(shmq_lock(qb, &held), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK_EQUAL(get_number(qa), 3);
+    end();
+}
+
+/* Older than what lies in the ring in its turn. */
+static void a_carried_entry_goes_first(void) {
+    begin(4, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);
+    shmq_delivery held = receive(qb, shmq_self(qb));
+    for (uint64_t i = 1; i < 2 * shmq_slot_count(qa); i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 0);
+    CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(get_number(qa), 1);
+    end();
+}
+
+static void a_large_one_takes_the_room_of_many(void) {
+    begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_MAX_BYTES, 80);
+    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    for (uint64_t i = 0; i < 10; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    static const unsigned char large[1000];
+    CHECK_EQUAL(put_bytes(qa, large, 33, 0), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 5);
+    CHECK_EQUAL(get_number(qa), 5);
+    CHECK_EQUAL(put_bytes(qa, large, 1000, 0), SHMQ_OK); /* larger than the limit: alone */
+    CHECK_EQUAL(dropped(), 10);
+    CHECK_EQUAL(census_of(qa).ready, 1);
+    end();
+}
+
+/* Its own oldest, where the ring is what is full. */
+static void a_full_ring_loses_its_oldest(void) {
+    begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
+    for (uint64_t i = 0; i < shmq_slot_count(qa) + 3; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(dropped(), 3);
+    CHECK_EQUAL(get_number(qa), 3);
+    end();
+}
+
+/* Then the claim is what is waited for, and nothing is dropped for it. */
+static void behind_a_claim_nothing_is_dropped(void) {
+    begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
+    (void)claim_by_hand(qb);
+    for (uint64_t i = 1; i < shmq_slot_count(qa); i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+    }
+    CHECK_EQUAL(put_number(qa, 7), SHMQ_FULL_RING);
+    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_RING));
+    CHECK_EQUAL(dropped(), 0);
+    scratch_kill(b);
+    reap_all(a, 1);
+    CHECK_EQUAL(put_number(qa, 8), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 0);
+    CHECK_EQUAL(get_number(qa), 1);
+    end();
+}
+
+static void where_nothing_can_be_dropped_it_stays_full(void) {
+    begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK(!shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT)); /* empty */
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    shmq_delivery first = receive(qb, shmq_self(qb)), second = receive(qb, shmq_self(qb));
+    CHECK_EQUAL(shmq_lock(qb, &first), SHMQ_OK);
+    CHECK_EQUAL(shmq_lock(qb, &second), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_FULL_COUNT);
+    CHECK_EQUAL(dropped(), 0);
+    CHECK_EQUAL(shmq_settle(qb, &second), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 4), SHMQ_OK); /* over the locked one, and what has been settled */
+    CHECK_EQUAL(dropped(), 1);
+    CHECK_EQUAL(shmq_settle(qb, &first), SHMQ_OK);
+    CHECK_EQUAL(get_number(qa), 4);
+    end();
+}
+
+/* Carried ones: the one that is being settled stays, the others go by their age, and not by where they lie. */
+static void of_the_carried_the_oldest_goes(void) {
+    begin(5, SHMQ_OVERFLOW_DROP_OLDEST);
+    shmq_delivery held[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+        held[i] = receive(qb, shmq_self(qb));
+    }
+    CHECK_EQUAL(shmq_lock(qb, &held[0]), SHMQ_OK);
+    for (uint64_t i = 3; i < 2 * shmq_slot_count(qa); i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 5), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK_EQUAL(shmq_settle(qb, &held[1]), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(qb, &held[2]), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &held[0]), SHMQ_OK);
+    CHECK_EQUAL(get_number(qa), 3);
+    end();
+}
+
+/* The floor lies laps behind where nobody has counted. */
+static void the_oldest_is_found_behind_many_that_have_gone(void) {
+    begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
+    for (uint64_t i = 0; i < 3 * shmq_slot_count(qa); i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK(shmq_load_seq(&qa->ring->floor) >= 3 * shmq_slot_count(qa));
+    CHECK_EQUAL(get_number(qa), 2);
+    end();
+}
+
+static void one_that_waits_for_its_time_may_go(void) {
+    begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
+    uint64_t number = 1;
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    shmq_outgoing o = {
+        .pieces = &piece, .piece_count = 1, .body_len = sizeof number, .not_before_ns = shmq_now_ns() + 3600 * SECOND};
+    CHECK_EQUAL(shmq_put(qa, &o, 0), SHMQ_OK);
+    CHECK_EQUAL(census_of(qa).delayed, 1);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK_EQUAL(census_of(qa).delayed, 0);
+    CHECK_EQUAL(get_number(qa), 2);
+    end();
+}
+
+static void the_least_important_goes_first(void) {
+    scratch_create(false);
+    a = scratch_attach();
+    b = scratch_attach();
+    qa = scratch_levels(a, "jobs", 3, 3);
+    qb = scratch_queue(b, "jobs", 0, true);
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(put_as(qa, 1, 9), SHMQ_OK);
+    CHECK_EQUAL(put_as(qa, 2, 4), SHMQ_OK);
+    CHECK_EQUAL(put_as(qa, 3, 0), SHMQ_OK);
+    CHECK_EQUAL(put_as(qa, 4, 9), SHMQ_OK); /* 3 goes */
+    CHECK_EQUAL(put_as(qa, 5, 9), SHMQ_OK); /* 2 goes: nothing is left below it */
+    CHECK_EQUAL(put_as(qa, 6, 9), SHMQ_OK); /* 1 goes */
+    CHECK_EQUAL(dropped(), 3);
+    CHECK_EQUAL(get_number(qa), 4);
+    CHECK_EQUAL(get_number(qa), 5);
+    CHECK_EQUAL(get_number(qa), 6);
+    end();
+}
+
+/* What makes no sense goes out of service, and the next one is dropped. */
+static void a_damaged_one_is_passed(void) {
+    begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
+    shmq_poke(&shmq_slot_at(qa, 0)->body, UINT64_C(0x123456789));
+    CHECK(shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT));
+    CHECK_EQUAL(state_at(qa, 0), SHMQ_BROKEN);
+    CHECK_EQUAL(state_at(qa, 1), SHMQ_FREE);
+    CHECK_EQUAL(dropped(), 1);
+    CHECK(shmq_load_seq(&a->header->damage) != 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    leave();
+}
+
+static void who_drops_waits_for_a_claim_at_least(void) {
+    begin(1, SHMQ_OVERFLOW_WAIT);
+    CHECK_EQUAL(shmq_overflow_until(qa, 7), 7);
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_OVERFLOW, SHMQ_OVERFLOW_DROP_OLDEST);
+    CHECK_EQUAL(shmq_queue_alter(qa, &d, &differs), SHMQ_OK);
+    CHECK(shmq_overflow_until(qa, 7) > shmq_now_ns());
+    CHECK_EQUAL(shmq_overflow_until(qa, SHMQ_FOR_EVER - 1), SHMQ_FOR_EVER - 1);
+    end();
+}
+
+int main(void) {
+    who_is_rejected_does_not_wait();
+    the_oldest_goes_for_the_newest();
+    one_that_a_consumer_holds_is_taken_from_it();
+    one_that_is_being_settled_is_left_alone();
+    a_carried_entry_goes_first();
+    a_large_one_takes_the_room_of_many();
+    a_full_ring_loses_its_oldest();
+    behind_a_claim_nothing_is_dropped();
+    where_nothing_can_be_dropped_it_stays_full();
+    of_the_carried_the_oldest_goes();
+    the_oldest_is_found_behind_many_that_have_gone();
+    one_that_waits_for_its_time_may_go();
+    the_least_important_goes_first();
+    a_damaged_one_is_passed();
+    who_drops_waits_for_a_claim_at_least();
+    return 0;
+}

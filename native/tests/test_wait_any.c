@@ -1,0 +1,219 @@
+/* One wait for several queues; with members that die by losing their lock. */
+#include "scratch_queue.h"
+#include "shmq/ranks.h"
+#include "shmq/target.h"
+#include "shmq/waiter.h"
+
+enum { QUEUES = 3 };
+static const char *names[QUEUES] = {"red", "green", "blue"};
+static shmq_member *m, *other;
+static shmq_queue *q[QUEUES], *theirs[QUEUES];
+static uint32_t rows[QUEUES];
+
+static bool nobody_is_dead(void *context, uint32_t row) {
+    (void)context;
+    (void)row;
+    return false;
+}
+static const shmq_liveness all_live = {.is_dead = nobody_is_dead};
+
+static void begin(void) {
+    scratch_create(false);
+    m = scratch_attach();
+    other = scratch_attach();
+    for (int i = 0; i < QUEUES; i++) {
+        q[i] = scratch_queue(m, names[i], 0, true);
+        theirs[i] = scratch_queue(other, names[i], 0, true);
+        CHECK_EQUAL(shmq_row_open(theirs[i], SHMQ_CONSUMER, &rows[i]), SHMQ_OK);
+    }
+}
+
+static void end(void) {
+    for (int i = 0; i < QUEUES; i++) {
+        check_ring(q[i]);
+        CHECK_EQUAL(shmq_row_close(theirs[i], rows[i]), SHMQ_OK);
+        shmq_queue_unbind(theirs[i]);
+        shmq_queue_unbind(q[i]);
+    }
+    CHECK_EQUAL(shmq_member_leave(other, true), SHMQ_OK);
+    shmq_member_free(other);
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+static shmq_consumer_shm *row_of(int i) { return shmq_row_at(q[i], rows[i]); }
+
+static bool is_idle(int i) { return shmq_load_seq(&q[i]->page->sleepers[0].idle) >> rows[i] & 1; }
+
+typedef struct sleeper {
+    shmq_waiter_of of[QUEUES];
+    uint32_t first, from;
+    uint64_t until_ns;
+    shmq_status status;
+    uint64_t number;
+    pthread_t thread;
+} sleeper;
+
+static void *sleep_on(void *argument) {
+    sleeper *s = argument;
+    shmq_delivery d;
+    do {
+        s->status = shmq_offer_wait_any(s->of, QUEUES, s->first, s->until_ns, &s->from, &d);
+    } while (s->status == SHMQ_INTERRUPTED);
+    if (s->status == SHMQ_OK) {
+        s->number = number_of(&d);
+        s->status = shmq_offer_finish(s->of[s->from].q, &d);
+    }
+    return NULL;
+}
+
+/* own: on the rows of its consumers; else it borrows some. */
+static void start(sleeper *s, uint32_t first, bool own) {
+    *s = (sleeper){.first = first, .until_ns = shmq_now_ns() + 20 * SECOND};
+    for (int i = 0; i < QUEUES; i++) {
+        s->of[i] = (shmq_waiter_of){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
+    }
+    CHECK(pthread_create(&s->thread, NULL, sleep_on, s) == 0);
+}
+
+static void await_idle(int count) {
+    for (int i = 0; i < QUEUES; i++) {
+        while (__builtin_popcountll(shmq_load_seq(&q[i]->page->sleepers[0].idle)) != count) {
+            shmq_pause();
+        }
+    }
+}
+
+/* Shows S41. */
+static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
+    begin();
+    sleeper s;
+    for (int round = 0; round < 30; round++) {
+        int which = round % QUEUES;
+        start(&s, (uint32_t)round, round % 2 == 0);
+        await_idle(1);
+        CHECK_EQUAL(put_number(q[which], (uint64_t)round), SHMQ_OK);
+        pthread_join(s.thread, NULL);
+        CHECK_EQUAL(s.status, SHMQ_OK);
+        CHECK_EQUAL(s.number, (uint64_t)round);
+        CHECK_EQUAL(s.from, (uint32_t)which);
+        for (int i = 0; i < QUEUES; i++) {
+            CHECK_EQUAL(shmq_load_seq(&q[i]->page->sleepers[0].idle), 0);
+            CHECK_EQUAL(shmq_load_seq(&row_of(i)->target), 0);
+            CHECK_EQUAL(shmq_load_seq(&row_of(i)->sleeps), 0);
+        }
+        CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
+    }
+    for (int i = 0; i < QUEUES; i++) {
+        CHECK_EQUAL(put_number(q[i], (uint64_t)i), SHMQ_OK);
+    }
+    for (uint32_t first = 1; first < 1 + QUEUES; first++) {
+        shmq_delivery d;
+        uint32_t from;
+        CHECK_EQUAL(shmq_offer_any(s.of, QUEUES, first, &from, &d), SHMQ_OK);
+        CHECK_EQUAL(from, first % QUEUES);
+        CHECK_EQUAL(shmq_offer_finish(theirs[from], &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 0);
+    end();
+}
+
+/* Announced on two queues, notified on both before it is awake: the one that it does not use goes to the other sleeper. */
+static void a_wake_that_it_does_not_use_is_passed_on(void) {
+    begin();
+    for (int round = 0; round < 50; round++) {
+        sleeper both, next;
+        start(&both, 0, true);
+        await_idle(1);
+        start(&next, 1, false);
+        await_idle(2);
+        CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
+        CHECK_EQUAL(put_number(q[1], 2), SHMQ_OK);
+        pthread_join(both.thread, NULL);
+        pthread_join(next.thread, NULL);
+        CHECK_EQUAL(both.status, SHMQ_OK);
+        CHECK_EQUAL(next.status, SHMQ_OK);
+        CHECK_EQUAL(both.number + next.number, 3);
+    }
+    CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 0);
+    end();
+}
+
+static void what_is_shut_down_is_left_out_until_all_are(void) {
+    begin();
+    sleeper s;
+    CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_shut_down(q[0], SHMQ_DRAINING), SHMQ_OK);
+    start(&s, 0, true);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.number, 1);
+    start(&s, 0, true);
+    await_idle(1);
+    CHECK_EQUAL(put_number(q[2], 2), SHMQ_OK);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.number, 2);
+    CHECK_EQUAL(put_number(q[1], 3), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_shut_down(q[1], SHMQ_STOPPED), SHMQ_OK);
+    start(&s, 0, true);
+    await_idle(1);
+    CHECK_EQUAL(shmq_queue_shut_down(q[2], SHMQ_DRAINING), SHMQ_OK);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_SHUT_DOWN);
+    CHECK_EQUAL(shmq_queue_shut_down(q[1], SHMQ_OPEN), SHMQ_OK);
+    start(&s, 0, true);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.number, 3);
+    start(&s, 0, true);
+    await_idle(1);
+    shmq_row_closing(theirs[2], rows[2]);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_CLOSED);
+    end();
+}
+
+static void a_wake_goes_to_the_words_of_its_process_only(void) {
+    begin();
+    shmq_a32 *word, *words[SHMQ_TARGETS + 2];
+    uint32_t numbers[SHMQ_TARGETS + 2];
+    for (uint32_t i = 0; i < SHMQ_TARGETS + 2; i++) {
+        numbers[i] = shmq_target_take(other, &words[i]);
+        CHECK_EQUAL(shmq_target_owner(m, (uint64_t)((unsigned char *)words[i] - other->base)), other->row);
+        for (uint32_t before = 0; before < i && i < SHMQ_TARGETS; before++) {
+            CHECK(words[before] != words[i]);
+        }
+    }
+    for (uint32_t i = 0; i < SHMQ_TARGETS + 2; i++) {
+        shmq_target_give(other, numbers[i]);
+    }
+    CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
+    uint32_t number = shmq_target_take(other, &word);
+    uint64_t own = (uint64_t)((unsigned char *)word - other->base);
+    uint64_t wrong[] = {1, 64, own + 1, own - 4, own + SHMQ_TARGETS * 4, m->size, UINT64_MAX};
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK_EQUAL(shmq_target_owner(m, wrong[i]), UINT32_MAX);
+        shmq_store_seq(&row_of(0)->target, wrong[i]);
+        CHECK(shmq_wake_word(m, row_of(0)) == &row_of(0)->wake);
+    }
+    shmq_row_share(other, shmq_row_at(theirs[0], rows[0]), word);
+    uint32_t seen = shmq_announce(theirs[0], rows[0], false), of_row = shmq_load_seq(&row_of(0)->wake);
+    shmq_notify(q[0]);
+    CHECK_EQUAL(shmq_load_seq(word), seen + 1);
+    CHECK_EQUAL(shmq_load_seq(&row_of(0)->wake), of_row);
+    CHECK(!is_idle(0));
+    /* Who claimed the bit has died before the wake. */
+    shmq_sleepers_recover(q[0], &all_live);
+    CHECK_EQUAL(shmq_load_seq(word), seen + 2);
+    CHECK(shmq_withdraw(theirs[0], rows[0], false));
+    shmq_row_share(other, shmq_row_at(theirs[0], rows[0]), NULL);
+    shmq_target_give(other, number);
+    end();
+}
+
+int main(void) {
+    it_is_woken_by_any_of_them_and_asks_them_in_turn();
+    a_wake_that_it_does_not_use_is_passed_on();
+    what_is_shut_down_is_left_out_until_all_are();
+    a_wake_goes_to_the_words_of_its_process_only();
+    return 0;
+}

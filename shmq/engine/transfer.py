@@ -1,0 +1,89 @@
+"""Messages from one queue to another, each in one step: never in both queues, never in none."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from shmq.core.queue import MOVED, Delivery, encode_extras
+from shmq.engine.failure import note_accepted
+from shmq.headers import HeaderBlock, decode_headers, encode_headers
+from shmq.options import PutSettings
+
+if TYPE_CHECKING:
+    from shmq.engine.message import Message
+    from shmq.engine.queue import Queue
+
+__all__ = ["transfer"]
+
+
+def _head_without_death(block: HeaderBlock) -> bytes:
+    """Of who lives again: what the user said, and how the body is to be read."""
+    return encode_headers(block.user, content_type=block.content_type, group=block.group)
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+        raise TypeError(f"limit={limit!r}: a number of messages is expected, not {type(limit).__name__}")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit={limit!r} is out of range: 1 or more is expected, or None for all")
+
+
+def _is_over(expires_ns: int) -> bool:
+    return expires_ns != 0 and time.monotonic_ns() >= expires_ns
+
+
+def _give_back(delivery: Delivery) -> None:
+    """In its place, until when it was held."""
+    delivery.release(False, max(delivery.held_until_ns - time.monotonic_ns(), 0))
+
+
+def _move(delivery: Delivery, to: Queue[Any]) -> bool:
+    """False: it expired, is damaged, or was taken away; it is left to its queue."""
+    view = delivery.view()
+    body = memoryview(view) if view is not None else delivery.body()
+    if body is False or _is_over(delivery.expires_ns) or (view is not None and not delivery.intact()):
+        _give_back(delivery)
+        return False
+    head = _head_without_death(decode_headers(delivery.head()))
+    return delivery.move(to, delivery.content, head, (body,), MOVED)
+
+
+def _move_from(source: Queue[Any], position: int, to: Queue[Any]) -> bool:
+    delivery = source._steal(position, True)
+    if delivery is None:
+        return False  # a consumer has it, or has had it
+    try:
+        return _move(delivery, to)
+    except BaseException:
+        _give_back(delivery)
+        raise
+
+
+def _copy(message: Message[Any], to: Queue[Any]) -> bool:
+    if _is_over(message._expires_ns) or message._bytes is None:
+        return False
+    ttl = None if not message._expires_ns else max(message._expires_ns - time.monotonic_ns(), 0) / 1e9
+    head = _head_without_death(decode_headers(message._head))
+    extras = encode_extras(PutSettings(priority=message.priority, ttl=ttl))
+    to._put_encoded(message._content, head, (message._bytes,), 0, extras)
+    return True
+
+
+def transfer(source: Queue[Any], to: Queue[Any], selector: str | None, limit: int | None, copy: bool) -> int:
+    """See Queue.move."""
+    if to == source:
+        raise ValueError(f"queue {source.name!r} cannot be moved to itself; name another queue")
+    if to._membership is not source._membership:
+        raise ValueError(f"to={to!r}: a queue of another broker; receive here and put there")
+    _check_limit(limit)
+    moved = 0
+    try:
+        for message in source.browse(selector=selector):
+            note_accepted(moved)  # Full says so
+            moved += _copy(message, to) if copy else _move_from(source, message.position, to)
+            if moved == limit:
+                break
+    finally:
+        note_accepted(0)
+    return moved

@@ -1,0 +1,114 @@
+"""Options that are altered: at once, for every process, without a loss."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from shmq.options import FIXED_QUEUE_OPTIONS
+from tests.engine.child import Child, eventually
+
+OTHER = {"slot_size": 1024, "temporary": True, "checksum": False}
+
+
+def test_an_altered_option_is_seen_by_every_process_and_the_others_stay(
+    broker_dir: Path, queue: shmq.Queue[Any]
+) -> None:
+    program = """
+q = shmq.open(sys.argv[1]).queue("jobs")
+say(q.options["max_deliveries"])
+while listen():
+    say(q.options["max_deliveries"], q.options["max_deaths"], q.options["dead_letter"])
+"""
+    with Child(program, broker_dir) as child:
+        assert child.line() == "20"
+        queue.alter(max_deliveries=5, dead_letter="graves")
+        child.tell("look")
+        assert child.line() == "5 3 graves"
+        queue.alter(dead_letter="elsewhere")
+        child.tell("look")
+        assert child.line() == "5 3 elsewhere"
+
+
+def test_who_declares_it_afterwards_has_to_agree_with_the_new_value(
+    broker: shmq.Broker, queue: shmq.Queue[Any]
+) -> None:
+    queue.alter(max_deliveries=5)
+    with pytest.raises(shmq.OptionsMismatch, match=f"max_deliveries=6 here, 5 since it was set by pid {os.getpid()}"):
+        broker.queue("jobs", max_deliveries=6)
+    broker.queue("jobs", max_deliveries=5)
+
+
+def test_a_producer_that_waits_goes_on_when_the_limit_grows(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=1)
+    queue.put(0)
+    program = 'shmq.open(sys.argv[1]).queue("jobs").put(1); say("put")'
+    with Child(program, broker_dir) as child:
+        eventually(lambda: queue.statistics().producers_waiting == 1)
+        queue.alter(maxsize=2)
+        assert child.line() == "put"
+    assert queue.get_many(9, timeout=0) == [0, 1]
+
+
+def test_a_limit_below_what_is_there_loses_nothing_and_puts_wait(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=10)
+    queue.put_many(range(10))
+    queue.alter(maxsize=3)
+    for left in range(9, 2, -1):
+        with pytest.raises(shmq.Full) as caught:
+            queue.put("more", timeout=0)
+        assert (caught.value.limit, caught.value.used) == (3, left + 1)
+        assert queue.get() == 9 - left
+    with pytest.raises(shmq.Full):
+        queue.put("more", timeout=0)
+    assert queue.get() == 7
+    queue.put(10, timeout=0)
+    assert queue.get_many(9, timeout=0) == [8, 9, 10]
+
+
+def test_a_limit_that_is_taken_away_and_given_again_counts_what_is_there(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=2)
+    queue.put_many(range(2))
+    queue.alter(maxsize=0)
+    queue.put_many(range(2, 5), timeout=0)
+    queue.alter(maxsize=5)
+    with pytest.raises(shmq.Full):
+        queue.put("more", timeout=0)
+    assert queue.get() == 0
+    queue.put(5, timeout=0)
+
+
+def test_a_limit_beyond_the_slots_is_refused_with_their_number(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", maxsize=100)
+    queue.alter(maxsize=1024)
+    with pytest.raises(ValueError, match=r"maxsize=1025 is out of range: queue 'jobs' has 1,024 slots since .*; give"):
+        queue.alter(maxsize=1025)
+    assert queue.options["maxsize"] == 1024
+
+
+@pytest.mark.parametrize("name", sorted(OTHER))
+def test_a_fixed_option_is_not_altered_and_nothing_else_is_either(queue: shmq.Queue[Any], name: str) -> None:
+    assert name in FIXED_QUEUE_OPTIONS
+    before: Any = queue.options
+    with pytest.raises(shmq.OptionsMismatch) as caught:
+        queue.alter(max_deaths=9, **{name: OTHER[name]})  # type: ignore[arg-type]
+    assert f"{name}={OTHER[name]!r} here, {before[name]!r} since" in str(caught.value)
+    assert "fixed when a queue is made" in caught.value.remedy
+    assert queue.options == before
+    queue.alter(**{name: before[name]})
+
+
+def test_what_is_no_option_is_refused(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    before = queue.options
+    with pytest.raises(TypeError, match="no option 'colour'"):
+        queue.alter(colour="red")  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="out of range"):
+        queue.alter(max_deaths=-1)
+    with shmq.open(memory="8MiB") as other, pytest.raises(ValueError, match="another broker"):
+        queue.alter(dead_letter=other.queue("graves"))
+    assert queue.options == before
+    queue.delete()
+    with pytest.raises(shmq.NotFound):
+        queue.alter(max_deaths=1)

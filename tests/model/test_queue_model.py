@@ -1,0 +1,78 @@
+"""Several processes use a queue at random; a plain model of a queue says what each has to see after each step."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from shmq.options.stage import NOT_BUILT
+from tests.model.machine import QueueMachine, World
+from tests.model.mistakes import ACTORS, MODELS
+from tests.model.player import Actor
+from tests.model.queue_model import QueueModel
+from tests.support.size import sized
+
+STEPS = 40
+EXAMPLES = sized(16, 160)
+SMALL, LARGE = 60, 5000  # most bytes of a body: in its slot, or in a block
+
+KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
+    "plain": ({"maxsize": 1000}, SMALL),
+    "blocks": ({"maxsize": 1000}, LARGE),
+    "strict": ({"maxsize": 1000, "max_deliveries": 1, "max_deaths": 1}, SMALL),
+    "priorities": ({"maxsize": 1000, "priorities": 3}, SMALL),
+    "small": ({"maxsize": 5, "max_bytes": 6000}, LARGE),
+    "dropping": ({"maxsize": 4, "overflow": "drop_oldest", "priorities": 2}, LARGE),
+}
+BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}
+
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def run(broker_dir: Path, seed: int) -> Iterator[Run]:
+    """run(kind, make=..., model=..., **settings): one test of the machine with this seed."""
+    worlds: list[World] = []
+
+    def run_once(kind: str, make: type[Actor] = Actor, model: type[QueueModel] = QueueModel, **changed: Any) -> None:
+        world = World(broker_dir, *BUILT[kind], make, model)
+        worlds.append(world)
+        machine = hypothesis.seed(seed)(type("Machine", (QueueMachine,), {"world": world}))
+        chosen: dict[str, Any] = {
+            "max_examples": EXAMPLES, "stateful_step_count": STEPS, "deadline": None, "database": None,
+            "derandomize": False, "suppress_health_check": list(HealthCheck), **changed,
+        }  # fmt: skip
+        run_state_machine_as_test(machine, settings=settings(**chosen))
+        world.close(in_peace=True)
+
+    yield run_once
+    for world in worlds:
+        world.close(in_peace=False)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kind", BUILT)
+def test_all_processes_agree_with_the_model_after_each_step(run: Run, kind: str) -> None:
+    run(kind)
+
+
+# Enough that a mistake which needs three or four certain steps is met, whatever the seed.
+SEARCH = {"max_examples": 200, "phases": [Phase.generate], "report_multiple_bugs": False}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_mistake_in_the_model_is_found(run: Run, model: type[QueueModel]) -> None:
+    with pytest.raises(AssertionError):
+        run("plain", model=model, **SEARCH)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("make", ACTORS, ids=lambda make: make.__name__)
+def test_a_mistake_in_the_processes_is_found(run: Run, make: type[Actor]) -> None:
+    with pytest.raises(AssertionError):
+        run("strict", make=make, **SEARCH)

@@ -1,0 +1,106 @@
+"""Every line of the design that shmq carries over is shown by tests, or the page says why not."""
+
+import json
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.repo.tree import ROOT
+
+# What was not built when this list was made. It may only shrink: strike out here, too, what the page does not wait for.
+AWAITED = {
+    *(f"S{n}" for n in (88,)),
+    *(f"E{n}" for n in (19,)),
+    *(f"R{n}" for n in (6,)),
+}
+NAMES = [*(f"S{n}" for n in range(1, 101)), *(f"E{n}" for n in range(1, 21)), *(f"C{n}" for n in range(1, 15))]
+NAMES += [*(f"R{n}" for n in range(1, 14)), "R17", "R20", "R21"]
+
+
+@pytest.fixture
+def tool_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import conformance
+
+    return conformance
+
+
+def test_every_line_is_accounted_for() -> None:
+    command = [str(ROOT / "tools" / "conformance"), "--strict", "--json"]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    answer = json.loads(result.stdout)
+    assert not answer["faults"], "\n".join(answer["faults"])
+    assert result.returncode == 0
+    assert [line["line"] for line in answer["lines"]] == NAMES
+
+
+def test_what_is_not_built_yet_becomes_less(tool_module: ModuleType) -> None:
+    lines = tool_module.read_page((ROOT / tool_module.PAGE).read_text())
+    awaited = {name for name, line in lines.items() if line.waits_for}
+    assert awaited <= AWAITED, f"they did not wait for anything before: {sorted(awaited - AWAITED)}"
+    assert awaited >= AWAITED, f"strike out of AWAITED in {__file__}: {sorted(AWAITED - awaited)}"
+
+
+PAGE = """
+| S1 | one | |
+| S2 | two | a remark; in part, not built yet: groups |
+| S3 | three | not built yet: groups |
+| S4 | four | does not apply: because |
+| R1 | five | not built yet: wings |
+"""
+
+
+def test_the_page_is_read_as_it_is_meant(tool_module: ModuleType) -> None:
+    lines = tool_module.read_page(PAGE)
+    assert [(line.state, line.needs_tests) for line in lines.values()] == [
+        ("NOT SHOWN", True),
+        ("in part", True),
+        ("not built yet", False),
+        ("does not apply", False),
+        ("not built yet", False),
+    ]
+    assert (lines["S2"].remark, lines["S2"].waits_for, lines["S4"].reason) == ("a remark", "groups", "because")
+    with pytest.raises(ValueError, match="S1 stands there twice"):
+        tool_module.read_page(PAGE + PAGE)
+
+
+def test_what_is_wrong_is_told(tool_module: ModuleType) -> None:
+    lines = tool_module.read_page(PAGE)
+    lines["S3"].tests.append("a test")
+    lines["S4"].tests.append("a test")
+    found = tool_module.faults(lines, [("S1", "another"), ("E99", "another")])
+    assert [text.split(" ")[0] for text in found] == ["another", "S1", "S2", "S3", "S4", "R1"]
+
+
+def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: ModuleType, tmp_path: Path) -> None:
+    places = {
+        "tests/engine/test_a.py": 'def test_one() -> None:\n    """It.\n\n    Shows S1,\n    E2 and R3.\n    """\n',
+        "tests/engine/test_b.py": 'def test_two() -> None:\n    """S7 is not said to be shown."""\n',
+        "native/tests/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\nstatic void no(void) {\n",
+        "native/killstep/scenarios.c": '    {"put-few", a, 0}, /* Shows E1. */\n    {"put", a, 0},\n',
+        "tests/models/m.pml": "/* A model.\n *\n * Shows R4. */\nbyte x; /* Shows R5. */\n",
+    }
+    for name, text in places.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert sorted(tool_module.collect(tmp_path)) == [
+        ("C5", "native/tests/test_c.c::three"),
+        ("E1", "native/killstep/scenarios.c::put-few"),
+        ("E2", "tests/engine/test_a.py::test_one"),
+        ("R1", "native/tests/test_c.c::three"),
+        ("R3", "tests/engine/test_a.py::test_one"),
+        ("R4", "tests/models/m.pml"),
+        ("S1", "tests/engine/test_a.py::test_one"),
+    ]
+
+
+def test_the_tool_has_help_and_refuses_what_it_does_not_know() -> None:
+    command = str(ROOT / "tools" / "conformance")
+    shown = subprocess.run([command, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "Examples:" in shown
+    refused = subprocess.run([command, "S999"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, "unknown: S999" in refused.stderr) == (2, True)
+    one = subprocess.run([command, "S46"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert "tests/repo/test_architecture.py::" in one

@@ -1,0 +1,103 @@
+"""A queue: its page, and the rings of its levels of priority, the most important first.
+
+The ring of the first level lies in the page. Its run has the slots and the bitmap of the first level, the rings of the
+others, and then the slots and the bitmap of each of those; all have the same number of slots, of the same size.
+"""
+
+from dataclasses import dataclass
+
+from checker.image import Entry, Image
+from checker.layout import GRANULE, QUEUE, RING, SETTINGS
+from checker.ring import Geometry, Ring, geometry_at, geometry_fault
+
+LEVELS = 10
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Only for a page whose levels make sense."""
+
+    image: Image
+    entry: Entry
+    rings: list[Ring]
+
+    @property
+    def page(self) -> int:
+        return self.entry.page
+
+    @property
+    def name(self) -> str:
+        return self.rings[0].name
+
+    @property
+    def title(self) -> str:
+        return f"queue {self.name!r}"
+
+    @property
+    def granules(self) -> int:
+        return granules_of(self.rings[0].geometry, len(self.rings))
+
+    @property
+    def waiters(self) -> int:
+        """Blocked producers."""
+        return self.image.u32(self.page + QUEUE["ring"] + RING["waiters"])
+
+    @property
+    def maxsize(self) -> int:
+        return self.image.u64(self.page + QUEUE["maxsize"])
+
+    @property
+    def max_bytes(self) -> int:
+        return self.image.u64(self.page + QUEUE["settings"] + SETTINGS["max_bytes"])
+
+
+def granules_of(first: Geometry, levels: int) -> int:
+    """Of the run that all levels lie in."""
+    return -(-(levels * first.bytes + (levels - 1) * RING.bytes) // GRANULE)
+
+
+def level_of(priority: int, levels: int) -> int:
+    """AMQP 0-10's mapping, counted from the most important level."""
+    least = 5 - (levels + 1) // 2
+    return levels - 1 - min(max(priority - least, 0), levels - 1)
+
+
+def levels_fault(image: Image, page: int) -> str | None:
+    """What makes no sense about the levels of a queue."""
+    levels, rings = image.u32(page + QUEUE["levels"]), image.u64(page + QUEUE["level_rings"])
+    first = geometry_at(image, page + QUEUE["ring"])
+    fault = geometry_fault(image, first)
+    if fault is not None or not 1 <= levels <= LEVELS:
+        return fault or f"{levels} levels"
+    granules = granules_of(first, levels)
+    if not image.holds(first.slots, granules * GRANULE, GRANULE):
+        return f"slots at 0x{first.slots:x} do not begin a run in the data"
+    if first.run_granules != granules:
+        return f"a run of {first.run_granules} granules, not {granules}"
+    if rings != (first.slots + first.bytes if levels > 1 else 0):
+        return f"{levels} levels, and the rings of the others at 0x{rings:x}"
+    for level in range(1, levels):
+        found = geometry_at(image, rings + (level - 1) * RING.bytes)
+        fault = geometry_fault(image, found)
+        slots = rings + (levels - 1) * RING.bytes + (level - 1) * first.bytes
+        same = (found.shift, found.slot_size, found.run_granules) == (first.shift, first.slot_size, 0)
+        if fault is not None or found.slots != slots or not same:
+            return f"level {level}: {fault or f'a ring of other slots, at 0x{found.slots:x}'}"
+    return None
+
+
+def queue_of(image: Image, entry: Entry) -> Queue:
+    """Only if levels_fault finds nothing."""
+    levels, rings = image.u32(entry.page + QUEUE["levels"]), image.u64(entry.page + QUEUE["level_rings"])
+    places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(levels - 1))]
+    return Queue(image, entry, [Ring(image, entry, at, level, levels) for level, at in enumerate(places)])
+
+
+def queues_of(image: Image) -> list[Queue]:
+    """All that are there, those whose levels make no sense left out."""
+    entries = [entry for entry in image.entries if image.is_page(entry.page)]
+    return [queue_of(image, entry) for entry in entries if levels_fault(image, entry.page) is None]
+
+
+def rings_of(queues: list[Queue]) -> list[Ring]:
+    return [ring for queue in queues for ring in queue.rings]
