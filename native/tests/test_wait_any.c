@@ -55,16 +55,17 @@ typedef struct sleeper {
     pthread_t thread;
 } sleeper;
 
+/* An offer that is not finished within the patience goes back to the others; so this one waits again. */
 static void *sleep_on(void *argument) {
     sleeper *s = argument;
     shmq_delivery d;
     do {
         s->status = shmq_offer_wait_any(s->of, QUEUES, s->first, s->until_ns, &s->from, &d);
-    } while (s->status == SHMQ_INTERRUPTED);
-    if (s->status == SHMQ_OK) {
-        s->number = number_of(&d);
-        s->status = shmq_offer_finish(s->of[s->from].q, &d);
-    }
+        if (s->status == SHMQ_OK) {
+            s->number = number_of(&d);
+            s->status = shmq_offer_finish(s->of[s->from].q, &d);
+        }
+    } while (s->status == SHMQ_INTERRUPTED || s->status == SHMQ_SETTLED);
     return NULL;
 }
 
