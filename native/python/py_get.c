@@ -33,7 +33,7 @@ enum got { GOT, GOT_AGAIN, GOT_ERROR };
 /* The checksum does not fit. GOT_AGAIN: it was taken away from us meanwhile, for the queue was deleted, and what we have
  * read is another message's. GOT_ERROR: damage; the entry is taken out of service, its reference dropped, and the caller
  * told once. */
-static enum got damaged(py_queue *self, const shmq_delivery *d) {
+static enum got damaged(py_queue *self, shmq_delivery *d) {
     uint64_t word;
     shmq_queue *level = shmq_level(self->q, d->depth);
     do {
@@ -42,7 +42,7 @@ static enum got damaged(py_queue *self, const shmq_delivery *d) {
             return GOT_AGAIN;
         } /* a loop: the tail may carry it under us */
     } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
-    shmq_hold(self->q->m, -1);
+    shmq_let_go(level, d);
     if (d->body != 0) {
         shmq_block_drop(self->q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     }

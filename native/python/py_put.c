@@ -183,7 +183,7 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
     return put_and_clear(self, &p, until);
 }
 
-/* What all bodies of a batch have in common: headers and extras, each None or not. */
+/* What all bodies of a batch have in common: what their heads say, and extras, each None or not. */
 typedef struct batch {
     PyObject *headers, *extras; /* of `options` */
     PyObject *options;          /* strong or NULL */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shmq/due.h"
+#include "shmq/group.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -22,6 +23,8 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->page = shmq_at(m, page);
     q->incarnation = q->page->incarnation;
     q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
+    q->grouping = shmq_load_relaxed(&q->page->settings.grouping);
+    q->grouping = q->grouping > SHMQ_GROUPS_STICKY ? SHMQ_GROUPS_NONE : q->grouping;
     q->serial = m->serial;
     q->levels = q->page->levels;
     uint64_t rings = q->page->level_rings;
@@ -92,18 +95,21 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     q->index = index;
     q->incarnation = incarnation;
     q->counters = counters;
+    q->book = NULL;
     shmq_status status = attach_line(m, q);
     if (status == SHMQ_OK) {
         status = view_own(m, index, incarnation, q);
         q->index = index; /* the view begins with nothing, and may have come to nothing */
         q->incarnation = incarnation;
         q->counters = counters;
-        status = status == SHMQ_OK ? shmq_levels_bind(q) : status;
+        status = status == SHMQ_OK ? shmq_group_book_make(q) : status;
+        status = status == SHMQ_OK ? shmq_levels_bind(q) : status; /* they share the book */
         if (status != SHMQ_OK) {
             detach_line(m, q);
         }
     }
     if (status != SHMQ_OK) {
+        shmq_group_book_free(q);
         free(q);
         return status;
     }
@@ -155,6 +161,9 @@ static void close_spare_rows(shmq_queue *q) {
     q->spare_count = 0;
 }
 
+/* Rows of ours, or groups. */
+static bool leaves_something(const shmq_queue *q) { return q->spare_count != 0 || q->book != NULL; }
+
 void shmq_queue_unbind(shmq_queue *q) {
     shmq_member *m = q->m;
     bool ours = q->serial == m->serial && !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m);
@@ -166,7 +175,7 @@ void shmq_queue_unbind(shmq_queue *q) {
             link = &(*link)->next;
         }
         *link = q->next;
-        if (ours && q->spare_count == 0) {
+        if (ours && !leaves_something(q)) {
             detach_line(m, q);
         }
     }
@@ -174,12 +183,14 @@ void shmq_queue_unbind(shmq_queue *q) {
     if (!last) {
         return;
     }
-    if (ours && q->spare_count != 0) { /* rows need the queue's memory: they go first, and without the mutex */
+    if (ours && leaves_something(q)) { /* that needs the queue's memory: it goes first, and without the mutex */
+        shmq_groups_leave(q, shmq_self(q));
         close_spare_rows(q);
         pthread_mutex_lock(&m->handles_lock);
         detach_line(m, q);
         pthread_mutex_unlock(&m->handles_lock);
     }
+    shmq_group_book_free(q);
     free(q->lower);
     free(q);
 }
@@ -198,6 +209,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_store_seq(&q->browsing.busy, 0);
         shmq_store_seq(&q->putting.busy, 0);
         q->counters = counters;
+        shmq_group_book_reset(q);
         status = attach_line(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
         shmq_levels_rebind(q);

@@ -1,6 +1,7 @@
 /* Memory of deleted queues goes back when nobody can touch it any more. */
 #include <string.h>
 
+#include "shmq/group.h"
 #include "shmq/block.h"
 #include "shmq/cold.h"
 #include "shmq/level.h"
@@ -161,6 +162,9 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
         if (wrong != NULL || (wrong = check_constants(&level)) != NULL) {
             return wrong;
         }
+    }
+    if ((wrong = shmq_groups_valid(&q)) != NULL) {
+        return wrong;
     }
     uint64_t row;
     wrong = shmq_consumers_valid(&q, &row);

@@ -1,5 +1,6 @@
 /* The look at all entries of a ring: holds that end, messages that expire, leases that are over. */
 #include "shmq/cold.h"
+#include "shmq/group.h"
 #include "shmq/ring_time.h"
 
 /* When this state of the entry ends. */
@@ -96,6 +97,9 @@ void shmq_ring_time(shmq_queue *q, uint64_t now) {
         return;
     }
     uint64_t earliest = look_at_all(q, now);
+    if (SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_doubt(q)) {
+        earliest = earliest < now + q->m->patience_ns ? earliest : now + q->m->patience_ns;
+    }
     uint64_t after = shmq_now_ns(), rest = after + SHARE * (after - now);
     shmq_due_end(&q->ring->due, mark, earliest < rest ? rest : earliest);
 }

@@ -65,6 +65,9 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
         shmq_queue *level = shmq_level(from, d->depth);
         shmq_delivery mine = *d;
         if (shmq_seize(level, shmq_slot_at(level, d->position), word, d->position, &mine)) {
+            mine.group = d->group; /* its group stays with the consumer until the move is over */
+            mine.robbed = false;
+            d->group = 0;
             shmq_let_go(from, d);
             *d = mine;
             return SHMQ_OK;

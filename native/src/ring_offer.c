@@ -1,4 +1,5 @@
 /* What becomes of an offer: taken and settled at once, acquired, or given back; and the baton of whoever leaves with an entry. */
+#include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
@@ -57,9 +58,11 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
                 shmq_add_relaxed(&q->counters->redelivered, 1);
             }
             took(q, d);
+            shmq_group_leave(q, d);
             return SHMQ_OK;
         }
     }
+    shmq_group_leave(q, d);
     return SHMQ_SETTLED;
 }
 
@@ -91,6 +94,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
             (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
         return poisoned || shmq_is_for_the_grave(q, d) ? SHMQ_POISONED : SHMQ_OK;
     }
+    shmq_group_leave(q, d);
     shmq_hold(q->m, -1);
     return SHMQ_SETTLED;
 }
@@ -102,8 +106,10 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
     while ((word = own_offer(q, slot, d)) != 0) {
         if (shmq_cas_seq(&slot->word, word,
                          shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
+            shmq_group_leave(q, d);
             shmq_notify(q);
             return;
         }
     }
+    shmq_group_leave(q, d);
 }

@@ -1,6 +1,7 @@
 /* put: claim a slot by one CAS, fill it, publish it by another. */
 #include <string.h>
 
+#include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
@@ -82,6 +83,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (o->enqueued_ns == 0) {
         o->enqueued_ns = shmq_now_ns();
     }
+    o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_head(o->head, o->head_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
     if (!loaned && o->head_len + o->body_len > q->inline_bytes) {

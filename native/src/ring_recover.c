@@ -3,6 +3,7 @@
 #include <limits.h>
 
 #include "shmq/due.h"
+#include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
@@ -82,6 +83,7 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         freed += recover_level(&level, l);
     }
+    shmq_groups_recover(q, l);
     shmq_sleepers_recover(q, l);
     if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
         shmq_notify_all(q); /* who shut it down may have died before it told those who sleep */

@@ -1,4 +1,5 @@
 /* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
+#include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
@@ -20,6 +21,7 @@ uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
 /* It is in our hands no more. What was taken from us, with its queue, counts as held until we find that out: `held` is
  * written by its process alone. A thief that lowered it could lower that of the row's next owner, or die before it did. */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
+    shmq_group_leave(q, d); /* before: who holds nothing keeps nobody out */
     if (d->held) {
         d->held = false;
         shmq_hold(q->m, -1);
@@ -147,6 +149,9 @@ bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t posi
     d->tag = tag;
     d->owner = shmq_self(q);
     shmq_delivery_read(q, slot, d);
+    uint32_t before = shmq_word_state(word);
+    d->robbed = before == SHMQ_OFFERED || before == SHMQ_ACQUIRED || before == SHMQ_LOCKED;
+    d->group = d->robbed ? shmq_group_of(q, slot, d->props) : 0;
     d->held = shmq_delivery_resolve(q, slot, d);
     if (!d->held) {
         shmq_hold(q->m, -1);

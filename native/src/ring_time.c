@@ -32,6 +32,10 @@ uint32_t shmq_time_fill(shmq_queue *q, shmq_slot_shm *slot, const shmq_outgoing 
         shmq_store_relaxed(&cold->expires_ns, o->expires_ns);
         props |= SHMQ_PROP_EXPIRES;
     }
+    if (o->group != 0) {
+        shmq_poke(&cold->group, (uint64_t)o->group);
+        props |= SHMQ_PROP_GROUP;
+    }
     if (o->intent != 0) {
         shmq_poke(&cold->place, o->source);
         shmq_poke(&cold->intent, o->intent);

@@ -1,5 +1,6 @@
 /* What can be said of a ring at any instant, also under load and after deaths. Each rule names in which order it reads. */
 #include "shmq/cold.h"
+#include "shmq/group.h"
 #include "shmq/due.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -94,6 +95,9 @@ static const char *check_times(shmq_queue *q, const sight *s) {
     shmq_cold_shm *cold = shmq_cold_at(q, slot);
     if (cold == NULL) {
         return "an entry without the record that it needs";
+    }
+    if ((props & SHMQ_PROP_GROUP) != 0 && shmq_group_of(q, slot, props) == 0) {
+        return "an entry of a group that there is not";
     }
     uint64_t until = (props & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_load_relaxed(&cold->not_before_ns) : 0;
     return until <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "an entry that is held for ever";

@@ -1,4 +1,5 @@
 /* Waiting for an entry: announce, look once more, sleep, withdraw. */
+#include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -133,7 +134,7 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d) {
     bool claimed = false;
-    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns};
+    shmq_waiter w = {.owner = owner, .by = shmq_taker(q, by), .row = consumer_row, .until_ns = until_ns};
     SHMQ_TRY(shmq_queue_usable(q));
     if (shmq_load_seq(&q->page->shut_down) == SHMQ_STOPPED) {
         return SHMQ_SHUT_DOWN;

@@ -1,4 +1,5 @@
 /* Waiting for an entry of several queues: announced on all of them, one sleep. */
+#include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
 #include "shmq/target.h"
@@ -225,7 +226,8 @@ static void get_up(const waiting *w) {
 
 static waiting begin(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns) {
     for (uint32_t i = 0; i < count; i++) {
-        of[i].w = (shmq_waiter){.owner = of[i].owner, .by = of[i].by, .row = of[i].row, .until_ns = until_ns};
+        of[i].w = (shmq_waiter){
+            .owner = of[i].owner, .by = shmq_taker(of[i].q, of[i].by), .row = of[i].row, .until_ns = until_ns};
         of[i].notified = false;
     }
     return (waiting){.of = of, .count = count, .first = first % count, .m = of->q->m, .until_ns = until_ns};

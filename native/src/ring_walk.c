@@ -1,4 +1,6 @@
 /* The walk: the first available entry, offered to a taker. */
+#include "shmq/cold.h"
+#include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
@@ -93,16 +95,25 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
     if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
         return OFFER_LEFT;
     }
+    uint32_t group = SHMQ_UNLIKELY(q->book != NULL) ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
+    if (SHMQ_UNLIKELY(group != 0)) {
+        enum shmq_group_claim claim = shmq_group_claim(q, group, p, d);
+        if (claim != SHMQ_GROUP_OURS) {
+            return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
+        }
+    }
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
     if (!shmq_cas_seq(&slot->word, word, offered)) { /* T9 */
+        shmq_group_leave(q, d);
         return OFFER_CHANGED;
     }
     d->position = p;
     d->word = offered;
     d->tag = tag;
     uint64_t now = shmq_load_seq(&q->ring->epoch); /* get happens here, if nothing forces a return */
-    if (SHMQ_UNLIKELY(now != epoch) && lowest_released(q, epoch, now) < p) {
+    if ((SHMQ_UNLIKELY(now != epoch) && lowest_released(q, epoch, now) < p) ||
+        (SHMQ_UNLIKELY(group != 0) && !shmq_group_confirm(q, d))) {
         shmq_offer_cancel(q, d);
         return OFFER_RELEASED;
     }
@@ -111,13 +122,17 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
 
 /* Would this taker have it? What the slot says is read before the CAS from `word`, which fails if it was of another entry.
  * One whose message makes no sense is for everybody: whoever takes it finds the damage. */
-static bool is_for(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
+static bool is_for(shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
     }
     shmq_delivery seen = {.position = p, .word = word, .tag = shmq_word_tag(word)};
     shmq_delivery_read(q, slot, &seen);
-    return !shmq_delivery_resolve(q, slot, &seen) || shmq_is_wanted(d->by, q, &seen);
+    if (shmq_delivery_resolve(q, slot, &seen) && !shmq_is_wanted(d->by, q, &seen)) {
+        return false;
+    }
+    uint32_t group = SHMQ_UNLIKELY(q->book != NULL) ? shmq_group_of(q, slot, seen.props) : 0;
+    return SHMQ_LIKELY(group == 0) || shmq_group_open(q, group, d->owner, p);
 }
 
 /* Entries older than a lap, from `from` on. Every one below tail - N is carried already, and its bit is set. */
@@ -354,8 +369,10 @@ shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) { return
 
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
+    by = shmq_taker(q, by);
     d->owner = owner;
     d->by = by;
+    d->group = 0;
     d->version = by != NULL ? shmq_version(q) : 0;
     d->held = false;
     d->held_until_ns = 0;
@@ -379,6 +396,7 @@ shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, 
         if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d))) {
             return SHMQ_OK;
         }
+        shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */
         uint64_t word = shmq_load_seq(&slot->word);
         if (shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == owner && shmq_word_tag(word) == d->tag &&

@@ -1,5 +1,6 @@
 #include "shmq/sleepers.h"
 
+#include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/structure.h"
@@ -245,6 +246,9 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     if (consumer == NULL) {
         return SHMQ_OK; /* damaged, and there is nothing to give back */
+    }
+    if (shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER) {
+        shmq_groups_leave(q, row);
     }
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);

@@ -205,6 +205,13 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("used", "<u8", 0, 24),
         ),
     ),
+    "group": (
+        16,
+        (
+            ("owner", "<u8", 0, 0),
+            ("refused", "<u8", 0, 8),
+        ),
+    ),
     "queue": (
         8192,
         (
@@ -237,6 +244,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("recount_due", "<u4", 0, 2824),
             ("weight", "<u8", 0, 2832),
             ("settings", "settings", 0, 2944),
+            ("group_table", "group", 256, 4096),
         ),
     ),
     "consumer": (

@@ -86,8 +86,11 @@ class Consumer(Generic[T]):
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
         self._dropped: list[int] = []
-        # None: it takes whatever comes first.
-        self._subscription = None if selector is None else Subscription(loaded(selector))
+        # None: it takes whatever comes first. Where there are groups, each consumer passes by what others have.
+        if selector is None:
+            self._subscription = Subscription() if queue._settings()["groups"] else None
+        else:
+            self._subscription = Subscription(loaded(selector))
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
         self._room = threading.Condition(threading.RLock())
         self._inside = 0  # threads that are taking a message

@@ -211,6 +211,11 @@ class Message(Generic[T]):
         return self._priority
 
     @property
+    def group(self) -> str | None:
+        """As the producer gave it: messages of one group are handled one after the other. Raises DecodeError."""
+        return self._headers().group
+
+    @property
     def redelivered(self) -> bool:
         """It was with a consumer before: released, retried, or its process died."""
         return self._redelivered
@@ -380,8 +385,7 @@ class Message(Generic[T]):
         Raises SettlementError for a second or late one; nothing changes then.
 
         Example:
-            >>> queue.put("a")
-            1
+            >>> _ = queue.put("a")
             >>> m = queue.receive()
             >>> m.ack()
             >>> m.ack()
@@ -426,8 +430,7 @@ class Message(Generic[T]):
         Raises SettlementError as ack(), ValueError for an unfit delay.
 
         Example:
-            >>> queue.put("a")
-            1
+            >>> _ = queue.put("a")
             >>> queue.receive().retry("no connection")
             >>> with queue.receive() as m:
             ...     m.delivery_count, m.redelivered
@@ -445,8 +448,7 @@ class Message(Generic[T]):
         Raises SettlementError as ack().
 
         Example:
-            >>> queue.put("a")
-            1
+            >>> _ = queue.put("a")
             >>> queue.receive().reject("not wanted")
             >>> with broker.queue("jobs.dead").receive() as dead:
             ...     dead.body, dead.death.reason, dead.death.error
@@ -463,8 +465,7 @@ class Message(Generic[T]):
 
         Example:
             >>> jobs = broker.queue("jobs", lease=60)
-            >>> jobs.put("a")
-            1
+            >>> _ = jobs.put("a")
             >>> with jobs.receive() as m:
             ...     m.touch()
         """

@@ -26,7 +26,7 @@ from shmq.engine.places import first_of, places_from
 from shmq.engine.queue_management import QueueManagement
 from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
-from shmq.headers import Header, decode_headers, encode_headers
+from shmq.headers import decode_headers, encode_headers
 from shmq.options import QueueSettings, check_put_options, check_timeout
 from shmq.quantity import quantity
 
@@ -139,28 +139,33 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
                 f"priority={settings.priority}: queue {self._name!r} has no priorities; make one with priorities=2 to "
                 f"10 under another name, or leave it out"
             )
+        if settings.group is not None and self._settings()["groups"] == 0:
+            raise ValueError(
+                f"group={settings.group!r}: queue {self._name!r} has no groups; make one with groups='shared' or "
+                f"'sticky' under another name, or leave it out"
+            )
         return settings
 
     def _put_slow(self, body: T, options: dict[str, Any]) -> int:
         timeout = check_timeout(options.pop("timeout", None))
         settings = self._put_settings(options, single=True)
-        content, head, pieces = self._encode(body, settings.headers)
+        content, head, pieces = self._encode(body, settings)
         return self._put_encoded(content, head, pieces, timeout, encode_extras(settings))
 
-    def _batch_options(
-        self, bodies: Iterable[T], options: dict[str, Any]
-    ) -> tuple[Mapping[str, Header] | None, Extras | None]:
+    def _batch_options(self, bodies: Iterable[T], options: dict[str, Any]) -> tuple[PutSettings | None, Extras | None]:
         options.pop("timeout", None)
         settings = self._put_settings(options)
-        return settings.headers, encode_extras(settings)
+        has_head = settings.headers is not None or settings.group is not None
+        return settings if has_head else None, encode_extras(settings)
 
     def _encode(
-        self, body: T, headers: Mapping[str, Header] | None
+        self, body: T, settings: PutSettings | None
     ) -> tuple[int, bytes | None, tuple[bytes | memoryview, ...]]:
         encoded = encode(body, self._codec)
         if encoded.size > largest_body(self._membership.memory)[0]:
             raise too_large(self._name, encoded.size, self._membership.memory)
-        head = encode_headers(headers, content_type=encoded.content_type) or None
+        headers, group = (settings.headers, settings.group) if settings is not None else (None, None)
+        head = encode_headers(headers, content_type=encoded.content_type, group=group) or None
         return encoded.content, head, tuple(encoded.pieces)
 
     def _bury(self, delivery: Delivery) -> None:
@@ -253,7 +258,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             raise too_large(self._name, nbytes, self._membership.memory)
         timeout = check_timeout(timeout)
         settings = self._put_settings(options)
-        head = encode_headers(settings.headers) or None
+        head = encode_headers(settings.headers, group=settings.group) or None
         return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout, encode_extras(settings))
 
     def loan_array(
@@ -292,7 +297,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             raise too_large(self._name, nbytes, self._membership.memory)
         timeout = check_timeout(timeout)
         settings = self._put_settings(options)
-        head = encode_headers(settings.headers) or None
+        head = encode_headers(settings.headers, group=settings.group) or None
         buffer = self._loan(head, nbytes, timeout)
         with memoryview(buffer) as view:
             view[: len(prefix)] = prefix

@@ -10,13 +10,10 @@ __all__ = ["NOT_BUILT", "not_built", "unknown"]
 # Whoever builds what an option says takes its name out; nothing else about it has to be changed here.
 NOT_BUILT: Final = {
     # of a queue
-    "groups",
     "last_value",
     "sort_by",
     "max_memory",
     "alerts",
-    # of a message
-    "group",
     # of both, and of a broker
     "durability",
     "disk",

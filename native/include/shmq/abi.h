@@ -30,6 +30,7 @@
 #define SHMQ_SLOT_MAX 4096u
 #define SHMQ_RING_MIN 1024u       /* slots of a product's ring: laps of 32 bits reach far enough from here on */
 #define SHMQ_RING_MAX (1u << 24)
+#define SHMQ_GROUPS 256u /* of messages that a queue keeps apart; further ones share a slot of its table */
 #define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */
 #define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
 

@@ -27,6 +27,8 @@ typedef struct shmq_queue {
     uint32_t index;
     uint32_t incarnation;
     bool checksum;
+    uint32_t grouping; /* enum shmq_grouping */
+    struct shmq_group_book *book; /* what this process has of each group; NULL in a view, and without groups */
     uint64_t serial; /* of the member when this was bound */
     shmq_counters_shm *counters;
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */

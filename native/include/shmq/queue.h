@@ -18,6 +18,7 @@
  *   2688    consumer chunks       holder of the structure lock        row look-up
  *   2816    count, weight         CAS, queues with a limit only       put
  *   2944    settings              holder of the structure lock        all; the old value applies once more
+ *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position.
  * cell: epoch's low 20 bits (44 to 63), released position (0 to 43). */
@@ -123,6 +124,18 @@ SHMQ_OFFSET(shmq_sleepers_shm, browse, 8);
 SHMQ_OFFSET(shmq_sleepers_shm, want, 16);
 SHMQ_OFFSET(shmq_sleepers_shm, used, 24);
 
+/* One slot of the table of message groups; the words are explained in group.h.
+ *
+ *   0   owner    takers, and whoever frees for the dead, by CAS   takers; a stale one costs a failed CAS
+ *   8   refused  takers that pass an entry by, whoever frees, by CAS   whoever frees; a stale one costs a failed CAS */
+typedef struct shmq_group_shm {
+    shmq_a64 owner;
+    shmq_a64 refused;
+} shmq_group_shm;
+SHMQ_SIZE(shmq_group_shm, 16);
+SHMQ_OFFSET(shmq_group_shm, owner, 0);
+SHMQ_OFFSET(shmq_group_shm, refused, 8);
+
 #define SHMQ_CHUNKS (SHMQ_CONSUMER_ROWS / SHMQ_ROWS_A_CHUNK)
 
 typedef struct shmq_queue_shm {
@@ -170,7 +183,8 @@ typedef struct shmq_queue_shm {
 
     shmq_settings_shm settings;
 
-    uint8_t reserved[SHMQ_PAGE_BYTES - 3648];
+    uint8_t reserved[4096 - 3648];
+    shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
 SHMQ_SIZE(shmq_queue_shm, 8192);
@@ -203,6 +217,7 @@ SHMQ_OFFSET(shmq_queue_shm, limited, 424);
 SHMQ_OFFSET(shmq_queue_shm, recount_due, 2824);
 SHMQ_OFFSET(shmq_queue_shm, weight, 2832);
 SHMQ_OFFSET(shmq_queue_shm, settings, 2944);
+SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).
  *

@@ -25,6 +25,7 @@ typedef struct shmq_outgoing {
     uint8_t priority; /* 0 to 9 */
     uint64_t intent;  /* of a move (ring_move.h): it is published PENDING; 0: a put */
     uint64_t source;  /* ... the position that it comes from */
+    uint32_t group;   /* 1 + slot of the table; 0: none. Set by prepare */
 
     shmq_block block; /* offset 0: the body goes inline */
     uint64_t message_id;
@@ -66,6 +67,9 @@ typedef struct shmq_delivery {
     shmq_path path;             /* ... its path at the start of the walk */
     uint64_t version;           /* of the queue before the walk; 0 without a subscription */
     uint64_t epoch_seen;        /* ring.epoch at the start of the walk */
+    uint32_t group;             /* that its end may free (group.h): 1 + slot of the table; 0: none */
+    uint32_t group_owner, group_generation; /* in whose name it was claimed */
+    bool robbed;                /* that name is another's: it was stolen */
 } shmq_delivery;
 
 /* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */

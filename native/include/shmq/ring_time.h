@@ -14,7 +14,9 @@ static inline bool shmq_is_delayed(const shmq_outgoing *o) { return o->not_befor
 /* Has it times of its own? */
 static inline bool shmq_is_timed(const shmq_outgoing *o) { return (o->not_before_ns | o->expires_ns) != 0; }
 /* Does it need a cold record? */
-static inline bool shmq_is_recorded(const shmq_outgoing *o) { return shmq_is_timed(o) || o->intent != 0; }
+static inline bool shmq_is_recorded(const shmq_outgoing *o) {
+    return shmq_is_timed(o) || o->intent != 0 || o->group != 0;
+}
 /* Before a claim: the cold record that this message needs, and when it is due. */
 shmq_status shmq_time_plan(shmq_queue *q, shmq_outgoing *o);
 static inline shmq_status shmq_time_prepare(shmq_queue *q, shmq_outgoing *o) {

@@ -1,0 +1,84 @@
+/* Groups: messages of one group are with one consumer at a time (shared), or with one for its life (sticky).
+ *
+ * A message's group is a slot of the table in its queue's page; which one a hash of its key says, so two keys may share a
+ * slot, and are then as one group. The slot has two words:
+ *
+ *   owner    63        40 39       38           13 12      0
+ *           +------------+---------+---------------+--------+
+ *           |  version   | suspect |  generation   | owner  |   owner 0: free
+ *           +------------+---------+---------------+--------+
+ *            owner as in a slot's word, with the generation of its row: whose row was given back has no group any more
+ *   refused  63        48 47    44 43             0
+ *           +------------+--------+----------------+
+ *           |  version   | depth+1|    position    |   depth+1 0: nobody was refused
+ *           +------------+--------+----------------+
+ *            the lowest place that a taker had to pass since the group was freed last
+ *
+ * How many of a group its owner has in flight stands nowhere in shared memory: its process knows (the book below), and
+ * whoever doubts looks at the slots of the rings. So no count can be wrong after a death.
+ *
+ *   G1  claim, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked
+ *       at once more; then the taker passes the entry by
+ *   G2  after a claim of a free group: who was refused at a lower place goes first. Given back, and walked again
+ *   G3  the owner's last one has ended: owner -> free
+ *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
+ *       was refused for the sake of the next owner is that one's to turn back to
+ *   G5  doubt: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. The owner offers first and looks
+ *       at its word then, who doubts sets suspect first and looks at the slots then: one of the two sees the other */
+#ifndef SHMQ_GROUP_H
+#define SHMQ_GROUP_H
+
+#include "shmq/ring.h"
+
+/* What this process has in flight: by owner (0: the process itself, else the consumer row) and slot of the table. */
+typedef struct shmq_tally {
+    uint32_t generation; /* of the owner's row; another one: all counts are 0 */
+    uint32_t counts[SHMQ_GROUPS];
+} shmq_tally;
+
+typedef struct shmq_group_book {
+    pthread_mutex_t lock;
+    shmq_subscription takers; /* of those who have no consumer: they, too, pass entries by */
+    shmq_tally tallies[SHMQ_CONSUMER_ROWS];
+} shmq_group_book;
+
+/* For a handle of a queue with groups, and only there; SHMQ_OS. */
+shmq_status shmq_group_book_make(shmq_queue *q);
+void shmq_group_book_free(shmq_queue *q);
+/* In a forked child: it has nothing in flight. */
+void shmq_group_book_reset(shmq_queue *q);
+
+/* Who takes without a subscription, does so by the process' own where there are groups. */
+static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscription *by) {
+    return SHMQ_UNLIKELY(q->book != NULL) && by == NULL ? &q->book->takers : by;
+}
+
+/* 1 + slot of the table for a message with these headers; 0: it has no group. */
+uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len);
+/* The same as its cold record says it. */
+uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props);
+
+/* May this taker have an entry of that group at `place`? If not, that is recorded (G1). */
+bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t position);
+enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
+/* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; walk again. */
+enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t position, shmq_delivery *d);
+/* After the offer: is the group still ours? */
+bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
+/* This delivery has ended: G3, G4 if it was the last. What was stolen from its owner: G5. */
+void shmq_group_end(shmq_queue *q, shmq_delivery *d);
+static inline void shmq_group_leave(shmq_queue *q, shmq_delivery *d) {
+    if (SHMQ_UNLIKELY(d->group != 0)) {
+        shmq_group_end(q, d);
+    }
+}
+/* An owner goes: all groups that it has. Its row is still in use. */
+void shmq_groups_leave(shmq_queue *q, uint32_t owner);
+/* Housekeeping: doubt whatever somebody waits for. True: somebody still does. */
+bool shmq_groups_doubt(shmq_queue *q);
+/* What the dead have is free, and what they left half done is done. After their entries are back in the queue. */
+void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l);
+/* NULL, or what is wrong with the table. */
+const char *shmq_groups_valid(const shmq_queue *q);
+
+#endif
