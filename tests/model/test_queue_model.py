@@ -62,7 +62,7 @@ def test_all_processes_agree_with_the_model_after_each_step(run: Run, kind: str)
 
 
 def is_disagreement(raised: BaseException | None) -> bool:
-    """Of the processes and the model: hypothesis may raise its own error on top, as a mistake can pass the second time."""
+    """Of processes and model: hypothesis may raise its own error on top, as a mistake can pass the second time."""
     return raised is not None and (isinstance(raised, AssertionError) or is_disagreement(raised.__context__))
 
 
