@@ -25,7 +25,7 @@ NUMBER = struct.Struct("<I")
 # A copy is then a loop of a few steps and not one step a byte, which would all leave the same.
 NO_REPEATED_MOVES = "glibc.cpu.x86_rep_movsb_threshold=0x10000000:glibc.cpu.x86_rep_stosb_threshold=0x10000000"
 
-ON_SLOTS, STEADY, LONG, DEAR = 1, 32, 128, 512  # flags of a scenario, as in native/killstep/scenario.h
+ON_SLOTS, STEADY, LONG, DEAR = 1, 32, 128, 1024  # flags of a scenario, as in native/killstep/scenario.h
 
 
 @dataclass(frozen=True)

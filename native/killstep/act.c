@@ -303,7 +303,6 @@ void act_declare_levels(act *a, unsigned queue, const char *name, uint32_t level
 void act_delete(act *a, unsigned queue) {
     act_begin(a, CALL_DELETE, queue, 0);
     act_end(a, CALL_DELETE, queue, 0, shmq_queue_delete(a->q[queue]));
-    act_find_out(a); /* what it had in hand itself went with the queue */
 }
 
 void act_purge(act *a, unsigned queue) {

@@ -53,6 +53,9 @@ void state_browser(stage *s);
 void state_released(stage *s); /* an entry that was delivered before */
 void state_dead_claim(stage *s);
 void state_dead_holder(stage *s);
+void state_few_held(stage *s); /* the survivor holds one */
+void state_dead_holder_of_ending(stage *s);
+void state_ended(stage *s); /* the queue is deleted, its last message settled: its entry is still to go */
 void state_dead_blocks(stage *s);
 void state_dead_waiter(stage *s);
 void state_dead_sleeper(stage *s);

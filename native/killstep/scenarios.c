@@ -100,6 +100,10 @@ static void hold_and_sleep_row(act *a) {
 static void make(act *a) { act_declare(a, QUEUE_EXTRA, "extra", false); }
 static void make_temporary(act *a) { act_declare(a, QUEUE_EXTRA, "extra", true); }
 static void drop(act *a) { act_delete(a, QUEUE_A); }
+static void receive_and_drop(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_delete(a, QUEUE_A);
+}
 static void purge(act *a) { act_purge(a, QUEUE_A); }
 static void steal(act *a) { act_steal(a, QUEUE_A, 0); }
 static void browse(act *a) { act_browse(a, QUEUE_A); }
@@ -256,6 +260,13 @@ const scenario scenarios[] = {
     {"make-temporary", state_few, NULL, make_temporary, SHMQ_OK, 0},
     {"delete-queue", state_few, NULL, drop, SHMQ_OK, ENDS_QUEUE | LONG},
     {"delete-blocks", state_blocks, receive, drop, SHMQ_OK, ENDS_QUEUE | LONG},
+    {"delete-held", state_few_held, NULL, drop, SHMQ_OK, ENDS_QUEUE | LONG}, /* Shows R16. */
+    {"ack-ending", state_few, receive_and_drop, settle, SHMQ_OK, ENDS_QUEUE},
+    {"ack-block-ending", state_blocks, receive_and_drop, settle, SHMQ_OK, ENDS_QUEUE},
+    {"release-ending", state_few, receive_and_drop, release, SHMQ_OK, ENDS_QUEUE}, /* Shows E15. */
+    {"release-block-ending", state_blocks, receive_and_drop, release, SHMQ_OK, ENDS_QUEUE},
+    {"reap-ending", state_dead_holder_of_ending, NULL, reap, SHMQ_OK, ENDS_QUEUE | LONG},
+    {"make-beside-ending", state_ended, NULL, make, SHMQ_OK, ENDS_QUEUE | MAKES | LONG},
     {"purge", state_few, NULL, purge, SHMQ_OK, 0},
     {"purge-carried", state_carried, NULL, purge, SHMQ_OK, 0},
     {"purge-blocks", state_blocks, NULL, purge, SHMQ_OK, 0},

@@ -190,6 +190,22 @@ void state_dead_holder(stage *s) {
     stage_actor_start(s, ACTOR_DEAD, hold_some, NULL);
 }
 
+void state_few_held(stage *s) {
+    state_few(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+}
+
+void state_dead_holder_of_ending(stage *s) {
+    state_dead_holder(s);
+    act_delete(&s->survivor, QUEUE_A);
+}
+
+void state_ended(stage *s) {
+    state_few_held(s);
+    act_delete(&s->survivor, QUEUE_A);
+    act_settle(&s->survivor);
+}
+
 /* A view, a loan, an entry in hand, and one that is settled but for its block. */
 static void hold_blocks(act *a) {
     act_receive(a, QUEUE_A, 0);

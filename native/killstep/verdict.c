@@ -142,14 +142,14 @@ static void end_take(court *t, const call *c) {
     }
 }
 
-/* All of a queue may be gone, or is. */
+/* All of a queue may be gone, or is. What is in a hand when its queue is deleted stays there, and never comes back. */
 static void sweep_away(court *t, const call *c) {
     uint8_t certainty = c->phase == CALL_BEGUN ? MAYBE : YES;
     for (unsigned v = 0; v < VALUES; v++) {
         fate *f = &t->fates[v];
-        bool held = f->holder != 0 && f->holder != c->who + 1;
-        if (f->put != NO && f->queue == c->queue && f->settled != YES && (!held || c->kind == CALL_DELETE)) {
-            raise_to(&f->settled, f->put == YES ? certainty : MAYBE);
+        bool deleted = c->kind == CALL_DELETE, held = f->holder != 0 && (deleted || f->holder != c->who + 1);
+        if (f->put != NO && f->queue == c->queue && f->settled != YES && (!held || deleted)) {
+            raise_to(&f->settled, f->put == YES && !held ? certainty : MAYBE);
         }
     }
     t->purging[c->queue] = c->phase == CALL_BEGUN;

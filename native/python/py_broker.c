@@ -72,6 +72,13 @@ static PyObject *names(PyObject *module, PyObject *o) {
     return m != NULL ? shmq_py_queue_names(m) : NULL;
 }
 
+/* ending_queues(member) -> [(name, index, incarnation)] of deleted queues in which something waits for its burial */
+static PyObject *endings(PyObject *module, PyObject *o) {
+    shmq_member *m = member_of(o);
+    (void)module;
+    return m != NULL ? shmq_py_ending_queues(m) : NULL;
+}
+
 static PyObject *reap(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     uint32_t reaped = 0;
@@ -145,6 +152,7 @@ static PyObject *obituary_signal(PyObject *module, PyObject *args) {
 PyMethodDef broker_functions[] = {
     {"queue_declare", declare, METH_VARARGS, NULL},
     {"queue_names", names, METH_O, NULL},
+    {"ending_queues", endings, METH_O, NULL},
     {"reap", reap, METH_O, NULL},
     {"obituaries", obituaries, METH_VARARGS, NULL},
     {"obituary_signal", obituary_signal, METH_VARARGS, NULL},

@@ -250,6 +250,20 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _steal_left() -> Delivery of a message that nobody has in hand, of a queue that is deleted; None: there is none. */
+static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    shmq_delivery d = {0};
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    if (shmq_steal_left(self->q, &d) != SHMQ_OK) {
+        Py_RETURN_NONE;
+    }
+    return delivery_new(self, &d);
+}
+
 static PyObject *queue_identity(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -274,6 +288,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_check", queue_check, METH_NOARGS, NULL},
     {"_is_unused", queue_is_unused, METH_NOARGS, NULL},
     {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, to be buried; or None."},
+    {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, to be buried; or None."},
     {"_identity", queue_identity, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

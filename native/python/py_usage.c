@@ -1,5 +1,6 @@
 #include "py_usage.h"
 
+#include "shmq/ending.h"
 #include "shmq/handle.h"
 #include "shmq/structure.h"
 
@@ -42,13 +43,13 @@ PyObject *shmq_py_usage_dict(const shmq_py_usage *usage) {
     return shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
 }
 
-PyObject *shmq_py_queue_names(const shmq_member *m) {
+static PyObject *names_where(shmq_member *m, bool is_wanted(shmq_member *, uint32_t, char *, uint32_t *)) {
     PyObject *list = PyList_New(0);
     uint32_t high = shmq_queue_high(m);
     for (uint32_t index = 0; list != NULL && index < high; index++) {
         char name[SHMQ_NAME_MAX + 1];
         uint32_t incarnation;
-        if (!shmq_queue_named(m, index, name, &incarnation)) {
+        if (!is_wanted(m, index, name, &incarnation)) {
             continue;
         }
         PyObject *item = Py_BuildValue("(yII)", name, index, incarnation);
@@ -59,3 +60,11 @@ PyObject *shmq_py_queue_names(const shmq_member *m) {
     }
     return list;
 }
+
+static bool in_service(shmq_member *m, uint32_t index, char *name, uint32_t *incarnation) {
+    return shmq_queue_named(m, index, name, incarnation);
+}
+
+PyObject *shmq_py_queue_names(shmq_member *m) { return names_where(m, in_service); }
+
+PyObject *shmq_py_ending_queues(shmq_member *m) { return names_where(m, shmq_queue_ending); }

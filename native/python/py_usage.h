@@ -14,7 +14,8 @@ typedef struct {
 
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage); /* without the GIL */
 PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
-PyObject *shmq_py_queue_names(const shmq_member *m); /* [(name, index, incarnation)] */
+PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
+PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones in which something waits for its burial */
 
 /* A dict of numbers. */
 typedef struct {

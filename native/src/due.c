@@ -1,5 +1,6 @@
 #include "shmq/due.h"
 
+#include "shmq/ending.h"
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 #include "shmq/structure.h"
@@ -81,6 +82,12 @@ static bool has_line(shmq_member *m, uint32_t index) {
     return true;
 }
 
+/* When it is to go by itself, or, deleted, has something left to do away with. */
+static uint64_t end_of(const shmq_queue *q, uint64_t now) {
+    bool in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE;
+    return in_service ? shmq_unused_due(q) : shmq_ending_due(q, now);
+}
+
 /* One queue; answers when it is to be looked at next. `view` is for a look only: memory that others use is not written to
  * before the queue is bound. */
 static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
@@ -89,9 +96,9 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
         shmq_queue_look(m, index, &view) != NULL) {
         return SHMQ_DUE_NEVER;
     }
-    uint64_t due = due_of(&view, now), unused = shmq_unused_due(&view);
-    if (due > now && unused > now) {
-        return due < unused ? due : unused;
+    uint64_t due = due_of(&view, now), end = end_of(&view, now);
+    if (due > now && end > now) {
+        return due < end ? due : end;
     }
     if (!has_line(m, index)) {
         return now + SHMQ_TICK_NS;
@@ -104,9 +111,11 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
         shmq_ring_time(shmq_level(q, depth), now);
     }
     due = due_of(q, now);
-    unused = unused <= now ? shmq_unused_end(q, now) : unused;
+    if (end <= now) {
+        end = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE ? shmq_unused_end(q, now) : shmq_ending_look(q, now);
+    }
     shmq_queue_unbind(q);
-    return due < unused ? due : unused;
+    return due < end ? due : end;
 }
 
 void shmq_due_look(shmq_member *m) {

@@ -1,4 +1,4 @@
-/* The queue directory: find, make, settle options, shut down, delete.
+/* The queue directory: find, make, settle options, shut down.
  *
  * Making a queue, each step before the next, under the structure lock: page and run taken (garbage until the last step),
  * page filled, entry.page and name_hash written, entry.word FREE -> LIVE. That last store is the root: before it a death
@@ -48,10 +48,11 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
     if (len == 0 || len > SHMQ_NAME_MAX) {
         return false;
     }
+    bool in_service = shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE;
     memcpy(name, page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
-    return shmq_load_seq(&m->directory[index].word) == word;
+    return in_service && shmq_load_seq(&m->directory[index].word) == word;
 }
 
 static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
@@ -61,8 +62,10 @@ static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
         uint64_t word = shmq_load_acquire(&entry->word); /* SYNC directory.entry */
         if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && entry->name_hash == hash) {
             shmq_queue_shm *page = page_of(m, i);
-            if (page != NULL && page->name_len == len && memcmp(page->name, name, len) == 0) {
-                return (int)i;
+            if (page != NULL && page->name_len == len && memcmp(page->name, name, len) == 0 &&
+                shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE) {
+                return (int)
+                    i; /* a deleted one of that name may stand beside it for as long as messages of it are in hand */
             }
         }
     }
@@ -216,8 +219,9 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
         index = (uint32_t)found;
         shmq_status status = shmq_queue_bind(m, index, 0, queue);
         if (status == SHMQ_OK &&
-            ((*queue)->page->name_len != name_len || memcmp((*queue)->page->name, name, name_len))) {
-            shmq_queue_unbind(*queue); /* deleted and the entry used again in between */
+            ((*queue)->page->name_len != name_len || memcmp((*queue)->page->name, name, name_len) ||
+             shmq_load_seq(&(*queue)->page->state) != SHMQ_QUEUE_LIVE)) {
+            shmq_queue_unbind(*queue); /* deleted, or the entry used again, in between */
             continue;
         }
         if (status == SHMQ_OK && (status = shmq_time_declared(*queue, d->given)) != SHMQ_OK) {
@@ -256,84 +260,4 @@ shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how) {
     shmq_store_seq(&q->page->shut_down, how);
     shmq_notify_all(q);
     return SHMQ_OK;
-}
-
-static void settle_level(shmq_queue *q) {
-    for (uint64_t i = 0; i <= q->mask; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
-        shmq_delivery d;
-        if (shmq_state_is_entry(shmq_word_state(shmq_load_seq(&slot->word))) &&
-            shmq_steal(q, shmq_load_acquire(&slot->position), false, &d) == SHMQ_OK) { /* SYNC ring.publish */
-            (void)shmq_settle(q, &d);
-        }
-    }
-}
-
-static void settle_everything(shmq_queue *q) {
-    shmq_queue level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        settle_level(&level);
-    }
-}
-
-/* Under the structure lock. */
-static bool mark_deleted(shmq_queue *q) {
-    uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
-    uint64_t deleted = shmq_entry_word(q->incarnation, SHMQ_ENTRY_DELETED);
-    if (!shmq_cas_seq(&q->m->directory[q->index].word, live, deleted)) {
-        return false;
-    }
-    shmq_store_seq(&q->page->state, SHMQ_QUEUE_DELETED);
-    return true;
-}
-
-shmq_status shmq_queue_delete(shmq_queue *q) {
-    SHMQ_TRY(shmq_structure_lock(q->m));
-    bool deleted = mark_deleted(q);
-    shmq_structure_unlock(q->m);
-    if (!deleted) {
-        return SHMQ_NOT_FOUND;
-    }
-    shmq_notify_all(q);
-    settle_everything(q);
-    return SHMQ_OK;
-}
-
-shmq_status shmq_queue_delete_unused(shmq_queue *q, uint64_t now) {
-    SHMQ_TRY(shmq_structure_try(q->m)); /* who does what is due waits for nobody */
-    bool deleted = shmq_unused_due(q) <= now && mark_deleted(q); /* a consumer may have come before we got the lock */
-    shmq_structure_unlock(q->m);
-    if (!deleted) {
-        return SHMQ_NOT_FOUND;
-    }
-    shmq_notify_all(q);
-    settle_everything(q);
-    return SHMQ_OK;
-}
-
-static void empty_out(shmq_queue *q) {
-    shmq_notify_all(q);
-    if (q->m->process != NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
-        settle_everything(q);
-    }
-}
-
-void shmq_queue_take_out(shmq_queue *q) {
-    if (mark_deleted(q)) {
-        empty_out(q);
-    }
-}
-
-/* Who deleted it may have died before its sleepers were woken, or with messages left that others have in hand. */
-void shmq_queues_empty_deleted(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
-    uint32_t high = shmq_queue_high(m);
-    for (uint32_t index = 0; index < high; index++) {
-        uint64_t word = shmq_load_seq(&m->directory[index].word);
-        shmq_queue q;
-        if (shmq_entry_state(word) == SHMQ_ENTRY_DELETED && shmq_queue_view(m, index, &q) == SHMQ_OK &&
-            q.incarnation == shmq_entry_incarnation(word)) {
-            empty_out(&q);
-        }
-    }
 }

@@ -76,26 +76,13 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
 }
 
 void shmq_queues_release(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
+    shmq_queues_end_deleted(m);
     uint32_t high = shmq_queue_high(m);
     for (uint32_t index = 0; index < high; index++) {
         shmq_directory_shm *entry = &m->directory[index];
         uint64_t word = shmq_load_seq(&entry->word);
         if (shmq_entry_state(word) == SHMQ_ENTRY_DELETED && !in_use(m, index, shmq_entry_incarnation(word))) {
             release(m, entry, word);
-        }
-    }
-}
-
-void shmq_queues_close_deleted(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
-    uint32_t high = shmq_queue_high(m);
-    for (uint32_t index = 0; index < high; index++) {
-        shmq_queue q;
-        if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_DELETED &&
-            shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_seq(&q.page->state) == SHMQ_QUEUE_LIVE) {
-            shmq_store_seq(&q.page->state, SHMQ_QUEUE_DELETED);
-            shmq_notify_all(&q);
         }
     }
 }
@@ -151,9 +138,9 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if (m->directory[index].name_hash != shmq_name_hash(q.page->name, q.page->name_len)) {
         return "a name under which nobody finds it";
     }
-    /* Out of service first in the entry, then in the page: a death in between leaves the page LIVE. */
+    /* Out of service first in the page; the entry leads to it for as long as messages are in hand. */
     uint32_t state = shmq_load_seq(&q.page->state);
-    if (state != SHMQ_QUEUE_LIVE && (state != SHMQ_QUEUE_DELETED || shmq_entry_state(word) != SHMQ_ENTRY_DELETED)) {
+    if (state != SHMQ_QUEUE_DELETED && (state != SHMQ_QUEUE_LIVE || shmq_entry_state(word) != SHMQ_ENTRY_LIVE)) {
         return "a page that is not in service";
     }
     shmq_queue level;
@@ -179,7 +166,10 @@ static const char *check_names(shmq_member *m, uint32_t high) {
                 shmq_entry_state(shmq_load_seq(&m->directory[k].word)) == SHMQ_ENTRY_LIVE) {
                 shmq_queue_shm *one = shmq_at(m, shmq_load_seq(&m->directory[i].page));
                 shmq_queue_shm *other = shmq_at(m, shmq_load_seq(&m->directory[k].page));
-                if (one->name_len == other->name_len && memcmp(one->name, other->name, one->name_len) == 0) {
+                bool in_service =
+                    shmq_load_seq(&one->state) == SHMQ_QUEUE_LIVE && shmq_load_seq(&other->state) == SHMQ_QUEUE_LIVE;
+                if (in_service && one->name_len == other->name_len &&
+                    memcmp(one->name, other->name, one->name_len) == 0) {
                     return shmq_verdict("queues %u and %u have one name", k, i);
                 }
             }

@@ -185,7 +185,7 @@ static void finish_row(sweep *s) {
         return;
     }
     shmq_liveness l = this_row(s);
-    shmq_queues_empty_deleted(s->m);
+    shmq_queues_end_deleted(s->m);
     delete_temporaries(s);
     shmq_pins_recover(s->m, s->row, &l);
     (void)shmq_blocks_sweep(s->m, l.is_dead, named, s);
@@ -260,6 +260,7 @@ shmq_status shmq_sweep_own(shmq_member *m) {
     if (!swept) { /* no private memory for a handle: as who has no row does it, which needs none. Nothing may name us then */
         (void)sweep_queues(&s, true);
     }
+    shmq_queues_end_deleted(m);
     delete_temporaries(&s);
     close_queues(&s);
     shmq_liveness l = this_row(&s);

@@ -6,8 +6,8 @@
  *   M4  PENDING -> AVAILABLE (T7), rewind, notify
  *
  * A death between M2 and M4 leaves a word that names a dead process and a record that says where to look: the source still
- * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else can take such
- * a source but a deletion of its queue, which throws it away. */
+ * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else takes
+ * such a source: a deletion of its queue leaves it in the mover's hand. */
 #include "shmq/ring_move.h"
 
 #include "shmq/cold.h"

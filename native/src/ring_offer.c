@@ -1,4 +1,5 @@
 /* What becomes of an offer: taken and settled at once, acquired, or given back; and the baton of whoever leaves with an entry. */
+#include "shmq/ending.h"
 #include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
@@ -80,7 +81,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         d->word = acquired;
         d->held = true;
         if (leased && shmq_lease_begin(q, d) != SHMQ_OK) {
-            shmq_let_go(q, d); /* its queue was deleted under us */
+            shmq_let_go(q, d); /* taken from us by time */
             return SHMQ_SETTLED;
         }
         shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
@@ -108,6 +109,7 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
                          shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
             shmq_group_leave(q, d);
             shmq_notify(q);
+            shmq_came_back(q, slot);
             return;
         }
     }

@@ -1,4 +1,5 @@
 /* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
+#include "shmq/ending.h"
 #include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
@@ -18,8 +19,8 @@ uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
     return own_word(shmq_slot_at(shmq_level(q, d->depth), d->position), d);
 }
 
-/* It is in our hands no more. What was taken from us, with its queue, counts as held until we find that out: `held` is
- * written by its process alone. A thief that lowered it could lower that of the row's next owner, or die before it did. */
+/* It is in our hands no more. What was taken from us counts as held until we find that out: `held` is written by its
+ * process alone. A thief that lowered it could lower that of the row's next owner, or die before it did. */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
     shmq_group_leave(q, d); /* before: who holds nothing keeps nobody out */
     if (d->held) {
@@ -127,6 +128,7 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
             shmq_rewind(q, d->position);
             shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
             shmq_notify(q); /* R5 */
+            shmq_came_back(q, slot);
             return SHMQ_OK;
         }
     }
@@ -160,7 +162,7 @@ bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t posi
     return d->held;
 }
 
-/* An entry that nobody is about to get: purge and delete take it from whoever holds it. */
+/* An entry, from whoever has it or (ready) only if nobody does. */
 shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, position);
     for (;;) {

@@ -2,6 +2,7 @@
 #include "shmq/ring_time.h"
 
 #include "shmq/cold.h"
+#include "shmq/ending.h"
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"
 
@@ -102,6 +103,7 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
         if (shmq_cas_seq(&slot->word, word, held)) { /* T15 */
             shmq_make_due(q, until_ns);
             shmq_let_go(q, d); /* after the due word: who holds nothing owes nobody anything */
+            shmq_came_back(q, slot);
             return SHMQ_OK;
         }
     }

@@ -77,7 +77,6 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
             pthread_mutex_unlock(&m->lock);
             return status;
         }
-        shmq_queues_close_deleted(m);
         shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
     }
     return SHMQ_OK;

@@ -1,27 +1,54 @@
-/* A death in the midst of a deletion: whoever locks next, or reaps, finishes it. */
+/* Deletion: what is in nobody's hand goes, what is in somebody's hand stays his, a death in the midst of it is made good. */
 #include "scratch_queue.h"
+#include "shmq/cold.h"
+#include "shmq/ending.h"
+#include "shmq/ring_time.h"
+#include "shmq/structure.h"
 
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;
 
-static void begin(void) {
+static void begin_with(const char *grave) {
     scratch_create(false);
     a = scratch_attach();
     b = scratch_attach();
-    qa = scratch_queue(a, "jobs", 0, false);
-    qb = scratch_queue(b, "jobs", 0, false);
+    shmq_declaration d = {.create = true};
+    if (grave != NULL) {
+        d.given = 1u << SHMQ_SET_DEAD_LETTER;
+        d.dead_letter = grave;
+        d.dead_letter_len = (uint32_t)strlen(grave);
+    }
+    qa = scratch_declare(a, "jobs", d, 0);
+    qb = scratch_declare(b, "jobs", d, 0);
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
 }
 
-static void end(void) {
-    shmq_queue_unbind(qb); /* private memory, which a real death takes along */
+static void begin(void) { begin_with(NULL); }
+
+static void let_go_of_b(void) { /* private memory, which a real death takes along */
+    shmq_queue_unbind(qb);
     shmq_member_free(b);
+}
+
+static void leave_a(void) {
     shmq_queue_unbind(qa);
     CHECK_EQUAL(shmq_member_leave(a, true), SHMQ_OK);
     shmq_member_free(a);
     scratch_remove();
+}
+
+static void end(void) {
+    let_go_of_b();
+    leave_a();
+}
+
+static void leave_both(void) {
+    shmq_queue_unbind(qb);
+    CHECK_EQUAL(shmq_member_leave(b, false), SHMQ_OK);
+    shmq_member_free(b);
+    leave_a();
 }
 
 static uint32_t entries(void) {
@@ -32,43 +59,52 @@ static uint32_t entries(void) {
     return found;
 }
 
-static void take_entry_out(void) {
-    shmq_a64 *entry = &b->directory[qb->index].word;
-    uint64_t live = shmq_entry_word(qb->incarnation, SHMQ_ENTRY_LIVE);
-    CHECK(shmq_cas_seq(entry, live, shmq_entry_word(qb->incarnation, SHMQ_ENTRY_DELETED)));
+static uint32_t root(void) { return shmq_entry_state(shmq_load_seq(&a->directory[qa->index].word)); }
+
+static void make_and_forget(const char *name) {
+    shmq_queue *other = scratch_queue(a, name, 0, false);
+    CHECK(other != qa && put_number(other, 7) == SHMQ_OK && get_number(other) == 7);
+    shmq_queue_unbind(other);
+}
+
+static void check_out_of_service(void) {
+    CHECK_EQUAL(shmq_queue_usable(qa), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(put_number(qa, 9), SHMQ_NOT_FOUND);
 }
 
 static void check_finished(void) {
-    CHECK_EQUAL(shmq_queue_usable(qa), SHMQ_NOT_FOUND);
-    CHECK_EQUAL(put_number(qa, 9), SHMQ_NOT_FOUND);
+    check_out_of_service();
     CHECK_EQUAL(entries(), 0);
+    CHECK_EQUAL(root(), SHMQ_ENTRY_DELETED);
 }
 
-static void test_a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another(void) {
+static void begin_deletion_and_die(void) {
+    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
+    shmq_store_seq(&qb->page->state, SHMQ_QUEUE_DELETED);
+    scratch_kill(b); /* in the lock */
+}
+
+static void test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds(void) {
     begin();
     shmq_delivery held = receive(qa, shmq_self(qa));
-    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
-    take_entry_out();
-    scratch_kill(b); /* in the lock */
-    CHECK_EQUAL(shmq_queue_usable(qa), SHMQ_OK);
-    shmq_queue *other = scratch_queue(a, "jobs", 0, false); /* the next who locks */
-    CHECK_EQUAL(shmq_queue_usable(qa), SHMQ_NOT_FOUND);
+    begin_deletion_and_die();
+    check_out_of_service();
+    make_and_forget("jobs"); /* the next who locks goes on */
+    CHECK_EQUAL(entries(), 1);
     reap_all(a, 1);
-    check_finished();
-    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
+    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
-    CHECK_EQUAL(put_number(other, 7), SHMQ_OK);
-    CHECK_EQUAL(get_number(other), 7);
-    shmq_queue_unbind(other);
+    make_and_forget("other");
+    check_finished();
     end();
 }
 
-/* Shows E15, E16. */
+/* Shows E15, E16, R16. */
 static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
     begin();
-    shmq_delivery held = receive(qa, shmq_self(qa)), stolen;
+    shmq_delivery stolen;
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
-    take_entry_out();
     shmq_store_seq(&qb->page->state, SHMQ_QUEUE_DELETED);
     shmq_structure_unlock(b);
     CHECK_EQUAL(shmq_steal(qb, 1, false, &stolen), SHMQ_OK);
@@ -76,8 +112,159 @@ static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
     CHECK_EQUAL(entries(), 4);
     reap_all(a, 1);
     check_finished();
+    end();
+}
+
+/* Shows R16. */
+static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(void) {
+    begin();
+    uint64_t free_before = shmq_granules_free(a);
+    shmq_delivery held = receive(qa, shmq_self(qa));
+    CHECK_EQUAL(shmq_queue_delete(qb), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_delete(qb), SHMQ_NOT_FOUND);
+    check_out_of_service();
+    CHECK_EQUAL(entries(), 1);
+    CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
+    make_and_forget("jobs"); /* the name is free at once, the memory is not */
+    CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
+    CHECK(shmq_own_word(qa, &held) != 0 && number_of(&held) == 0);
+    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    shmq_queue *next = scratch_queue(a, "next", 0, false);
+    check_finished();
+    shmq_queue_unbind(qa);
+    shmq_queue_unbind(qb);
+    CHECK(shmq_granules_free(a) < free_before);
+    qa = scratch_queue(a, "last", 0, false); /* gives back what nobody uses any more */
+    qb = scratch_queue(b, "last", 0, false);
+    CHECK(shmq_granules_free(a) >= free_before - 2 * (uint64_t)qa->ring->run_granules);
+    shmq_queue_unbind(next);
+    leave_both();
+}
+
+/* Shows E15, R16. */
+static void test_what_comes_back_goes_with_its_queue(void) {
+    begin();
+    shmq_delivery first = receive(qa, shmq_self(qa)), second = receive(qb, shmq_self(qb));
+    shmq_delivery third = receive(qa, shmq_self(qa));
+    CHECK_EQUAL(shmq_queue_delete(qb), SHMQ_OK);
+    CHECK_EQUAL(entries(), 3);
+    CHECK_EQUAL(shmq_release(qb, &second, true), SHMQ_OK);
+    CHECK_EQUAL(entries(), 2);
+    CHECK_EQUAL(shmq_release_until(qa, &first, false, shmq_now_ns() + SECOND), SHMQ_OK);
+    CHECK_EQUAL(entries(), 1);
+    CHECK_EQUAL(shmq_lock(qa, &third), SHMQ_OK); /* as before a move */
+    CHECK_EQUAL(shmq_release(qa, &third, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&a->process->held) + shmq_load_seq(&b->process->held), 0);
+    make_and_forget("next");
+    check_finished();
+    leave_both();
+}
+
+static void test_what_was_only_offered_goes_with_its_queue(void) {
+    begin();
+    shmq_delivery offered, late;
+    CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &offered), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(qb, &offered), SHMQ_SETTLED);
+    check_finished();
+    /* A put that began before, and a taker that does: each is done with in the end. */
+    shmq_store_seq(&qa->page->state, SHMQ_QUEUE_LIVE);
+    CHECK_EQUAL(put_number(qa, 5), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &late), SHMQ_OK);
+    shmq_store_seq(&qa->page->state, SHMQ_QUEUE_DELETED);
+    shmq_offer_cancel(qb, &late);
+    check_finished();
+    leave_both();
+}
+
+/* Shows R3, R16, E13. */
+static void test_what_a_dead_holder_had_goes_with_its_queue(void) {
+    begin();
+    (void)receive(qb, shmq_self(qb));
+    uint32_t row;
+    CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
+    (void)receive(qb, row);
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(entries(), 2);
+    scratch_kill(b);
+    reap_all(a, 1);
+    check_finished();
+    end();
+}
+
+static void test_who_leaves_with_messages_in_hand_leaves_nothing_there(void) {
+    begin();
+    (void)receive(qb, shmq_self(qb));
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
+    CHECK_EQUAL(shmq_sweep_own(b), SHMQ_OK);
+    check_finished();
+    leave_both();
+}
+
+static uint64_t due(void) { return shmq_due_time(shmq_load_seq(&a->header->due)); }
+
+/* Shows E15, R16. */
+static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial(void) {
+    begin_with("graves");
+    char name[SHMQ_NAME_MAX + 1];
+    uint32_t incarnation;
+    shmq_delivery held = receive(qb, shmq_self(qb)), left;
+    CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(entries(), 4);
+    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK(due() != SHMQ_DUE_NEVER);
+    for (int i = 0; i < 3; i++) {
+        CHECK(shmq_queue_ending(b, qa->index, name, &incarnation) && incarnation == qa->incarnation);
+        CHECK(strcmp(name, "jobs") == 0);
+        CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(qa, &left), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_EMPTY);
+    CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
+    CHECK_EQUAL(shmq_ending_due(qa, shmq_now_ns()), SHMQ_DUE_NEVER);
+    shmq_store_seq(&b->burials, 0);
+    CHECK_EQUAL(shmq_release(qb, &held, true), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&b->burials), 1);
+    CHECK_EQUAL(entries(), 1);
+    uint64_t now = shmq_now_ns();
+    CHECK_EQUAL(shmq_ending_due(qa, now), now);
+    shmq_store_seq(&a->burials, 0);
+    shmq_store_seq(&a->header->due, 2);
+    shmq_due_look(a);
+    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK(due() > now && due() < now + 10 * SECOND); /* and it is looked at again */
+    CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
+    CHECK_EQUAL(left.delivery, 1);
+    make_and_forget("jobs");
+    CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
+    CHECK_EQUAL(shmq_settle(qa, &left), SHMQ_OK);
+    make_and_forget("next");
+    check_finished();
+    leave_both();
+}
+
+static void test_what_a_dead_holder_had_waits_for_its_burial(void) {
+    begin_with("graves");
+    shmq_delivery left;
+    for (int i = 0; i < 4; i++) {
+        (void)receive(qb, shmq_self(qb));
+    }
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&a->burials), 0);
+    scratch_kill(b);
+    reap_all(a, 1);
+    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK_EQUAL(entries(), 4);
+    while (shmq_steal_left(qa, &left) == SHMQ_OK) {
+        CHECK_EQUAL(left.deaths, 1);
+        CHECK_EQUAL(shmq_settle(qa, &left), SHMQ_OK);
+    }
+    make_and_forget("jobs");
+    check_finished();
     end();
 }
 
@@ -103,9 +290,7 @@ static void test_who_sleeps_at_it_is_woken(void) {
     while (!shmq_anybody_idle(qa)) {
         sched_yield();
     }
-    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
-    take_entry_out();
-    scratch_kill(b);
+    begin_deletion_and_die();
     reap_all(a, 1);
     CHECK(pthread_join(thread, NULL) == 0);
     check_finished();
@@ -113,8 +298,15 @@ static void test_who_sleeps_at_it_is_woken(void) {
 }
 
 int main(void) {
-    test_a_queue_whose_page_does_not_say_so_yet_is_deleted_before_there_is_another();
+    test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds();
     test_a_queue_with_entries_left_is_emptied_by_the_reaper();
+    test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back();
+    test_what_comes_back_goes_with_its_queue();
+    test_what_was_only_offered_goes_with_its_queue();
+    test_what_a_dead_holder_had_goes_with_its_queue();
+    test_who_leaves_with_messages_in_hand_leaves_nothing_there();
+    test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial();
+    test_what_a_dead_holder_had_waits_for_its_burial();
     test_who_sleeps_at_it_is_woken();
     return 0;
 }

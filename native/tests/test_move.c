@@ -255,7 +255,7 @@ static void test_to_a_queue_that_is_gone_nothing_is_moved(void) {
     end(true);
 }
 
-/* Its queue is thrown away under the mover: what was half there goes to the target when the mover dies, and only there. */
+/* A deletion leaves it in the mover's hand: the move has not happened, so it goes with its queue. */
 static void test_the_source_is_deleted_under_a_mover_that_dies(void) {
     begin(0);
     shmq_queue *gone = scratch_queue(a, "gone", 0, true), *gone_b = scratch_queue(b, "gone", 0, true);
@@ -263,8 +263,10 @@ static void test_the_source_is_deleted_under_a_mover_that_dies(void) {
     shmq_delivery d = receive(gone_b, shmq_self(gone_b));
     half_move(gone_b, &d, to_b, 1, 8);
     CHECK_EQUAL(shmq_queue_delete(gone), SHMQ_OK);
+    CHECK_EQUAL(state_at(gone, d.position), SHMQ_LOCKED);
     bury_b();
-    CHECK_EQUAL(get_number(to_a), 1);
+    CHECK_EQUAL(get_number(to_a), UINT64_MAX);
+    CHECK_EQUAL(state_at(gone, d.position), SHMQ_FREE);
     shmq_queue_unbind(gone);
     end(false);
 }

@@ -126,6 +126,8 @@ class Broker:
     def _declare(self, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
         encoded = check_queue_name(name)
         membership = self._membership
+        if membership.consumers:
+            membership.forget_consumers()
         for _ in range(100):
             try:
                 index, incarnation, differs = declare(membership.live(), encoded, settings, create)

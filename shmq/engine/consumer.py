@@ -13,7 +13,7 @@ from shmq.core.queue import Subscription
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.engine.selection import loaded
-from shmq.errors import Closed, Empty, SettlementError, ShmqError, ShutDown
+from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
 from shmq.options import check_timeout
 from shmq.quantity import quantity
 
@@ -108,6 +108,18 @@ class Consumer(Generic[T]):
     def _told(self) -> str:
         """Of what it is a consumer, for people."""
         return f"queue {self._queue.name!r}"
+
+    def _is_left(self) -> bool:
+        """Its queue was deleted, and it has nothing in hand."""
+        if self._held or self._inside or self._closed:
+            return False
+        try:
+            self._queue._is_ready()
+        except NotFound:
+            return True
+        except ShmqError:
+            return False
+        return False
 
     def _lent(self) -> list[Delivery]:
         """What it has in hand."""

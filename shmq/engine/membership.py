@@ -80,6 +80,15 @@ class Membership:
         finally:
             self.member.close(False)
 
+    def forget_consumers(self) -> None:
+        """Drops the implicit consumers of deleted queues that have nothing in hand: they keep the queue's memory."""
+        for key, consumer in list(self.consumers.items()):
+            if consumer._is_left():
+                with self.lock:
+                    if self.consumers.get(key) is consumer:
+                        del self.consumers[key]
+                consumer.close()
+
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:
         """The membership of this key, made if this process has none, with one handle more."""

@@ -272,7 +272,7 @@ class Message(Generic[T]):
             return SettlementError(
                 f"message {self._id} of queue {self._queue.name!r} was taken away, and its body has gone with it",
                 figures=f"position {self._position}",
-                remedy="the queue was deleted; use another one",
+                remedy="read m.body before its time is over, or its queue full",
             )
         return CorruptionError(
             f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",

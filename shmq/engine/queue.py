@@ -220,7 +220,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         return SettlementError(
             f"a message of queue {self._name!r} was taken away before it was settled",
             figures=f"position {delivery.position}",
-            remedy="the queue was purged or deleted; call get() again",
+            remedy="its time was over, or its queue full; call get() again",
         )
 
     # ---- outcomes ----------------------------------------------------------------------------------------------

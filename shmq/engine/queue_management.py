@@ -7,7 +7,15 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from shmq.core.queue import SETTINGS, QueueHandle, decode_settings, encode_settings, queue_names, reap
+from shmq.core.queue import (
+    SETTINGS,
+    QueueHandle,
+    decode_settings,
+    encode_settings,
+    ending_queues,
+    queue_names,
+    reap,
+)
 from shmq.engine.dead_letter import SUFFIX, bury, default_name, retry_graves
 from shmq.engine.failure import options_mismatch
 from shmq.engine.places import first_of
@@ -231,7 +239,8 @@ class QueueManagement(QueueHandle):
 
     def delete(self) -> None:
         """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
-        named, else with it.
+        named, else with it. What a consumer has in hand stays there: it can settle it as ever; what it gives back, or
+        holds when it dies, goes the way of the others.
 
         Raises Full without room for them there, and the queue stays; NotFound if it was deleted before; Closed.
 
@@ -242,7 +251,8 @@ class QueueManagement(QueueHandle):
             shmq.errors.NotFound: there is no queue 'jobs' in the broker ...; check the name, ...
         """
         settings = self._settings()
-        if settings["given"] & _DEAD_LETTER_BIT:
+        has_grave = settings["given"] & _DEAD_LETTER_BIT != 0
+        if has_grave:
             retry_graves(self._membership)
             self._shut_down(STOPPED)
             self._move_to_the_dead()
@@ -254,6 +264,13 @@ class QueueManagement(QueueHandle):
                     remedy="take messages out there, or purge() this queue first",
                 )
         self._delete()
+        if has_grave:
+            self._bury_left()
+
+    def _bury_left(self) -> None:
+        """What has come back, or was put, while the queue was deleted, or since."""
+        while (delivery := self._steal_left()) is not None:
+            bury(cast("Queue[Any]", self), delivery, "queue_deleted")
 
     def _graves(self) -> set[int]:
         """Positions of dead messages that this process holds, since there was no room for them."""
@@ -270,7 +287,7 @@ class QueueManagement(QueueHandle):
                     break
                 if seen[0] in waiting:
                     continue
-                delivery: Delivery | None = self._steal(seen[0])
+                delivery: Delivery | None = self._steal(seen[0], True)
                 if delivery is not None:
                     bury(cast("Queue[Any]", self), delivery, "queue_deleted")
 
@@ -298,7 +315,10 @@ class QueueManagement(QueueHandle):
             bury(cast("Queue[Any]", self), delivery, "expired")
 
     def _bury_expired(self) -> None:
-        """Takes what has expired to the dead, on every queue that says so: the core has found that something has."""
+        """Takes to the dead what has expired, on every queue that says so, and what deleted queues have left.
+
+        Called when the core has found that there is something.
+        """
         member = self._membership.live()
         member.burials()
         for name, _, _ in queue_names(member):
@@ -311,6 +331,13 @@ class QueueManagement(QueueHandle):
                     queue.delete()
             except ShmqError as error:  # deleted meanwhile, or no room: the core looks again
                 _LOG.debug("expired messages of queue %r: %s", name.decode(), error)
+        for name, index, incarnation in ending_queues(member):
+            try:
+                cast("Queue[Any]", self)._open(
+                    self._broker, name.decode(errors="replace"), None, index, incarnation
+                )._bury_left()
+            except ShmqError as error:  # somebody else has done it, or no room: the core looks again
+                _LOG.debug("messages of queue %r, which is deleted: %s", name.decode(errors="replace"), error)
 
     # ---- the dead ----------------------------------------------------------------------------------------------
 

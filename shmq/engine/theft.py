@@ -24,7 +24,7 @@ def taken_away(queue: Queue[Any], number: int, position: int, expires_ns: int, o
         expires_ns: monotonic; 0: never.
         outcome: what was to be done: "acked", "touched" ...
     """
-    why, remedy = "", "its queue was purged or deleted, or its consumer closed; the work may be done twice"
+    why, remedy = "", "its consumer was closed, or its queue had other options then; the work may be done twice"
     lease = queue._lease()
     if expires_ns and time.monotonic_ns() >= expires_ns:
         why, remedy = ": it had expired", "put it with a longer ttl, or work faster; what was done is done"

@@ -74,7 +74,7 @@ class ObjectQueue(Queue[Any]):
         return SettlementError(
             f"a message of queue {self._name!r} was taken away before it was settled",
             figures=f"position {delivery.position}",
-            remedy="the queue was deleted; use another one",
+            remedy="its options were altered meanwhile; call get() again",
         )
 
     def decoded(self, delivery: Delivery) -> Any:

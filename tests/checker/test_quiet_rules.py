@@ -74,8 +74,8 @@ def a_watcher_in_an_earlier_life_of_a_row(s: Scene) -> None:
 
 
 @breaks("quiet.deleted")
-def a_queue_out_of_the_directory_that_goes_on(s: Scene) -> None:
-    s.write(s.page("gone", "state"), 1, 4)
+def messages_of_a_deleted_queue_that_nobody_has_in_hand(s: Scene) -> None:
+    s.write(s.page("jobs", "state"), 2, 4)
 
 
 @breaks("quiet.temporary")

@@ -254,8 +254,13 @@ def a_level_that_lost_its_cold_records(s: Scene) -> None:
 
 
 @breaks("queue.state")
-def a_queue_that_is_in_the_directory_and_deleted(s: Scene) -> None:
-    s.write(s.page("temp", "state"), 2, 4)
+def a_queue_out_of_the_directory_that_goes_on(s: Scene) -> None:
+    s.write(s.page("gone", "state"), 1, 4)
+
+
+@breaks("queue.state")
+def a_state_of_a_queue_that_is_none(s: Scene) -> None:
+    s.write(s.page("temp", "state"), 3, 4)
 
 
 @breaks("queue.shut_down")

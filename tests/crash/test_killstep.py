@@ -112,10 +112,10 @@ MISTAKES = {
         "visit_queues(s, locked, recover) && (s->own || visit_queues(s, locked, decide_moves))",
         ["--only", "move"],
     ),
-    "a queue that is being deleted stays in use": (
-        "structure.c",
-        "shmq_queues_close_deleted(m);",
-        "",
+    "a half-done deletion leaves messages that nobody can find": (
+        "reap.c",
+        "    shmq_queues_end_deleted(s->m);\n    delete_temporaries(s);",
+        "    delete_temporaries(s);",
         ["--only", "delete-queue"],
     ),
 }

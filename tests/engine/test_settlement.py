@@ -87,17 +87,17 @@ def test_a_with_block_leaves_what_was_settled_inside(queue: shmq.Queue[Any], nam
 
 def test_the_end_of_a_with_block_after_a_steal_says_that_the_work_may_be_done_twice(broker: shmq.Broker) -> None:
     """Shows E9, E11, R8."""
-    queue = broker.queue("stolen")
+    queue = broker.queue("stolen", maxsize=1, overflow="drop_oldest")
     queue.put("a")
     with pytest.raises(shmq.SettlementError, match="taken away"), queue.receive(timeout=0):
-        queue.delete()
+        queue.put("b")
 
 
-def test_a_body_that_went_with_its_queue_is_gone_and_not_damaged(broker: shmq.Broker) -> None:
-    queue, other = broker.queue("stolen"), broker.queue("other")
+def test_a_body_that_was_taken_away_is_gone_and_not_damaged(broker: shmq.Broker) -> None:
+    queue, other = broker.queue("stolen", maxsize=1, overflow="drop_oldest"), broker.queue("other")
     queue.put("a" * 10_000)
     m = queue.receive(timeout=0)
-    queue.delete()
+    queue.put("b")
     other.put("b" * 10_000)  # in the same block
     with pytest.raises(shmq.SettlementError, match="taken away"):
         _ = m.body
@@ -105,10 +105,10 @@ def test_a_body_that_went_with_its_queue_is_gone_and_not_damaged(broker: shmq.Br
 
 
 def test_an_exception_after_a_steal_is_what_the_caller_sees(broker: shmq.Broker) -> None:
-    queue = broker.queue("stolen")
+    queue = broker.queue("stolen", maxsize=1, overflow="drop_oldest")
     queue.put("a")
     m = queue.receive(timeout=0)
-    queue.delete()
+    queue.put("b")
     with pytest.raises(ZeroDivisionError) as caught, m:
         fail()
     assert any("taken away" in note for note in caught.value.__notes__)

@@ -221,16 +221,20 @@ def test_messages_of_a_deleted_queue_go_with_it_and_give_their_memory_back(broke
 
 
 def test_messages_of_a_deleted_queue_go_to_the_queue_that_was_named_for_the_dead(broker: shmq.Broker) -> None:
-    """Shows E5, E11, E15, E16."""
-    queue = broker.queue("jobs", dead_letter="graves")
-    queue.put_many(["a", "b", "c"])
-    held = queue.receive(timeout=0)
+    """Shows E5, E15, E16, R16."""
+    queue, graves = broker.queue("jobs", dead_letter="graves"), broker.queue("graves")
+    queue.put_many(["a", "b", "c", "d"])
+    held = [queue.receive(timeout=0) for _ in range(3)]
     queue.delete()
-    dead = list(broker.queue("graves").browse())
-    assert [m.body for m in dead] == ["a", "b", "c"]
+    assert [m.body for m in graves.browse()] == ["d"]
+    held[0].ack()
+    held[1].release()
+    held[2].retry("too late")
+    assert graves.statistics().ready == 3  # whoever looks buries what has come back
+    dead = list(graves.browse())
+    assert sorted(m.body for m in dead) == ["b", "c", "d"]
     assert {m.death.reason for m in dead if m.death} == {"queue_deleted"}
-    with pytest.raises(shmq.SettlementError, match="taken away"):
-        held.ack()
+    assert broker._membership.live().usage()["damage"] == 0
 
 
 def test_a_queue_whose_messages_find_no_room_among_the_dead_is_not_deleted(broker: shmq.Broker) -> None:

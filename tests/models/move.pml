@@ -6,7 +6,7 @@
  * settles the source, and makes the target available; it may die before each step. Two reapers, each of which may be
  * stopped anywhere, decide what is PENDING, and only then release what the dead held; one of them may die in between, and
  * begins anew as another. A taker takes what is available in either queue. A thief may take the source from whoever has
- * it, to throw it away, as the deletion of its queue does. The target's slot is used again by a second mover, who lives.
+ * it, to throw it away: more than the code does, where nobody takes what another has LOCKED. The target's slot is used again by a second mover, who lives.
  *
  * Properties: the message is taken at most once, and if it was not thrown away exactly once; nobody touches the second
  * mover's entry; in the end nothing of the first one is PENDING or LOCKED.

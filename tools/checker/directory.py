@@ -22,7 +22,8 @@ def judge_directory(image: Image, findings: Findings) -> list[Queue]:
         if not findings.expect(image.is_page(entry.page), "directory.page", where, f"0x{entry.page:x} is no page"):
             continue
         name = judge_page(image, findings, entry, where)
-        if name is not None and entry.state == ENTRY_LIVE:
+        in_service = image.u32(entry.page + QUEUE["state"]) == QUEUE_LIVE
+        if name is not None and entry.state == ENTRY_LIVE and in_service:
             other = names.setdefault(name, entry.index)
             findings.expect(other == entry.index, "directory.twice", where, f"{name!r} is entry {other}, too")
         fault = levels_fault(image, entry.page)
@@ -41,8 +42,8 @@ def judge_page(image: Image, findings: Findings, entry: Entry, where: str) -> by
         f"incarnation {entry.incarnation}; its page says entry {index}, incarnation {incarnation}",
     )
     state = image.u32(page + QUEUE["state"])
-    # A queue is taken out of the directory first; its page says so just after.
-    states = (QUEUE_LIVE,) if entry.state == ENTRY_LIVE else (QUEUE_LIVE, QUEUE_DELETED)
+    # The page says first that the queue is deleted; the entry follows when no message of it is in hand any more.
+    states = (QUEUE_LIVE, QUEUE_DELETED) if entry.state == ENTRY_LIVE else (QUEUE_DELETED,)
     findings.expect(state in states, "queue.state", where, f"state {state} of a page, its entry has {entry.state}")
     shut = image.u32(page + QUEUE["shut_down"])
     findings.expect(shut <= 2, "queue.shut_down", where, f"shut down: {shut}")

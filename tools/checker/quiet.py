@@ -12,7 +12,7 @@ import numpy
 from checker.blocks import names_of
 from checker.consumers import Consumers, waiting_lines
 from checker.image import Image, Slab
-from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT
+from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT, SETTINGS
 from checker.limits import counted, places, weighed
 from checker.processes import pins_of
 from checker.queue import Queue, rings_of
@@ -118,14 +118,22 @@ def judge_watch(image: Image, live: Collection[int], findings: Findings) -> None
 
 def judge_page(image: Image, queue: Queue, live: Collection[int], findings: Findings) -> None:
     where = queue.title
-    if queue.entry.state != ENTRY_LIVE:
-        state = image.u32(queue.page + QUEUE["state"])
-        findings.expect(state == QUEUE_DELETED, "quiet.deleted", where, "out of the directory, and its page says LIVE")
+    if image.u32(queue.page + QUEUE["state"]) == QUEUE_DELETED:
+        judge_ending(image, queue, findings)
     elif image.u32(queue.page + QUEUE["temporary"]):
         row = image.u32(queue.page + QUEUE["temporary_row"])
         generation = image.u32(queue.page + QUEUE["temporary_generation"])
         there = row in live and image.processes[row].generation == generation
         findings.expect(there, "quiet.temporary", where, f"should have gone with process row {row}")
+
+
+def judge_ending(image: Image, queue: Queue, findings: Findings) -> None:
+    """Deleted: what nobody has in hand goes at once, or waits for its burial; then somebody is to look."""
+    loose = sum(int(numpy.isin(ring.use.state, [AVAILABLE, HELD, OFFERED]).sum()) for ring in queue.rings)
+    if queue.entry.state == ENTRY_LIVE and loose:
+        letters = image.u64(queue.page + QUEUE["settings"] + SETTINGS["dead_letter"]) & 0xFFFFFFFF
+        known = letters != 0 and image.u64(SEGMENT["due"]) != 0
+        findings.expect(known, "quiet.deleted", queue.title, f"{loose} messages that nobody has in hand are left")
 
 
 def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack: Slack, findings: Findings) -> None:

@@ -210,7 +210,7 @@ static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t p
  *   24  reserved    0
  *
  * word: state 8 | incarnation 32 (bits 32 to 63); CAS FREE -> LIVE makes a queue, LIVE -> DELETED
- * takes it out of service; DELETED -> FREE when no member uses it any more (its memory may be used again then). */
+ * when it was taken out of service (queue.state) and has no message any more; DELETED -> FREE when no member uses it any more (its memory may be used again then). */
 enum shmq_directory_state { SHMQ_ENTRY_FREE = 0, SHMQ_ENTRY_LIVE = 1, SHMQ_ENTRY_DELETED = 2 };
 typedef struct shmq_directory_shm {
     shmq_a64 word;

@@ -63,12 +63,10 @@ const char *shmq_directory_valid(shmq_member *m);
  * others work. The rings have their own (shmq_ring_valid), without the lock; shmq_part_examine needs none for all this. */
 const char *shmq_segment_valid(shmq_member *m);
 
-/* Memory of deleted queues that no live member uses any more goes back to the map. Under the lock. */
+/* Memory of deleted queues that no live member uses any more goes back to the map, after shmq_queues_end_deleted. Under the lock. */
 void shmq_queues_release(shmq_member *m);
-/* Who deletes a queue takes it out of the directory, then says so on its page. After a death in between the page still
- * says LIVE, and those who had the queue would go on using what nobody else can find. Under the lock, after a rebuild. */
-void shmq_queues_close_deleted(shmq_member *m);
-/* Then its sleepers are woken and its messages taken out of all hands: the reaper does it again. Under the lock. */
-void shmq_queues_empty_deleted(shmq_member *m);
+/* Deletions that are not at their end (queue_delete.c) go on: what nobody has in hand goes, and then the queue's entry. Who
+ * deleted it may have died, or somebody may have settled the last message of it. Under the lock. */
+void shmq_queues_end_deleted(shmq_member *m);
 
 #endif

@@ -1,0 +1,28 @@
+/* A deleted queue, for as long as messages of it are in somebody's hand or wait for their burial. */
+#ifndef SHMQ_ENDING_H
+#define SHMQ_ENDING_H
+
+#include "shmq/due.h"
+#include "shmq/ring.h"
+
+/* An entry has come back to a queue that is deleted: it goes as the others went. */
+void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot);
+
+/* Asked by whoever has just made an entry AVAILABLE or HELD, behind that CAS. Who deletes says so before it looks at the
+ * words: one of the two sees the other. */
+static inline void shmq_came_back(shmq_queue *q, shmq_slot_shm *slot) {
+    if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->state) != SHMQ_QUEUE_LIVE)) {
+        shmq_goes_with_queue(q, slot);
+    }
+}
+
+/* Name and incarnation of a deleted queue in which something waits for its burial by the interpreter; false: it is none. */
+bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
+/* Now, if something is left in it that nobody has in hand; else SHMQ_DUE_NEVER: who gives something back says so. */
+uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now);
+/* Does away with it, or asks for its burial. Answers when to look again. */
+uint64_t shmq_ending_look(shmq_queue *q, uint64_t now);
+/* One of them, LOCKED by this process: SHMQ_OK, SHMQ_EMPTY. */
+shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d);
+
+#endif

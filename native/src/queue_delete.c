@@ -1,0 +1,200 @@
+/* Deletion of a queue. Its order:
+ *
+ *   D1  page.state LIVE -> DELETED, under the structure lock    nobody finds it, calls answer SHMQ_NOT_FOUND
+ *   D2  sleepers woken; what is in nobody's hand is settled     or left to the interpreter, if its dead go to a queue
+ *   D3  what is in somebody's hand stays there                  settled as ever; what comes back goes as in D2
+ *   D4  entry LIVE -> DELETED, under the structure lock         once there is no entry any more
+ *   D5  its memory goes back                                    once no member uses it (queue_directory.c)
+ *
+ * Until D4 the directory leads to the queue, so that reapers find there what the dead had in hand. A death in between:
+ * whoever reaps, or makes a queue, goes on. */
+#include "shmq/ending.h"
+
+#include <string.h>
+
+#include "shmq/level.h"
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/unused.h"
+#include "shmq/watch.h"
+
+static bool is_deleted(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_DELETED; }
+
+/* In nobody's hand: whoever was offered it does not have it yet. */
+static bool is_loose(uint32_t state) { return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED; }
+
+static bool has_grave(const shmq_queue *q) {
+    char letters[SHMQ_NAME_MAX];
+    return shmq_dead_letter(q->page, letters) != 0;
+}
+
+/* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
+static void settle_slot(shmq_queue *q, shmq_slot_shm *slot) {
+    uint64_t word = shmq_load_seq(&slot->word);
+    while (is_loose(shmq_word_state(word))) {
+        shmq_delivery d = {0};
+        if (shmq_seize(q, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
+            (void)shmq_settle(q, &d);
+        }
+        word = shmq_load_seq(&slot->word);
+    }
+}
+
+/* For this process, and, should it do nothing more, for whoever looks later. */
+static void ask_for_burial(shmq_member *m) {
+    shmq_store_seq(&m->burials, 1);
+    if (shmq_due_at(&m->header->due, shmq_now_ns() + 10 * SHMQ_TICK_NS)) {
+        shmq_watch_hurry(m);
+    }
+}
+
+void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot) {
+    if (has_grave(q)) {
+        ask_for_burial(q->m);
+    } else {
+        settle_slot(q, slot);
+    }
+}
+
+typedef bool wanted(uint32_t state);
+
+static bool any(const shmq_queue *q, wanted *is_wanted) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        for (uint64_t i = 0; i <= level.mask; i++) {
+            if (is_wanted(shmq_word_state(shmq_load_seq(&shmq_slot_at(&level, i)->word)))) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* D2 */
+static void empty_out(shmq_queue *q) {
+    shmq_queue level;
+    shmq_notify_all(q);
+    if (q->m->process == NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
+        return;
+    }
+    if (has_grave(q)) {
+        if (any(q, is_loose)) {
+            ask_for_burial(q->m);
+        }
+        return;
+    }
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        for (uint64_t i = 0; i <= level.mask; i++) {
+            settle_slot(&level, shmq_slot_at(&level, i));
+        }
+    }
+}
+
+/* D4. Under the structure lock. Nothing comes into it any more but a put that began before D1, which goes with it. */
+static void take_root(shmq_queue *q) {
+    if (!any(q, shmq_state_is_entry)) {
+        uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
+        (void)shmq_cas_seq(&q->m->directory[q->index].word, live, shmq_entry_word(q->incarnation, SHMQ_ENTRY_DELETED));
+    }
+}
+
+/* D1. Under the structure lock. */
+static bool mark_deleted(shmq_queue *q) {
+    uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
+    if (shmq_load_seq(&q->m->directory[q->index].word) != live || is_deleted(q)) {
+        return false;
+    }
+    shmq_store_seq(&q->page->state, SHMQ_QUEUE_DELETED);
+    return true;
+}
+
+/* Without the lock for what may take long. Who cannot have it at once leaves the root to the next who makes a queue. */
+static void end_service(shmq_queue *q) {
+    empty_out(q);
+    if (shmq_structure_try(q->m) == SHMQ_OK) {
+        take_root(q);
+        shmq_structure_unlock(q->m);
+    }
+    shmq_trail_clear(); /* nothing has failed for who called */
+}
+
+shmq_status shmq_queue_delete(shmq_queue *q) {
+    SHMQ_TRY(shmq_structure_lock(q->m));
+    bool deleted = mark_deleted(q);
+    shmq_structure_unlock(q->m);
+    if (!deleted) {
+        return SHMQ_NOT_FOUND;
+    }
+    end_service(q);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_queue_delete_unused(shmq_queue *q, uint64_t now) {
+    SHMQ_TRY(shmq_structure_try(q->m)); /* who does what is due waits for nobody */
+    bool deleted = shmq_unused_due(q) <= now && mark_deleted(q); /* a consumer may have come before we got the lock */
+    shmq_structure_unlock(q->m);
+    if (!deleted) {
+        return SHMQ_NOT_FOUND;
+    }
+    end_service(q);
+    return SHMQ_OK;
+}
+
+void shmq_queue_take_out(shmq_queue *q) {
+    if (mark_deleted(q)) {
+        empty_out(q);
+        take_root(q);
+    }
+}
+
+void shmq_queues_end_deleted(shmq_member *m) {
+    SHMQ_ASSERT(m->structure_held);
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
+        shmq_queue q;
+        if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_LIVE &&
+            shmq_queue_view(m, index, &q) == SHMQ_OK && is_deleted(&q)) {
+            empty_out(&q);
+            take_root(&q);
+        }
+    }
+}
+
+bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation) {
+    shmq_queue q;
+    uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry */
+    if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE || shmq_queue_look(m, index, &q) != NULL || !is_deleted(&q)) {
+        return false;
+    }
+    uint32_t len = q.page->name_len <= SHMQ_NAME_MAX ? q.page->name_len : 0;
+    memcpy(name, q.page->name, len);
+    name[len] = '\0';
+    *incarnation = shmq_entry_incarnation(word);
+    return has_grave(&q) && any(&q, is_loose) && shmq_load_seq(&m->directory[index].word) == word;
+}
+
+uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now) {
+    return SHMQ_UNLIKELY(is_deleted(q)) && any(q, is_loose) ? now : SHMQ_DUE_NEVER;
+}
+
+uint64_t shmq_ending_look(shmq_queue *q, uint64_t now) {
+    empty_out(q);
+    return any(q, is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
+}
+
+shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_queue *level = shmq_level(q, depth);
+        for (uint64_t i = 0; i <= level->mask; i++) {
+            shmq_slot_shm *slot = shmq_slot_at(level, i);
+            uint64_t word = shmq_load_seq(&slot->word);
+            uint32_t state = shmq_word_state(word);
+            if ((state == SHMQ_AVAILABLE || state == SHMQ_HELD) &&
+                shmq_seize(level, slot, word, shmq_load_acquire(&slot->position), d)) { /* SYNC ring.publish */
+                return SHMQ_OK;
+            }
+        }
+    }
+    return SHMQ_EMPTY;
+}
