@@ -16,7 +16,7 @@ AWAITED = {
     *(f"R{n}" for n in (6,)),
 }
 NAMES = [*(f"S{n}" for n in range(1, 101)), *(f"E{n}" for n in range(1, 21)), *(f"C{n}" for n in range(1, 15))]
-NAMES += [*(f"R{n}" for n in range(1, 14)), "R17", "R20", "R21"]
+NAMES += [*(f"R{n}" for n in range(1, 14)), "R16", "R17", "R20", "R21"]
 
 
 @pytest.fixture
