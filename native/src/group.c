@@ -104,6 +104,19 @@ bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t pos
 
 /* ---- G3, G4 ---------------------------------------------------------------------------------------------------------- */
 
+/* Of the less important levels the word does not say what was refused there: all of them. */
+static void turn_back_to(shmq_queue *q, uint64_t refused) {
+    uint32_t first = shmq_refused_depth(refused);
+    shmq_queue level;
+    for (uint32_t depth = first; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        if (depth == first) {
+            shmq_rewind(&level, shmq_head_position(&level, refused & SHMQ_POSITION_MASK));
+        } else {
+            shmq_rewind_all(&level);
+        }
+    }
+}
+
 void shmq_group_turn_back(shmq_queue *q, uint32_t group) {
     shmq_group_shm *words = shmq_group_at(q, group);
     for (;;) {
@@ -111,10 +124,7 @@ void shmq_group_turn_back(shmq_queue *q, uint32_t group) {
         if (!shmq_is_refused(refused) || !shmq_group_is_free(q, shmq_load_seq(&words->owner))) {
             return;
         }
-        shmq_queue level;
-        if (shmq_level_look(q, shmq_refused_depth(refused), &level) == NULL) {
-            shmq_rewind(&level, shmq_head_position(&level, refused & SHMQ_POSITION_MASK));
-        }
+        turn_back_to(q, refused);
         if (shmq_cas_seq(&words->refused, refused, shmq_refused_none(refused))) { /* G4 */
             shmq_notify(q);
         }
@@ -140,24 +150,28 @@ static void give_back(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t ge
     } while (!shmq_group_free(q, group, word));
 }
 
-/* Out of the book; and if it was the last of a shared group, the group is free. The mutex is held over both: else another
- * thread of this owner may have claimed it anew in between, and it would be free with an entry in flight. */
-static void uncount(shmq_queue *q, const shmq_delivery *d, bool forced) {
-    pthread_mutex_lock(&q->book->lock);
+/* Out of the book; true: it was the last one. Under the mutex. */
+static bool uncount(shmq_queue *q, const shmq_delivery *d) {
     uint32_t *count = count_of(q, d->group_owner, d->group_generation, d->group);
-    if (*count != 0 && --*count == 0 && (forced || q->grouping == SHMQ_GROUPS_SHARED)) {
-        give_back(q, d->group, d->group_owner, d->group_generation);
-    }
-    pthread_mutex_unlock(&q->book->lock);
+    return *count != 0 && --*count == 0;
 }
 
+/* What was taken from us may be on its way back with its thief: then the slots have to say whether the group is free. */
 void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
-    if (d->robbed) {
-        if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
-            shmq_group_doubt(q, d->group);
+    bool doubtful = d->fate == SHMQ_STOLEN;
+    if (!doubtful && q->book != NULL) {
+        /* Over both: else another thread of this owner may have claimed it anew in between, and an entry would be in
+         * flight without its group. */
+        pthread_mutex_lock(&q->book->lock);
+        bool last = uncount(q, d) && q->grouping == SHMQ_GROUPS_SHARED;
+        if (last && d->fate == SHMQ_KEPT) {
+            give_back(q, d->group, d->group_owner, d->group_generation);
         }
-    } else if (q->book != NULL) {
-        uncount(q, d, false);
+        pthread_mutex_unlock(&q->book->lock);
+        doubtful = last && d->fate == SHMQ_LOST;
+    }
+    if (doubtful && shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
+        shmq_group_doubt(q, d->group);
     }
     d->group = 0;
 }
@@ -189,7 +203,7 @@ static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t genera
 }
 
 enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t position, shmq_delivery *d) {
-    bool fresh = false;
+    bool fresh = false, behind = false;
     uint32_t generation;
     if (!shmq_owner_generation(q, d->owner, &generation)) {
         return SHMQ_GROUP_BUSY; /* its row is damaged, or closed under it */
@@ -197,22 +211,22 @@ enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t p
     pthread_mutex_lock(&q->book->lock);
     bool ours = claim(q, group, d->owner, generation, &fresh);
     if (ours) {
+        uint64_t refused = fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
+        behind = shmq_is_refused(refused) && is_ahead(refused, q->depth, position) < 0;
+    }
+    if (behind) {
+        give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it for its own */
+    } else if (ours) {
         ++*count_of(q, d->owner, generation, group);
     }
     pthread_mutex_unlock(&q->book->lock);
-    if (!ours) {
-        return SHMQ_GROUP_BUSY;
+    if (!ours || behind) {
+        return behind ? SHMQ_GROUP_BEHIND : SHMQ_GROUP_BUSY;
     }
     d->group = group;
     d->group_owner = d->owner;
     d->group_generation = generation;
-    d->robbed = false;
-    uint64_t refused = fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
-    if (shmq_is_refused(refused) && is_ahead(refused, q->depth, position) < 0) {
-        uncount(q, d, true); /* G2 */
-        d->group = 0;
-        return SHMQ_GROUP_BEHIND;
-    }
+    d->fate = SHMQ_KEPT;
     return SHMQ_GROUP_OURS;
 }
 

@@ -66,15 +66,14 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
         shmq_delivery mine = *d;
         if (shmq_seize(level, shmq_slot_at(level, d->position), word, d->position, &mine)) {
             mine.group = d->group; /* its group stays with the consumer until the move is over */
-            mine.robbed = false;
+            mine.fate = SHMQ_KEPT;
             d->group = 0;
             shmq_let_go(from, d);
             *d = mine;
             return SHMQ_OK;
         }
     }
-    shmq_let_go(from, d);
-    return SHMQ_SETTLED;
+    return shmq_taken_away(from, d);
 }
 
 /* M3 and M4. The entry is ours: nobody else changes more than its lap. */

@@ -63,8 +63,7 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
             return SHMQ_OK;
         }
     }
-    shmq_group_leave(q, d);
-    return SHMQ_SETTLED;
+    return shmq_taken_away(q, d);
 }
 
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
@@ -81,8 +80,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         d->word = acquired;
         d->held = true;
         if (leased && shmq_lease_begin(q, d) != SHMQ_OK) {
-            shmq_let_go(q, d); /* taken from us by time */
-            return SHMQ_SETTLED;
+            return shmq_taken_away(q, d); /* by time */
         }
         shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
         if (word & SHMQ_FLAG_REDELIVERED) {
@@ -95,9 +93,8 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
             (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
         return poisoned || shmq_is_for_the_grave(q, d) ? SHMQ_POISONED : SHMQ_OK;
     }
-    shmq_group_leave(q, d);
-    shmq_hold(q->m, -1);
-    return SHMQ_SETTLED;
+    d->held = true; /* as was said above */
+    return shmq_taken_away(q, d);
 }
 
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
@@ -113,5 +110,5 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
             return;
         }
     }
-    shmq_group_leave(q, d);
+    (void)shmq_taken_away(q, d);
 }

@@ -29,6 +29,12 @@ void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
     }
 }
 
+shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d) {
+    d->fate = d->fate == SHMQ_KEPT ? SHMQ_LOST : d->fate;
+    shmq_let_go(q, d);
+    return SHMQ_SETTLED;
+}
+
 /* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */
 static void clean_up(shmq_queue *q, shmq_slot_shm *slot, const shmq_delivery *d) {
     shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
@@ -55,8 +61,11 @@ shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
             status = SHMQ_OK;
         }
     }
+    if (status != SHMQ_OK) {
+        return shmq_taken_away(q, d);
+    }
     shmq_let_go(q, d);
-    return status;
+    return SHMQ_OK;
 }
 
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
@@ -68,8 +77,7 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
             return SHMQ_OK;
         }
     }
-    shmq_let_go(q, d);
-    return SHMQ_SETTLED;
+    return shmq_taken_away(q, d);
 }
 
 /* R2 and R3. Answers the new epoch, whose cell says nothing yet: until it does, it reads as "from the beginning". */
@@ -132,8 +140,7 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
             return SHMQ_OK;
         }
     }
-    shmq_let_go(q, d);
-    return SHMQ_SETTLED;
+    return shmq_taken_away(q, d);
 }
 
 /* T13 from exactly this word: the owner's next CAS fails. */
@@ -152,8 +159,9 @@ bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t posi
     d->owner = shmq_self(q);
     shmq_delivery_read(q, slot, d);
     uint32_t before = shmq_word_state(word);
-    d->robbed = before == SHMQ_OFFERED || before == SHMQ_ACQUIRED || before == SHMQ_LOCKED;
-    d->group = d->robbed ? shmq_group_of(q, slot, d->props) : 0;
+    bool stolen = before == SHMQ_OFFERED || before == SHMQ_ACQUIRED || before == SHMQ_LOCKED;
+    d->fate = stolen ? SHMQ_STOLEN : SHMQ_KEPT;
+    d->group = stolen ? shmq_group_of(q, slot, d->props) : 0;
     d->held = shmq_delivery_resolve(q, slot, d);
     if (!d->held) {
         shmq_hold(q->m, -1);

@@ -107,8 +107,7 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
             return SHMQ_OK;
         }
     }
-    shmq_let_go(q, d);
-    return SHMQ_SETTLED;
+    return shmq_taken_away(q, d);
 }
 
 shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {

@@ -373,6 +373,7 @@ shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, 
     d->owner = owner;
     d->by = by;
     d->group = 0;
+    d->fate = SHMQ_KEPT;
     d->version = by != NULL ? shmq_version(q) : 0;
     d->held = false;
     d->held_until_ns = 0;

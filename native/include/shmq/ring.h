@@ -69,7 +69,7 @@ typedef struct shmq_delivery {
     uint64_t epoch_seen;        /* ring.epoch at the start of the walk */
     uint32_t group;             /* that its end may free (group.h): 1 + slot of the table; 0: none */
     uint32_t group_owner, group_generation; /* in whose name it was claimed */
-    bool robbed;                /* that name is another's: it was stolen */
+    enum { SHMQ_KEPT = 0, SHMQ_LOST, SHMQ_STOLEN } fate; /* ours; taken away from us; by us from that one */
 } shmq_delivery;
 
 /* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
@@ -171,6 +171,7 @@ bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint6
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
+shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* found not to be ours: let go. SHMQ_SETTLED */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
 bool shmq_carry(shmq_queue *q, uint64_t t); /* true: something moved, try again; false: no room */
