@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from shmq.cli.browse import selector_option
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.statistics import as_json
@@ -90,9 +91,16 @@ def _noticed() -> Iterator[list[int]]:
 )
 @click.option("--results", metavar="QUEUE", help="Gets what the function returns.")
 @click.option("--until-empty", is_flag=True, help="End when nothing is ready or unsettled.")
+@selector_option
 @pass_session
 def work(
-    session: Session, queue: str, function: str, processes: int | None, results: str | None, until_empty: bool
+    session: Session,
+    queue: str,
+    function: str,
+    processes: int | None,
+    results: str | None,
+    until_empty: bool,
+    selector: str | None,
 ) -> None:
     """Call FUNCTION with each message of a queue, until it is shut down and drained.
 
@@ -102,6 +110,7 @@ def work(
     \b
     Example:
       shmq work orders shop.invoices:handle -n 4 --until-empty
+      shmq work orders shop.invoices:handle --selector "total > 1000"
     """
     handler = _function(function)
     from shmq.pool.worker_pool import WorkerPool
@@ -110,7 +119,14 @@ def work(
         source = session.queue(broker, queue)
         target = None if results is None else session.queue(broker, results, create=True)
         with usage():
-            pool = WorkerPool(source, handler, processes=processes, results=target, progress=sys.stderr.isatty())
+            pool = WorkerPool(
+                source,
+                handler,
+                processes=processes,
+                results=target,
+                selector=selector,
+                progress=sys.stderr.isatty(),
+            )
         with _noticed() as came:
             try:
                 pool.run(until_empty=until_empty)

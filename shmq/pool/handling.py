@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Closed, Full, NotFound, ShutDown
+from shmq.pool.report import Failed
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
     from shmq.pool.job import Job
 
-__all__ = ["HandlerLeft", "Handling", "ResultsUnusable", "log_failure"]
+__all__ = ["HandlerLeft", "Handling", "ResultsUnusable"]
 
-_LOG = logging.getLogger("shmq.pool")
 _TEXT = 32768  # characters of a traceback that are kept
 _NO_ROOM = 5.0  # seconds without room for a result before that is said
 
@@ -46,8 +45,8 @@ class Handling:
     warn: Callable[[str], None]
     in_worker: bool
 
-    def handle(self, message: Message[Any]) -> str | None:
-        """Returns the traceback of a failed attempt, else None.
+    def handle(self, message: Message[Any]) -> Failed | None:
+        """Returns a failed attempt, else None.
 
         Raises ResultsUnusable; and what is no Exception, if not in_worker.
         """
@@ -61,18 +60,18 @@ class Handling:
             raise
         except Exception as error:
             _begin_in_the_handler(error)
-            return self._leave(message, error) or _text_of(error)
+            return self._leave(message, error) or _failed(message, error)
         except BaseException as error:
             message.__exit__(type(error), error, error.__traceback__)
             raise
         return self._leave(message, None)
 
-    def _leave(self, message: Message[Any], error: Exception | None) -> str | None:
-        """Settles the message. Returns the traceback if that failed, such as for one that was taken away."""
+    def _leave(self, message: Message[Any], error: Exception | None) -> Failed | None:
+        """Settles the message. Returns its failure if that failed, such as for one that was taken away."""
         try:
             message.__exit__(None if error is None else type(error), error, None)
         except Exception as late:
-            return _text_of(late)
+            return _failed(message, late)
         return None
 
     def _result_of(self, message: Message[Any]) -> Any:
@@ -123,14 +122,17 @@ def _text_of(error: Exception) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
 
 
-def log_failure(queue: str, pid: int, message_id: int, attempt: int, text: str) -> None:
-    """An attempt that failed, in the log of the process that owns the pool."""
-    _LOG.error(
-        "message %d of queue %r failed (attempt %d, pid %d)\n%s",
-        message_id,
-        queue,
-        attempt,
-        pid,
-        text,
-        extra={"queue": queue, "message_id": message_id, "pid": pid},
-    )
+def _failed(message: Message[Any], error: Exception) -> Failed:
+    attempt, limit = message._failed + 1, message.queue._settings()["max_deliveries"]
+    died = message._outcome == "rejected" or (message._outcome == "retried" and 0 < limit <= attempt)
+    return Failed(message.id, attempt, limit, _text_of(error), _fate_of(message) if died else None)
+
+
+def _fate_of(message: Message[Any]) -> str:
+    queue = message.queue
+    if queue._is_for_the_dead():
+        return "it stays here: this is a queue for the dead"
+    name = queue._dead_letter_name()
+    if message.position in queue._graves():
+        return f"it waits for room in queue {name!r}"
+    return f"it went to queue {name!r}"

@@ -6,8 +6,9 @@ import logging
 import os
 import threading
 
-from shmq.errors import Empty, ShutDown, Timeout, WorkerError
-from shmq.pool.handling import Handling, ResultsUnusable, log_failure
+from shmq.errors import Empty, ShutDown, WorkerError
+from shmq.pool.failure_log import FailureLog
+from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
 from shmq.pool.job import Job
 from shmq.pool.progress import INTERVAL, Progress
@@ -27,7 +28,8 @@ class InThread:
         self._intake: Intake | None = None
         self._thread = 0
         self._handling = Handling(job, lambda: self._stopping, self._warn, in_worker=False)
-        self._progress = Progress(job.queue) if progress else None
+        self._failures = FailureLog(job.queue.name)
+        self._progress = Progress(job) if progress else None
 
     def _warn(self, text: str) -> None:
         name = self._job.queue.name
@@ -59,7 +61,7 @@ class InThread:
         if job.initializer is not None:
             job.initializer(*job.initargs)
         self._thread = threading.get_ident()
-        self._intake = Intake(job.queue)
+        self._intake = Intake(job.queue, job.selector)
         if self._stopping:  # asked before there was anything to stop
             self._intake.stopping = True
         try:
@@ -87,7 +89,7 @@ class InThread:
                 message = intake.next(wait)
             except Empty:
                 if until_empty:
-                    if self._is_empty():
+                    if self._job.is_done():
                         return
                     wait = _OUTSIDERS
                 if self._progress is not None:
@@ -95,18 +97,11 @@ class InThread:
                 continue
             if message is None:
                 return
-            text = self._handling.handle(message)
-            if text is not None:
-                log_failure(self._job.queue.name, os.getpid(), message.id, message.delivery_count, text)
+            failed = self._handling.handle(message)
+            if failed is not None:
+                self._failures.tell(os.getpid(), failed)
             if until_empty:
                 wait = 0.0
             if self._progress is not None:
                 self._progress.tick(1)
             del message
-
-    def _is_empty(self) -> bool:
-        try:
-            self._job.queue.join(timeout=0)
-        except Timeout:
-            return False
-        return True

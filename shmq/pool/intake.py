@@ -24,8 +24,8 @@ class Intake:
     Belongs to the thread that made it; stop() may be called by any thread, and by a signal handler of that thread.
     """
 
-    def __init__(self, queue: Queue[Any]) -> None:
-        self._consumer = queue.consumer()
+    def __init__(self, queue: Queue[Any], selector: str | None) -> None:
+        self._consumer = queue.consumer(selector=selector)
         self._thread = threading.get_ident()
         self._lock = threading.Lock()  # never taken by the signal handler
         self._waiting = False

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
+from shmq.errors import Timeout
+
 if TYPE_CHECKING:
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
@@ -20,7 +22,7 @@ class Job:
     """As WorkerPool got it.
 
     Attributes:
-        queue, handler, results, initializer, initargs, max_messages: see WorkerPool.
+        queue, handler, results, initializer, initargs, max_messages, selector: see WorkerPool.
         until_empty: workers say when they find nothing.
     """
 
@@ -31,6 +33,17 @@ class Job:
     initargs: tuple[Any, ...] = ()
     max_messages: int | None = None
     until_empty: bool = False
+    selector: str | None = None
+
+    def is_done(self) -> bool:
+        """Nothing is ready, delayed or unsettled of what the pool handles, with whomever it is."""
+        if self.selector is not None:
+            return next(self.queue.browse(selector=self.selector), None) is None
+        try:
+            self.queue.join(timeout=0)
+        except Timeout:
+            return False
+        return True
 
 
 class Parcel:

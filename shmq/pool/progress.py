@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
+    from shmq.pool.job import Job
 
 from shmq.quantity import quantity
 
@@ -18,10 +19,15 @@ _LINES = 5.0  # seconds between lines
 
 
 class Progress:
-    """Shows how many messages of a queue have been settled since it was made, of how many."""
+    """Shows how many messages of a queue have been settled since it was made, of how many.
 
-    def __init__(self, queue: Queue[Any]) -> None:
-        self._queue = queue
+    Arguments:
+        job: whose queue.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._queue: Queue[Any] = job.queue
+        self._is_part = job.selector is not None  # of how many nobody counts
         self._began = time.monotonic()
         self._before = self._settled()
         self._next = self._began
@@ -60,7 +66,7 @@ class Progress:
         """Look, and show."""
         statistics = self._queue.statistics()
         done = statistics.acked + statistics.dead_lettered - self._before
-        total = done + statistics.ready + statistics.unsettled + statistics.delayed
+        total = None if self._is_part else done + statistics.ready + statistics.unsettled + statistics.delayed
         now = time.monotonic()
         self._next = now + INTERVAL
         rate = done / max(now - self._began, 1e-3)
@@ -68,7 +74,8 @@ class Progress:
             self._bar.update(self._task, completed=done, total=total, rate=rate, refresh=True)
         elif now >= self._due or workers == 0:
             self._due = now + _LINES
-            text = f"{self._queue.name}: {done:,} of {total:,}, {rate:,.0f} a second, {quantity(workers, 'worker')}"
+            of = "" if total is None else f" of {total:,}"
+            text = f"{self._queue.name}: {done:,}{of}, {rate:,.0f} a second, {quantity(workers, 'worker')}"
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -20,11 +20,21 @@ class Sign(Enum):
 
 @dataclass(frozen=True)
 class Failed:
-    """An attempt failed."""
+    """An attempt failed.
+
+    Attributes:
+        message_id: whose.
+        attempt: which of its failed ones this is, from 1.
+        limit: the queue's max_deliveries; 0: none.
+        text: the traceback.
+        fate: what has become of the message if it is dead now; None: it is tried again, or was settled before.
+    """
 
     message_id: int
     attempt: int
+    limit: int
     text: str
+    fate: str | None
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from multiprocessing.context import BaseContext
 from typing import Any
 
 from shmq.core.queue import obituary_signal, reap
-from shmq.errors import NotFound, Timeout, WorkerError
-from shmq.pool.handling import log_failure
+from shmq.errors import NotFound, WorkerError
+from shmq.pool.failure_log import FailureLog
 from shmq.pool.job import Job, Parcel
 from shmq.pool.progress import INTERVAL, Progress
 from shmq.pool.report import Failed, Report, Sign, Warned
@@ -58,7 +58,8 @@ class Supervisor:
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
-        self._progress = Progress(job.queue) if progress else None
+        self._failed = FailureLog(job.queue.name)
+        self._progress = Progress(job) if progress else None
 
     # ---- asked by others ---------------------------------------------------------------------------------------
 
@@ -93,7 +94,7 @@ class Supervisor:
     def run(self) -> None:
         """Returns when it is done, or was asked to stop. Raises WorkerError, NotFound, TypeError."""
         try:
-            if not (self._job.until_empty and not self._workers and self._is_empty()):
+            if not (self._job.until_empty and not self._workers and self._job.is_done()):
                 self._supervise()
         finally:
             self.close()
@@ -188,22 +189,15 @@ class Supervisor:
         elif report is Sign.IDLE:
             self._look_if_empty()
         elif isinstance(report, Failed):
-            log_failure(self._job.queue.name, worker.pid, report.message_id, report.attempt, report.text)
+            self._failed.tell(worker.pid, report)
         elif isinstance(report, Warned):
             self._say(worker, report.text)
 
     def _look_if_empty(self) -> None:
-        if self._is_empty():
+        if self._job.is_done():
             self._stopping = True
         else:  # others hold something, of whom no report comes
             self._look_after = time.monotonic() + _OUTSIDERS
-
-    def _is_empty(self) -> bool:
-        try:
-            self._job.queue.join(timeout=0)
-        except Timeout:
-            return False
-        return True
 
     # ---- how workers end ---------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from shmq.errors import Empty, NotFound, ShutDown
 from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
-from shmq.pool.report import Ended, Failed, Reports, Sign, Warned
+from shmq.pool.report import Ended, Reports, Sign, Warned
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
@@ -34,7 +34,7 @@ def work(parcel: Parcel, pipe: Connection) -> None:
         job = parcel.open()
         if job.initializer is not None:
             job.initializer(*job.initargs)
-        intake = Intake(job.queue)
+        intake = Intake(job.queue, job.selector)
     except BaseException as error:  # SystemExit, too: the pool has to know why
         reports.send(Ended("start", "".join(traceback.format_exception(error)).rstrip()))
         raise SystemExit(1) from None
@@ -69,9 +69,9 @@ class Worker:
             while (message := self._next()) is not None:
                 if handled == 0:
                     self._reports.send(Sign.WORKING)
-                text = self._handling.handle(message)
-                if text is not None:
-                    self._reports.send(Failed(message.id, message.delivery_count, text))
+                failed = self._handling.handle(message)
+                if failed is not None:
+                    self._reports.send(failed)
                 del message  # what it pins must not wait for the next one
                 handled += 1
                 if handled == self._job.max_messages:

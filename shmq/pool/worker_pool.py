@@ -6,12 +6,14 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.context import BaseContext
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.core.process_table import processes as members
 from shmq.engine.queue import Queue
+from shmq.engine.selection import loaded
 from shmq.errors import Timeout
 from shmq.options import check_timeout
 from shmq.pool.in_thread import InThread
@@ -81,11 +83,14 @@ class WorkerPool(Generic[T, R]):
         max_messages: a worker is replaced after so many.
         mp_context: how workers are started; None: forkserver.
         progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
-        selector: belongs to a later stage: ValueError.
+        selector: only messages for which it is true, such as "kind = 'png'"; the others are left in the queue, for
+            other consumers.
 
-    Failed attempts and deaths of workers are logged to "shmq.pool" in this process. Workers print nothing.
+    Failed attempts and deaths of workers are logged to "shmq.pool" in this process: the traceback of a message's first
+    failure, a line for each further one, and one that says that it is dead now. Workers print nothing.
 
-    Raises TypeError for a handler that cannot be called with one message, ValueError for other unfit arguments.
+    Raises TypeError for a handler that cannot be called with one message, SelectorError for a malformed selector,
+    ValueError for other unfit arguments.
 
     Example:
         >>> def square(m):
@@ -111,8 +116,6 @@ class WorkerPool(Generic[T, R]):
         mp_context: BaseContext | None = None,
         progress: bool = False,
     ) -> None:
-        if selector is not None:
-            raise ValueError("selector belongs to a later stage of shmq and is not built yet; leave it out")
         for name, value, kind in (("queue", queue, Queue), ("results", results, Queue)):
             if not isinstance(value, kind) and not (name == "results" and value is None):
                 raise TypeError(f"{name}={value!r}: a Queue is expected")
@@ -120,10 +123,12 @@ class WorkerPool(Generic[T, R]):
             if not callable(call) and not (name == "initializer" and call is None):
                 raise TypeError(f"{name}={call!r}: a function is expected")
         check_handler(handler)
+        if selector is not None:
+            loaded(selector)  # what is malformed is noticed before any process starts
         _check_count("processes", processes, 0)
         _check_count("max_messages", max_messages, 1)
         self._processes = len(os.sched_getaffinity(0)) if processes is None else processes
-        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages)
+        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages, selector=selector)
         self._context = mp_context
         self._progress = progress
         self._lock = threading.Lock()
@@ -139,8 +144,7 @@ class WorkerPool(Generic[T, R]):
         with self._lock:
             if self._run is not None:
                 raise RuntimeError("the pool runs already; stop() it first, or make another one")
-            job = self._job
-            job = Job(job.queue, job.handler, job.results, job.initializer, job.initargs, job.max_messages, until_empty)
+            job = replace(self._job, until_empty=until_empty)
             runner: Runner
             if self._processes == 0:
                 runner = InThread(job, progress=self._progress)
@@ -158,7 +162,7 @@ class WorkerPool(Generic[T, R]):
     def run(self, *, until_empty: bool = False) -> None:
         """Handle messages in this thread's time, until the queue is shut down and drained.
 
-        until_empty: until nothing is ready, delayed or unsettled, with whomever it is.
+        until_empty: until nothing (that is selected) is ready, delayed or unsettled, with whomever it is.
 
         In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand; a second one kills
         them, and their messages go back, counted as a death. A run that was to go on until it is told to stop then

@@ -47,6 +47,27 @@ def test_work_handles_what_is_there_and_ends(jobs: Shell, processes: str) -> Non
     assert (found["ready"], found["unsettled"], found["acked"]) == (0, 0, 3)
 
 
+def test_work_with_a_selector_leaves_the_rest(jobs: Shell) -> None:
+    for number in "456":
+        jobs("put", "numbers", number, "--as", "json", "-H", f"size={number}")
+    command = ["work", "numbers", "jobs:double", "-n", "1", "--results", "doubled", "--until-empty"]
+    jobs(*command, "--selector", "size IN ('5', '6')")
+    assert sorted(jobs("get", "doubled", "-n", "9", "--timeout", "0").lines) == ["10", "12"]
+    assert jobs("get", "numbers", "-n", "9", "--timeout", "0").lines == ["1", "2", "3", "4"]
+    refused = jobs(*command, "--selector", "size >", expected=2)
+    assert "size >" in refused.words
+
+
+def test_a_message_that_always_fails_has_one_traceback_and_a_line_that_says_it_is_dead(jobs: Shell) -> None:
+    jobs("declare", "thrice", "max_deliveries=3")
+    jobs("put", "thrice", "x")
+    words = jobs("work", "thrice", "jobs:fail", "-n", "1", "--until-empty").words
+    assert words.count("Traceback") == 1
+    assert words.count("no good") == 4  # one of them in the line of code
+    assert "is dead now (attempt 3 of 3" in words
+    assert "it went to queue 'thrice.dead'" in words
+
+
 def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
     jobs("shutdown", "numbers")
     assert jobs("work", "numbers", "jobs:double", "-n", "1", "--json").json["acked"] == 3

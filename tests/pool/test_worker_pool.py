@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -75,10 +76,35 @@ def test_a_message_that_always_fails_is_dead_with_its_traceback_and_the_others_a
     assert dead.death is not None
     assert dead.death.reason == "max_deliveries"
     assert "LookupError: three" in (dead.death.error or "")
+    dead_id = 1 + dead.body
     logged = [record for record in caplog.records if record.name == "shmq.pool"]
-    assert len(logged) == 4
-    assert all("LookupError: three" in record.getMessage() for record in logged)
     assert all(record.queue == "jobs" and record.pid > 0 for record in logged)  # type: ignore[attr-defined]
+    assert [record.message_id for record in logged] == [dead_id] * 4  # type: ignore[attr-defined]
+    first, *others, last = [record.getMessage() for record in logged]
+    assert first.startswith(f"message {dead_id} of queue 'jobs' failed (attempt 1 of 4, pid ")
+    assert "Traceback" in first
+    assert first.endswith("LookupError: three")
+    assert [text.count("\n") for text in (*others, last)] == [0, 0, 0]
+    assert [text.partition(" (")[0] for text in others] == [f"message {dead_id} of queue 'jobs' failed again"] * 2
+    assert last.startswith(f"message {dead_id} of queue 'jobs' is dead now (attempt 4 of 4, pid ")
+    assert last.endswith("): LookupError: three; it went to queue 'jobs.dead'")
+
+
+def test_a_message_that_dies_at_its_first_failure_has_its_traceback_and_its_last_line(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    graves = broker.queue("graves", maxsize=1)
+    jobs = broker.queue("jobs", max_deliveries=1, dead_letter="graves")
+    jobs.put_many(["a", "b"])
+    with caplog.at_level(logging.ERROR, "shmq.pool"), shmq.WorkerPool(jobs, handlers.fail, processes=0) as running:
+        while jobs.statistics().dead_lettered == 0 or len(caplog.records) < 4:
+            time.sleep(0.01)
+        assert [m.body for m in graves.browse()] == ["a"]
+        running.stop()
+    texts = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert [text.count("\n") > 0 for text in texts] == [True, False, True, False]
+    assert texts[1].endswith("it went to queue 'graves'")
+    assert texts[3].endswith("it waits for room in queue 'graves'")
 
 
 def test_a_handler_that_leaves_by_sys_exit_fails_like_any_other(broker: shmq.Broker) -> None:
@@ -292,7 +318,7 @@ def test_the_traceback_of_a_failure_begins_in_the_handler(
     pool(jobs, handlers.fail, processes).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
-    (record,) = caplog.records
+    record = caplog.records[0]
     for text in (dead.death.error or "", record.getMessage().partition("\n")[2]):
         head, first, *_ = text.splitlines()
         assert head == "Traceback (most recent call last):"
@@ -420,7 +446,7 @@ def test_processes_are_those_of_the_workers(broker: shmq.Broker) -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"selector": "a = 1"}, ValueError),
+        ({"selector": "a = "}, ValueError),
         ({"processes": -1}, ValueError),
         ({"processes": True}, ValueError),
         ({"max_messages": 0}, ValueError),
