@@ -204,3 +204,65 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
         "ratio": f"{rows[0].name} is x times",
     }
     _print(f"{SELECTOR}, {entries:,} entries, CPU time", settings, rows, columns, _wants_json(context, as_json))
+
+
+_SCALE_COLUMNS = {
+    "name": "",
+    "put": "put us",
+    "get": "get us",
+    "ack": "receive+ack us",
+    "put_ratio": "put: times",
+    "get_ratio": "get: times",
+    "ack_ratio": "ack: times",
+}
+
+
+@bench.command(short_help="put, get and ack in a shallow and in a deep queue.")
+@click.option("--depth", default=1_000_000, show_default=True, type=click.IntRange(1000), help="Of the deep one.")
+@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def depth(context: click.Context, depth: int, messages: int, rounds: int, as_json: bool) -> None:
+    """CPU time of put, get and ack in a queue of ten messages, and in a deep one. It takes 200 bytes of memory for
+    each message of the depth, and up to twice as much: a queue has a power of two of slots.
+
+    \b
+    Example:
+      shmq bench depth --depth 10000000
+    """
+    from shmq.bench.scale import measure_depth
+
+    say, done = _progress()
+    try:
+        rows = list(measure_depth(depth=depth, messages=messages, rounds=rounds, progress=say))
+    finally:
+        done()
+    settings: dict[str, object] = {"bench": "depth", "depth": depth, "messages": messages, "rounds": rounds}
+    title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
+    _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
+
+
+@bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
+@click.option("--consumers", default=1000, show_default=True, type=click.IntRange(2, 1000), help="Of the crowd.")
+@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def consumers(context: click.Context, consumers: int, messages: int, rounds: int, as_json: bool) -> None:
+    """CPU time of put, get and ack in a queue with one registered consumer that does nothing, and with many of them.
+
+    \b
+    Example:
+      shmq bench consumers --consumers 500
+    """
+    from shmq.bench.scale import measure_crowd
+
+    say, done = _progress()
+    try:
+        rows = list(measure_crowd(consumers=consumers, messages=messages, rounds=rounds, progress=say))
+    finally:
+        done()
+    settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
+    title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
+    _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import shmq
 from shmq.bench.contestant import CONTEXT
 from shmq.bench.processes import run_together
 from shmq.bench.throughput import rate_of
@@ -106,3 +107,30 @@ def test_a_selector_takes_one_entry_in_100_whoever_looks() -> None:
     assert {row["selected"] for name, row in rows.items() if name != "memcpy of the heads"} == {20}
     assert all(row["entries_per_second"] > 0 for row in rows.values())
     assert rows["shmq, a consumer"]["ratio"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (["depth", "--depth", "5000"], ["depth 10", "depth 5,000"]),
+        (["consumers", "--consumers", "200"], ["1 consumer", "200 consumers"]),
+    ],
+    ids=lambda value: value[0],
+)
+def test_what_should_cost_the_same_is_measured_small_and_large(command: list[str], names: list[str]) -> None:
+    rows = run(*command, "--messages", "500", "--rounds", "3")["rows"]
+    assert [row["name"] for row in rows] == names
+    for row in rows:
+        assert all(row[call] > 0 and row[f"{call}_ratio"] > 0 for call in ("put", "get", "ack"))
+    assert [rows[0][f"{call}_ratio"] for call in ("put", "get", "ack")] == [1.0] * 3
+
+
+def test_a_round_leaves_a_queue_as_deep_as_it_was() -> None:
+    from shmq.bench.scale import measure_round
+
+    with shmq.open(memory="16MiB") as broker:
+        queue: shmq.Queue[bytes] = broker.queue("deep", codec="bytes")
+        queue.put_many([b"x"] * 30)
+        measure_round(queue, 10)
+        found = queue.statistics()
+        assert (found.ready, found.unsettled, found.acked) == (30, 0, 20)
