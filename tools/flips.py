@@ -2,7 +2,8 @@
 
     tools/flips [--count N] [--seed S] [--round R] [--processes P] [--json]
 
-Each round puts the same segment back, sound, with messages in three queues and a dead process that held some. Several
+Each round puts the same segment back, sound, with messages in four queues, a dead process that held some, and one that
+died amid a move. Several
 processes join it, call everything that users call, and between calls damage a word: a bit of it, all of it, a near
 number, another word's content. In some rounds damage comes before they join. Each call must come back in time,
 with an answer or one of shmq's errors; a body that comes out must be one that was put. A process that ends by a signal,
@@ -34,9 +35,15 @@ from segment_image import Damage, SegmentImage
 from victim import Victim, body_of
 
 import shmq
+from checker.directory import judge_directory
+from checker.image import Image
+from checker.queue import rings_of
+from checker.violation import Findings
+from checker.words import PENDING
 
 FLIPS = 8  # of one process in one round
 CALLS = 6  # between two flips
+MOVERS = 300  # killed at most, until one dies amid a move
 BEFORE = 0.25  # share of the rounds in which the damage is there before anybody joins
 WRONG, FOREIGN = 3, 4  # exit codes of a process
 
@@ -127,7 +134,34 @@ def fill(directory: Path, seed: int, checksum: bool) -> None:
     broker.queue("small", codec="bytes").alter(lease=0.05)
     held = [broker.queue(name, codec="bytes").receive(timeout=5) for name in ("small", "large", "limited") * 2]
     view = held[1].view()
+    leave_a_move_half_done(directory, name_of_segment(directory))
     os._exit(len(view) == 0)  # it dies with what it holds
+
+
+def move_to_and_fro(directory: Path) -> None:
+    broker = shmq.open(directory, create=False)
+    small, moved = (broker.queue(name, codec="bytes") for name in ("small", "moved"))
+    while True:
+        small.move(moved, limit=5)
+        moved.move(small)
+
+
+def leave_a_move_half_done(directory: Path, segment: Path) -> None:
+    """Kills movers until one leaves a message that is in neither queue yet."""
+    pauses = random.Random(1)
+    for _ in range(MOVERS):
+        mover = forked(partial(move_to_and_fro, directory))
+        time.sleep(0.05 + pauses.random() * 0.01)
+        os.kill(mover, signal.SIGKILL)
+        os.waitpid(mover, 0)
+        if any((ring.state == PENDING).any() for ring in rings_of(judge_directory(Image.of_file(segment), Findings()))):
+            return
+    raise RuntimeError(f"{MOVERS} movers were killed, none amid a move")
+
+
+def name_of_segment(directory: Path) -> Path:
+    name = next(word for word in (directory / "segment").read_text().split() if "shmq-" in word)
+    return Path("/dev/shm") / name.strip('",')
 
 
 class Range:
@@ -143,8 +177,7 @@ class Range:
         pid = forked(lambda: fill(directory, seed, checksum))
         if os.waitpid(pid, 0)[1] != 0:
             raise RuntimeError("the segment could not be filled")
-        name = next(word for word in (directory / "segment").read_text().split() if "shmq-" in word)
-        self.path = Path("/dev/shm") / name.strip('",')
+        self.path = name_of_segment(directory)
         self.image = SegmentImage(self.path)
         self.beats = Beats(processes)
 

@@ -2,12 +2,12 @@
 
     tools/soak [--minutes N] [--seed S] [--processes P] [--json] [--keep DIRECTORY]
 
-Each process puts, gets, receives and settles in all ways, browses, counts, lends views and loans, opens and closes
-consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes down each call before and after
-it. Every second another process runs what `shmq check` runs, which must find nothing. Every minute, and at the end,
-all go, what is left is drained, and the histories are compared: everything that was accepted has come out once, or more
-often only where it said so; each producer's order was kept as each consumer saw it; no block is in use; the counts are
-right.
+Each process puts, gets, receives and settles in all ways, also with priorities and delays, browses, counts, lends views
+and loans, opens and closes consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes down
+each call before and after it. Every second another process runs what `shmq check` runs, which must find nothing. Every
+minute, and at the end, all go, what is left is drained, and the histories are compared: everything that was accepted has
+come out once, or more often only where it said so; each producer's order was kept as each consumer saw it; no block is
+in use; the counts are right.
 
 A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.
 """
@@ -254,6 +254,8 @@ class Soak:
             try:
                 message = queue.receive(timeout=0.3)
             except shmq.Empty:
+                if queue.statistics().delayed:
+                    continue
                 break
             name = named(message.body)
             history.note(Kind.TOOK, index, AGAIN if message.redelivered else 0, amount=name[0], number=name[2])
@@ -261,8 +263,8 @@ class Soak:
             message.ack()
             count += 1
         self.result.drained += count
-        if (seen.ready, seen.unsettled) != (count, 0):
-            text = f"{seen.ready} ready, {seen.unsettled} unsettled; {count} came"
+        if (seen.ready + seen.delayed, seen.unsettled) != (count, 0):
+            text = f"{seen.ready} ready, {seen.delayed} delayed, {seen.unsettled} unsettled; {count} came"
             self.result.fault(f"queue {queue.name!r} counts wrong: {text}")
 
     def _check_at_rest(self, broker: shmq.Broker) -> None:
@@ -278,7 +280,7 @@ class Soak:
             self.result.fault(f"blocks leaked: {used['blocks_used']} in use, {used['blocks_building']} being built")
         for queue in broker.queues():
             census = queue._census()
-            if any(census[key] for key in ("ready", "unsettled", "claimed", "holes", "broken")):
+            if any(census[key] for key in ("ready", "delayed", "unsettled", "claimed", "holes", "broken")):
                 self.result.fault(f"queue {queue.name!r} is not empty: {census}")
         if len(member.processes()) != 1:
             self.result.fault(f"still in the table: {member.processes()}")

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from history import AGAIN, OUTCOMES, SETTLES, Kind, Record, read
-from soak_process import DEAD, FAST, WORK
+from soak_process import DEAD, FAST, RANKED, WORK, is_delayed, priority_of
 
 Name = tuple[int, int, int]  # process, queue, number
+BORROWED = (WORK, RANKED)  # received and settled; what is got from FAST is settled by the getting
 ACK, REJECT = OUTCOMES.index("ack"), OUTCOMES.index("reject")
 
 
@@ -51,7 +52,7 @@ class Audit:
         self.processes += 1
         begun: Record | None = None
         taken = 0
-        newest: dict[tuple[int, int], int] = {}
+        newest: dict[tuple[int, int, int], int] = {}
         for record in read(path):
             kind = record.kind
             self.calls += kind in (Kind.PUT, Kind.TAKE, Kind.SETTLE, Kind.OTHER)
@@ -79,7 +80,7 @@ class Audit:
             fate = self.fates[process, record.queue, number]
             fate.accepted = fate.accepted or accepted
 
-    def _took(self, process: int, record: Record, newest: dict[tuple[int, int], int]) -> None:
+    def _took(self, process: int, record: Record, newest: dict[tuple[int, int, int], int]) -> None:
         queue = WORK if record.queue == DEAD else record.queue
         name = (record.amount, queue, record.number)
         if name not in self.fates:
@@ -88,11 +89,13 @@ class Audit:
         if record.flags & SETTLES:
             fate.done += 1
             fate.fresh += 1
-        elif record.queue == WORK and not record.flags & AGAIN:
+        elif record.queue in BORROWED and not record.flags & AGAIN:
             fate.fresh += 1
         if record.queue == DEAD or record.flags & AGAIN:
             return
-        key = (record.queue, record.amount)
+        if record.queue == RANKED and is_delayed(record.number):
+            return
+        key = (record.queue, record.amount, priority_of(record.number) if record.queue == RANKED else 0)
         if record.number <= newest.get(key, -1):
             text = f"process {process} took {name} after number {newest[key]} of the same producer"
             if record.queue == FAST:
@@ -120,7 +123,7 @@ class Audit:
             fate.dead_done += 1
             return
         fate.drained += 1
-        fate.fresh += not again and index == WORK
+        fate.fresh += not again and index in BORROWED
 
     def check(self, put_known: set[int]) -> None:
         """Every message, when all has been read."""
@@ -132,7 +135,7 @@ class Audit:
             gone = ends + fate.maybe_done + fate.dead_done
             if fate.accepted and gone == 0:
                 lost[name[1]] += 1
-                if name[1] == WORK:
+                if name[1] in BORROWED:
                     self.fault(f"{name} was accepted, and is lost" + (" (rejected)" if fate.rejected else ""))
             # Its copy among the dead may stay beside it when a rejecting process is killed: said so in the guarantees.
             if ends > 1 or (ends + fate.dead_done > 1 and fate.rejected == 0):

@@ -23,9 +23,12 @@ HEADER = struct.Struct("<IIQI12s")  # process, queue, number, bytes behind, thei
 ARRAY = b"shmqarr1"  # how an encoded array begins
 LARGEST = 1 << 20
 WAIT = 0.05  # seconds, of every call that may wait
-# Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead".
-QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0))
-WORK, FAST, DEAD = range(3)
+# Name and maxsize. What is taken from "fast" is settled by the taking; the dead of "work" come to "work.dead"; "ranked"
+# has a level for each priority, and delays.
+QUEUES = (("work", 150), ("fast", 400), ("work.dead", 0), ("ranked", 200))
+WORK, FAST, DEAD, RANKED = range(4)
+LEVELS = 10
+LONGEST_DELAY = 0.25  # seconds
 MOST_HELD = 6
 POOL = random.Random(1).randbytes(2 * LARGEST)
 
@@ -38,7 +41,18 @@ def declare(broker: shmq.Broker, index: int) -> Any:
     name, maxsize = QUEUES[index]
     if index == DEAD:
         return broker.queue(name, codec="bytes")
+    if index == RANKED:
+        return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0, priorities=LEVELS)
     return broker.queue(name, codec="bytes", maxsize=maxsize, max_deliveries=0, max_deaths=0)
+
+
+def priority_of(number: int) -> int:
+    """Of a message of "ranked"."""
+    return number % LEVELS
+
+
+def is_delayed(number: int) -> bool:
+    return number % 7 == 3
 
 
 def body_of(process: int, queue: int, number: int, numbers: random.Random) -> bytes:
@@ -97,6 +111,8 @@ class SoakProcess:
         calls: list[tuple[Callable[[], object], int]] = [
             (self.put, 12),
             (self.put_many, 4),
+            (self.put_ranked, 8),
+            (self.receive_ranked, 8),
             (self.loan, 3),
             (self.loan_array, 2),
             (self.get, 8),
@@ -161,6 +177,15 @@ class SoakProcess:
         count = self.numbers.randrange(1, 12)
         self._put(index, count, lambda bodies: self.queue(index).put_many(bodies, timeout=WAIT))
 
+    def put_ranked(self) -> None:
+        number = self.put_so_far[RANKED]
+        delay = self.numbers.random() * LONGEST_DELAY if is_delayed(number) else 0.0
+
+        def put(bodies: list[bytes]) -> None:
+            self.queue(RANKED).put(bodies[0], timeout=WAIT, priority=priority_of(number), delay=delay)
+
+        self._put(RANKED, 1, put)
+
     def loan(self) -> None:
         index = self._target()
 
@@ -207,15 +232,18 @@ class SoakProcess:
         limit = self.numbers.randrange(1, 15)
         self._get(FAST, limit, lambda: list(self.queue(FAST).get_many(limit, timeout=WAIT)))
 
-    def _receive(self, source: Any, limit: int) -> None:
+    def _receive(self, source: Any, limit: int, index: int = WORK) -> None:
         if len(self.held) + limit > MOST_HELD:
             return
-        self.history.note(Kind.TAKE, WORK, amount=limit)
+        self.history.note(Kind.TAKE, index, amount=limit)
         for message in source.receive_many(limit, timeout=WAIT):
             body = message.body if self.numbers.random() < 0.6 else message.view()
-            name = self._took(WORK, body, AGAIN if message.redelivered else 0)
-            self.held.append((message, name, WORK))
-        self.history.note(Kind.TAKE_DONE, WORK)
+            name = self._took(index, body, AGAIN if message.redelivered else 0)
+            self.held.append((message, name, index))
+        self.history.note(Kind.TAKE_DONE, index)
+
+    def receive_ranked(self) -> None:
+        self._receive(self.queue(RANKED), self.numbers.choice((1, 1, 4)), RANKED)
 
     def receive(self) -> None:
         self._receive(self.queue(WORK), self.numbers.choice((1, 1, 3)))
@@ -237,18 +265,21 @@ class SoakProcess:
             self.held = kept
             closing.close()
 
-    def settle_one(self, message: Any, name: tuple[int, int, int], index: int, how: str) -> None:
+    def settle_one(
+        self, message: Any, name: tuple[int, int, int], index: int, how: str, delay: float | None = None
+    ) -> None:
         process, _, number = name
         outcome = OUTCOMES.index(how)
         self.history.note(Kind.SETTLE, index, outcome=outcome, amount=process, number=number)
-        getattr(message, how)()
+        getattr(message, how)(**({} if delay is None else {"delay": delay}))
         self.history.note(Kind.SETTLED, index, outcome=outcome, amount=process, number=number)
 
     def settle(self) -> None:
         if self.held:
             message, name, index = self.held.pop(self.numbers.randrange(len(self.held)))
-            how = self.numbers.choices(OUTCOMES, (20, 2, 3, 1))[0]
-            self.settle_one(message, name, index, how)
+            how = self.numbers.choices(OUTCOMES, (20, 2, 3, 1 if index == WORK else 0))[0]
+            late = how in ("retry", "release") and self.numbers.random() < 0.4
+            self.settle_one(message, name, index, how, self.numbers.random() * LONGEST_DELAY if late else None)
 
     def view(self) -> None:
         """Some views outlive their message's settlement."""
@@ -272,12 +303,12 @@ class SoakProcess:
 
     def browse(self) -> None:
         self.history.note(Kind.OTHER)
-        for message in self.queue(self._target()).browse():
+        for message in self.queue(self.numbers.choice((WORK, FAST, RANKED))).browse():
             named(message.body)
         self.history.note(Kind.OTHER_DONE)
 
     def count(self) -> None:
-        queue = self.queue(self._target())
+        queue = self.queue(self.numbers.choice((WORK, FAST, RANKED)))
         queue.qsize()
         queue.statistics()
 

@@ -16,7 +16,8 @@ from shmq.core.queue import reap
 from shmq.names import parse_broker_path
 
 DIGEST = 12
-QUEUES = ("small", "large", "limited")
+QUEUES = ("small", "large", "limited", "moved")
+HOMES = {"moved": "small"}  # where its messages come from
 SHORT = 0.002  # seconds; long enough to fall asleep
 
 
@@ -25,7 +26,7 @@ class WrongBody(Exception):
 
 
 def digest_of(content: bytes | memoryview, queue: str) -> bytes:
-    return hashlib.blake2b(content, digest_size=DIGEST, person=queue.encode()).digest()
+    return hashlib.blake2b(content, digest_size=DIGEST, person=HOMES.get(queue, queue).encode()).digest()
 
 
 def body_of(numbers: random.Random, size: int, queue: str) -> bytes:
@@ -130,6 +131,12 @@ class Victim:
     def call_purge(self) -> None:
         if self.numbers.random() < 0.2:
             self.queue().purge()
+
+    def call_move(self) -> None:
+        assert self.broker is not None
+        small, moved = (self.broker.queue(name, codec="bytes") for name in ("small", "moved"))
+        source, target = (small, moved) if self.numbers.random() < 0.5 else (moved, small)
+        source.move(target, limit=self.numbers.randrange(1, 4), copy=self.numbers.random() < 0.2)
 
     # ---- putting -----------------------------------------------------------------------------------------------
 

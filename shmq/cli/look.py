@@ -42,7 +42,7 @@ def _statistics(broker: Broker) -> BrokerStatistics:
 @click.command("ls")
 @pass_session
 def ls(session: Session) -> None:
-    """List the queues: messages ready and with consumers, bytes, age of the oldest, consumers.
+    """List the queues: messages ready, delayed and with consumers, bytes, age of the oldest, consumers.
 
     \b
     Example:
@@ -55,6 +55,7 @@ def ls(session: Session) -> None:
             [
                 queue.name + (" (shut down)" if queue.shut_down else ""),
                 f"{queue.ready:,}",
+                f"{queue.delayed:,}",
                 f"{queue.unsettled:,}",
                 size(queue.bytes),
                 age(queue.oldest_age),
@@ -62,7 +63,7 @@ def ls(session: Session) -> None:
             ]
             for queue in queues.values()
         ]
-        text = table(["queue", "ready", "unsettled", "bytes", "oldest", "consumers"], rows)
+        text = table(["queue", "ready", "delayed", "unsettled", "bytes", "oldest", "consumers"], rows)
         session.result({"queues": {name: as_json(queue) for name, queue in queues.items()}}, text)
 
 

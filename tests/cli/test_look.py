@@ -20,15 +20,16 @@ def names(kind: type[BrokerStatistics | ProcessInfo | QueueStatistics]) -> list[
 
 def test_ls_shows_a_table_with_thousands_and_sizes(shell: Shell) -> None:
     shell("put", "orders", '{"id": 7, "customer": "ann"}', "--as", "json")
+    shell("put", "orders", "later", "--delay", "600")
     shell("put", "numbers", "-", "--lines", given="".join(f"{number}\n" for number in range(1, 1001)))
     lines = shell("ls").lines
-    assert lines[0] == "queue    ready  unsettled    bytes  oldest  consumers"
-    assert re.fullmatch(r"numbers  1,000          0  2\.8 KiB     \d s          0", lines[1])
-    assert re.fullmatch(r"orders       1          0     28 B    \s?\d+ s          0", lines[2])
+    assert lines[0] == "queue    ready  delayed  unsettled    bytes  oldest  consumers"
+    assert re.fullmatch(r"numbers  1,000        0          0  2\.8 KiB     \d s          0", lines[1])
+    assert re.fullmatch(r"orders       1        1          0     33 B    \s?\d+ s          0", lines[2])
 
 
 def test_an_empty_broker_has_a_table_without_rows(shell: Shell) -> None:
-    assert shell("ls").lines == ["queue  ready  unsettled  bytes  oldest  consumers"]
+    assert shell("ls").lines == ["queue  ready  delayed  unsettled  bytes  oldest  consumers"]
 
 
 def test_stat_has_the_fields_of_the_dataclasses(shell: Shell) -> None:

@@ -8,7 +8,7 @@ SCRIPT = """
 shmq init --memory 512MiB
 shmq put orders '{"id": 7, "customer": "ann"}' --as json -H source=web
 seq 1000 | shmq put numbers - --lines
-shmq ls | cut -c 1-34
+shmq ls | cut -c 1-43
 shmq peek orders --headers
 shmq work orders shop.invoices:handle -n 2 --until-empty
 shmq get orders --timeout 1; echo $?
@@ -17,9 +17,9 @@ shmq --json stat orders | python3 -c 'import json, sys; print(json.load(sys.stdi
 
 SHOWN = """\
 1
-queue    ready  unsettled    bytes
-numbers  1,000          0  2.8 KiB
-orders       1          0     44 B
+queue    ready  delayed  unsettled    bytes
+numbers  1,000        0          0  2.8 KiB
+orders       1        0          0     44 B
 0  source=web  {"id": 7, "customer": "ann"}
 4
 1

@@ -104,9 +104,28 @@ def test_the_audit_finds_what_is_lost_doubled_unknown_or_torn(tmp_path: Path) ->
         def unknown(one, two):
             take(two, 0); take(two, 1)
             two.note(Kind.TOOK, 0, amount=77, number=5)
+        def ranked(one, two, numbers):
+            take(two, 0); take(two, 1)
+            one.note(Kind.PUT, 3, amount=60, number=0)
+            one.note(Kind.PUT_DONE, 3, amount=60, number=0)
+            for number in numbers:
+                two.note(Kind.TOOK, 3, SETTLES, amount=0, number=number)
+        # 3, 10, 17, ... are delayed; the others of one level, such as 5, 15, 25, keep their order.
+        order = sorted(range(60), key=lambda number: (-(number % 10), number % 7 == 3, number))
+        def by_levels(one, two):
+            ranked(one, two, order)
+        def out_of_order_in_a_level(one, two):
+            first, second = order.index(5), order.index(15)
+            mixed = list(order)
+            mixed[first], mixed[second] = 15, 5
+            ranked(one, two, mixed)
+        def a_ranked_one_lost(one, two):
+            ranked(one, two, order[1:])
         assert faults(fine) == [], faults
         assert faults(again_after_a_kill) == []
-        for broken in (again_without_a_word, twice, one_lost, unknown):
+        assert faults(by_levels) == []
+        broken_ones = (again_without_a_word, twice, one_lost, unknown, out_of_order_in_a_level, a_ranked_one_lost)
+        for broken in broken_ones:
             assert len(faults(broken)) >= 1, broken
         body = soak_process.body_of(1, 0, 2, random.Random(3))
         assert soak_process.named(body) == (1, 0, 2)
