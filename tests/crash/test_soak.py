@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,84 +57,87 @@ def test_a_mistake_on_purpose_is_found(fault: str, words: str, seed: int, tmp_pa
     assert any((tmp_path / "kept").iterdir())
 
 
+# Histories made by hand, and what the audit says of them.
+AUDITED = """
+import sys, random
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import soak_process
+from history import AGAIN, SETTLES, History, Kind
+from soak_audit import Audit
+home = Path(sys.argv[2])
+
+def faults(write):
+    directory = home / write.__name__
+    directory.mkdir()
+    one = History(directory)
+    one.note(Kind.PUT, 0, amount=2, number=0)
+    one.note(Kind.PUT_DONE, 0, amount=2, number=0)
+    write(one, History(directory))
+    audit = Audit()
+    paths = sorted(directory.iterdir())
+    for path in paths:
+        audit.read(path)
+    audit.check({int(path.name) for path in paths})
+    return audit.faults
+
+def take(history, number, flags=0, outcome=0, done=True):
+    history.note(Kind.TAKE, 0, amount=1)
+    history.note(Kind.TOOK, 0, flags, amount=0, number=number)
+    history.note(Kind.TAKE_DONE, 0)
+    history.note(Kind.SETTLE, 0, outcome=outcome, amount=0, number=number)
+    if done:
+        history.note(Kind.SETTLED, 0, outcome=outcome, amount=0, number=number)
+
+def fine(one, two):
+    take(two, 0); take(two, 1)
+def again_after_a_kill(one, two):
+    take(one, 0, done=False); take(two, 0, AGAIN); take(two, 1)
+def again_without_a_word(one, two):
+    take(one, 0, done=False); take(two, 0); take(two, 1)
+def twice(one, two):
+    take(one, 0); take(two, 0, AGAIN); take(two, 1)
+def one_lost(one, two):
+    take(two, 0)
+def unknown(one, two):
+    take(two, 0); take(two, 1)
+    two.note(Kind.TOOK, 0, amount=77, number=5)
+def ranked(one, two, numbers):
+    take(two, 0); take(two, 1)
+    one.note(Kind.PUT, 3, amount=60, number=0)
+    one.note(Kind.PUT_DONE, 3, amount=60, number=0)
+    for number in numbers:
+        two.note(Kind.TOOK, 3, SETTLES, amount=0, number=number)
+# 3, 10, 17, ... are delayed; the others of one level, such as 5, 15, 25, keep their order.
+order = sorted(range(60), key=lambda number: (-(number % 10), number % 7 == 3, number))
+def by_levels(one, two):
+    ranked(one, two, order)
+def out_of_order_in_a_level(one, two):
+    first, second = order.index(5), order.index(15)
+    mixed = list(order)
+    mixed[first], mixed[second] = 15, 5
+    ranked(one, two, mixed)
+def a_ranked_one_lost(one, two):
+    ranked(one, two, order[1:])
+assert faults(fine) == [], faults
+assert faults(again_after_a_kill) == []
+assert faults(by_levels) == []
+broken_ones = (again_without_a_word, twice, one_lost, unknown, out_of_order_in_a_level, a_ranked_one_lost)
+for broken in broken_ones:
+    assert len(faults(broken)) >= 1, broken
+body = soak_process.body_of(1, 0, 2, random.Random(3))
+assert soak_process.named(body) == (1, 0, 2)
+try:
+    soak_process.named(body[:-1] + bytes([body[-1] ^ 1]))
+except soak_process.Wrong:
+    print("found")
+"""
+
+
 def test_the_audit_finds_what_is_lost_doubled_unknown_or_torn(tmp_path: Path) -> None:
     """The audit alone, on histories made by hand."""
-    program = """
-        import sys, random
-        from pathlib import Path
-        sys.path.insert(0, sys.argv[1])
-        import soak_process
-        from history import AGAIN, SETTLES, History, Kind
-        from soak_audit import Audit
-        home = Path(sys.argv[2])
-
-        def faults(write):
-            directory = home / write.__name__
-            directory.mkdir()
-            one = History(directory)
-            one.note(Kind.PUT, 0, amount=2, number=0)
-            one.note(Kind.PUT_DONE, 0, amount=2, number=0)
-            write(one, History(directory))
-            audit = Audit()
-            paths = sorted(directory.iterdir())
-            for path in paths:
-                audit.read(path)
-            audit.check({int(path.name) for path in paths})
-            return audit.faults
-
-        def take(history, number, flags=0, outcome=0, done=True):
-            history.note(Kind.TAKE, 0, amount=1)
-            history.note(Kind.TOOK, 0, flags, amount=0, number=number)
-            history.note(Kind.TAKE_DONE, 0)
-            history.note(Kind.SETTLE, 0, outcome=outcome, amount=0, number=number)
-            if done:
-                history.note(Kind.SETTLED, 0, outcome=outcome, amount=0, number=number)
-
-        def fine(one, two):
-            take(two, 0); take(two, 1)
-        def again_after_a_kill(one, two):
-            take(one, 0, done=False); take(two, 0, AGAIN); take(two, 1)
-        def again_without_a_word(one, two):
-            take(one, 0, done=False); take(two, 0); take(two, 1)
-        def twice(one, two):
-            take(one, 0); take(two, 0, AGAIN); take(two, 1)
-        def one_lost(one, two):
-            take(two, 0)
-        def unknown(one, two):
-            take(two, 0); take(two, 1)
-            two.note(Kind.TOOK, 0, amount=77, number=5)
-        def ranked(one, two, numbers):
-            take(two, 0); take(two, 1)
-            one.note(Kind.PUT, 3, amount=60, number=0)
-            one.note(Kind.PUT_DONE, 3, amount=60, number=0)
-            for number in numbers:
-                two.note(Kind.TOOK, 3, SETTLES, amount=0, number=number)
-        # 3, 10, 17, ... are delayed; the others of one level, such as 5, 15, 25, keep their order.
-        order = sorted(range(60), key=lambda number: (-(number % 10), number % 7 == 3, number))
-        def by_levels(one, two):
-            ranked(one, two, order)
-        def out_of_order_in_a_level(one, two):
-            first, second = order.index(5), order.index(15)
-            mixed = list(order)
-            mixed[first], mixed[second] = 15, 5
-            ranked(one, two, mixed)
-        def a_ranked_one_lost(one, two):
-            ranked(one, two, order[1:])
-        assert faults(fine) == [], faults
-        assert faults(again_after_a_kill) == []
-        assert faults(by_levels) == []
-        broken_ones = (again_without_a_word, twice, one_lost, unknown, out_of_order_in_a_level, a_ranked_one_lost)
-        for broken in broken_ones:
-            assert len(faults(broken)) >= 1, broken
-        body = soak_process.body_of(1, 0, 2, random.Random(3))
-        assert soak_process.named(body) == (1, 0, 2)
-        try:
-            soak_process.named(body[:-1] + bytes([body[-1] ^ 1]))
-        except soak_process.Wrong:
-            print("found")
-    """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), ROOT / "tools", tmp_path],
+        [sys.executable, "-c", AUDITED, ROOT / "tools", tmp_path],
         capture_output=True,
         text=True,
         check=False,
