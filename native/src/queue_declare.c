@@ -44,7 +44,7 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
         return false;
     }
     const shmq_queue_shm *page = page_at(m, shmq_load_acquire(&m->directory[index].page)); /* SYNC directory.entry */
-    uint32_t len = page != NULL ? page->name_len : 0;
+    uint32_t len = page != NULL ? shmq_peek(&page->name_len) : 0;
     if (len == 0 || len > SHMQ_NAME_MAX) {
         return false;
     }
@@ -52,17 +52,20 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
     memcpy(name, page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
+    shmq_fence_acquire(); /* SYNC directory.name: the copy before the second look */
     return in_service && shmq_load_seq(&m->directory[index].word) == word;
 }
 
+/* Without the lock the queue may go meanwhile, and its page be another one's: what was found counts when it is bound, and its
+ * page, which then stays, has the name. */
 static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
     uint32_t high = shmq_queue_high(m);
     for (uint32_t i = 0; i < high; i++) {
         shmq_directory_shm *entry = &m->directory[i];
         uint64_t word = shmq_load_acquire(&entry->word); /* SYNC directory.entry */
-        if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && entry->name_hash == hash) {
+        if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && shmq_peek(&entry->name_hash) == hash) {
             shmq_queue_shm *page = page_of(m, i);
-            if (page != NULL && page->name_len == len && memcmp(page->name, name, len) == 0 &&
+            if (page != NULL && shmq_peek(&page->name_len) == len && memcmp(page->name, name, len) == 0 &&
                 shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE) {
                 return (int)
                     i; /* a deleted one of that name may stand beside it for as long as messages of it are in hand */
@@ -138,7 +141,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
 
 static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, uint32_t name_len,
                       const shmq_declaration *d) {
-    page->name_len = name_len;
+    shmq_poke(&page->name_len, name_len);
     memcpy(page->name, name, name_len);
     page->created_by = (uint32_t)getpid();
     page->created_ns = shmq_wall_ns();
@@ -176,7 +179,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     page->index = i;
     page->incarnation = incarnation;
     fill_page(m, page, name, name_len, d);
-    entry->name_hash = hash;
+    shmq_poke(&entry->name_hash, hash);
     shmq_counters_clear(m, i); /* of the queue that was here before */
     if (shmq_queue_high(m) <= i) {
         shmq_store_release(&m->header->queue_high,

@@ -55,11 +55,22 @@ void shmq_wake_pass_on(shmq_queue *q, const shmq_waiter *w, shmq_status status) 
     }
 }
 
+bool shmq_is_closing(shmq_queue *q, uint32_t owner) {
+    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
+}
+
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
 static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
     bool claimed = false;
+    uint32_t seen = shmq_load_seq(&w->consumer->wake); /* before all that a wake may be for */
+    if (shmq_is_closing(q, w->owner)) {
+        return SHMQ_CLOSED;
+    }
     bool served = shmq_is_served(q, w->owner); /* else nobody is to wake it for an entry */
-    uint32_t seen = served ? shmq_announce(q, w->row, false) : shmq_load_seq(&w->consumer->wake);
+    if (served) {
+        (void)shmq_announce(q, w->row, false);
+    }
     shmq_status status = shmq_look(q, w, &claimed, d);
     uint64_t now = shmq_now_ns();
     shmq_status slept = SHMQ_OK;
@@ -96,18 +107,10 @@ static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
 
-bool shmq_is_closing(shmq_queue *q, uint32_t owner) {
-    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
-    return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
-}
-
 /* Rounds until something comes, the time is over, or there is a reason not to wait. */
 static shmq_status wait_rounds(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
     uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
-        if (shmq_is_closing(q, w->owner)) {
-            return SHMQ_CLOSED;
-        }
         shmq_status status = wait_round(q, w, d);
         if (status != SHMQ_TIMEOUT) {
             return status;

@@ -1,5 +1,6 @@
 #include "shmq/target.h"
 
+#include "shmq/queue.h"
 #include "shmq/wait.h"
 
 uint32_t shmq_target_take(shmq_member *m, shmq_a32 **word) {
@@ -32,6 +33,35 @@ uint32_t shmq_target_owner(const shmq_member *m, uint64_t offset) {
     bool good = offset >= rows && row < SHMQ_PROCESS_ROWS && within >= first &&
                 within < first + SHMQ_TARGETS * sizeof(shmq_a32) && within % sizeof(shmq_a32) == 0;
     return good ? (uint32_t)row : UINT32_MAX;
+}
+
+/* In the page of a queue that is there. */
+static bool is_of_queue(const shmq_member *m, uint64_t page, uint64_t within) {
+    const shmq_queue_shm *q = shmq_at(m, page);
+    uint32_t index = shmq_peek(&q->index);
+    return index < SHMQ_QUEUES && shmq_load_seq(&m->directory[index].page) == page &&
+           (within == offsetof(shmq_queue_shm, ring.full) || within == offsetof(shmq_queue_shm, ring.drained));
+}
+
+/* In a consumer row in use. Any other page that looks like one is taken for one: it would have to say so. */
+static bool is_of_consumer(const shmq_member *m, uint64_t page, uint64_t within) {
+    shmq_consumer_shm *rows = shmq_at(m, page);
+    uint64_t word = shmq_load_seq(&rows[within / sizeof *rows].word);
+    return within % sizeof *rows == offsetof(shmq_consumer_shm, wake) && shmq_row_state(word) != SHMQ_ROW_FREE &&
+           shmq_row_inner(word) < SHMQ_PROCESS_ROWS;
+}
+
+bool shmq_is_wake_word(const shmq_member *m, uint64_t offset) {
+    if (offset == offsetof(shmq_segment_shm, memory_full) || shmq_target_owner(m, offset) != UINT32_MAX) {
+        return true;
+    }
+    if (offset < m->data || !shmq_inside(m, offset, sizeof(uint32_t))) {
+        return false;
+    }
+    uint64_t granule = shmq_load_relaxed(&m->granules[(offset - m->data) >> SHMQ_GRANULE_SHIFT]);
+    uint64_t within = offset % SHMQ_PAGE_BYTES, page = offset - within;
+    return shmq_granule_kind(granule) == SHMQ_GRANULE_PAGES &&
+           (is_of_queue(m, page, within) || is_of_consumer(m, page, within));
 }
 
 void shmq_row_share(shmq_member *m, shmq_consumer_shm *row, shmq_a32 *word) {

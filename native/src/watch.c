@@ -3,6 +3,7 @@
 #include "shmq/due.h"
 #include "shmq/reap.h"
 #include "shmq/verdict.h"
+#include "shmq/target.h"
 #include "shmq/wait.h"
 
 #define TICKING (UINT64_C(1) << 16)
@@ -56,7 +57,7 @@ static bool has_duty(const shmq_watcher *w) {
 
 /* Wake who sleeps on the word at this offset: spurious for him, but he looks at the watch anew. False: nobody does. */
 static bool wake_at(shmq_member *m, uint64_t offset) {
-    if (offset == 0 || (offset & 3) != 0 || !shmq_inside(m, offset, 4)) {
+    if (!shmq_is_wake_word(m, offset)) {
         return false;
     }
     shmq_a32 *word = shmq_at(m, offset);

@@ -211,10 +211,57 @@ static void a_wake_goes_to_the_words_of_its_process_only(void) {
     end();
 }
 
+static uint64_t offset_of(const volatile void *word) {
+    return (uint64_t)((const volatile unsigned char *)word - m->base);
+}
+
+/* What says on which word a watcher sleeps may be damaged: nothing else is raised. */
+static void no_word_is_raised_but_one_to_sleep_on(void) {
+    begin();
+    shmq_queue_shm *page = q[0]->page;
+    const volatile void *right[] = {&m->header->memory_full, &page->ring.full, &page->ring.drained, &row_of(0)->wake,
+                                    &m->process->targets[0]};
+    for (uint32_t i = 0; i < sizeof right / sizeof *right; i++) {
+        CHECK(shmq_is_wake_word(m, offset_of(right[i])));
+        CHECK(!shmq_is_wake_word(m, offset_of(right[i]) + 1));
+    }
+    shmq_consumer_shm *unused = shmq_row_at(q[0], 40);
+    const volatile void *wrong[] = {&page->maxsize,       &page->ring.tail,
+                                    &page->count,         &row_of(0)->word,
+                                    &unused->wake,        &shmq_slot_at(q[0], 3)->word,
+                                    &m->process->held,    &m->directory[0].word,
+                                    &q[0]->counters->put, m->base};
+    for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(!shmq_is_wake_word(m, offset_of(wrong[i])));
+    }
+    CHECK(!shmq_is_wake_word(m, m->size));
+    CHECK(!shmq_is_wake_word(m, UINT64_MAX));
+
+    /* A second watcher and no first one: who takes a message wakes it, where it is said to sleep. */
+    uint64_t limit = shmq_load_seq(&page->maxsize);
+    CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
+    shmq_store_seq(&m->header->watch[1], UINT64_MAX);
+    shmq_store_seq(&m->header->watch_wake[1], offset_of(&page->maxsize));
+    CHECK_EQUAL(get_number(q[0]), 1);
+    CHECK_EQUAL(put_number(q[0], 2), SHMQ_OK);
+    shmq_delivery d = receive(q[0], shmq_self(q[0]));
+    CHECK_EQUAL(shmq_load_seq(&page->maxsize), limit);
+    shmq_store_seq(&m->header->watch_wake[1], offset_of(&page->ring.full));
+    uint32_t raised = shmq_load_seq(&page->ring.full);
+    CHECK_EQUAL(shmq_release(q[0], &d, false), SHMQ_OK);
+    d = receive(q[0], shmq_self(q[0]));
+    CHECK(shmq_load_seq(&page->ring.full) > raised);
+    CHECK_EQUAL(shmq_settle(q[0], &d), SHMQ_OK);
+    shmq_store_seq(&m->header->watch[1], 0);
+    shmq_store_seq(&m->header->watch_wake[1], 0);
+    end();
+}
+
 int main(void) {
     it_is_woken_by_any_of_them_and_asks_them_in_turn();
     a_wake_that_it_does_not_use_is_passed_on();
     what_is_shut_down_is_left_out_until_all_are();
     a_wake_goes_to_the_words_of_its_process_only();
+    no_word_is_raised_but_one_to_sleep_on();
     return 0;
 }

@@ -8,6 +8,8 @@
 #include "shmq/wait.h"
 #include "weak.h"
 
+#define SLACK_NS 1000000u
+
 static int structure_holder = -1;
 
 static uint64_t real_now(clockid_t clock) {
@@ -25,7 +27,9 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
     if (weak_load(word, 4, WEAK_seq_cst, "futex") != expected) {
         return SHMQ_OK;
     }
-    return weak_block_on(word, until_ns) ? SHMQ_OK : SHMQ_TIMEOUT;
+    /* Timers have slack, so several wake at once. */
+    uint64_t slack = until_ns < UINT64_MAX - SLACK_NS ? SLACK_NS - until_ns % SLACK_NS : 0;
+    return weak_block_on(word, until_ns + slack) ? SHMQ_OK : SHMQ_TIMEOUT;
 }
 
 int shmq_futex_wake_count(shmq_a32 *word, int count) {

@@ -9,6 +9,7 @@
 #define HISTORY 12u
 #define HASH 16384u
 #define KEPT 64
+#define CLEARED 200
 #define ARENA_WORDS (UINT64_C(1) << 24)
 
 /* What somebody knows: per place the oldest value that he may still read, per thread how far he is ordered behind it. */
@@ -47,6 +48,11 @@ static struct {
     uint64_t bytes;
 } kept[KEPT];
 static int kept_count;
+static struct {
+    void *at, *copy;
+    uint64_t bytes;
+} cleared[CLEARED]; /* what stood where memory was cleared in this run, the first of them first */
+static int cleared_count;
 
 void weak_share(void *base, uint64_t bytes) {
     while (kept_count != 0) {
@@ -97,11 +103,27 @@ void weak_memory_end(void) {
     for (uint32_t i = 0; i < place_count; i++) {
         native_write(places[i].at, places[i].bytes, places[i].initial);
     }
+    while (cleared_count != 0) {
+        cleared_count--;
+        memcpy(cleared[cleared_count].at, cleared[cleared_count].copy, cleared[cleared_count].bytes);
+        free(cleared[cleared_count].copy);
+    }
     memset(hash, 0xff, sizeof hash);
     place_count = 0;
     for (int i = 0; i < kept_count; i++) {
         memcpy(kept[i].at, kept[i].copy, kept[i].bytes);
     }
+}
+
+static void keep_cleared(void *at, uint64_t bytes) {
+    if (cleared_count == CLEARED) {
+        weak_fail("memory is cleared more than %d times", CLEARED);
+        return;
+    }
+    cleared[cleared_count].at = at;
+    cleared[cleared_count].bytes = bytes;
+    cleared[cleared_count].copy = memcpy(malloc(bytes), at, bytes);
+    cleared_count++;
 }
 
 static uint32_t place_of(const volatile void *at, uint32_t bytes) {
@@ -125,10 +147,13 @@ static uint32_t place_of(const volatile void *at, uint32_t bytes) {
     return place_count++;
 }
 
-/* What is written before or after the simulation of a run is taken back, too. */
-static void note_initial(const volatile void *at, uint32_t bytes) {
-    if (in_run && weak_is_shared(at)) {
-        (void)place_of(at, bytes);
+/* What is written before or after the simulation of a run: all know it, and it is taken back, too. */
+static void write_outside(volatile void *at, uint32_t bytes, uint64_t value) {
+    bool kept = in_run && weak_is_shared(at);
+    place *p = kept ? &places[place_of(at, bytes)] : NULL;
+    native_write((uintptr_t)at, bytes, value);
+    if (kept) {
+        p->history[(p->count - 1) % HISTORY].value = value;
     }
 }
 
@@ -239,8 +264,7 @@ uint64_t weak_load(const volatile void *at, uint32_t bytes, enum weak_order orde
 
 void weak_store(volatile void *at, uint32_t bytes, uint64_t value, enum weak_order order, const char *function) {
     if (!weak_running || !weak_is_shared(at)) {
-        note_initial(at, bytes);
-        native_write((uintptr_t)at, bytes, value);
+        write_outside(at, bytes, value);
         return;
     }
     weak_step();
@@ -266,9 +290,8 @@ uint64_t weak_rmw(volatile void *at, uint32_t bytes, enum weak_step step, uint64
                   const char *function) {
     uint64_t mask = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (bytes * 8)) - 1;
     if (!weak_running || !weak_is_shared(at)) {
-        note_initial(at, bytes);
         uint64_t old = native_read((uintptr_t)at, bytes);
-        native_write((uintptr_t)at, bytes, stepped(step, old, value));
+        write_outside(at, bytes, stepped(step, old, value) & mask);
         return old;
     }
     weak_step();
@@ -286,8 +309,7 @@ bool weak_cas(volatile void *at, uint32_t bytes, uint64_t expected, uint64_t wan
     if (!weak_running || !weak_is_shared(at)) {
         bool same = native_read((uintptr_t)at, bytes) == expected;
         if (same) {
-            note_initial(at, bytes);
-            native_write((uintptr_t)at, bytes, wanted);
+            write_outside(at, bytes, wanted);
         }
         return same;
     }
@@ -369,6 +391,27 @@ void *weak_memcpy(void *to, const void *from, size_t bytes) {
         uintptr_t first = (uintptr_t)to & ~(uintptr_t)7;
         for (uintptr_t granule = first; granule < (uintptr_t)to + bytes; granule += 8) {
             append(place_of((void *)granule, 8), weak_thread(), native_read(granule, 8), WEAK_relaxed, NULL, "memcpy");
+        }
+    }
+    return to;
+}
+
+/* Whole pages and runs, when they are handed out. Only places that this run has met have a history; what stands in the
+ * others is nobody's by then. */
+void *weak_memset(void *to, int byte, size_t bytes);
+void *weak_memset(void *to, int byte, size_t bytes) {
+    if (!in_run || !weak_is_shared(to)) {
+        return memset(to, byte, bytes);
+    }
+    keep_cleared(to, bytes);
+    memset(to, byte, bytes);
+    for (uint32_t i = 0; weak_running && i < place_count; i++) {
+        place *p = &places[i];
+        if (p->at - (uintptr_t)to < bytes) {
+            int t = weak_thread();
+            check_order(p, t, true);
+            p->wrote[t] = known[t].clock[t];
+            append(i, t, native_read(p->at, p->bytes), WEAK_relaxed, NULL, "memset");
         }
     }
     return to;

@@ -35,7 +35,8 @@ typedef struct weak_scenario {
 /* scenarios */
 extern const weak_scenario weak_publish, weak_receive, weak_release, weak_sleep, weak_full, weak_tombstone, weak_hole,
     weak_blocks, weak_browse, weak_count, weak_steal, weak_recount, weak_crowd, weak_sweep, weak_rows, weak_look,
-    weak_moved, weak_due, weak_select;
+    weak_moved, weak_due, weak_select, weak_levels, weak_move, weak_ranks, weak_any, weak_directory, weak_join,
+    weak_closing, weak_memory;
 extern const weak_scenario *const weak_scenarios[];
 
 /* runner */
@@ -54,7 +55,7 @@ typedef struct weak_weakening {
     const char *function, *kind;
     enum weak_order from, to;
 } weak_weakening;
-void weak_weaken(const weak_weakening *weakening);
+void weak_weaken(const weak_weakening *one, const weak_weakening *other); /* NULL: none */
 enum weak_order weak_order_now(enum weak_order order, const char *kind, const char *function);
 
 /* memory */

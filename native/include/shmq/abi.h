@@ -28,7 +28,9 @@
 #define SHMQ_BODY_MAX (UINT64_C(1) << 30)
 #define SHMQ_SLOT_MIN 128u
 #define SHMQ_SLOT_MAX 4096u
+#ifndef SHMQ_RING_MIN /* the simulator of weak memory makes rings of four */
 #define SHMQ_RING_MIN 1024u       /* slots of a product's ring: laps of 32 bits reach far enough from here on */
+#endif
 #define SHMQ_RING_MAX (1u << 24)
 #define SHMQ_GROUPS 256u /* of messages that a queue keeps apart; further ones share a slot of its table */
 #define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */

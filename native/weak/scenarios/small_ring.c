@@ -1,7 +1,7 @@
 #include "small_ring.h"
 
 shmq_member *ring_members[WEAK_THREADS];
-shmq_queue *ring_queues[WEAK_THREADS];
+shmq_queue *ring_queues[WEAK_THREADS], *ring_others[WEAK_THREADS];
 ring_board board;
 
 static uint64_t echo_of(uint64_t number) { return number * UINT64_C(0x9e3779b97f4a7c15) + 1; }
@@ -12,32 +12,59 @@ static void attach_all(void) {
     for (int t = 1; t < WEAK_THREADS; t++) {
         ring_members[t] = scratch_attach_to(ring_members[0]);
     }
-    weak_share(ring_members[0]->base, ring_members[0]->size);
 }
 
-/* Each scenario has a process of its own image of private memory: the queue is made anew, the old one is left alone. */
-void ring_set_up(uint64_t maxsize) {
-    static int made;
-    char name[16];
+void ring_set_up_members(void) {
     if (ring_members[0] == NULL) {
         attach_all();
     }
     weak_share(ring_members[0]->base, ring_members[0]->size); /* litmus tests have shared something else */
+}
+
+/* Four slots in each level, so that every few messages turn it. */
+static void make_small(shmq_queue *q) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_queue *level = shmq_level(q, depth);
+        level->ring->shift = level->shift = 2;
+        level->mask = RING_SLOTS - 1;
+    }
+}
+
+/* A process of its own for each thread; each scenario has queues of its own, those of the others are left alone. */
+static void make_queues(shmq_queue **queues, uint64_t maxsize, uint32_t levels) {
+    static int made;
+    char name[16];
     snprintf(name, sizeof name, "ring%d", made++);
     for (int t = 0; t < WEAK_THREADS; t++) {
-        shmq_queue *q = scratch_queue(ring_members[t], name, maxsize, false);
-        q->ring->shift = 2; /* so that every few messages turn it */
-        q->shift = 2;
-        q->mask = RING_SLOTS - 1;
+        shmq_queue *q = levels > 1 ? scratch_levels(ring_members[t], name, maxsize, levels)
+                                   : scratch_queue(ring_members[t], name, maxsize, false);
+        make_small(q);
         uint32_t row;
         CHECK_EQUAL(shmq_row_borrow(q, &row), SHMQ_OK);
         shmq_row_return(q, row);
-        (void)shmq_new_id(ring_members[t]);
-        ring_queues[t] = q;
-        weak_keep(ring_members[t], sizeof *ring_members[t]);
+        queues[t] = q;
         weak_keep(q, sizeof *q);
+        if (levels > 1) {
+            weak_keep(q->lower, (levels - 1) * sizeof *q->lower);
+        }
     }
 }
+
+static void set_up(shmq_queue **others, uint64_t maxsize, uint32_t levels) {
+    ring_set_up_members();
+    make_queues(ring_queues, maxsize, levels);
+    if (others != NULL) {
+        make_queues(others, maxsize, levels);
+    }
+    for (int t = 0; t < WEAK_THREADS; t++) {
+        (void)shmq_new_id(ring_members[t]);
+        weak_keep(ring_members[t], sizeof *ring_members[t]);
+    }
+}
+
+void ring_set_up(uint64_t maxsize) { set_up(NULL, maxsize, 1); }
+void ring_set_up_levels(uint32_t levels) { set_up(NULL, 0, levels); }
+void ring_set_up_two(void) { set_up(ring_others, 0, 1); }
 
 void ring_begin(void) { memset(&board, 0, sizeof board); }
 
@@ -109,11 +136,20 @@ void ring_check_got(uint64_t first, uint64_t count) {
     }
 }
 
+static void check_words_of(shmq_queue *q) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        uint64_t where = 0;
+        const char *fault = shmq_ring_valid(shmq_level(q, depth), &where);
+        if (fault != NULL) {
+            weak_fail("level %u, slot %llu: %s", depth, (unsigned long long)where, fault);
+        }
+    }
+}
+
 void ring_check_words(void) {
-    uint64_t where = 0;
-    const char *fault = shmq_ring_valid(ring_queues[0], &where);
-    if (fault != NULL) {
-        weak_fail("slot %llu: %s", (unsigned long long)where, fault);
+    check_words_of(ring_queues[0]);
+    if (ring_others[0] != NULL) {
+        check_words_of(ring_others[0]);
     }
     if (shmq_load_seq(&ring_members[0]->header->damage) != 0) {
         weak_fail("damage was reported: %s", shmq_trail());

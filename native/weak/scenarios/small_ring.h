@@ -11,6 +11,7 @@
 
 extern shmq_member *ring_members[WEAK_THREADS];
 extern shmq_queue *ring_queues[WEAK_THREADS];
+extern shmq_queue *ring_others[WEAK_THREADS]; /* the second one, where a scenario has two */
 
 /* What a run has done; private to the simulator, so that looking at it orders nothing. */
 typedef struct ring_board {
@@ -23,6 +24,10 @@ typedef struct ring_board {
 extern ring_board board;
 
 void ring_set_up(uint64_t maxsize);
+void ring_set_up_levels(uint32_t levels);
+void ring_set_up_two(void);
+/* The memberships alone. */
+void ring_set_up_members(void);
 void ring_begin(void);
 /* What a message says. */
 void ring_body(uint64_t *body, uint64_t number);

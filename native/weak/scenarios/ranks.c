@@ -1,0 +1,94 @@
+/* Consumers of two priorities: what comes while the higher one wants something is not the lower one's, and when the higher
+ * one takes no more, the lower one is woken for the rest. All asleep is a failure. */
+#include "small_ring.h"
+
+#include "shmq/ranks.h"
+
+#define EACH 2u
+#define HIGH 2
+
+static uint32_t rows[WEAK_THREADS];
+static uint64_t put_began[2 * EACH], wants_since; /* 0: it does not */
+
+static void set_up(void) {
+    ring_set_up(0);
+    for (int t = HIGH; t < 4; t++) {
+        shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .priority = t == HIGH ? 5 : 0};
+        CHECK_EQUAL(shmq_row_open_as(ring_queues[t], &terms, &rows[t]), SHMQ_OK);
+    }
+}
+
+static void begin(void) {
+    ring_begin();
+    wants_since = 0;
+    for (uint32_t i = 0; i < 2 * EACH; i++) {
+        put_began[i] = 0;
+    }
+}
+
+/* While the offer stands its slot holds this message; looked at as it is, without a step. */
+static void check_is_ours(shmq_queue *q, const shmq_delivery *d, uint64_t wanted) {
+    uint64_t word, number;
+    __builtin_memcpy(&word, (const void *)&shmq_slot_at(q, d->position)->word, 8);
+    __builtin_memcpy(&number, d->bytes, 8);
+    if (word == d->word && put_began[number] > wanted) {
+        weak_fail("message %llu came while the higher one wanted it, and is the lower one's",
+                  (unsigned long long)number);
+    }
+}
+
+static shmq_status wait_for_one(int t, uint64_t until_ns, shmq_delivery *d) {
+    shmq_queue *q = ring_queues[t];
+    shmq_want(q, rows[t]);
+    wants_since = t == HIGH ? weak_event() : wants_since;
+    shmq_status status = shmq_offer_wait(q, rows[t], rows[t], until_ns, d);
+    uint64_t wanted = wants_since;
+    if (t == HIGH) {
+        wants_since = 0;
+    } else if (status == SHMQ_OK && wanted != 0) {
+        check_is_ours(q, d, wanted);
+    }
+    shmq_want_end(q, rows[t]);
+    return status;
+}
+
+static bool take_one(int t, uint64_t until_ns) {
+    shmq_delivery d;
+    uint64_t body[BODY_WORDS];
+    shmq_status status = wait_for_one(t, until_ns, &d);
+    WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED || (until_ns == 0 && status == SHMQ_EMPTY));
+    if (status != SHMQ_OK) {
+        return false;
+    }
+    weak_copy_racing(body, d.bytes, sizeof body);
+    if (shmq_offer_finish(ring_queues[t], &d) != SHMQ_OK) {
+        return false;
+    }
+    ring_note_got(ring_number(body));
+    return true;
+}
+
+/* The higher one looks some times, mostly without waiting, and goes; it leaves enough for the lower one. */
+static void thread(int t) {
+    uint64_t taken = 0;
+    for (uint64_t i = 0; t < HIGH && i < EACH; i++) {
+        uint64_t number = (uint64_t)t * EACH + i;
+        put_began[number] = weak_event() + 1;
+        WEAK_CHECK(ring_put(t, number, 0));
+    }
+    for (int looks = 0; t == HIGH && looks < 4 && taken < EACH; looks++) {
+        taken += take_one(t, weak_chance(200) ? 0 : SHMQ_FOR_EVER);
+    }
+    while (t > HIGH && taken < EACH) {
+        taken += take_one(t, SHMQ_FOR_EVER);
+    }
+}
+
+static void end(void) {
+    while (ring_get(0) != UINT64_MAX) {
+    }
+    ring_check_got(0, 2 * EACH);
+    ring_check_words();
+}
+
+const weak_scenario weak_ranks = {"ranks", "consumers of two priorities", 4, true, set_up, begin, thread, end};
