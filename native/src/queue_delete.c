@@ -171,7 +171,9 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
     memcpy(name, q.page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
-    return has_grave(&q) && any(&q, is_loose) && shmq_load_seq(&m->directory[index].word) == word;
+    bool ending = has_grave(&q) && any(&q, is_loose);
+    shmq_fence_acquire(); /* SYNC directory.name: the copy before the second look */
+    return ending && shmq_load_seq(&m->directory[index].word) == word;
 }
 
 uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now) {

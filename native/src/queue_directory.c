@@ -72,6 +72,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     /* Repeatable, so it comes before the one store that takes the root away. */
     shmq_ring_discard(m, page);
     shmq_store_seq(&entry->word, shmq_entry_word(shmq_entry_incarnation(word), SHMQ_ENTRY_FREE));
+    shmq_fence_release(); /* SYNC directory.name: the entry before all that becomes of its page */
     give_back(m, &held);
 }
 

@@ -67,7 +67,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
     }
     shmq_add_seq(&m->header->turns, 1);
-    shmq_fence_release(); /* SYNC structure.look. SYNC directory.name: a queue goes under one lock, its page under the next */
+    shmq_fence_release(); /* SYNC structure.look */
     if (left_dirty) {
         status = shmq_structure_rebuild(m);
         if (status != SHMQ_OK) {

@@ -287,7 +287,7 @@ static const fault faults[] = {
     {"pair: attached, second look", {"attach_line", "load", WEAK_seq_cst, WEAK_acquire}, &weak_directory, NULL},
     {"pair: attached, let go", {"detach_line", "store", WEAK_seq_cst, WEAK_relaxed}, &weak_directory, NULL},
     {"pair: attached, look of who frees", {"in_use", "load", WEAK_seq_cst, WEAK_acquire}, &weak_directory, NULL},
-    {"pair: attached, out of service", {"mark_deleted", "cas", WEAK_seq_cst, WEAK_acq_rel}, &weak_directory, NULL},
+    {"pair: attached, out of service", {"take_root", "cas", WEAK_seq_cst, WEAK_acq_rel}, &weak_directory, NULL},
     {"directory.entry, found",
      {"find", "load", WEAK_acquire, WEAK_relaxed},
      &weak_directory,

@@ -75,13 +75,20 @@ static void thread(int t) {
     }
 }
 
+static bool is_there(shmq_directory_shm *entry, const char *name) {
+    if (shmq_entry_state(shmq_load_seq(&entry->word)) != SHMQ_ENTRY_LIVE ||
+        entry->name_hash != shmq_name_hash(name, (uint32_t)strlen(name))) {
+        return false;
+    }
+    shmq_queue_shm *page = shmq_at(ring_members[0], shmq_load_seq(&entry->page));
+    return shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE;
+}
+
 static void end(void) {
     for (uint32_t i = 0; i < NAMES; i++) {
         uint32_t live = 0;
         for (uint32_t index = 0; index < shmq_queue_high(ring_members[0]); index++) {
-            const shmq_directory_shm *entry = &ring_members[0]->directory[index];
-            live += shmq_entry_state(shmq_load_seq((shmq_a64 *)(uintptr_t)&entry->word)) == SHMQ_ENTRY_LIVE &&
-                    entry->name_hash == shmq_name_hash(names[i], (uint32_t)strlen(names[i]));
+            live += is_there(&ring_members[0]->directory[index], names[i]);
         }
         shmq_queue *q = find(0, names[i], false);
         WEAK_CHECK(live == (q != NULL));
