@@ -210,9 +210,12 @@ enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t p
     }
     pthread_mutex_lock(&q->book->lock);
     bool ours = claim(q, group, d->owner, generation, &fresh);
-    if (ours) {
-        uint64_t refused = fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
-        behind = shmq_is_refused(refused) && is_ahead(refused, q->depth, position) < 0;
+    uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
+    if (shmq_is_refused(refused)) {
+        behind = is_ahead(refused, q->depth, position) < 0;
+        /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
+         * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
+        turn_back_to(q, refused);
     }
     if (behind) {
         give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it for its own */

@@ -15,6 +15,7 @@ import shmq
 KINDS: dict[str, dict[str, Any]] = {
     "standard": {},
     "priorities": {"priorities": 4},
+    "with groups": {"groups": "shared"},
     "with lives and leases": {"lease": 3600, "max_ttl": 86400},
 }
 

@@ -59,6 +59,7 @@ selectors = st.sampled_from(list(SELECTORS))
 headers = st.fixed_dictionaries({}, optional={"kind": st.sampled_from(["a", "b"]), "n": st.integers(0, 3)})
 priorities = st.none() | st.integers(0, 9)
 delays = st.sampled_from([0, 0, 0, FAR])
+groups = st.sampled_from([None, "a", "b"])
 lives = st.sampled_from([None, None, None, FAR, 0])
 
 
@@ -133,12 +134,16 @@ class QueueMachine(RuleBasedStateMachine):
 
     # ---- produce
 
-    @rule(player=players, size=st.integers(0, 5000), headers=headers, priority=priorities, delay=delays, ttl=lives)
+    @rule(
+        player=players, size=st.integers(0, 5000), headers=headers, priority=priorities, delay=delays, ttl=lives,
+        group=groups,
+    )  # fmt: skip
     @precondition(lambda self: len(self.model.entries) < MOST)
     def put(
-        self, player: int, size: int, headers: dict[str, Any], priority: int | None, delay: float, ttl: float | None
-    ) -> None:
-        body, options, given = self.outgoing(size, headers, priority, delay, ttl)
+        self, player: int, size: int, headers: dict[str, Any], priority: int | None, delay: float, ttl: float | None,
+        group: str | None,
+    ) -> None:  # fmt: skip
+        body, options, given = self.outgoing(size, headers, priority, delay, ttl, group)
         found = self.ask(player, "put", body, options)
         expected = self.model.put(body, **given)
         if isinstance(expected, str):
@@ -149,14 +154,14 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(
         player=players, sizes=st.lists(st.integers(0, 5000), min_size=1, max_size=7),
-        headers=headers, priority=priorities, delay=delays, ttl=lives,
+        headers=headers, priority=priorities, delay=delays, ttl=lives, group=groups,
     )  # fmt: skip
     @precondition(lambda self: len(self.model.entries) < MOST)
     def put_many(
         self, player: int, sizes: list[int], headers: dict[str, Any], priority: int | None, delay: float,
-        ttl: float | None,
+        ttl: float | None, group: str | None,
     ) -> None:  # fmt: skip
-        _, options, given = self.outgoing(0, headers, priority, delay, ttl)
+        _, options, given = self.outgoing(0, headers, priority, delay, ttl, group)
         if ttl == 0:
             sizes = [0]  # of several, the first may be gone before the last one needs its room, or not
         bodies = [self.body(size % (self.world.most_bytes + 1)) for size in sizes]
@@ -169,13 +174,16 @@ class QueueMachine(RuleBasedStateMachine):
         assert found is None, found
 
     def outgoing(
-        self, size: int, headers: dict[str, Any], priority: int | None, delay: float, ttl: float | None
-    ) -> tuple[bytes, dict[str, Any], dict[str, Any]]:
+        self, size: int, headers: dict[str, Any], priority: int | None, delay: float, ttl: float | None,
+        group: str | None = None,
+    ) -> tuple[bytes, dict[str, Any], dict[str, Any]]:  # fmt: skip
         """The body; the options for the queue; the same for its model."""
         options: dict[str, Any] = {"headers": headers}
         given: dict[str, Any] = {"headers": headers, "delayed": delay > 0, "ttl": ttl}
         if self.model.levels > 1 and priority is not None:
             options["priority"] = given["priority"] = priority
+        if self.model.grouping is not None and group is not None:
+            options["group"] = given["group"] = group
         if delay:
             options["delay"] = delay
         if ttl is not None:
@@ -196,7 +204,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(player=players)
     def get(self, player: int) -> None:
         found = self.ask(player, "get")
-        expected = self.model.get()
+        expected = self.model.get(player)
         wanted = Raised(expected) if isinstance(expected, str) else expected.body
         assert found == wanted, f"{found!r:.60} instead of {wanted!r:.60}"
 
@@ -205,7 +213,7 @@ class QueueMachine(RuleBasedStateMachine):
         found = self.ask(player, "get_many", limit)
         bodies: list[bytes] = []
         while len(bodies) < limit:
-            expected = self.model.get()
+            expected = self.model.get(player)
             if isinstance(expected, str):
                 if expected == "ShutDown" and not bodies:
                     assert found == Raised("ShutDown"), found

@@ -49,7 +49,7 @@ class View:
 def row_of(m: shmq.Message[bytes]) -> Row:
     return (
         m.position, m.id, m.body, dict(m.headers),
-        m.priority, m.redelivered, m.delivery_count, m.expires_at is not None,
+        m.priority, m.redelivered, m.delivery_count, m.expires_at is not None, m.group,
     )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ USUAL_PRIORITY = 4
 SLOTS = 1024  # of a ring of these tests
 MOST = 40  # messages, roughly: each step looks at all of them
 
-# Who holds a message: player and number of its consumer; 0: the implicit one of Queue.receive.
+# Who holds a message: player and number of its consumer; 0: the implicit one of Queue.receive; GETTER: its get().
 Holder = tuple[int, int]
-# What is seen of a message: position, id, body, headers, priority, redelivered, delivery count, has a time to live
-Row = tuple[int, int, bytes, Mapping[str, Any], int, bool, int, bool]
+GETTER = -1
+# What is seen of a message: position, id, body, headers, priority, redelivered, delivery count, mortal, group
+Row = tuple[int, int, bytes, Mapping[str, Any], int, bool, int, bool, str | None]
 
 
 @dataclass(eq=False)
@@ -25,6 +26,7 @@ class Entry:
     body: bytes
     headers: Mapping[str, Any]
     priority: int = USUAL_PRIORITY
+    group: str | None = None
     state: str = READY
     holder: Holder | None = None
     attempts: int = 0
@@ -42,13 +44,13 @@ class Entry:
 
     @property
     def size(self) -> int:
-        return len(encode_headers(self.headers)) + len(self.body)
+        return len(encode_headers(self.headers, group=self.group)) + len(self.body)
 
     def row(self, being_delivered: bool = False) -> Row:
         count = self.attempts + self.deaths + being_delivered
         return (
             self.place, self.id or 0, self.body, self.headers,
-            self.priority, self.redelivered, count, self.mortal,
+            self.priority, self.redelivered, count, self.mortal, self.group,
         )  # fmt: skip
 
 
@@ -82,6 +84,8 @@ class QueueModel:
         self.dead: list[tuple[bytes, str, tuple[int, ...]]] = []  # body, reason, pids
         self.tails = [0] * self.levels
         self.service = OPEN
+        self.grouping: str | None = options.get("groups")
+        self.owners: dict[str, Holder] = {}  # of sticky groups
         self.subscribers: dict[Holder, Subscriber] = {}
         self.counters = dict.fromkeys(
             ("put", "delivered", "acked", "redelivered", "deaths", "dead_lettered", "expired", "dropped"), 0
@@ -160,13 +164,13 @@ class QueueModel:
 
     def put(
         self, body: bytes, headers: Mapping[str, Any], priority: int = USUAL_PRIORITY, delayed: bool = False,
-        ttl: float | None = None,
+        ttl: float | None = None, group: str | None = None,
     ) -> Entry | str:  # fmt: skip
         """The new entry, or the name of the error."""
         if self.service != OPEN:
             return "ShutDown"
         depth = self.depth_of(priority)
-        entry = Entry(0, body, headers, priority)
+        entry = Entry(0, body, headers, priority, group)
         while not self.fits(entry.size):
             if self.options["overflow"] != "drop_oldest":
                 return "Full"
@@ -200,13 +204,23 @@ class QueueModel:
         deliveries: int = self.options["max_deliveries"]
         return (deaths != 0 and entry.deaths >= deaths) or (deliveries != 0 and entry.attempts >= deliveries)
 
-    def take(self, wants: Wants = anything) -> Entry | None:
-        """The first that is wanted; what has died too often is buried on the way."""
+    def owner_of(self, group: str) -> Holder | None:
+        """A shared group is with whoever has messages of it in hand; a sticky one with who took the first of them."""
+        if self.grouping == "sticky":
+            return self.owners.get(group)
+        return next((entry.holder for entry in self.entries if entry.group == group and entry.holder), None)
+
+    def take(self, holder: Holder, wants: Wants = anything) -> Entry | None:
+        """The first that is wanted and not kept by its group; what has died too often is buried on the way."""
         if self.service == STOPPED:
             return None
         for entry in self.in_order():
             if entry.state != READY or entry.expired or not wants(entry):
                 continue
+            if entry.group is not None:
+                if self.owner_of(entry.group) not in (None, holder):
+                    continue
+                self.owners[entry.group] = holder
             self.counters["delivered"] += 1
             self.counters["redelivered"] += entry.redelivered
             if not self.is_poisoned(entry):
@@ -215,8 +229,8 @@ class QueueModel:
             self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
         return None
 
-    def get(self) -> Entry | str:
-        entry = self.take()
+    def get(self, player: int) -> Entry | str:
+        entry = self.take((player, GETTER))
         if entry is None:
             return "Empty" if self.service == OPEN else "ShutDown"
         self.entries.remove(entry)
@@ -227,7 +241,7 @@ class QueueModel:
         subscriber = self.subscribers.setdefault(holder, Subscriber())
         if subscriber.prefetch is not None and self.load_of(holder) >= subscriber.prefetch:
             return "Empty"
-        entry = self.take(lambda entry: entry.place not in subscriber.refused and subscriber.wants(entry))
+        entry = self.take(holder, lambda entry: entry.place not in subscriber.refused and subscriber.wants(entry))
         if entry is None:
             return "Empty" if self.service == OPEN else "ShutDown"
         entry.state, entry.holder = HELD, holder
@@ -267,11 +281,16 @@ class QueueModel:
         for entry in self.held_by(holder):
             self.release(entry)
         self.lost = [entry for entry in self.lost if entry.holder != holder]
+        self.disown(holder)
         del self.subscribers[holder]
+
+    def disown(self, holder: Holder) -> None:
+        self.owners = {group: owner for group, owner in self.owners.items() if owner != holder}
 
     def leave(self, player: int) -> None:
         for holder in [holder for holder in self.subscribers if holder[0] == player]:
             self.close(holder)
+        self.disown((player, GETTER))
 
     def die(self, player: int, pid: int) -> None:
         for entry in self.held():

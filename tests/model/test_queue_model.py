@@ -26,6 +26,8 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "blocks": ({"maxsize": 1000}, LARGE),
     "strict": ({"maxsize": 1000, "max_deliveries": 1, "max_deaths": 1}, SMALL),
     "priorities": ({"maxsize": 1000, "priorities": 3}, SMALL),
+    "groups": ({"maxsize": 1000, "groups": "shared", "priorities": 2}, SMALL),
+    "sticky groups": ({"maxsize": 1000, "groups": "sticky"}, SMALL),
     "small": ({"maxsize": 5, "max_bytes": 6000}, LARGE),
     "dropping": ({"maxsize": 4, "overflow": "drop_oldest", "priorities": 2}, LARGE),
 }

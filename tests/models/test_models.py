@@ -48,6 +48,9 @@ BY_CHANCE = "-DBITSTATE -DT_RAND -DP_RAND"
 # States as they are, not taken apart: a quarter faster, two and a half gigabytes.
 LARGER_AND_FASTER = ""
 
+# The shortest way to a fault is not far, and a search in depth goes past it for minutes.
+BREADTH_FIRST = "-DBFS -DCOLLAPSE"
+
 # Who is dead stays where it is, which partial order reduction does not allow for, and which is no wrong end (-E).
 WITH_DEATHS = "-DCOLLAPSE -DNOREDUCE"
 
@@ -73,6 +76,13 @@ CORRECT = [
     Search("slab", "-DHALVES -DDROPPERS=1", LARGER_AND_FASTER, hash_bits=26),
     Search("slab", "-DDEATHS=0", hash_bits=26, full=True),
     Search("move"),
+    Search("groups"),
+    Search("groups", "-DDEATHS=1"),
+    Search("groups", "-DSTOPS=1 -DVAIN=0"),
+    Search("groups", "-DTHEFTS=1 -DVAIN=0"),
+    Search("groups", "-DENTRIES=3 -DVAIN=0", hash_bits=26, full=True),
+    Search("groups", "-DENTRIES=3 -DFIRST=2 -DTHREADS=2 -DVAIN=0 -DRETIRES=0", hash_bits=28, full=True),
+    Search("groups", "-DFIRST=0 -DKEEPERS=1 -DVAIN=0 -DRETIRES=0", hash_bits=26, full=True),
     Search("watch", "", WITH_DEATHS, "-E"),
     Search("watch", "-DHOLDER=0", WITH_DEATHS, "-E", 26, full=True),
 ]
@@ -93,6 +103,11 @@ FAULTY = [
     *(Search("slab", f"-DBUG={bug} -DDEATHS=0 -DTAKERS=1") for bug in range(1, 6)),
     Search("slab", "-DBUG=6 -DHALVES -DDROPPERS=1 -DDEATHS=0"),
     *(Search("move", f"-DBUG={bug}") for bug in range(1, 6)),
+    *(Search("groups", f"-DBUG={bug} -DENTRIES=3 -DVAIN=0", BREADTH_FIRST) for bug in (1, 2, 3)),
+    *(Search("groups", f"-DBUG={bug} -DFIRST=0 -DKEEPERS=1 -DVAIN=0", BREADTH_FIRST) for bug in (4, 6)),
+    Search("groups", "-DBUG=5 -DENTRIES=3 -DFIRST=2 -DTHREADS=2 -DVAIN=0", BREADTH_FIRST),
+    Search("groups", "-DBUG=7 -DENTRIES=3 -DDEATHS=1 -DVAIN=0", BREADTH_FIRST),
+    Search("groups", "-DBUG=8 -DTHEFTS=1 -DVAIN=0", BREADTH_FIRST),
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E") for bug in (1, 2, 3)),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
 ]
