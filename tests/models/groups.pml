@@ -475,7 +475,7 @@ proctype housekeeper() {
         word = slot[p];
         if
         :: STATE(word) == ACQUIRED ->
-            atomic { ok = (slot[p] == word); if :: ok -> slot[p] = WORD(LOCKED, KEEPER, TAG(word) + 1) :: else fi }; /* T13 */
+            atomic { ok = (slot[p] == word); if :: ok -> slot[p] = WORD(LOCKED, KEEPER, TAG(word) + 1) :: else fi }; /* seized */
             if
             :: ok ->
                 atomic { slot[p] = WORD(AVAILABLE, 0, TAG(word) + 1); is_returned[p] = false }; /* T15 */
