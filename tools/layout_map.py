@@ -40,8 +40,8 @@ numbers computes another fingerprint, and is refused when it attaches.
 
 A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)), a process's
 ([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A ring's run is its [slots](#slot), then
-one bit a slot. Header and tables are reserved when the segment is made; of the slab table and the data, each part is
-when it is first used.
+one bit a slot; its last 4,096 bytes are 256 tickets of blocked producers ([ticket](#ticket)). Header and tables are
+reserved when the segment is made; of the slab table and the data, each part is when it is first used.
 
 Where the regions lie follows from the size of the segment, a multiple of 64 KiB, alone: in this order, each at the next
 multiple of 4,096 bytes, the data at the next of 64 KiB; the bitmap of one class has a multiple of 128 bytes; and there
@@ -74,6 +74,8 @@ Fields of words, from the lowest bit on. What is not named is 0.
 | `slot.death_tag` | 0x8000 and the tag of the delivery that was counted last; 0: none |
 | `ring.head`, `ring.cells[e %% 64]` | position 44, epoch 20; a cell of epoch e names e, but for those that are 0 |
 | `queue.count` | count 32, version 32 |
+| `queue.line` | number of the ticket after the last 32, of the first that may be held 32 |
+| `ticket.word` | state 8 (FREE 0, WAITING, CALLED, PASSED 3), process row 16, 8 unused, turn 32: number / 256 |
 | `process.word` | state 8 (FREE 0, ATTACHING, LIVE, CLOSING, REAPING 4), 24 unused, generation 32 |
 | `consumer.word` | state 8 (FREE 0, LIVE 2, CLOSING 3), process row 24, generation 32 |
 | `directory.word` | state 8 (FREE 0, LIVE, DELETED 2), 24 unused, incarnation 32 |

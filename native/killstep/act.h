@@ -35,6 +35,7 @@ typedef struct act {
     uint64_t pinned_bytes;
     shmq_block loan;
     uint64_t taken; /* value of the last get or receive */
+    shmq_ticket ticket; /* of the limited queue's line */
 } act;
 
 /* Fills the buffer of a body before it is needed, so that the traced part only copies. */

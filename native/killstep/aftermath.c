@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "act_line.h"
 #include "act_time.h"
 #include "report.h"
 #include "shmq/sleepers.h"
@@ -113,6 +114,7 @@ static const char *take_all(stage *s, const scenario *what) {
     if ((what->flags & TIMED) != 0) {
         virtual_clock_set(virtual_clock() + 4 * LATER_NS);
     }
+    act_line_clear(a);
     const char *wrong = settle_what_is_held(a);
     wrong = wrong == NULL ? work_on(a, QUEUE_A, wait) : wrong;
     wrong = wrong == NULL ? work_on(a, QUEUE_LIMITED, 0) : wrong;
@@ -141,6 +143,14 @@ static const char *reap(stage *s, const scenario *what, const char *where) {
     return look_at_counters(&s->survivor);
 }
 
+static const stage_actor *nth_sleeper(const stage *s, uint32_t n) {
+    uint32_t i = 0;
+    while (s->actors[i].kind != ACTOR_SLEEPER || n-- != 0) {
+        i++;
+    }
+    return &s->actors[i];
+}
+
 /* As many sleepers are awake as the work asks for: one for the first entry, and when it has taken that (which the
  * survivor does in its place) the next for the next one. */
 static const char *look_at_sleepers(stage *s) {
@@ -149,8 +159,7 @@ static const char *look_at_sleepers(stage *s) {
         sleepers += s->actors[i].kind == ACTOR_SLEEPER;
     }
     for (uint32_t awake = 1; awake <= sleepers; awake++) {
-        const stage_actor *actor = &s->actors[awake - 1];
-        if (!actor->due(&s->survivor)) {
+        if (!nth_sleeper(s, awake - 1)->due(&s->survivor)) {
             break;
         }
         if (!stage_sleepers_awake(s, awake)) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "shmq/level.h"
+#include "shmq/line.h"
 #include "shmq/waiters.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -84,6 +85,15 @@ static void add_level(const shmq_queue *q) {
     }
 }
 
+/* Of the tickets only who has them, in their order. */
+static void add_line(const shmq_queue *q) {
+    uint32_t front = (uint32_t)(q->page->line >> 32);
+    add(shmq_line_length(q));
+    for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
+        add(q->tickets[(front + i) % SHMQ_TICKETS].word & UINT32_MAX);
+    }
+}
+
 static void add_queue(shmq_member *m, uint32_t index) {
     shmq_queue q;
     add(shmq_entry_state(m->directory[index].word));
@@ -99,6 +109,7 @@ static void add_queue(shmq_member *m, uint32_t index) {
     add((uint64_t)q.page->state << 32 | q.page->shut_down);
     add((uint64_t)shmq_waiters_in(q.ring->waiters) << 32 | (q.page->count & UINT32_MAX));
     add(q.page->recount_due != 0);
+    add_line(&q);
     shmq_queue level;
     for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
         add_level(&level);

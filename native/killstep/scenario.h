@@ -40,6 +40,11 @@ void state_wrapping_more(stage *s); /* entries on both sides of the lap's end */
 void state_full_ring(stage *s);
 void state_full_count(stage *s);
 void state_full_waiter(stage *s);  /* and a producer sleeps for room */
+void state_line(stage *s);             /* a producer stands in line at the full queue */
+void state_line_beyond(stage *s);      /* and there is room for more than that */
+void state_line_dead_first(stage *s);  /* a dead one stands before it */
+void state_line_dead_called(stage *s); /* and was called */
+void state_line_room(stage *s);        /* the victim is to stand before it, and there is room for both */
 void state_carry(stage *s);        /* the tail stands at an unsettled entry */
 void state_carried(stage *s);      /* an entry older than a lap is available */
 void state_carried_held(stage *s); /* the survivor holds it */

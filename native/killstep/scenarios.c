@@ -4,6 +4,7 @@
 
 #include "act_move.h"
 #include "act_any.h"
+#include "act_line.h"
 #include "act_ranks.h"
 #include "act_select.h"
 #include "act_time.h"
@@ -159,6 +160,13 @@ static void receive_and_wait(act *a) {
     receive(a);
     wait_till_later(a);
 }
+static void stand_first(act *a) {
+    bodies_small(a);
+    act_line_take_over(a);
+}
+static void put_from_line(act *a) { act_line_put(a, VALUE); }
+static void leave_line(act *a) { act_line_leave(a); }
+static void put_past_silent(act *a) { act_put(a, QUEUE_LIMITED, VALUE, SMALL_BYTES, soon(4 * PATIENCE_NS)); }
 const scenario scenarios[] = {
     /* name, state, set-up, operation, how the operation ends, flags */
     {"put-empty", state_empty, bodies_small, put, SHMQ_OK, ON_SLOTS},
@@ -276,6 +284,16 @@ const scenario scenarios[] = {
     {"census", state_few, NULL, census, SHMQ_OK, 0},
     {"join", state_few, NULL, join, SHMQ_TIMEOUT, 0},
     {"shut-down", state_few, NULL, shut_down, SHMQ_OK, SHUTS | STEADY},
+    {"line-waits", state_line, bodies_small, put_wait, SHMQ_FULL_COUNT, BUSY},
+    {"line-put", state_line_room, stand_first, put_from_line, SHMQ_OK, BUSY},
+    {"line-leave", state_line_room, stand_first, leave_line, SHMQ_OK, BUSY},
+    {"line-put-beyond", state_line_beyond, bodies_small, put_limited, SHMQ_OK, BUSY},
+    {"line-past-silent", state_line_room, bodies_small, put_past_silent, SHMQ_OK, BUSY | LONG},
+    {"line-get", state_line, NULL, get_limited, SHMQ_OK, BUSY},
+    {"line-ack", state_line, receive_limited, settle, SHMQ_OK, BUSY},
+    {"line-get-past-dead", state_line_dead_first, NULL, get_limited, SHMQ_OK, BUSY},
+    {"line-put-past-dead", state_line_dead_called, bodies_small, put_limited, SHMQ_FULL_COUNT, BUSY},
+    {"line-reap", state_line_dead_called, NULL, reap, SHMQ_OK, BUSY | LONG},
     {"put-weighed", state_weighed, bodies_small, put, SHMQ_OK, ON_SLOTS},
     {"put-block-weighed", state_weighed, body_big, put_big, SHMQ_OK, 0},
     {"get-weighed", state_weighed, NULL, get, SHMQ_OK, ON_SLOTS},

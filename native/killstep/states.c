@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include "act_line.h"
 #include "act_move.h"
 #include "act_time.h"
 
@@ -84,6 +85,49 @@ static bool has_room(act *survivor) {
 void state_full_waiter(stage *s) {
     state_full_count(s);
     stage_actor_start(s, ACTOR_SLEEPER, wait_for_room, has_room);
+}
+
+static void stand_in_line(act *a) { stage_actor_sleeps_on(act_line_stand(a)); }
+
+static void die_in_line(act *a) { (void)act_line_stand(a); }
+
+void state_line(stage *s) {
+    state_full_count(s);
+    stage_actor_start(s, ACTOR_SLEEPER, stand_in_line, has_room);
+}
+
+void state_line_beyond(stage *s) {
+    state_line(s);
+    for (int i = 0; i < 3; i++) {
+        act_get(&s->survivor, QUEUE_LIMITED, 0);
+    }
+}
+
+void state_line_dead_first(stage *s) {
+    state_full_count(s);
+    stage_actor_start(s, ACTOR_DEAD, die_in_line, NULL);
+    stage_actor_start(s, ACTOR_SLEEPER, stand_in_line, has_room);
+}
+
+/* Room, and a call that the dead one has not heard. */
+void state_line_dead_called(stage *s) {
+    state_line_dead_first(s);
+    shmq_queue *q = s->survivor.q[QUEUE_LIMITED];
+    uint64_t word = shmq_load_seq(&q->tickets[0].word);
+    shmq_store_seq(&q->tickets[0].word,
+                   shmq_ticket_word(shmq_ticket_turn(word), shmq_ticket_row(word), SHMQ_TICKET_CALLED));
+    act_get(&s->survivor, QUEUE_LIMITED, 0);
+}
+
+/* The first ticket is drawn for the victim; there is room for it and for the next one. */
+void state_line_room(stage *s) {
+    state_full_count(s);
+    shmq_waiters crowd = shmq_room_waiters(s->survivor.q[QUEUE_LIMITED], s->survivor.q[QUEUE_LIMITED]->counters);
+    (void)act_line_stand(&s->survivor);
+    shmq_leave_count(&crowd);
+    stage_actor_start(s, ACTOR_SLEEPER, stand_in_line, has_room);
+    act_get(&s->survivor, QUEUE_LIMITED, 0);
+    act_get(&s->survivor, QUEUE_LIMITED, 0);
 }
 
 void state_carry(stage *s) {

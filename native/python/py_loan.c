@@ -155,6 +155,7 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
     if (status != SHMQ_OK) {
+        shmq_line_leave(self->q, &out.ticket); /* an interrupted wait has kept it */
         if (self->pinned) {
             shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
             self->pinned = false;

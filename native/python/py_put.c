@@ -43,7 +43,7 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
 /* Put one prepared parcel: at once with the interpreter lock, then waiting without it. */
 static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     shmq_status status = SHMQ_FULL_COUNT;
-    if (p->out.body_len <= BIG_COPY) {
+    if (p->out.body_len <= BIG_COPY && !p->out.ticket.held) { /* who stands in line would leave it */
         status = shmq_put(self->q, &p->out, 0);
     }
     if (SHMQ_UNLIKELY(shmq_no_room(status)) && p->out.body_len <= BIG_COPY) {
@@ -215,7 +215,13 @@ static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out
                              uint32_t *done) {
     shmq_status status = shmq_queue_usable(self->q);
     *done = 0;
+    if (count != 0) {
+        parcels[count - 1].out.more = false;
+    }
     while (*done < count && status == SHMQ_OK) {
+        if (*done != 0) { /* who has waited once stands in line until all are in */
+            shmq_line_hand_on(&parcels[*done - 1].out.ticket, &parcels[*done].out.ticket);
+        }
         uint32_t ready = *done, put = 0;
         for (; ready < count && parcels[ready].out.body_len <= self->q->inline_bytes; ready++) {
             if (shmq_prepare(self->q, &parcels[ready].out, 0) != SHMQ_OK) {
@@ -261,6 +267,7 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b
             parcels[count].out.enqueued_ns = now;
             bool ok = batch_parcel(self, &parcels[count], body, b);
             parcel_timed(&parcels[count].out, &parcels[count].extras);
+            parcels[count].out.more = true;
             count++;
             Py_DECREF(body);
             if (!ok) {

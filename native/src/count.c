@@ -7,6 +7,7 @@
  * versions are the same: then nothing was on its way. A claim does not say yet what it weighs: while there is one, bytes are
  * not counted. */
 #include "shmq/ring.h"
+#include "shmq/sleepers.h"
 #include "shmq/verdict.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
@@ -32,16 +33,16 @@ static uint64_t stepped(const measure *m, uint64_t word, uint64_t amount) {
 }
 
 /* Exactly the limit fits. Nothing in the queue: anything does, else what is larger than the limit would never get in; of
- * entries each is one, so the first one fits any limit. 0: the limit was taken away just now. */
-static bool fits(const measure *m, uint64_t word, uint64_t amount) {
+ * entries each is one, so the first one fits any limit. 0: the limit was taken away just now. `theirs` is left for others. */
+static bool fits(const measure *m, uint64_t word, uint64_t amount, uint64_t theirs) {
     uint64_t limit = shmq_load_relaxed(m->limit), used = word & m->all;
-    return limit == 0 || used == 0 || used + amount <= limit;
+    return limit == 0 || used + theirs == 0 || used + theirs + amount <= limit;
 }
 
-static bool raise_word(const measure *m, uint64_t amount) {
+static bool raise_word(const measure *m, uint64_t amount, uint64_t theirs) {
     for (;;) {
         uint64_t word = shmq_load_seq(m->word);
-        if (!fits(m, word, amount)) {
+        if (!fits(m, word, amount, theirs)) {
             return false;
         }
         if (shmq_cas_seq(m->word, word, stepped(m, word, (word & m->all) + amount))) {
@@ -69,7 +70,7 @@ static void add_to_word(const measure *m, uint64_t amount) {
 
 bool shmq_count_take(shmq_queue *q, uint32_t count) {
     measure entries = entries_of(q);
-    return raise_word(&entries, count);
+    return raise_word(&entries, count, 0);
 }
 
 void shmq_count_give(shmq_queue *q, uint32_t count) {
@@ -77,15 +78,15 @@ void shmq_count_give(shmq_queue *q, uint32_t count) {
     lower_word(&entries, count);
 }
 
-shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes) {
-    measure weight = bytes_of(q);
-    if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes)) {
+shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
+    measure entries = entries_of(q), weight = bytes_of(q);
+    if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
         return SHMQ_FULL_BYTES; /* a first look, so that the count is seldom raised in vain */
     }
-    if (limited & SHMQ_LIMITED_COUNT && !shmq_count_take(q, 1)) {
+    if (limited & SHMQ_LIMITED_COUNT && !raise_word(&entries, 1, theirs->entries)) {
         return SHMQ_FULL_COUNT;
     }
-    if (limited & SHMQ_LIMITED_BYTES && !raise_word(&weight, bytes)) {
+    if (limited & SHMQ_LIMITED_BYTES && !raise_word(&weight, bytes, theirs->bytes)) {
         shmq_room_give(q, limited & SHMQ_LIMITED_COUNT, 1, 0);
         shmq_wake_waiters(q); /* somebody may have seen the count that we had raised */
         return SHMQ_FULL_BYTES;
@@ -103,10 +104,19 @@ void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t by
     }
 }
 
+bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs) {
+    measure entries = entries_of(q), weight = bytes_of(q);
+    return fits(&entries, shmq_load_seq(entries.word), 1, theirs->entries) &&
+           fits(&weight, shmq_load_seq(weight.word), 1, theirs->bytes);
+}
+
+bool shmq_room_left(shmq_queue *q) {
+    return shmq_load_seq(&q->page->recount_due) != SURE || shmq_room_beyond(q, &(shmq_room){0});
+}
+
 void shmq_wake_waiters(shmq_queue *q) {
     if (shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
-        shmq_add_seq(&q->page->ring.full, 1);
-        shmq_futex_wake(&q->page->ring.full, INT32_MAX);
+        shmq_wake_producers(q);
     }
 }
 
@@ -215,8 +225,7 @@ bool shmq_recount(shmq_queue *q) {
     for (int i = 0; i < TRIES; i++) {
         if (recount_once(q)) {
             shmq_cas32_seq(&q->page->recount_due, COUNTING, SURE);
-            shmq_add_seq(&q->page->ring.full, 1); /* others may have been stopped by the wrong count, too */
-            shmq_futex_wake(&q->page->ring.full, INT32_MAX);
+            shmq_wake_producers(q); /* others may have been stopped by the wrong count, too */
             return true;
         }
         shmq_pause();

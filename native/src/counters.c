@@ -1,6 +1,4 @@
 /* Counter lines: one per process and queue, in chunks of 64 queues that hang on the process page. */
-#include <limits.h>
-
 #include "process_table.h"
 #include "shmq/reap.h"
 #include "shmq/sleepers.h"
@@ -80,8 +78,7 @@ static void recover_line(shmq_member *m, shmq_counters_shm *line, uint32_t index
     if (used) { /* after `moving`: who is stopped by the count looks at this first */
         shmq_room_waiters_recover(&q, line);
         shmq_store_seq(&q.page->recount_due, 1);
-        shmq_add_seq(&q.ring->full, 1);
-        shmq_futex_wake(&q.ring->full, INT_MAX);
+        shmq_wake_producers(&q);
     }
     shmq_store_seq(&line->waiting, 0);
     shmq_store_seq(&line->changing, 0);

@@ -208,6 +208,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_store_seq(&q->taking.busy, 0);
         shmq_store_seq(&q->browsing.busy, 0);
         shmq_store_seq(&q->putting.busy, 0);
+        shmq_store_seq(&q->lining.busy, 0);
         q->counters = counters;
         shmq_group_book_reset(q);
         status = attach_line(q->m, q);

@@ -22,12 +22,14 @@ const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring) {
     /* Every level's ring lies in the run of the first. */
     uint64_t first = q->page->ring.slots, run = q->page->ring.run_granules;
     if (first < m->data || run > m->granule_count || slots < first || carried < slots + count * q->slot_size ||
-        carried + (count + 63) / 64 * 8 > first + run * SHMQ_GRANULE_BYTES) {
+        carried + (count + 63) / 64 * 8 + SHMQ_LINE_BYTES > first + run * SHMQ_GRANULE_BYTES ||
+        !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
         return "ring place"; /* one of them was changed, and may lead into another ring */
     }
     q->mask = count - 1;
     q->slots = shmq_at(m, slots);
     q->carried = shmq_at(m, carried);
+    q->tickets = shmq_at(m, first + run * SHMQ_GRANULE_BYTES - SHMQ_LINE_BYTES);
     q->inline_bytes = q->slot_size - SHMQ_SLOT_HEADER;
     uint64_t tail = shmq_load_seq(&ring->tail);
     shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);
@@ -68,5 +70,6 @@ void shmq_levels_rebind(shmq_queue *q) {
         shmq_store_seq(&level->taking.busy, 0);
         shmq_store_seq(&level->browsing.busy, 0);
         shmq_store_seq(&level->putting.busy, 0);
+        shmq_store_seq(&level->lining.busy, 0);
     }
 }

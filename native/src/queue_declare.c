@@ -121,8 +121,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     uint32_t shift = plan_shift(m, d, slot_size, levels);
     for (;;) {
         uint64_t count = UINT64_C(1) << shift, run;
-        uint64_t bytes = shmq_ring_bytes(count, slot_size, levels);
-        uint32_t granules = (uint32_t)((bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT);
+        uint32_t granules = (uint32_t)shmq_run_granules(count, slot_size, levels);
         shmq_status status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);
         if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
             status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);

@@ -5,6 +5,7 @@
 #include "shmq/block.h"
 #include "shmq/cold.h"
 #include "shmq/level.h"
+#include "shmq/line.h"
 #include "shmq/reap.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -106,14 +107,13 @@ static const char *check_constants(const shmq_queue *q) {
     shmq_ring_shm *ring = q->ring;
     const shmq_ring_shm *first = &q->page->ring;
     uint64_t count = shmq_slot_count(q), slots = first->slots;
-    uint64_t bytes = shmq_ring_bytes(count, q->slot_size, q->levels);
     if (q->depth > 0) {
         slots += shmq_ring_bytes(count, q->slot_size, q->depth) + (q->levels - q->depth) * sizeof(shmq_ring_shm);
     }
     uint64_t rings = q->levels > 1 ? first->slots + shmq_ring_bytes(count, q->slot_size, 1) : 0;
     if (ring->slots != slots || ring->carried != slots + count * q->slot_size || q->page->level_rings != rings ||
         ring->shift != first->shift || ring->slot_size != first->slot_size ||
-        ring->run_granules != (q->depth > 0 ? 0 : (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT)) {
+        ring->run_granules != (q->depth > 0 ? 0 : shmq_run_granules(count, q->slot_size, q->levels))) {
         return "a ring that does not fill its run";
     }
     uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
@@ -151,7 +151,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
             return wrong;
         }
     }
-    if ((wrong = shmq_groups_valid(&q)) != NULL) {
+    if ((wrong = shmq_groups_valid(&q)) != NULL || (wrong = shmq_line_valid(&q)) != NULL) {
         return wrong;
     }
     uint64_t row;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "shmq/group.h"
+#include "shmq/overflow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
@@ -106,6 +107,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
 }
 
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
+    shmq_line_leave(q, &o->ticket);
     if (o->block.offset != 0) {
         shmq_block_drop(q->m, o->block.offset, o->block.generation, 0);
         o->block.offset = 0;
@@ -158,14 +160,22 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
 
 static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
 
-static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o) {
+/* Those who stand in line are served first. Not before a move, which never waits: its message was put before any of theirs. */
+static bool is_admitted(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {
+    return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admits(q, ticket, theirs);
+}
+
+static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o, shmq_ticket *ticket) {
     uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
+    shmq_room theirs = {0};
     shmq_status status;
     if (SHMQ_LIKELY(limited == 0)) {
         status = claim(q, o);
+    } else if (SHMQ_UNLIKELY(shmq_line_stands(q)) && !is_admitted(q, o, ticket, &theirs)) {
+        return limited & SHMQ_LIMITED_COUNT ? SHMQ_FULL_COUNT : SHMQ_FULL_BYTES; /* as if others were in already */
     } else {
         shmq_moving(q, 1);
-        status = shmq_room_take(q, limited, weight_of(o));
+        status = shmq_room_take(q, limited, weight_of(o), &theirs);
         if (status == SHMQ_OK && (status = claim(q, o)) != SHMQ_OK) {
             shmq_room_give(q, limited, 1, weight_of(o));
         }
@@ -265,9 +275,10 @@ static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
     uint32_t claimed = 0;
     shmq_status status = SHMQ_OK;
+    shmq_ticket *ticket = &o->ticket;
     *done = 0;
     q = shmq_level_for(q, o->priority); /* all of one priority */
-    while (claimed < count && (status = claim_counted(q, &o[claimed])) == SHMQ_OK) {
+    while (claimed < count && (status = claim_counted(q, &o[claimed], ticket)) == SHMQ_OK) {
         claimed++;
     }
     for (uint32_t i = 0; i < claimed; i++) {
@@ -283,6 +294,13 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
         status = again != SHMQ_OK ? again : status;
     }
     *done = i;
+    if (SHMQ_UNLIKELY(ticket->held)) {
+        shmq_outgoing *next = &o[i < count ? i : count - 1];
+        shmq_line_hand_on(ticket, &next->ticket);
+        if (i == count && !next->more) {
+            shmq_line_leave(q, &next->ticket);
+        }
+    }
     for (uint32_t k = 0; k < i; k++) {
         shmq_time_published(q, &o[k]);
     }
@@ -298,7 +316,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
 
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     q = shmq_level_for(q, o->priority);
-    SHMQ_TRY(claim_counted(q, o));
+    SHMQ_TRY(claim_counted(q, o, &o->ticket));
     fill(q, o);
     if (SHMQ_UNLIKELY(!publish(q, o))) {
         shmq_status status = SHMQ_OK;

@@ -1,9 +1,8 @@
 /* The ring after a death: each word that names a dead owner goes where its state says, by one CAS from exactly that word.
  * Any number may do this at once, and leave it half-way. */
-#include <limits.h>
-
 #include "shmq/due.h"
 #include "shmq/group.h"
+#include "shmq/line.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
@@ -85,6 +84,7 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     }
     shmq_groups_recover(q, l);
     shmq_sleepers_recover(q, l);
+    shmq_line_recover(q, l);
     if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
         shmq_notify_all(q); /* who shut it down may have died before it told those who sleep */
     }
@@ -92,7 +92,6 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
         shmq_notify(q);
     }
     shmq_store_seq(&q->page->recount_due, 1);
-    shmq_add_seq(&q->page->ring.full, 1);
-    shmq_futex_wake(&q->page->ring.full, INT_MAX);
+    shmq_wake_producers(q);
     shmq_wake_joiners(q);
 }

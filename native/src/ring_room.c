@@ -188,6 +188,15 @@ static shmq_status put_and_drop(shmq_queue *whole, shmq_queue *q, shmq_outgoing 
     return status;
 }
 
+/* When a sleep of a blocked producer ends by itself. A recount that traffic spoiled is tried again soon: nobody may come and
+ * wake us. */
+static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uint64_t piece_ns) {
+    uint64_t now = shmq_now_ns();
+    bool spoiled = is_counted_full(why) && shmq_load_seq(&q->page->recount_due) != 0;
+    uint64_t piece = spoiled ? SHORTEST_PIECE_NS : piece_ns;
+    return until_ns > now && until_ns - now > piece ? now + piece : until_ns;
+}
+
 /* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot, or asks
  * for a recount, after that look sees the waiter. */
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
@@ -196,28 +205,52 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
     uint32_t seen = shmq_load_seq(&ring->full);
     shmq_join_count(&crowd);
     shmq_status status = put_counted(q, o);
-    if (shmq_no_room(status)) {
-        uint64_t now = shmq_now_ns();
-        /* A recount that traffic spoiled is tried again soon: nobody may come and wake us. */
-        bool spoiled = is_counted_full(status) && shmq_load_seq(&q->page->recount_due) != 0;
-        uint64_t piece = spoiled ? SHORTEST_PIECE_NS : piece_ns;
-        uint64_t until = until_ns > now && until_ns - now > piece ? now + piece : until_ns;
-        if (shmq_sleep(q->m, &ring->full, seen, until) == SHMQ_INTERRUPTED) {
-            status = SHMQ_INTERRUPTED;
-        }
+    if (shmq_no_room(status) &&
+        shmq_sleep(q->m, &ring->full, seen, sleep_end(q, status, until_ns, piece_ns)) == SHMQ_INTERRUPTED) {
+        status = SHMQ_INTERRUPTED;
     }
     shmq_leave_count(&crowd);
     return status;
 }
 
-shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    SHMQ_TRY(shmq_queue_usable(q));
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
+/* The same of one who stands in line. Whoever is called comes at once; a look by itself is for those who are stopped: of the
+ * one who owes the call, by the first, of the first, by the second; of both, by the others. */
+static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    uint32_t seen;
+    if (!shmq_line_answer(q, &o->ticket, &seen)) {
+        return SHMQ_FULL_COUNT; /* passed long ago: to the end of the line */
+    }
+    shmq_status status = put_counted(q, o);
+    uint64_t piece = o->ticket.second ? q->m->patience_ns / 4 : q->m->patience_ns;
+    if (shmq_no_room(status) &&
+        shmq_line_sleep(q, &o->ticket, seen, sleep_end(q, status, until_ns, piece)) == SHMQ_INTERRUPTED) {
+        status = SHMQ_INTERRUPTED;
+    }
+    return status;
+}
+
+static uint32_t wants(const shmq_outgoing *o) {
+    return o->more ? SHMQ_WANTS_ALL : (uint32_t)(o->head_len + o->body_len);
+}
+
+/* A queue with a limit has a line; whoever finds it full waits beside it, and looks by time. */
+static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
+    bool lines = shmq_load_relaxed(&q->page->limited) != 0 && shmq_overflow_of(q) == SHMQ_OVERFLOW_WAIT;
+    if (!lines) {
+        shmq_line_leave(q, &o->ticket);
+    } else if (o->ticket.held || shmq_line_enter(q, &o->ticket, wants(o))) {
+        return wait_in_line(q, o, until_ns);
+    }
+    return wait_once(q, o, until_ns, piece_ns);
+}
+
+static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t until_ns) {
+    SHMQ_TRY(shmq_queue_usable(whole));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&whole->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
     }
-    SHMQ_TRY(shmq_prepare(q, o, until_ns));
-    shmq_queue *whole = q;
-    q = shmq_level_for(q, o->priority);
+    SHMQ_TRY(shmq_prepare(whole, o, until_ns));
+    shmq_queue *q = shmq_level_for(whole, o->priority);
     shmq_status status = shmq_put_now(q, o);
     uint64_t piece =
         SHORTEST_PIECE_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
@@ -238,7 +271,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             break;
         }
         waited = true;
-        status = wait_once(q, o, until_ns, piece);
+        status = wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {
             SHMQ_TRY(shmq_queue_usable(q));
@@ -250,10 +283,19 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             }
         }
     }
-    if (waited && status == SHMQ_OK && shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
+    if (waited && status == SHMQ_OK && !shmq_line_serves_all(q) &&
+        shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
         /* The baton: whoever was woken for room and found it wakes the next. */
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
+    }
+    return status;
+}
+
+shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    shmq_status status = put_waiting(q, o, until_ns);
+    if (SHMQ_UNLIKELY(o->ticket.held) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
+        shmq_line_leave(q, &o->ticket);
     }
     return status;
 }

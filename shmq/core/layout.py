@@ -243,8 +243,17 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("count", "<u8", 0, 2816),
             ("recount_due", "<u4", 0, 2824),
             ("weight", "<u8", 0, 2832),
+            ("line", "<u8", 0, 2840),
             ("settings", "settings", 0, 2944),
             ("group_table", "group", 256, 4096),
+        ),
+    ),
+    "ticket": (
+        16,
+        (
+            ("word", "<u8", 0, 0),
+            ("wake", "<u4", 0, 8),
+            ("bytes", "<u4", 0, 12),
         ),
     ),
     "consumer": (

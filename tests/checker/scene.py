@@ -21,6 +21,7 @@ from checker.image import Slab
 from checker.layout import (
     COUNTERS,
     DIRECTORY,
+    GRANULE,
     PROCESS,
     PROCESS_PAGE,
     QUEUE,
@@ -29,6 +30,8 @@ from checker.layout import (
     SLAB,
     SLEEPERS,
     SLOT,
+    TICKET,
+    TICKETS,
 )
 from checker.messages import covered
 from checker.queue import Queue, queues_of
@@ -164,6 +167,10 @@ class Scene:
 
     def entry(self, name: str, field: str) -> int:
         return self.ring(name).entry.offset + DIRECTORY[field]
+
+    def ticket(self, name: str, number: int) -> int:
+        queue = self.queue(name)
+        return queue.rings[0].geometry.slots + queue.granules * GRANULE - (TICKETS - number) * TICKET.bytes
 
     def page(self, name: str, field: str) -> int:
         return self.ring(name).page + QUEUE[field]

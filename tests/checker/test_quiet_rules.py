@@ -58,6 +58,12 @@ def a_row_that_is_free_and_waits_for_room(s: Scene) -> None:
     s.write(s.line(2, "temp", "waiting"), 1, 4)
 
 
+@breaks("quiet.tickets")
+def a_ticket_that_somebody_took_along(s: Scene) -> None:
+    s.write(s.ticket("jobs", 0), 1)
+    s.write(s.page("jobs", "line"), 1)
+
+
 @breaks("quiet.memory_waiters")
 def a_waiter_for_memory_that_nobody_is(s: Scene) -> None:
     s.add(s.header("memory_waiters"), 1, 4)

@@ -37,7 +37,7 @@ def read(page: str) -> dict[str, Struct]:
         for name, size, rows in SECTION.findall(page)
     }
     missing = {"segment", "directory", "process", "pin", "counters", "process_page", "queue", "ring"} - set(structs)
-    missing |= {"settings", "sleepers", "consumer", "slot", "cold", "block", "slab"} - set(structs)
+    missing |= {"settings", "sleepers", "consumer", "slot", "cold", "block", "slab", "ticket"} - set(structs)
     if missing:
         raise Undocumented(f"{PAGE.name} has no byte map of {', '.join(sorted(missing))}")
     return structs
@@ -69,6 +69,7 @@ SLOT: Final = STRUCTS["slot"]
 COLD: Final = STRUCTS["cold"]
 BLOCK: Final = STRUCTS["block"]
 SLAB: Final = STRUCTS["slab"]
+TICKET: Final = STRUCTS["ticket"]
 
 GRANULE: Final = 65536
 PAGE_BYTES: Final = 8192
@@ -77,6 +78,7 @@ QUEUES: Final = 4096
 CONSUMER_ROWS: Final = 1024
 ROWS_A_CHUNK: Final = 64
 TARGETS: Final = 16
+TICKETS: Final = 256
 LINES_A_CHUNK: Final = 64
 PINS: Final = 256
 CELLS: Final = 64

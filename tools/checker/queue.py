@@ -7,7 +7,7 @@ others, and then the slots and the bitmap of each of those; all have the same nu
 from dataclasses import dataclass
 
 from checker.image import Entry, Image
-from checker.layout import GRANULE, QUEUE, RING, SETTINGS
+from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS
 from checker.ring import Geometry, Ring, geometry_at, geometry_fault
 
 LEVELS = 10
@@ -52,8 +52,8 @@ class Queue:
 
 
 def granules_of(first: Geometry, levels: int) -> int:
-    """Of the run that all levels lie in."""
-    return -(-(levels * first.bytes + (levels - 1) * RING.bytes) // GRANULE)
+    """Of the run that all levels lie in, and at its end the tickets of blocked producers."""
+    return -(-(levels * first.bytes + (levels - 1) * RING.bytes + TICKETS * TICKET.bytes) // GRANULE)
 
 
 def level_of(priority: int, levels: int) -> int:

@@ -14,6 +14,7 @@ from checker.consumers import Consumers, waiting_lines
 from checker.image import Image, Slab
 from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT, SETTINGS
 from checker.limits import counted, places, weighed
+from checker.line import line_of
 from checker.processes import pins_of
 from checker.queue import Queue, rings_of
 from checker.ring import Mask, Ring
@@ -144,6 +145,8 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
         findings.expect(process in live, "quiet.consumer", where, f"row {row} is process {process}'s, which is dead")
     for ring in queue.rings:
         judge_slots(ring, consumers, live, slack, findings)
+    waiting, tickets = waiting_lines(image, queue), len(line_of(queue).held)
+    findings.expect(tickets <= waiting, "quiet.tickets", where, f"{tickets} tickets are held, {waiting} wait for room")
     sure = image.u32(queue.page + QUEUE["recount_due"]) == 0
     if queue.maxsize != 0 and sure:
         count, used = counted(queue), places(queue)

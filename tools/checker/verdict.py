@@ -10,6 +10,7 @@ from checker.header import judge_header
 from checker.image import Image
 from checker.layout import SEGMENT
 from checker.limits import judge_limits
+from checker.line import judge_line
 from checker.messages import judge_all_ids, judge_messages
 from checker.processes import judge_processes
 from checker.queue import Queue, rings_of
@@ -62,6 +63,7 @@ def look(image: Image, findings: Findings) -> tuple[list[Queue], list[Consumers]
             judge_ring(ring, findings)
             judge_messages(ring, findings)
         judge_limits(queue, findings)
+        judge_line(queue, findings)
         found = judge_consumers(image, queue, findings)
         if queue.entry.state == ENTRY_LIVE:
             count_held(found, held)

@@ -36,7 +36,8 @@ typedef struct shmq_queue {
     uint32_t spare_count;
     uint32_t refs;     /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
-    shmq_patience taking, browsing, putting, outranked;
+    shmq_patience taking, browsing, putting, outranked, lining;
+    shmq_ticket_shm *tickets; /* of blocked producers, at the end of the queue's run */
     struct shmq_queue *next;
     uint32_t levels, depth; /* how many levels of priority the queue has; which one this is, 0: the most important */
     shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */

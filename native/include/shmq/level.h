@@ -64,6 +64,12 @@ static inline uint64_t shmq_ring_bytes(uint64_t slots, uint32_t slot_size, uint3
     return levels * (slots * slot_size + slots / 8) + (uint64_t)(levels - 1) * sizeof(shmq_ring_shm);
 }
 
+/* Granules of the run of a queue: its rings, and at its end the tickets of the line. */
+static inline uint64_t shmq_run_granules(uint64_t slots, uint32_t slot_size, uint32_t levels) {
+    uint64_t bytes = shmq_ring_bytes(slots, slot_size, levels) + SHMQ_LINE_BYTES;
+    return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
+}
+
 /* The private copies of a ring's constants, checked: NULL, or what is wrong. */
 const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring);
 /* A view of one level, for who has a view of the queue: NULL, or what is wrong. */

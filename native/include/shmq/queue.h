@@ -16,7 +16,7 @@
  *   2048    flow words            0 in this stage
  *   2176    sleepers              bit operations                      notify
  *   2688    consumer chunks       holder of the structure lock        row look-up
- *   2816    count, weight         CAS, queues with a limit only       put
+ *   2816    count, weight, line   CAS, queues with a limit only       put
  *   2944    settings              holder of the structure lock        all; the old value applies once more
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
@@ -179,7 +179,9 @@ typedef struct shmq_queue_shm {
     shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
     uint32_t count_reserved;
     shmq_a64 weight; /* version 24 | bytes 40: what max_bytes limits */
-    uint8_t count_pad[104];
+    shmq_a64
+        line; /* of blocked producers: number of the next ticket 32 | of the first one that may be held 32; see line.h */
+    uint8_t count_pad[96];
 
     shmq_settings_shm settings;
 
@@ -216,8 +218,43 @@ SHMQ_OFFSET(shmq_queue_shm, count, 2816);
 SHMQ_OFFSET(shmq_queue_shm, limited, 424);
 SHMQ_OFFSET(shmq_queue_shm, recount_due, 2824);
 SHMQ_OFFSET(shmq_queue_shm, weight, 2832);
+SHMQ_OFFSET(shmq_queue_shm, line, 2840);
 SHMQ_OFFSET(shmq_queue_shm, settings, 2944);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
+
+/* A ticket of a blocked producer. 256 of them lie at the end of the queue's run.
+ *
+ *   0   word    its holder, by CAS from FREE; whoever calls, passes or buries it   who is served, and whom to wake
+ *   8   wake    +1 by whoever has called it                                        its holder sleeps on it
+ *   12  bytes  its holder, before it looks: what it wants; SHMQ_WANTS_ALL     who comes later: what is left to it
+ *
+ * word: state 8 | process row 16 | reserved 8 | turn 32, which use of this ticket it is. CALLED: somebody owes a wake, or has
+ * given it; the holder has not looked since. PASSED: it has not looked for as long as the patience, and others go before it. */
+#define SHMQ_TICKETS 256u
+enum shmq_ticket_state {
+    SHMQ_TICKET_FREE = 0,
+    SHMQ_TICKET_WAITING = 1,
+    SHMQ_TICKET_CALLED = 2,
+    SHMQ_TICKET_PASSED = 3
+};
+typedef struct shmq_ticket_shm {
+    shmq_a64 word;
+    shmq_a32 wake;
+    shmq_a32 bytes;
+} shmq_ticket_shm;
+SHMQ_SIZE(shmq_ticket_shm, 16);
+SHMQ_OFFSET(shmq_ticket_shm, word, 0);
+SHMQ_OFFSET(shmq_ticket_shm, wake, 8);
+SHMQ_OFFSET(shmq_ticket_shm, bytes, 12);
+#define SHMQ_WANTS_ALL UINT32_MAX /* of several messages: whatever there is */
+#define SHMQ_LINE_BYTES (SHMQ_TICKETS * sizeof(shmq_ticket_shm))
+
+static inline uint32_t shmq_ticket_state(uint64_t word) { return (uint32_t)word & 0xffu; }
+static inline uint32_t shmq_ticket_row(uint64_t word) { return (uint32_t)(word >> 8) & 0xffffu; }
+static inline uint32_t shmq_ticket_turn(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t state) {
+    return (uint64_t)turn << 32 | (uint64_t)row << 8 | state;
+}
 
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).
  *

@@ -9,6 +9,7 @@
 #include "shmq/block.h"
 #include "shmq/handle.h"
 #include "shmq/level.h"
+#include "shmq/line.h"
 #include "shmq/subscription.h"
 #include "shmq/watch.h"
 
@@ -34,6 +35,8 @@ typedef struct shmq_outgoing {
     uint32_t crc;
     uint64_t due_ns; /* when time does something with it first; 0: never */
     bool prepared;
+    bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
+    shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
 
 /* A delivery in hand: what its slot said while it was ours. */
@@ -76,7 +79,7 @@ typedef struct shmq_delivery {
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 /* A block of so many bytes, waiting for memory until `until_ns`. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block);
-/* Give the block back when the put does not happen. */
+/* Give block and ticket back when the put does not happen. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Is the queue full, in whatever way? */
 static inline bool shmq_no_room(shmq_status status) {
@@ -85,9 +88,11 @@ static inline bool shmq_no_room(shmq_status status) {
 /* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
  * SHMQ_FULL_RING. */
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o);
-/* Prepare and put; waits for room until `until_ns` (0: not at all). */
+/* Prepare and put; waits for room until `until_ns` (0: not at all). SHMQ_INTERRUPTED: its place in the line is kept: call again,
+ * or shmq_unprepare. */
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
-/* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. */
+/* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. The first one's ticket is
+ * for all, and goes over to the first that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
 uint64_t shmq_body_start(uint32_t head_len);
@@ -183,10 +188,13 @@ void shmq_count_give(shmq_queue *q, uint32_t count);
 bool shmq_recount(shmq_queue *q);
 void shmq_recount_ask(
     shmq_queue *q); /* the count may be too high: a recount might show a place to who sleeps for one */
-/* Room for one entry of so many bytes under the limits of `limited`: SHMQ_FULL_COUNT, SHMQ_FULL_BYTES. */
-shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes);
+/* Room for one entry of so many bytes under the limits of `limited`, beyond what is left for others: SHMQ_FULL_COUNT,
+ * SHMQ_FULL_BYTES. */
+shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs);
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes);
 void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes); /* claimed before somebody gave these limits */
+bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs); /* ... for one entry of a byte? A look only */
+bool shmq_room_left(shmq_queue *q); /* for somebody, or a recount that may find some */
 void shmq_wake_waiters(shmq_queue *q); /* all producers that wait for room */
 /* Bytes of headers and body of a slot that is in use; SHMQ_UNWEIGHED: a claim does not say. */
 #define SHMQ_UNWEIGHED UINT64_MAX

@@ -19,6 +19,8 @@ void shmq_notify(shmq_queue *q);
 void shmq_notify_all(shmq_queue *q);
 /* Room may have come: wake a blocked producer. `position`: of the slot that became FREE. */
 void shmq_wake_full(shmq_queue *q, uint64_t position);
+/* All producers that wait for room, in whatever way. */
+void shmq_wake_producers(shmq_queue *q);
 void shmq_wake_joiners(shmq_queue *q);
 
 /* Rows. SHMQ_LIMIT: 1,023 are in use. Opening and closing take the structure lock. */

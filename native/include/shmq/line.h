@@ -1,0 +1,64 @@
+/* The line: blocked producers of a queue with a limit, in the order of their arrival.
+ *
+ * Who has to wait takes a ticket, and only the first one in line tries to get in; who comes meanwhile goes to its end. Tickets
+ * are claimed like slots of a ring: by one CAS that names the claimant, then the end of the line is moved on. So none is taken
+ * by nobody, and each death leaves its name. */
+#ifndef SHMQ_LINE_H
+#define SHMQ_LINE_H
+
+#include "shmq/handle.h"
+#include "shmq/liveness.h"
+
+/* What a producer knows of its ticket. All 0: it has none. */
+typedef struct shmq_ticket {
+    bool held;
+    bool second; /* one at the most stood before it when it looked: it looks after that one */
+    uint32_t number;
+} shmq_ticket;
+
+static inline uint32_t shmq_line_length(const shmq_queue *q) {
+    uint64_t line = shmq_load_seq(&q->page->line);
+    return (uint32_t)line - (uint32_t)(line >> 32);
+}
+
+/* Does anybody stand in line? What every put to a queue with a limit asks, of a word beside the count. */
+static inline bool shmq_line_stands(const shmq_queue *q) { return shmq_line_length(q) != 0; }
+
+/* Whoever waits for room is in it: there is nobody beside it who found it full. */
+static inline bool shmq_line_serves_all(const shmq_queue *q) {
+    uint32_t length = shmq_line_length(q);
+    return length != 0 && length < SHMQ_TICKETS / 2;
+}
+
+/* Entries and bytes. */
+typedef struct shmq_room {
+    uint64_t entries, bytes;
+} shmq_room;
+
+/* May the holder of this ticket, or who has none, try to get in? In line only the first one that is to be served. Who has no
+ * ticket may, if there is room beyond what all those in line want: *theirs. Whoever is dead at the front is taken out; who does
+ * not answer a call for as long as the patience is passed. */
+bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs);
+/* To the end of the line. False: it is full. */
+bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes);
+/* Before each look: the call is heard. *seen: what to sleep on with shmq_line_sleep. False: the ticket was taken away. */
+bool shmq_line_answer(shmq_queue *q, shmq_ticket *t, uint32_t *seen);
+shmq_status shmq_line_sleep(shmq_queue *q, const shmq_ticket *t, uint32_t seen, uint64_t until_ns);
+/* Out of the line, if it is in; the next one is called if there is room. */
+void shmq_line_leave(shmq_queue *q, shmq_ticket *t);
+/* A place that several messages share. */
+static inline void shmq_line_hand_on(shmq_ticket *from, shmq_ticket *to) {
+    shmq_ticket ticket = *from;
+    *from = (shmq_ticket){0};
+    *to = ticket;
+}
+/* There may be room: wake the first. */
+void shmq_line_call(shmq_queue *q);
+/* Everybody is to look again. */
+void shmq_line_call_all(shmq_queue *q);
+/* Tickets of the dead go. */
+void shmq_line_recover(shmq_queue *q, const shmq_liveness *l);
+/* NULL, or what is wrong. Under the structure lock, while others come and go. */
+const char *shmq_line_valid(const shmq_queue *q);
+
+#endif

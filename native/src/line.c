@@ -1,0 +1,323 @@
+#include "shmq/line.h"
+
+#include "shmq/ring.h"
+#include "shmq/wait.h"
+#include "shmq/waiters.h"
+
+/* Of a ticket's turn, which grows by one with each use: 2^32 tickets of 256 at a time. */
+#define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
+#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: who has helped it on so often is misled by damage */
+
+static uint32_t front_of(uint64_t line) { return (uint32_t)(line >> 32); }
+static uint32_t end_of(uint64_t line) { return (uint32_t)line; }
+static uint64_t line_word(uint32_t front, uint32_t end) { return (uint64_t)front << 32 | end; }
+
+static shmq_ticket_shm *ticket_at(const shmq_queue *q, uint32_t number) { return &q->tickets[number % SHMQ_TICKETS]; }
+
+static uint32_t turn_of(uint32_t number) { return number / SHMQ_TICKETS; }
+
+/* How many turns a ticket's word is ahead of this number's; below 0: behind. */
+static int32_t turns_ahead(uint64_t word, uint32_t number) {
+    uint32_t ahead = (shmq_ticket_turn(word) - turn_of(number)) & TURN_MASK;
+    return ahead <= TURN_MASK / 2 ? (int32_t)ahead : (int32_t)ahead - (int32_t)TURN_MASK - 1;
+}
+
+static uint64_t given_back(uint64_t word) {
+    return shmq_ticket_word((shmq_ticket_turn(word) + 1) & TURN_MASK, 0, SHMQ_TICKET_FREE);
+}
+
+static uint64_t with_state(uint64_t word, uint32_t state) {
+    return shmq_ticket_word(shmq_ticket_turn(word), shmq_ticket_row(word), state);
+}
+
+/* The end goes over a ticket that was used, the front over one that was given back; by whoever comes by. */
+static void move_end(shmq_queue *q, uint32_t number) {
+    uint64_t line;
+    while (end_of(line = shmq_load_seq(&q->page->line)) == number &&
+           !shmq_cas_seq(&q->page->line, line, line_word(front_of(line), number + 1))) {
+    }
+}
+
+static void move_front(shmq_queue *q, uint32_t number) {
+    uint64_t line;
+    while (front_of(line = shmq_load_seq(&q->page->line)) == number && end_of(line) != number &&
+           !shmq_cas_seq(&q->page->line, line, line_word(number + 1, end_of(line)))) {
+    }
+}
+
+/* The first from *number on, and before `stop`, who is to be served. */
+static bool next_served(shmq_queue *q, uint32_t *number, uint32_t stop, uint64_t *word) {
+    for (; stop - *number - 1 < SHMQ_TICKETS; ++*number) {
+        *word = shmq_load_seq(&ticket_at(q, *number)->word);
+        if (turns_ahead(*word, *number) != 0 || shmq_ticket_state(*word) == SHMQ_TICKET_FREE) {
+            move_front(q, *number);
+        } else if (shmq_ticket_state(*word) != SHMQ_TICKET_PASSED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Its holder is dead, or has been stopped for long. */
+static bool take_away(shmq_queue *q, uint32_t number, uint64_t word) {
+    bool taken = shmq_cas_seq(&ticket_at(q, number)->word, word, given_back(word)); /* L3 */
+    move_front(q, number);
+    return taken;
+}
+
+static bool is_dead(shmq_queue *q, uint64_t word) {
+    uint32_t row = shmq_ticket_row(word);
+    return row >= SHMQ_PROCESS_ROWS || shmq_process_dead(q->m, row);
+}
+
+/* One wake for each call: who was called, and has not answered yet, is on its way. False: look at the ticket again. */
+static bool call(shmq_queue *q, uint32_t number, uint64_t word) {
+    shmq_ticket_shm *ticket = ticket_at(q, number);
+    uint64_t called = with_state(word, SHMQ_TICKET_CALLED);
+    if (shmq_ticket_state(word) == SHMQ_TICKET_CALLED) {
+        return true;
+    }
+    if (!shmq_cas_seq(&ticket->word, word, called)) { /* L2 */
+        return false;
+    }
+    shmq_add_seq(&ticket->wake, 1);
+    /* Not in the kernel: awake, about to sleep (it will see the word), or dead. */
+    if (shmq_futex_wake_count(&ticket->wake, 1) > 0 || !is_dead(q, called)) {
+        return true;
+    }
+    (void)take_away(q, number, called);
+    return false;
+}
+
+void shmq_line_call(shmq_queue *q) {
+    uint64_t line = shmq_load_seq(&q->page->line), word;
+    uint32_t number = front_of(line);
+    while (next_served(q, &number, end_of(line), &word) && !call(q, number, word)) {
+    }
+}
+
+void shmq_line_call_all(shmq_queue *q) {
+    uint64_t line = shmq_load_seq(&q->page->line);
+    for (uint32_t number = front_of(line); end_of(line) - number - 1 < SHMQ_TICKETS; number++) {
+        shmq_ticket_shm *ticket = ticket_at(q, number);
+        uint64_t word = shmq_load_seq(&ticket->word);
+        if (shmq_ticket_state(word) != SHMQ_TICKET_FREE) {
+            shmq_cas_seq(&ticket->word, word, with_state(word, SHMQ_TICKET_CALLED)); /* L2 */
+            shmq_add_seq(&ticket->wake, 1);
+            shmq_futex_wake(&ticket->wake, 1);
+        }
+    }
+}
+
+/* Has it been called, and not answered, for as long as the patience? This process has seen that since then. */
+static bool is_silent(shmq_queue *q, uint32_t number) {
+    shmq_patience *wait = &q->lining;
+    uint64_t call_number = shmq_load_seq(&ticket_at(q, number)->wake), now = shmq_now_ns();
+    bool over = false;
+    if (!shmq_cas32_seq(&wait->busy, 0, 1)) {
+        return false;
+    }
+    if (wait->since_ns == 0 || wait->position != number || wait->word != call_number) {
+        wait->since_ns = now;
+        wait->position = number;
+        wait->word = call_number;
+    } else if (now - wait->since_ns >= q->m->patience_ns) {
+        wait->since_ns = 0;
+        over = true;
+    }
+    shmq_store_seq(&wait->busy, 0);
+    return over;
+}
+
+/* All threads of its process are passed at once: it is stopped, and costs one patience. Each keeps its ticket. */
+static void pass_process(shmq_queue *q, uint32_t row) {
+    for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
+        uint64_t word = shmq_load_seq(&q->tickets[i].word);
+        if (shmq_ticket_state(word) != SHMQ_TICKET_FREE && shmq_ticket_row(word) == row) {
+            shmq_cas_seq(&q->tickets[i].word, word, with_state(word, SHMQ_TICKET_PASSED)); /* L4 */
+        }
+    }
+}
+
+/* Nothing is to be done about who stands in front while there is nothing that it could take. */
+static bool is_in_the_way(shmq_queue *q, uint32_t number, uint64_t word) {
+    if (!shmq_room_left(q)) {
+        return true;
+    }
+    if (is_dead(q, word)) {
+        (void)take_away(q, number, word);
+        return false;
+    }
+    if (shmq_ticket_state(word) != SHMQ_TICKET_CALLED) {
+        return call(q, number, word); /* whoever made the room was stopped, or will be a moment later */
+    }
+    if (is_silent(q, number)) {
+        pass_process(q, shmq_ticket_row(word));
+        return false;
+    }
+    return true;
+}
+
+/* What all who are to be served want together. False: one of them wants whatever there is. */
+static bool add_wants(shmq_queue *q, uint32_t number, uint32_t stop, shmq_room *wants) {
+    uint64_t word;
+    *wants = (shmq_room){0};
+    for (; next_served(q, &number, stop, &word); number++) {
+        uint32_t bytes = shmq_load_seq(&ticket_at(q, number)->bytes);
+        if (bytes == SHMQ_WANTS_ALL) {
+            return false;
+        }
+        wants->entries++;
+        wants->bytes += bytes;
+    }
+    return true;
+}
+
+bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
+    uint64_t line = shmq_load_seq(&q->page->line), word;
+    uint32_t number = front_of(line), stop = t->held ? t->number : end_of(line);
+    *theirs = (shmq_room){0};
+    if (!t->held && add_wants(q, number, stop, theirs) && shmq_room_beyond(q, theirs)) {
+        return true;
+    }
+    while (next_served(q, &number, stop, &word)) {
+        if (is_in_the_way(q, number, word)) {
+            number++;
+            t->second = !next_served(q, &number, stop, &word);
+            return false;
+        }
+    }
+    t->second = true;
+    *theirs = (shmq_room){0};
+    return true;
+}
+
+/* The line is full: whoever was passed, and stands at its front still, loses its ticket. */
+static bool make_room(shmq_queue *q, uint64_t line) {
+    uint32_t number = front_of(line);
+    uint64_t word = shmq_load_seq(&ticket_at(q, number)->word);
+    if (end_of(line) - number > SHMQ_TICKETS) {
+        (void)shmq_damage(q->m, "a line longer than it can be", q->index);
+        return shmq_cas_seq(&q->page->line, line, line_word(end_of(line), end_of(line)));
+    }
+    if (turns_ahead(word, number) != 0) {
+        move_front(q, number);
+        return true;
+    }
+    return (shmq_ticket_state(word) == SHMQ_TICKET_PASSED || is_dead(q, word)) && take_away(q, number, word);
+}
+
+/* FREE at the turn: L1. Used: help. Behind: nobody leaves it like that. */
+static bool take_ticket(shmq_queue *q, uint32_t number) {
+    shmq_ticket_shm *ticket = ticket_at(q, number);
+    uint64_t word = shmq_load_seq(&ticket->word);
+    int32_t ahead = turns_ahead(word, number);
+    if (ahead < 0) {
+        (void)shmq_damage(q->m, "ticket of a blocked producer", q->index);
+        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(turn_of(number), 0, SHMQ_TICKET_FREE));
+        return false;
+    }
+    bool taken =
+        ahead == 0 && shmq_ticket_state(word) == SHMQ_TICKET_FREE &&
+        shmq_cas_seq(&ticket->word, word, shmq_ticket_word(turn_of(number), q->m->row, SHMQ_TICKET_WAITING)); /* L1 */
+    if (taken || ahead > 0 || shmq_ticket_state(word) != SHMQ_TICKET_FREE) {
+        move_end(q, number);
+    }
+    return taken;
+}
+
+/* The ticket before the count of those who wait: who looks at that sees us in our place. */
+bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
+    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
+    for (uint32_t steps = 0; steps < MOST_STEPS; steps++) {
+        uint64_t line = shmq_load_seq(&q->page->line);
+        uint32_t number = end_of(line);
+        if (number - front_of(line) >= SHMQ_TICKETS) {
+            if (!make_room(q, line)) {
+                return false;
+            }
+        } else if (take_ticket(q, number)) {
+            *t = (shmq_ticket){.held = true, .number = number};
+            shmq_store_seq(&ticket_at(q, number)->bytes, bytes);
+            shmq_join_count(&crowd);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The word of a ticket that is still in our hands; 0: it is not. */
+static uint64_t own_word(const shmq_queue *q, const shmq_ticket *t) {
+    uint64_t word = shmq_load_seq(&ticket_at(q, t->number)->word);
+    bool own = turns_ahead(word, t->number) == 0 && shmq_ticket_row(word) == q->m->row;
+    return own && shmq_ticket_state(word) != SHMQ_TICKET_FREE ? word : 0;
+}
+
+bool shmq_line_answer(shmq_queue *q, shmq_ticket *t, uint32_t *seen) {
+    shmq_ticket_shm *ticket = ticket_at(q, t->number);
+    /* The wake word first: who goes to sleep being CALLED would not be called again. A call before the answer was for room that
+     * the look will find, one after it raises the word that was read. */
+    *seen = shmq_load_seq(&ticket->wake);
+    for (uint64_t word; (word = own_word(q, t)) != 0;) {
+        if (shmq_ticket_state(word) == SHMQ_TICKET_WAITING ||
+            shmq_cas_seq(&ticket->word, word, with_state(word, SHMQ_TICKET_WAITING))) { /* L5 */
+            return true;
+        }
+    }
+    shmq_line_leave(q, t);
+    return false;
+}
+
+shmq_status shmq_line_sleep(shmq_queue *q, const shmq_ticket *t, uint32_t seen, uint64_t until_ns) {
+    return shmq_sleep(q->m, &ticket_at(q, t->number)->wake, seen, until_ns);
+}
+
+void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
+    if (SHMQ_LIKELY(!t->held)) {
+        return;
+    }
+    t->held = false;
+    if (shmq_member_forked(q->m)) {
+        return; /* the parent's */
+    }
+    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
+    for (uint64_t word; (word = own_word(q, t)) != 0;) {
+        if (take_away(q, t->number, word)) {
+            break;
+        }
+    }
+    shmq_leave_count(&crowd);
+    if (shmq_room_left(q)) { /* after the ticket: who makes room now finds the next one */
+        shmq_line_call(q);
+    }
+}
+
+/* The word was read before the row that it names. */
+void shmq_line_recover(shmq_queue *q, const shmq_liveness *l) {
+    for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
+        uint64_t word;
+        while (shmq_ticket_state(word = shmq_load_seq(&q->tickets[i].word)) != SHMQ_TICKET_FREE &&
+               shmq_is_dead(l, shmq_ticket_row(word)) &&
+               !shmq_cas_seq(&q->tickets[i].word, word, given_back(word))) { /* L3 */
+        }
+    }
+}
+
+const char *shmq_line_valid(const shmq_queue *q) {
+    if (shmq_line_length(q) > SHMQ_TICKETS) {
+        return "a line longer than it can be";
+    }
+    for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
+        uint64_t word = shmq_load_seq(&q->tickets[i].word);
+        uint32_t state = shmq_ticket_state(word), row = shmq_ticket_row(word);
+        if (state > SHMQ_TICKET_PASSED || row >= SHMQ_PROCESS_ROWS || shmq_ticket_turn(word) > TURN_MASK ||
+            (state == SHMQ_TICKET_FREE && row != 0)) {
+            return "a ticket that nobody writes";
+        }
+        if (state != SHMQ_TICKET_FREE && shmq_row_state(shmq_load_seq(&q->m->rows[row].word)) == SHMQ_ROW_FREE &&
+            shmq_load_seq(&q->tickets[i].word) == word) {
+            return "a ticket of nobody";
+        }
+    }
+    return NULL;
+}
