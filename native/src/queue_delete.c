@@ -57,6 +57,22 @@ void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot) {
     }
 }
 
+bool shmq_put_in_time(shmq_queue *q, uint64_t position) {
+    if (SHMQ_LIKELY(shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE)) {
+        return true;
+    }
+    shmq_slot_shm *slot = shmq_slot_at(q, position);
+    uint64_t word = shmq_load_seq(&slot->word);
+    while (is_loose(shmq_word_state(word)) && shmq_load_acquire(&slot->position) == position) { /* SYNC ring.publish */
+        shmq_delivery d = {0};
+        if (shmq_seize(q, slot, word, position, &d)) {
+            return shmq_settle(q, &d) != SHMQ_OK;
+        }
+        word = shmq_load_seq(&slot->word);
+    }
+    return true; /* somebody has it, or has taken it to the dead */
+}
+
 typedef bool wanted(uint32_t state);
 
 static bool any(const shmq_queue *q, wanted *is_wanted) {
@@ -91,7 +107,7 @@ static void empty_out(shmq_queue *q) {
     }
 }
 
-/* D4. Under the structure lock. Nothing comes into it any more but a put that began before D1, which goes with it. */
+/* D4. Under the structure lock. Who publishes behind D1 takes it back, see shmq_put_in_time. */
 static void take_root(shmq_queue *q) {
     if (!any(q, shmq_state_is_entry)) {
         uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);

@@ -1,6 +1,7 @@
 /* put: claim a slot by one CAS, fill it, publish it by another. */
 #include <string.h>
 
+#include "shmq/ending.h"
 #include "shmq/group.h"
 #include "shmq/overflow.h"
 #include "shmq/ring.h"
@@ -272,6 +273,15 @@ static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_
     return done;
 }
 
+/* False: the queue was deleted under us, and the message is in nobody's hand any more. */
+static bool is_in_time(shmq_queue *q, shmq_outgoing *o) {
+    if (SHMQ_LIKELY(shmq_put_in_time(q, o->position))) {
+        return true;
+    }
+    o->block.offset = 0; /* the entry's, which is gone */
+    return false;
+}
+
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
     uint32_t claimed = 0;
     shmq_status status = SHMQ_OK;
@@ -310,6 +320,10 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
         do { /* once in any case: browsers sleep without being idle */
             shmq_notify(q);
         } while (--wake != 0 && shmq_anybody_idle(q));
+        while (*done != 0 && !is_in_time(q, &o[*done - 1])) {
+            --*done;
+            status = SHMQ_NOT_FOUND;
+        }
     }
     return *done == count ? SHMQ_OK : status;
 }
@@ -330,5 +344,5 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     shmq_time_published(q, o);
     shmq_add_relaxed(&q->counters->put, 1);
     shmq_notify(q);
-    return SHMQ_OK;
+    return is_in_time(q, o) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

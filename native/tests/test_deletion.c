@@ -1,6 +1,6 @@
 /* Deletion: what is in nobody's hand goes, what is in somebody's hand stays his, a death in the midst of it is made good. */
 #include "scratch_queue.h"
-#include "shmq/cold.h"
+#include "shmq/block.h"
 #include "shmq/ending.h"
 #include "shmq/ring_time.h"
 #include "shmq/structure.h"
@@ -179,6 +179,45 @@ static void test_what_was_only_offered_goes_with_its_queue(void) {
     leave_both();
 }
 
+static uint64_t blocks_in_use(void) {
+    shmq_block_usage usage;
+    shmq_blocks_usage(a, &usage);
+    return usage.used;
+}
+
+static shmq_outgoing outgoing(struct iovec *piece, const void *bytes, size_t length) {
+    *piece = (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+    shmq_outgoing o = {.pieces = piece, .piece_count = 1, .body_len = length};
+    CHECK_EQUAL(shmq_prepare(qa, &o, 0), SHMQ_OK);
+    return o;
+}
+
+/* Shows R16. A put that looked at the queue before it was deleted, and publishes behind it. */
+static void test_a_put_that_comes_too_late_takes_its_message_back(void) {
+    begin_with("graves");
+    static const unsigned char big[1000];
+    struct iovec pieces[4];
+    shmq_outgoing one = outgoing(&pieces[0], big, sizeof big), some[3];
+    for (int i = 0; i < 3; i++) {
+        some[i] = outgoing(&pieces[1 + i], big, i == 1 ? sizeof big : 8);
+    }
+    uint64_t used = blocks_in_use();
+    uint32_t done = 7;
+    shmq_store_seq(&qa->page->state, SHMQ_QUEUE_DELETED);
+    CHECK_EQUAL(entries(), 4);
+    CHECK_EQUAL(shmq_put_now(qa, &one), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(shmq_put_some(qa, some, 3, &done), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(done, 0);
+    CHECK_EQUAL(entries(), 4);
+    shmq_unprepare(qa, &one);
+    for (int i = 0; i < 3; i++) {
+        shmq_unprepare(qa, &some[i]);
+    }
+    CHECK_EQUAL(blocks_in_use(), used - 2);
+    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    leave_both();
+}
+
 /* Shows R3, R16, E13. */
 static void test_what_a_dead_holder_had_goes_with_its_queue(void) {
     begin();
@@ -303,6 +342,7 @@ int main(void) {
     test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back();
     test_what_comes_back_goes_with_its_queue();
     test_what_was_only_offered_goes_with_its_queue();
+    test_a_put_that_comes_too_late_takes_its_message_back();
     test_what_a_dead_holder_had_goes_with_its_queue();
     test_who_leaves_with_messages_in_hand_leaves_nothing_there();
     test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial();
