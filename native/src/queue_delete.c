@@ -177,6 +177,12 @@ void shmq_queues_end_deleted(shmq_member *m) {
     }
 }
 
+bool shmq_is_ending(shmq_member *m, uint32_t index) {
+    shmq_queue q;
+    uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry */
+    return shmq_entry_state(word) == SHMQ_ENTRY_LIVE && shmq_queue_look(m, index, &q) == NULL && is_deleted(&q);
+}
+
 bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation) {
     shmq_queue q;
     uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry */

@@ -12,6 +12,7 @@
  * finishes would go on to take the entries of the row's next owner. */
 #include "shmq/reap.h"
 
+#include "shmq/ending.h"
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
 #include "shmq/sleepers.h"
@@ -54,8 +55,8 @@ static bool visit_queues(sweep *s, bool locked, visit *each) {
     shmq_member *m = s->m;
     uint32_t high = shmq_queue_high(m); /* SYNC directory.entry */
     for (uint32_t index = 0; index < high; index++) {
-        if (!used_by(m, s->row, index)) {
-            continue;
+        if (!used_by(m, s->row, index) && !shmq_is_ending(m, index)) {
+            continue; /* a deleted one is emptied by whoever is about, also without a claim on its memory */
         }
         shmq_queue view, *q = &view;
         shmq_status status = locked ? shmq_queue_view(m, index, &view) : shmq_queue_bind(m, index, 0, &q);

@@ -9,7 +9,17 @@ from checker.layout import CONSUMER, CONSUMER_ROWS, COUNTERS, PROCESS, QUEUE, RO
 from checker.queue import Queue
 from checker.ring import Ring
 from checker.violation import Findings
-from checker.words import ACQUIRED, ENTRY_LIVE, LOCKED, PROCESS_OWNER, ROW_CLOSING, ROW_FREE, ROW_LIVE, state_name
+from checker.words import (
+    ACQUIRED,
+    ENTRY_LIVE,
+    LOCKED,
+    PROCESS_OWNER,
+    QUEUE_DELETED,
+    ROW_CLOSING,
+    ROW_FREE,
+    ROW_LIVE,
+    state_name,
+)
 
 GROUPS = CONSUMER_ROWS // ROWS_A_CHUNK
 
@@ -96,11 +106,13 @@ def is_in_use(image: Image, row: int) -> bool:
 
 
 def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findings) -> None:
-    """A row is not given back while a word names it; and a reaper looks for such words where the row is attached."""
+    """A row is not given back while a word names it; and a reaper looks for such words where the row is attached, and in
+    queues that are deleted: those are emptied by whoever is about."""
     use = ring.use
     owned = use.owner != 0
     if not owned.any():
         return
+    is_deleted = image.u32(ring.page + QUEUE["state"]) == QUEUE_DELETED
     for owner in numpy.unique(use.owner[owned]).tolist():
         first = int(use.slots[numpy.flatnonzero(use.owner == owner)[0]])
         where = f"{ring.where(first)}, {state_name(int(ring.state[first]))}"
@@ -109,7 +121,7 @@ def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findi
             findings.add("owner.row", where, f"consumer row {owner}, which is in nobody's use")
         elif not is_in_use(image, process):
             findings.add("owner.row", where, f"process row {process}, which is in nobody's use")
-        elif not image.is_attached(process, ring.entry.index, ring.entry.incarnation):
+        elif not is_deleted and not image.is_attached(process, ring.entry.index, ring.entry.incarnation):
             findings.add("owner.attached", where, f"process row {process}, which does not say that it uses the queue")
 
 

@@ -19,6 +19,8 @@ static inline void shmq_came_back(shmq_queue *q, shmq_slot_shm *slot) {
 /* The same for who has published: false if it saw a deletion that did not see the message, and has taken it back. */
 bool shmq_put_in_time(shmq_queue *q, uint64_t position);
 
+/* Is there a deleted queue at this index whose entry still leads to it? */
+bool shmq_is_ending(shmq_member *m, uint32_t index);
 /* Name and incarnation of a deleted queue in which something waits for its burial by the interpreter; false: it is none. */
 bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
 /* Now, if something is left in it that nobody has in hand; else SHMQ_DUE_NEVER: who gives something back says so. */
