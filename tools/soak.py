@@ -2,12 +2,12 @@
 
     tools/soak [--minutes N] [--seed S] [--processes P] [--json] [--keep DIRECTORY]
 
-Each process puts, gets, receives and settles in all ways, also with priorities and delays, browses, counts, lends views
-and loans, opens and closes consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes down
-each call before and after it. Every second another process runs what `shmq check` runs, which must find nothing. Every
-minute, and at the end, all go, what is left is drained, and the histories are compared: everything that was accepted has
-come out once, or more often only where it said so; each producer's order was kept as each consumer saw it; no block is
-in use; the counts are right.
+Each process puts, gets, receives and settles in all ways, also with priorities and delays, browses, counts, lends
+views and loans, opens and closes consumers, makes and deletes queues, joins, leaves, comes back and forks. Each writes
+down each call before and after it. Every second another process runs what `shmq check` runs, which must find nothing.
+Every minute, and at the end, all go, what is left is drained, and the histories are compared: everything that was
+accepted has come out once, or more often only where it said so; each producer's order was kept as each consumer saw it;
+no block is in use; the counts are right.
 
 A failure prints the seed and keeps the histories. Ctrl-C ends the run early, with its verdict. Exit code 1: failed.
 """

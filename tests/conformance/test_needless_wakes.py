@@ -1,4 +1,4 @@
-"""A queue under full load wakes hardly anybody: who is at work finds the next message by himself. Counted in the segment."""
+"""A queue under full load wakes hardly anybody: who is at work finds the next message by himself."""
 
 from contextlib import ExitStack
 from pathlib import Path

@@ -106,8 +106,9 @@ def is_in_use(image: Image, row: int) -> bool:
 
 
 def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findings) -> None:
-    """A row is not given back while a word names it; and a reaper looks for such words where the row is attached, and in
-    queues that are deleted: those are emptied by whoever is about."""
+    """A row is not given back while a word names it. A reaper looks for such words where the row is attached, and in
+    queues that are deleted: those are emptied by whoever is about.
+    """
     use = ring.use
     owned = use.owner != 0
     if not owned.any():
