@@ -292,13 +292,17 @@ void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
     }
 }
 
-/* The word was read before the row that it names. */
+/* From the front to the end, and the one under the end, which its holder may not have shown. The word was read before the row that
+ * it names. */
 void shmq_line_recover(shmq_queue *q, const shmq_liveness *l) {
-    for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
+    uint64_t line = shmq_load_seq(&q->page->line);
+    uint32_t length = end_of(line) - front_of(line), last = length < SHMQ_TICKETS ? length : SHMQ_TICKETS - 1;
+    for (uint32_t i = 0; i <= last; i++) {
+        shmq_ticket_shm *ticket = ticket_at(q, front_of(line) + i);
         uint64_t word;
-        while (shmq_ticket_state(word = shmq_load_seq(&q->tickets[i].word)) != SHMQ_TICKET_FREE &&
+        while (shmq_ticket_state(word = shmq_load_seq(&ticket->word)) != SHMQ_TICKET_FREE &&
                shmq_is_dead(l, shmq_ticket_row(word)) &&
-               !shmq_cas_seq(&q->tickets[i].word, word, given_back(word))) { /* L3 */
+               !shmq_cas_seq(&ticket->word, word, given_back(word))) { /* L3 */
         }
     }
 }
