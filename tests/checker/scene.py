@@ -4,7 +4,8 @@ Process row 0 made it, row 1 is a process with a message in hand, row 2 was left
 in the hands of row 1, 1 in those of row 0, 2 was tried again, 3 and 6 have blocks, 4 and 5 are plain), `old` (carried
 entries), `seen` (views), `timed` (slot 0 is held, 1 has a time to live), `gone` (deleted), `temp` (temporary, empty),
 `ranked` (three levels: a message in slot 1 of the first, one in the hands of row 0 in slot 0 of the second, and in the
-third a plain one, one with a block, and a held one).
+third a plain one, one with a block, and a held one), `grouped` (two messages of one group, the first in the hands of
+row 0, and one of another).
 """
 
 import dataclasses
@@ -19,9 +20,11 @@ from checker import Image, Violation, judge, judge_quiet
 from checker.crc32c import crc32c
 from checker.image import Slab
 from checker.layout import (
+    COLD,
     COUNTERS,
     DIRECTORY,
     GRANULE,
+    GROUP,
     PROCESS,
     PROCESS_PAGE,
     QUEUE,
@@ -99,10 +102,16 @@ def everything(broker_dir: Path) -> Iterator[bytes]:
         ranked.put(b"high too", priority=6)
         ranked.put_many([b"low", LARGE], priority=1)
         ranked.put(b"low, later", priority=0, delay=3600)
+        grouped: shmq.Queue[Any] = broker.queue("grouped", groups="shared", maxsize=64)
+        for key in (b"a", b"a", b"b"):
+            grouped.put(key, group=key.decode())
+        of_a_group = grouped.receive(timeout=0)
+        grouped.get(timeout=0)
+        grouped.put(b"b again", group="b")
         gone.put(b"lost")
         gone.delete()
         yield check_image(broker_dir, LIVE).bytes.tobytes()
-        del left, right, kept, held, in_the_middle
+        del left, right, kept, held, in_the_middle, of_a_group
     segment_file(broker_dir).unlink()
 
 
@@ -188,6 +197,15 @@ class Scene:
         used = self.read(self.sleepers(name, "used"))
         rows = [row for row in range(64) if used >> row & 1]
         return [row for row in rows if self.read(self.consumer_word(name, row)) >> 8 & 0xFFFFFF == process]
+
+    def group(self, name: str, field: str, owned: bool = True) -> int:
+        """A slot of the table that somebody has, or the first that was never used."""
+        table = self.page(name, "group_table")
+        places = range(table, table + 256 * GROUP.bytes, GROUP.bytes)
+        return next(at for at in places if bool(self.read(at) & 0x1FFF if owned else not self.read(at))) + GROUP[field]
+
+    def record(self, name: str, number: int, field: str, level: int = 0) -> int:
+        return self.ring(name, level).geometry.cold + number * COLD.bytes + COLD[field]
 
     def slot(self, name: str, number: int, field: str = "word", level: int = 0) -> int:
         geometry = self.ring(name, level).geometry

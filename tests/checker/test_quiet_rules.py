@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker.layout import SETTINGS
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -123,6 +124,23 @@ def an_old_message_that_no_walk_looks_for(s: Scene) -> None:
 def a_released_message_behind_the_head_of_a_lower_level(s: Scene) -> None:
     s.add(s.slot("ranked", 0, level=2), 2 << 4)  # redelivered
     s.set_head("ranked", 1, 2)
+
+
+@breaks("quiet.refused")
+def a_free_group_whose_refused_are_forgotten(s: Scene) -> None:
+    s.write(s.group("grouped", "refused", owned=False), 1 << 44)
+
+
+@breaks("quiet.group")
+def a_sticky_group_of_a_row_that_nobody_uses(s: Scene) -> None:
+    s.write(s.page("grouped", "settings") + SETTINGS["grouping"], 2, 4)
+    s.write(s.group("grouped", "owner", owned=False), 60)
+
+
+@left_by_death
+@breaks("quiet.idle")
+def a_shared_group_of_somebody_who_has_nothing_of_it(s: Scene) -> None:
+    s.write(s.group("grouped", "owner", owned=False), 0x1000)
 
 
 @breaks("quiet.slot")

@@ -37,7 +37,7 @@ def read(page: str) -> dict[str, Struct]:
         for name, size, rows in SECTION.findall(page)
     }
     missing = {"segment", "directory", "process", "pin", "counters", "process_page", "queue", "ring"} - set(structs)
-    missing |= {"settings", "sleepers", "consumer", "slot", "cold", "block", "slab", "ticket"} - set(structs)
+    missing |= {"settings", "sleepers", "consumer", "slot", "cold", "block", "slab", "ticket", "group"} - set(structs)
     if missing:
         raise Undocumented(f"{PAGE.name} has no byte map of {', '.join(sorted(missing))}")
     return structs
@@ -64,6 +64,7 @@ QUEUE: Final = STRUCTS["queue"]
 SETTINGS: Final = STRUCTS["settings"]
 RING: Final = STRUCTS["ring"]
 SLEEPERS: Final = STRUCTS["sleepers"]
+GROUP: Final = STRUCTS["group"]
 CONSUMER: Final = STRUCTS["consumer"]
 SLOT: Final = STRUCTS["slot"]
 COLD: Final = STRUCTS["cold"]
@@ -82,6 +83,7 @@ TICKETS: Final = 256
 LINES_A_CHUNK: Final = 64
 PINS: Final = 256
 CELLS: Final = 64
+GROUPS: Final = 256
 SLAB_BLOCKS: Final = 248
 CLASSES: Final = 43
 

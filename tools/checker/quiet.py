@@ -11,6 +11,7 @@ import numpy
 
 from checker.blocks import names_of
 from checker.consumers import Consumers, waiting_lines
+from checker.groups import judge_groups_at_rest
 from checker.image import Image, Slab
 from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT, SETTINGS
 from checker.limits import counted, places, weighed
@@ -74,6 +75,7 @@ def judge_rest(
     for crowd in consumers:
         if crowd.queue.entry.state == ENTRY_LIVE:
             judge_queue(image, crowd, live, slack, findings)
+            judge_groups_at_rest(crowd, live, slack.most, findings)
     judge_blocks(image, rings_of(queues), live, slack, findings)
 
 

@@ -6,6 +6,7 @@ from checker.blocks import judge_blocks
 from checker.consumers import Consumers, count_held, judge_consumers, judge_held
 from checker.directory import judge_directory
 from checker.granules import judge_granules
+from checker.groups import judge_groups
 from checker.header import judge_header
 from checker.image import Image
 from checker.layout import SEGMENT
@@ -64,6 +65,7 @@ def look(image: Image, findings: Findings) -> tuple[list[Queue], list[Consumers]
             judge_messages(ring, findings)
         judge_limits(queue, findings)
         judge_line(queue, findings)
+        judge_groups(queue, findings)
         found = judge_consumers(image, queue, findings)
         if queue.entry.state == ENTRY_LIVE:
             count_held(found, held)

@@ -37,6 +37,7 @@ DEATH_COUNTED: Final = 0x8000
 # Bits of a slot's props: which fields of its cold record say something.
 EXPIRES: Final = 1 << 4
 NOT_BEFORE: Final = 1 << 5
+IN_GROUP: Final = 1 << 6
 INTENT: Final = 1 << 7
 
 # Rows of processes and consumers.
@@ -77,6 +78,12 @@ TENTATIVE: Final = 255  # view of a pin that is being taken
 POSITION_BITS: Final = 44
 POSITION_MASK: Final = (1 << POSITION_BITS) - 1
 EPOCH_MASK: Final = (1 << 20) - 1
+
+# Of the two words of a group: owner, generation and suspect from below; the level of what was refused, above the
+# position.
+OWNER_BITS: Final = 13
+SUSPECT_BIT: Final = 39
+DEPTH_BITS: Final = 4
 
 
 def state_name(state: int) -> str:
