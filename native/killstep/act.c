@@ -1,4 +1,6 @@
 #include "act.h"
+
+#include "act_group.h"
 #include "shmq/overflow.h"
 
 #include <string.h>
@@ -93,6 +95,7 @@ void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t un
     struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, bytes), .iov_len = bytes};
     shmq_outgoing o = {
         .pieces = &piece, .piece_count = 1, .body_len = bytes, .priority = priority_of(a->q[queue], value)};
+    act_group_head(a->q[queue], value, &o);
     act_begin(a, CALL_PUT, queue, value);
     act_end(a, CALL_PUT, queue, value, put_waiting(a->q[queue], &o, until_ns));
 }
@@ -108,6 +111,7 @@ void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
                                .piece_count = 1,
                                .body_len = SMALL_BYTES,
                                .priority = priority_of(a->q[queue], first)};
+        act_group_head(a->q[queue], first + i, &o[i]);
         act_begin(a, CALL_PUT, queue, first + i);
         status = status == SHMQ_OK ? shmq_prepare(a->q[queue], &o[i], 0) : status;
     }

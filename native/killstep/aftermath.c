@@ -173,7 +173,10 @@ static const char *look_at_sleepers(stage *s) {
 }
 
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
-    const verdict_rules rules = {.victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0};
+    const verdict_rules rules = {.victims_die = true,
+                                 .actors_die = true,
+                                 .levels = (what->flags & LEVELS) != 0,
+                                 .groups = (what->flags & GROUPED) != 0};
     next_value = FIRST_VALUE;
     const char *wrong = reap(s, what, where);
     if (wrong == NULL && check_sleepers) {
@@ -250,8 +253,11 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 }
 
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
-    const verdict_rules rules = {
-        .stopped_victim = true, .victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0};
+    const verdict_rules rules = {.stopped_victim = true,
+                                 .victims_die = true,
+                                 .actors_die = true,
+                                 .levels = (what->flags & LEVELS) != 0,
+                                 .groups = (what->flags & GROUPED) != 0};
     const char *wrong = reap(s, what, where);
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;

@@ -13,6 +13,7 @@
 #define STEADY 32u     /* while it stands others are kept out on purpose: no pause is tried */
 #define TIMED 256u /* much time passes before the survivor takes what is left */
 #define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
+#define GROUPED 2048u /* queue "a" has groups */
 #define LEVELS 512u /* queue "a" has three */
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
@@ -83,6 +84,14 @@ void state_levels_dead_holder(stage *s);
 void state_levels_sleeper(stage *s);
 void state_mixed(stage *s);
 void state_odd(stage *s);
+
+/* group_states.c */
+void state_groups(stage *s);
+void state_sticky(stage *s);
+void state_groups_held(stage *s); /* the survivor has the first one of a group */
+void state_groups_dead_holder(stage *s);
+void state_groups_refused(stage *s); /* and the survivor was refused what is the dead one's */
+void state_sticky_dead_holder(stage *s);
 
 void state_held(stage *s);        /* between others an entry that is held */
 void state_mortal(stage *s);      /* an entry that expires, and others */

@@ -68,6 +68,10 @@ static void as_live(act *a) {
 }
 static void limit_live(act *a) { act_limit_live(a, QUEUE_A, 1); }
 static void receive_wanting(act *a) { act_receive_wanting(a, QUEUE_A); }
+static void settle_as_consumer(act *a) {
+    receive_as_consumer(a);
+    act_settle(a);
+}
 static void loan(act *a) { act_loan(a, BLOCK_BYTES); }
 static void loan_filled(act *a) {
     body_big(a);
@@ -348,6 +352,17 @@ const scenario scenarios[] = {
     {"select-release", state_mixed, select_and_receive, release, SHMQ_OK, ON_SLOTS},
     {"select-sleeps", state_odd, as_selector, receive_selected_sleeping, SHMQ_EMPTY, 0},
     {"select-passes-on", state_sleeper, select_while_one_is_to_sleep, receive_selected_sleeping, SHMQ_EMPTY, 0},
+    {"group-put", state_groups, bodies_small, put, SHMQ_OK, ON_SLOTS | GROUPED},
+    {"group-get", state_groups, NULL, get_many, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"group-get-past", state_groups_held, NULL, get, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"group-receive", state_groups, as_consumer, receive, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"group-ack", state_groups, receive_as_consumer, settle, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"group-release", state_groups, receive_as_consumer, release, SHMQ_OK, ON_SLOTS | STEADY | GROUPED}, /* Shows R6. */
+    {"group-get-dead", state_groups_dead_holder, NULL, get, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"group-reap", state_groups_refused, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
+    {"sticky-receive", state_sticky, as_consumer, receive, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
+    {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
+    {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
     {"sweep-blocks", state_dead_blocks, NULL, sweep_blocks, SHMQ_OK, LONG},
     {"put-no-memory", state_no_memory, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
     {"put-waits-for-memory", state_no_memory, body_big, put_big_wait, SHMQ_FULL_MEMORY, DEAR},

@@ -9,10 +9,12 @@
 
 #include "act.h"
 #include "board.h"
+#include "shmq/group.h"
 
 #define STAGE_MEMORY (UINT64_C(8) << 20)
 #define STAGE_PAGE 4096u
 #define STAGE_HANDLES 4u
+#define STAGE_ROWS 8u /* in whose name the survivor may have groups */
 #define STAGE_LEVELS 2u /* below the first, of all queues together */
 
 /* Pages of the segment that differ from the prepared image, with their contents. */
@@ -36,6 +38,8 @@ typedef struct stage {
     char name[64];
     act survivor, survivor_copy;
     shmq_member member_copy;
+    shmq_tally tally_copies[STAGE_ROWS]; /* of the queue with groups, if there is one */
+    shmq_path taker_copy[SHMQ_LEVELS_MAX];
     shmq_queue handle_copies[STAGE_HANDLES], level_copies[STAGE_LEVELS];
     uint64_t size;
     unsigned char *base; /* the prepared image */

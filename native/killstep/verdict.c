@@ -28,7 +28,7 @@ typedef struct court {
     pending open[WHO_SURVIVOR + 1][16]; /* puts of a batch are open together; only takes are kept here */
     bool purging[QUEUES];
     unsigned unfinished[QUEUES]; /* takes and purges: what they were about to get may come back as if delivered */
-    uint64_t last[QUEUES];
+    uint64_t last[QUEUES][2]; /* by group, where there are some */
     char fault[160];
 } court;
 
@@ -98,11 +98,12 @@ static void delivered_to_survivor(court *t, const call *c) {
     /* What the stopped one puts, holds, or is about to hand back, comes when it goes on. */
     bool victims = c->value >= FIRST_OF_VICTIM && c->value < FIRST_OF_SURVIVOR;
     bool in_order = !t->rules->stopped_victim || (!victims && !moved && holder == 0 && f->released != MAYBE);
-    if (in_order && rank_of(t, c) < t->last[c->queue]) {
+    uint64_t *last = &t->last[c->queue][t->rules->groups && c->queue == 0 && c->value / 100 % 10 == 1];
+    if (in_order && rank_of(t, c) < *last) {
         set_fault(t, "delivered after a later one", c->value);
     }
     if (in_order) {
-        t->last[c->queue] = rank_of(t, c);
+        *last = rank_of(t, c);
     }
     f->drained += 1;
 }
