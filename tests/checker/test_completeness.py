@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from tests.checker import (
+    test_group_rules,
     test_history,
     test_line_rules,
     test_quiet_rules,
