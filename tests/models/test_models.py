@@ -84,6 +84,7 @@ CORRECT = [
     Search("move"),
     Search("groups", "-DDEATHS=1"),
     Search("groups", "-DSTOPS=1 -DVAIN=0"),
+    Search("groups", "-DENTRIES=3 -DVAIN=0", hash_bits=26, full=True),
     Search("watch", "", WITH_DEATHS, "-E"),
     Search("watch", "-DHOLDER=0", WITH_DEATHS, "-E", 26, full=True),
 ]
