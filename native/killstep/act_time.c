@@ -45,6 +45,21 @@ void act_look(act *a) {
     act_end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
 }
 
+/* In the history a deletion, which whoever looks first may do; begun before that: what is in the queue goes with it. */
+void act_unused(act *a, unsigned queue, uint64_t ns) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_EXPIRES, ns);
+    a->last = shmq_queue_alter(a->q[queue], &d, &differs);
+    virtual_clock_set(virtual_clock() + 2 * ns);
+    act_begin(a, CALL_DELETE, queue, 0);
+}
+
+void act_look_unused(act *a, unsigned queue) {
+    shmq_due_look(a->m);
+    act_end(a, CALL_DELETE, queue, 0, SHMQ_OK);
+}
+
 void act_lease(act *a, unsigned queue, uint64_t ns) {
     shmq_store_seq(&a->q[queue]->page->settings.lease_ns, ns);
     a->last = shmq_time_declared(a->q[queue], 1u << SHMQ_SET_LEASE);

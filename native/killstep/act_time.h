@@ -11,6 +11,9 @@ void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, ui
 void act_release_later(act *a, uint64_t delay_ns, bool attempt); /* the oldest in hand */
 void act_touch(act *a);
 void act_look(act *a); /* do what is due */
+/* Nobody has used it for longer than its `expires`; whoever does what is due deletes it. */
+void act_unused(act *a, unsigned queue, uint64_t ns);
+void act_look_unused(act *a, unsigned queue);
 void act_lease(act *a, unsigned queue, uint64_t ns);
 
 #endif

@@ -159,6 +159,8 @@ static void wait_till_later(act *a) {
     virtual_clock_set(virtual_clock() + 2 * LATER_NS);
 }
 static void look(act *a) { act_look(a); }
+static void leave_unused(act *a) { act_unused(a, QUEUE_A, LATER_NS); }
+static void look_unused(act *a) { act_look_unused(a, QUEUE_A); }
 static void touch(act *a) { act_touch(a); }
 static void receive_and_wait(act *a) {
     receive(a);
@@ -364,6 +366,8 @@ const scenario scenarios[] = {
     {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
     {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
     {"sweep-blocks", state_dead_blocks, NULL, sweep_blocks, SHMQ_OK, LONG},
+    {"expires", state_few, leave_unused, look_unused, SHMQ_OK, TIMED | ENDS_QUEUE | LONG},
+    {"get-reaps-blocks", state_dead_blocks, get, get_patiently, SHMQ_OK, LONG},
     {"put-no-memory", state_no_memory, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
     {"put-waits-for-memory", state_no_memory, body_big, put_big_wait, SHMQ_FULL_MEMORY, DEAR},
     {"put-dead-hoarder", state_dead_hoarder, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},

@@ -359,6 +359,26 @@ static void test_one_that_stands_by_waits_and_takes_nothing(void) {
     end();
 }
 
+/* A put that finds the higher one awake wakes nobody: it looks by itself, or tells the others when it goes. */
+static void test_who_wants_no_more_wakes_those_who_wait(void) {
+    begin(0);
+    uint32_t low = open_row(0, false), high = open_row(3, false);
+    shmq_want(q, high);
+    (void)shmq_announce(q, low, false);
+    uint32_t seen = shmq_load_seq(&shmq_row_at(q, low)->wake);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    CHECK(shmq_anybody_idle(q));
+    CHECK_EQUAL(shmq_load_seq(&shmq_row_at(q, low)->wake), seen);
+    shmq_want_end(q, high);
+    CHECK(!shmq_anybody_idle(q));
+    CHECK_EQUAL(shmq_load_seq(&shmq_row_at(q, low)->wake), seen + 1);
+    (void)shmq_withdraw(q, low, false);
+    CHECK_EQUAL(shmq_row_close(q, high), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_close(q, low), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), 1);
+    end();
+}
+
 int main(void) {
     test_terms_follow_the_rows();
     test_so_many_are_live_by_priority_and_age();
@@ -372,5 +392,6 @@ int main(void) {
     test_a_limit_may_be_lowered_raised_and_taken_away();
     test_a_dead_exclusive_one_is_in_nobodys_way();
     test_one_that_stands_by_waits_and_takes_nothing();
+    test_who_wants_no_more_wakes_those_who_wait();
     return 0;
 }

@@ -70,13 +70,15 @@ static void *sleep_on(void *argument) {
 }
 
 /* own: on the rows of its consumers; else it borrows some. */
-static void start(sleeper *s, uint32_t first, bool own) {
-    *s = (sleeper){.first = first, .until_ns = shmq_now_ns() + 20 * SECOND};
+static void start_for(sleeper *s, uint32_t first, bool own, uint64_t ns) {
+    *s = (sleeper){.first = first, .until_ns = shmq_now_ns() + ns};
     for (int i = 0; i < QUEUES; i++) {
         s->of[i] = (shmq_waiter_of){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
     }
     CHECK(pthread_create(&s->thread, NULL, sleep_on, s) == 0);
 }
+
+static void start(sleeper *s, uint32_t first, bool own) { start_for(s, first, own, 20 * SECOND); }
 
 static void await_idle(int count) {
     for (int i = 0; i < QUEUES; i++) {
@@ -257,11 +259,115 @@ static void no_word_is_raised_but_one_to_sleep_on(void) {
     end();
 }
 
+static void it_ends_with_its_time_and_with_a_queue(void) {
+    begin();
+    sleeper s;
+    uint64_t before = shmq_now_ns();
+    start_for(&s, 0, false, SECOND / 50);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_EMPTY);
+    CHECK(shmq_now_ns() - before >= SECOND / 50);
+    start(&s, 0, true);
+    await_idle(1);
+    CHECK_EQUAL(shmq_queue_delete(q[1]), SHMQ_OK);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_NOT_FOUND);
+    CHECK_EQUAL(s.from, 1);
+    CHECK(!is_idle(0) && !is_idle(2));
+    start(&s, 0, true); /* at once */
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_NOT_FOUND);
+    end();
+}
+
+/* Who was to wake it has died with its bit: it looks by itself, and that is counted. Behind a claim it looks more often. */
+static void it_looks_by_itself_when_nobody_wakes_it(void) {
+    begin();
+    sleeper s;
+    start(&s, 0, true);
+    await_idle(1);
+    shmq_store_seq(&q[2]->page->sleepers[0].idle, 0);
+    CHECK_EQUAL(put_number(q[2], 5), SHMQ_OK);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_OK);
+    CHECK_EQUAL(s.number, 5);
+    CHECK_EQUAL(s.from, 2);
+    CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 1);
+
+    uint64_t position = claim_by_hand(q[1]), claimed = shmq_load_seq(&shmq_slot_at(q[1], position)->word);
+    start_for(&s, 0, true, SECOND / 50); /* less than the patience */
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_load_seq(&shmq_slot_at(q[1], position)->word), claimed);
+    start(&s, 0, true);
+    await_idle(1);
+    CHECK_EQUAL(put_number(q[1], 6), SHMQ_OK); /* behind the claim, which is passed when the patience is over */
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_OK);
+    CHECK_EQUAL(s.number, 6);
+    CHECK_EQUAL(state_at(q[1], position), SHMQ_QUARANTINED);
+    end();
+}
+
+/* Of a queue where it stands by nobody wakes it; of the others it is served. */
+static void it_is_not_announced_where_it_stands_by(void) {
+    begin();
+    shmq_declaration d = {0};
+    int differs = -1;
+    uint32_t second;
+    shmq_declaration_give(&d, SHMQ_SET_LIVE_CONSUMERS, 1);
+    CHECK_EQUAL(shmq_queue_alter(q[0], &d, &differs), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_open(theirs[0], SHMQ_CONSUMER, &second), SHMQ_OK);
+    uint32_t first = rows[0];
+    rows[0] = second;
+    sleeper s;
+    start(&s, 0, true);
+    while (!is_idle(1) || !is_idle(2)) {
+        shmq_pause();
+    }
+    CHECK(!is_idle(0));
+    CHECK_EQUAL(put_number(q[0], 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(q[1], 2), SHMQ_OK);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_OK);
+    CHECK_EQUAL(s.number, 2);
+    start(&s, 0, true);
+    while (!is_idle(1) || !is_idle(2)) {
+        shmq_pause();
+    }
+    CHECK_EQUAL(shmq_row_close(theirs[0], first), SHMQ_OK); /* then it is its turn, and it is told */
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_OK);
+    CHECK_EQUAL(s.number, 1);
+    CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 0);
+    end();
+}
+
+static void a_damaged_row_is_told(void) {
+    begin();
+    sleeper s;
+    uint64_t chunk = shmq_load_seq(&q[1]->page->chunks[0]);
+    shmq_store_seq(&q[1]->page->chunks[0], chunk + 1);
+    start(&s, 0, true);
+    pthread_join(s.thread, NULL);
+    CHECK_EQUAL(s.status, SHMQ_CORRUPT);
+    CHECK_EQUAL(s.from, 1);
+    CHECK(shmq_load_seq(&m->header->damage) != 0);
+    shmq_store_seq(&q[1]->page->chunks[0], chunk);
+    CHECK_EQUAL(shmq_load_seq(&row_of(0)->target), 0); /* what it had laid down is taken back */
+    CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
+    end();
+}
+
 int main(void) {
     it_is_woken_by_any_of_them_and_asks_them_in_turn();
     a_wake_that_it_does_not_use_is_passed_on();
     what_is_shut_down_is_left_out_until_all_are();
     a_wake_goes_to_the_words_of_its_process_only();
     no_word_is_raised_but_one_to_sleep_on();
+    it_ends_with_its_time_and_with_a_queue();
+    it_looks_by_itself_when_nobody_wakes_it();
+    it_is_not_announced_where_it_stands_by();
+    a_damaged_row_is_told();
     return 0;
 }
