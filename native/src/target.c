@@ -51,6 +51,24 @@ static bool is_of_consumer(const shmq_member *m, uint64_t page, uint64_t within)
            shmq_row_inner(word) < SHMQ_PROCESS_ROWS;
 }
 
+/* In a ticket of a line that somebody holds: the tickets end the run of a queue's rings. */
+static bool is_of_line(const shmq_member *m, uint64_t granule, uint64_t offset) {
+    uint64_t from_end = SHMQ_GRANULE_BYTES - (offset - m->data) % SHMQ_GRANULE_BYTES;
+    uint64_t before = (SHMQ_LINE_BYTES - from_end) % sizeof(shmq_ticket_shm);
+    bool last = granule + 1 >= m->granule_count ||
+                shmq_granule_kind(shmq_load_relaxed(&m->granules[granule + 1])) != SHMQ_GRANULE_INSIDE;
+    if (!last || from_end > SHMQ_LINE_BYTES || before != offsetof(shmq_ticket_shm, wake)) {
+        return false;
+    }
+    while (granule != 0 && shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) == SHMQ_GRANULE_INSIDE) {
+        granule--;
+    }
+    shmq_ticket_shm *ticket = shmq_at(m, offset - before);
+    uint64_t word = shmq_load_seq(&ticket->word);
+    return shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) == SHMQ_GRANULE_RING &&
+           shmq_ticket_state(word) != SHMQ_TICKET_FREE && shmq_ticket_row(word) < SHMQ_PROCESS_ROWS;
+}
+
 bool shmq_is_wake_word(const shmq_member *m, uint64_t offset) {
     if (offset == offsetof(shmq_segment_shm, memory_full) || shmq_target_owner(m, offset) != UINT32_MAX) {
         return true;
@@ -58,10 +76,12 @@ bool shmq_is_wake_word(const shmq_member *m, uint64_t offset) {
     if (offset < m->data || !shmq_inside(m, offset, sizeof(uint32_t))) {
         return false;
     }
-    uint64_t granule = shmq_load_relaxed(&m->granules[(offset - m->data) >> SHMQ_GRANULE_SHIFT]);
+    uint64_t granule = (offset - m->data) >> SHMQ_GRANULE_SHIFT;
     uint64_t within = offset % SHMQ_PAGE_BYTES, page = offset - within;
-    return shmq_granule_kind(granule) == SHMQ_GRANULE_PAGES &&
-           (is_of_queue(m, page, within) || is_of_consumer(m, page, within));
+    if (shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) != SHMQ_GRANULE_PAGES) {
+        return is_of_line(m, granule, offset);
+    }
+    return is_of_queue(m, page, within) || is_of_consumer(m, page, within);
 }
 
 void shmq_row_share(shmq_member *m, shmq_consumer_shm *row, shmq_a32 *word) {

@@ -236,6 +236,11 @@ static void no_word_is_raised_but_one_to_sleep_on(void) {
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(!shmq_is_wake_word(m, offset_of(wrong[i])));
     }
+    CHECK(!shmq_is_wake_word(m, offset_of(&q[0]->tickets[3].wake))); /* nobody's */
+    shmq_store_seq(&q[0]->tickets[3].word, (uint64_t)m->row << 8 | SHMQ_TICKET_WAITING);
+    CHECK(shmq_is_wake_word(m, offset_of(&q[0]->tickets[3].wake)));
+    CHECK(!shmq_is_wake_word(m, offset_of(&q[0]->tickets[3].bytes)));
+    shmq_store_seq(&q[0]->tickets[3].word, 0);
     CHECK(!shmq_is_wake_word(m, m->size));
     CHECK(!shmq_is_wake_word(m, UINT64_MAX));
 
