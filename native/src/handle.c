@@ -244,6 +244,7 @@ shmq_status shmq_queue_usable(shmq_queue *q) {
     uint32_t ops = shmq_load_relaxed(&m->ops);
     shmq_store_relaxed(&m->ops, ops + 1); /* a hint: threads may lose a count to each other */
     if (SHMQ_UNLIKELY((ops & 1023) == 1023)) {
+        shmq_reap_met(m);
         shmq_look_for_dead(m);
         (void)shmq_member_gone(m);
     }

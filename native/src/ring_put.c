@@ -344,5 +344,8 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     shmq_time_published(q, o);
     shmq_add_relaxed(&q->counters->put, 1);
     shmq_notify(q);
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->met) != 0)) {
+        shmq_reap_met(q->m); /* it may be the only one that was served, or have a group: others wait for its end */
+    }
     return is_in_time(q, o) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

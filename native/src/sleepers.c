@@ -9,6 +9,7 @@
 #include "shmq/target.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
+#include "shmq/watch.h"
 
 static uint32_t groups_in_use(const shmq_queue *q) {
     uint32_t groups = shmq_load_relaxed(&q->page->groups);
@@ -38,7 +39,14 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
     }
     /* Not in the kernel: just awake, about to sleep (it will see the word), or dead. */
     uint64_t word = shmq_load_acquire(&consumer->word); /* SYNC row.owner */
-    return shmq_row_state(word) != SHMQ_ROW_FREE && !shmq_process_dead(q->m, shmq_row_inner(word));
+    if (shmq_row_state(word) == SHMQ_ROW_FREE) {
+        return false;
+    }
+    bool dead = shmq_process_dead(q->m, shmq_row_inner(word));
+    if (SHMQ_UNLIKELY(dead) && q->m->process != NULL) {
+        shmq_met_dead(q->m, shmq_row_inner(word));
+    }
+    return !dead;
 }
 
 /* It has looked at all that there is, and nothing was for it: a wake would be for nothing. A version that was published

@@ -285,6 +285,19 @@ void shmq_watch_hurry(shmq_member *m) {
     }
 }
 
+/* Not at once: who wakes may hold locks, or reap already. */
+void shmq_met_dead(shmq_member *m, uint32_t row) {
+    shmq_store_relaxed(&m->met, row + 1);
+    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_queue_usable looks */
+}
+
+void shmq_reap_met(shmq_member *m) {
+    uint32_t met = shmq_load_relaxed(&m->met);
+    if (met != 0 && shmq_cas32_seq(&m->met, met, 0) && met <= SHMQ_PROCESS_ROWS && met - 1 != m->row) {
+        (void)shmq_reap_row(m, met - 1); /* not done now: the next who looks does it */
+    }
+}
+
 void shmq_look_for_dead(shmq_member *m) {
     shmq_due_look(m);
     uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);

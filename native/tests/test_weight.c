@@ -127,7 +127,8 @@ static void bytes_that_a_death_has_lost_come_back(void) {
     begin(0, 1000);
     CHECK_EQUAL(put(500), SHMQ_OK);
     shmq_moving(qb, 1);
-    CHECK_EQUAL(shmq_room_take(qb, SHMQ_LIMITED_BYTES, 400, &(shmq_room){0}), SHMQ_OK); /* and then it dies, before it has a slot */
+    CHECK_EQUAL(shmq_room_take(qb, SHMQ_LIMITED_BYTES, 400, &(shmq_room){0}),
+                SHMQ_OK); /* and then it dies, before it has a slot */
     CHECK_EQUAL(weight(), 900);
     scratch_kill(b);
     CHECK_EQUAL(put_bytes(qa, bytes, 500, shmq_now_ns() + 10 * SECOND), SHMQ_OK); /* who waits looks for the dead */

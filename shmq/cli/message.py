@@ -60,6 +60,9 @@ def record(message: Message[Any]) -> dict[str, Any]:
         "enqueued_at": message.enqueued_at,
         "redelivered": message.redelivered,
         "delivery_count": message.delivery_count,
+        "priority": message.priority,
+        "group": message.group,
+        "expires_at": message.expires_at,
         "headers": {name: _plain(value) for name, value in message.headers.items()},
         "death": None if message.death is None else as_json(message.death),
     }

@@ -96,7 +96,7 @@ def put(
 ) -> None:
     """Put a message and print its id. BODY is the text itself; "-", or nothing, is stdin.
 
-    A queue that is not there is made.
+    A queue that is not there is made, but not for --priority or --group: shmq declare makes one that has them.
 
     \b
     Example:
@@ -114,7 +114,10 @@ def put(
     if body is None and sys.stdin.isatty():
         raise Refused("there is no body; give one, or - to type it here")
     with session.open() as broker:
-        target = session.queue(broker, queue, _codec(kind), create=True)
+        plain = priority is None and group is None
+        target = session.queue(broker, queue, _codec(kind), create=plain)
+        with usage():
+            target._put_settings(given)
         if lines:
             _put_lines(session, target, kind, given, timeout)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from shmq.engine.consumer import Consumer
-    from shmq.statistics import BrokerStatistics
+    from shmq.statistics import BrokerStatistics, QueueStatistics
 
 __all__ = ["Broker"]
 
@@ -247,8 +248,15 @@ class Broker:
             disk_used=0,
             log_bytes=0,
             processes=processes(member),
-            queues=MappingProxyType({queue.name: queue.statistics() for queue in self.queues()}),
+            queues=MappingProxyType(self._of_queues()),
         )
+
+    def _of_queues(self) -> dict[str, QueueStatistics]:
+        found = {}
+        for queue in self.queues():
+            with suppress(NotFound):  # deleted meanwhile; or by this very look, as one that nobody uses
+                found[queue.name] = queue.statistics()
+        return found
 
     def close(self) -> None:
         """Leave. With the last handle of this process, threads that wait get Closed, and what was received and not

@@ -92,6 +92,8 @@ class QueueManagement(QueueHandle):
         """
         from shmq.statistics import QueueStatistics  # here: most programs never look
 
+        reap(self._membership.live())  # what the dead held is where it belongs
+        self._is_ready()  # and so is what was due
         self._chores()
         census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
         age = None

@@ -72,6 +72,8 @@ def _copy(message: Message[Any], to: Queue[Any]) -> bool:
 
 def transfer(source: Queue[Any], to: Queue[Any], selector: str | None, limit: int | None, copy: bool) -> int:
     """See Queue.move."""
+    if not hasattr(to, "_membership"):
+        raise TypeError(f"to={to!r}: a Queue is expected, not {type(to).__name__}; use broker.queue(name)")
     if to == source:
         raise ValueError(f"queue {source.name!r} cannot be moved to itself; name another queue")
     if to._membership is not source._membership:

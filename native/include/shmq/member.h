@@ -50,6 +50,7 @@ typedef struct shmq_member {
     pthread_mutex_t handles_lock;  /* row caches of the queue handles */
     shmq_a64 next_id; /* next of the block of ids that this process has; a multiple of 65536: block used up */
     shmq_a32 block_hint[64]; /* by class: granule where the last block was found */
+    shmq_a32 met; /* 1 + row of a dead process that a wake was for */
     shmq_a32 ops; /* calls since the last look whether the directory is still there */
     bool structure_held;
     uint32_t page_hint, run_hint; /* granules where pages and runs are looked for first; structure lock */

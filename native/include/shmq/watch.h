@@ -42,6 +42,9 @@ void shmq_watch_hurry(shmq_member *m);
 void shmq_watch_recover(shmq_member *m, const shmq_liveness *l);
 /* Watch words, what their holders sleep on, obituaries. NULL, or what is wrong; while others watch and reap. */
 const char *shmq_watch_valid(shmq_member *m);
+/* A sleeper that was to be woken is dead. This process reaps it in its next call; which may be the one that it is in. */
+void shmq_met_dead(shmq_member *m, uint32_t row);
+void shmq_reap_met(shmq_member *m);
 /* Reap whoever is dead, at most once in SHMQ_TICK_NS; for callers that never sleep. */
 void shmq_look_for_dead(shmq_member *m);
 
