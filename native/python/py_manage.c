@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "py_queue.h"
-#include "shmq/unused.h"
-#include "shmq/ranks.h"
-
+#include "shmq/ending.h"
 #include "shmq/examine.h"
+#include "shmq/ranks.h"
 #include "shmq/ring_time.h"
+#include "shmq/unused.h"
 #include "shmq/waiters.h"
 
 static PyObject *none_or(py_queue *self, shmq_status status) {
