@@ -255,7 +255,7 @@ static void run(uint32_t how) {
 
 int main(int argc, char **argv) {
     seed = argc > 1 ? strtoull(argv[1], NULL, 10) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
-    steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 8000;
+    steps = argc > 2 ? strtoull(argv[2], NULL, 10) : 4000;
     printf("seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
     run(SHMQ_GROUPS_SHARED);

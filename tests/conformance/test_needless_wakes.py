@@ -9,7 +9,8 @@ from shmq.core import layout
 from tests.engine.child import Child
 from tests.support.segment_bytes import SegmentBytes, place_of
 
-CONSUMERS, PRODUCERS, EACH = 4, 2, 15_000  # processes; messages of each producer
+CONSUMERS, PRODUCERS, EACH = 4, 2, 6_000  # processes; messages of each producer
+DEPTH = 10_000  # more than a consumer takes while the producers wait for a processor
 ROWS, CHUNKS = 64, 16  # consumer rows of a chunk, chunks of a queue
 WAKES_A_MESSAGE = 0.05
 
@@ -43,8 +44,8 @@ def wakes(segment: SegmentBytes, queue: shmq.Queue[Any]) -> int:
 
 def test_a_steady_stream_wakes_nobody_needlessly(broker: shmq.Broker, broker_dir: Path, kind: dict[str, Any]) -> None:
     """Every queue that is never empty for long, of whatever kind. Shows S70, S98."""
-    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=1000, **kind)
-    queue.put_many([b"work"] * 1000)  # full from the beginning: the stream is steady when the first one looks
+    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=DEPTH, **kind)
+    queue.put_many([b"work"] * DEPTH)  # full from the beginning: the stream is steady when the first one looks
     with ExitStack() as stack, SegmentBytes.of(broker) as segment:
         producers = [stack.enter_context(Child(PRODUCER, broker_dir, EACH)) for _ in range(PRODUCERS)]
         assert [producer.line() for producer in producers] == ["ready"] * PRODUCERS
@@ -56,7 +57,7 @@ def test_a_steady_stream_wakes_nobody_needlessly(broker: shmq.Broker, broker_dir
         woken = wakes(segment, queue)
         queue.shutdown()
         taken = sum(int(consumer.line()) for consumer in consumers)
-    messages = 1000 + PRODUCERS * EACH
+    messages = DEPTH + PRODUCERS * EACH
     assert taken == messages
     print(f"{woken} wakes for {messages} messages")
     assert woken < WAKES_A_MESSAGE * messages, f"{woken} wakes for {messages} messages"

@@ -139,7 +139,9 @@ def test_one_that_is_stopped_in_front_delays_the_others_by_one_patience(broker_d
         begin = time.monotonic()
         assert [queue.get(timeout=LONG) for _ in range(3)] == ["old", 1, 2]
         assert time.monotonic() - begin < PATIENCE + MARGIN
-        queue.put("new", timeout=0)  # and nobody waits for it a second time
+        for child in children[1:]:
+            child.expect("put")  # they are in, and out of the line
+        queue.put("new", timeout=0)  # and nobody waits for the stopped one a second time
         children[0].signal(signal.SIGCONT)
         assert [queue.get(timeout=LONG) for _ in range(2)] == ["new", 0]
         children[0].expect("put")
@@ -154,6 +156,7 @@ def test_one_whose_time_is_over_leaves_the_line(broker: shmq.Broker) -> None:
         stand_in_line(queue, Offspring(put_one, queue, "patient", LONG), children)
         children[0].expect("full")
         assert [queue.get(timeout=LONG) for _ in range(2)] == ["old", "patient"]
+        children[1].expect("put")  # it is in, and out of the line
         queue.put("new", timeout=0)
 
 

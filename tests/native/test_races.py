@@ -57,7 +57,7 @@ def test_members_in_one_mapping_race_for_nothing(seed: int) -> None:
 @pytest.mark.timeout(1200)
 def test_takers_of_groups_race_for_nothing(seed: int) -> None:
     """And no two of them have messages of one group; nor does anybody get a later one of a group first. Shows R6."""
-    result = run("test_group_traffic", seed, STEPS)
+    result = run("test_group_traffic", seed, STEPS // 2)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}"
 
 

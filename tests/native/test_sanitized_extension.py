@@ -14,7 +14,8 @@ from tests.support.size import FULL, sized
 
 # Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.
 QUICK = [
-    "tests/unit",
+    "tests/unit/test_directory.py",
+    "tests/unit/test_selector.py",
     "tests/engine/test_batches.py",
     "tests/engine/test_browse.py",
     "tests/engine/test_counts.py",
