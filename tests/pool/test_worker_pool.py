@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import shmq
+from tests.engine.child import eventually
 from tests.pool import handlers
 from tests.support.size import sized
 
@@ -97,8 +97,7 @@ def test_a_message_that_dies_at_its_first_failure_has_its_traceback_and_its_last
     jobs = broker.queue("jobs", max_deliveries=1, dead_letter="graves")
     jobs.put_many(["a", "b"])
     with caplog.at_level(logging.ERROR, "shmq.pool"), shmq.WorkerPool(jobs, handlers.fail, processes=0) as running:
-        while jobs.statistics().dead_lettered == 0 or len(caplog.records) < 4:
-            time.sleep(0.01)
+        eventually(lambda: jobs.statistics().dead_lettered != 0 and len(caplog.records) >= 4, "both are dead")
         assert [m.body for m in graves.browse()] == ["a"]
         running.stop()
     texts = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
