@@ -3,6 +3,7 @@
 
 #include "py_queue.h"
 #include "py_usage.h"
+#include "shmq/due.h"
 #include "shmq/reap.h"
 
 static shmq_member *member_of(PyObject *o) {
@@ -100,6 +101,21 @@ static PyObject *reap(PyObject *module, PyObject *o) {
     return PyLong_FromUnsignedLong(reaped);
 }
 
+/* do_due(member): what is due in any queue, unless somebody else is at it */
+static PyObject *do_due(PyObject *module, PyObject *o) {
+    shmq_member *m = member_of(o);
+    (void)module;
+    if (m == NULL) {
+        return NULL;
+    }
+    shmq_py_enter((shmq_py_member *)o);
+    Py_BEGIN_ALLOW_THREADS
+    shmq_due_look(m);
+    Py_END_ALLOW_THREADS
+    shmq_py_leave((shmq_py_member *)o);
+    Py_RETURN_NONE;
+}
+
 /* obituaries(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first; OBITUARY_PROCESS: not of a message, but
  * what obituary_signal told */
 static PyObject *obituaries(PyObject *module, PyObject *args) {
@@ -153,6 +169,7 @@ PyMethodDef broker_functions[] = {
     {"queue_declare", declare, METH_VARARGS, NULL},
     {"queue_names", names, METH_O, NULL},
     {"ending_queues", endings, METH_O, NULL},
+    {"do_due", do_due, METH_O, NULL},
     {"reap", reap, METH_O, NULL},
     {"obituaries", obituaries, METH_VARARGS, NULL},
     {"obituary_signal", obituary_signal, METH_VARARGS, NULL},

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from shmq.codec import AnyCodec, Codec, check_codec
-from shmq.core.queue import declare, queue_names, reap
+from shmq.core.queue import declare, queue_names
+from shmq.engine.chores import end_unused, put_in_order
 from shmq.engine.consumer_of_several import ConsumerOfSeveral
 from shmq.engine.failure import options_mismatch
 from shmq.engine.membership import Membership
@@ -161,14 +162,21 @@ class Broker:
         return options_mismatch(there, settings, differs, f"open it without {differs}, or use another name")
 
     def queues(self) -> list[Queue[Any]]:
-        """All queues, by name, with the default codec. Raises Closed.
+        """All queues, by name, with the default codec. What nobody has used for its time (expires) goes before.
+
+        Raises Closed.
 
         Example:
             >>> [queue.name for queue in broker.queues()]
             ['jobs']
         """
+        self._live()
+        end_unused(self)
+        return self._queues()
+
+    def _queues(self) -> list[Queue[Any]]:
         found = []
-        for raw, index, incarnation in sorted(queue_names(self._live().live())):
+        for raw, index, incarnation in sorted(queue_names(self._membership.live())):
             try:
                 found.append(Queue._open(self, raw.decode(errors="replace"), None, index, incarnation))
             except NotFound:
@@ -237,7 +245,7 @@ class Broker:
         from shmq.statistics import BrokerStatistics
 
         member = self._live().live()
-        reap(member)
+        put_in_order(self)
         usage = member.usage()
         return BrokerStatistics(
             path=self._membership.path,
@@ -253,9 +261,9 @@ class Broker:
 
     def _of_queues(self) -> dict[str, QueueStatistics]:
         found = {}
-        for queue in self.queues():
+        for queue in self._queues():
             with suppress(NotFound):  # deleted meanwhile; or by this very look, as one that nobody uses
-                found[queue.name] = queue.statistics()
+                found[queue.name] = queue._statistics()
         return found
 
     def close(self) -> None:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from shmq.core.queue import (
-    SETTINGS,
-    QueueHandle,
-    decode_settings,
-    encode_settings,
-    ending_queues,
-    queue_names,
-    reap,
-)
+from shmq.core.queue import SETTINGS, QueueHandle, decode_settings, encode_settings, reap
+from shmq.engine.chores import bury_expired, bury_left, do_chores, put_in_order
 from shmq.engine.dead_letter import SUFFIX, bury, default_name, retry_graves
 from shmq.engine.failure import options_mismatch
 from shmq.engine.places import first_of
@@ -37,7 +29,6 @@ __all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
 
 OPEN, DRAINING, STOPPED = 0, 1, 2
 _NEVER_NS = (1 << 64) - 1
-_LOG = logging.getLogger("shmq.broker")
 _DEAD_LETTER_BIT = 1 << 6
 
 
@@ -90,11 +81,13 @@ class QueueManagement(QueueHandle):
             >>> queue.statistics().ready
             1
         """
+        put_in_order(self._broker)
+        return self._statistics()
+
+    def _statistics(self) -> QueueStatistics:
         from shmq.statistics import QueueStatistics  # here: most programs never look
 
-        reap(self._membership.live())  # what the dead held is where it belongs
-        self._is_ready()  # and so is what was due
-        self._chores()
+        self._is_ready()  # or raises: deleted, closed
         census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
         age = None
         if census["oldest_ns"]:
@@ -267,12 +260,7 @@ class QueueManagement(QueueHandle):
                 )
         self._delete()
         if has_grave:
-            self._bury_left()
-
-    def _bury_left(self) -> None:
-        """What has come back, or was put, while the queue was deleted, or since."""
-        while (delivery := self._steal_left()) is not None:
-            bury(cast("Queue[Any]", self), delivery, "queue_deleted")
+            bury_left(cast("Queue[Any]", self))
 
     def _graves(self) -> set[int]:
         """Positions of dead messages that this process holds, since there was no room for them."""
@@ -306,40 +294,17 @@ class QueueManagement(QueueHandle):
 
     def _chores(self) -> None:
         """What waits for somebody who looks or takes."""
-        retry_graves(self._membership)
-        if self._membership.member.burials():
-            self._bury_expired()
+        do_chores(self._broker)
+
+    def _bury_expired(self) -> None:
+        """Called by the native core when it has found that there is something."""
+        bury_expired(self._broker)
 
     def _bury_one_expired(self, delivery: Delivery) -> None:
         if self._is_for_the_dead():
             delivery.expire()  # nothing dies further from here
         else:
             bury(cast("Queue[Any]", self), delivery, "expired")
-
-    def _bury_expired(self) -> None:
-        """Takes to the dead what has expired, on every queue that says so, and what deleted queues have left.
-
-        Called when the core has found that there is something.
-        """
-        member = self._membership.live()
-        member.burials()
-        for name, _, _ in queue_names(member):
-            try:
-                queue = self._broker.queue(name.decode(), create=False)
-                if queue._settings()["dead_letter_expired"]:
-                    while (delivery := queue._steal_expired()) is not None:
-                        queue._bury_one_expired(delivery)
-                if queue._is_unused():
-                    queue.delete()
-            except ShmqError as error:  # deleted meanwhile, or no room: the core looks again
-                _LOG.debug("expired messages of queue %r: %s", name.decode(), error)
-        for name, index, incarnation in ending_queues(member):
-            try:
-                cast("Queue[Any]", self)._open(
-                    self._broker, name.decode(errors="replace"), None, index, incarnation
-                )._bury_left()
-            except ShmqError as error:  # somebody else has done it, or no room: the core looks again
-                _LOG.debug("messages of queue %r, which is deleted: %s", name.decode(errors="replace"), error)
 
     # ---- the dead ----------------------------------------------------------------------------------------------
 
@@ -357,10 +322,10 @@ class QueueManagement(QueueHandle):
         )
 
     def _dead_letter_queue(self) -> Queue[Any]:
-        name = self._dead_letter_name()
-        if self._settings()["given"] & _DEAD_LETTER_BIT:
-            return self._broker.queue(name)
-        try:
-            return self._broker._declare(name, None, QueueSettings(max_deliveries=0, max_deaths=0), create=True)
-        except ShmqError:
-            return self._broker.queue(name)  # somebody made it with limits of his own: his they are
+        name, declare = self._dead_letter_name(), self._broker._declare  # also of a handle that is closed
+        if not self._settings()["given"] & _DEAD_LETTER_BIT:
+            try:
+                return declare(name, None, QueueSettings(max_deliveries=0, max_deaths=0), create=True)
+            except ShmqError:
+                pass  # somebody made it with limits of his own: his they are
+        return declare(name, None, QueueSettings(), create=True)

@@ -111,6 +111,34 @@ def test_what_a_process_holds_of_a_deleted_queue_goes_with_it(
     eventually(lambda: broker._membership.live().usage()["blocks_used"] == wanted, "the blocks")
 
 
+def test_statistics_of_the_dead_letters_count_what_a_dead_holder_of_a_deleted_queue_had(
+    broker_dir: Path, broker: shmq.Broker
+) -> None:
+    """Shows E15. Also where somebody else, who then left, has given it back and not buried it."""
+    queue, graves = broker.queue("jobs", dead_letter="graves"), broker.queue("graves")
+    queue.put_many(["a", "b", "c"])
+    with Child(HOLDER, broker_dir) as child:
+        assert child.line() == "holds"
+        queue.delete()
+        child.kill()
+    with Child("shmq.open(sys.argv[1])", broker_dir) as other:  # whoever opens gives back what the dead held
+        other.end()
+    assert graves.statistics().ready == 3
+    assert broker.statistics().queues["graves"].ready == 3
+
+
+def test_a_closed_handle_hinders_no_burial(broker_dir: Path, broker: shmq.Broker) -> None:
+    broker.queue("graves")
+    with shmq.open(broker_dir) as other:
+        queue = other.queue("jobs", dead_letter="graves", dead_letter_expired=True)
+    queue.put("late", ttl=0)
+    queue.put("bad")
+    queue.receive(timeout=0).reject("no")
+    assert queue.statistics().ready == 0
+    found = [m.death.reason for m in broker.queue("graves").browse() if m.death]
+    assert sorted(found) == ["expired", "rejected"]
+
+
 def test_the_memory_of_a_deleted_queue_comes_back_with_its_last_message(broker: shmq.Broker) -> None:
     def free() -> int:
         broker.queue("probe", maxsize=1024).delete()  # whoever makes a queue gives back what is used no more

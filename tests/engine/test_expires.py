@@ -1,5 +1,6 @@
 """Queues that go when nobody consumes from them."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,17 @@ def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Brok
     eventually(lambda: gone(broker, "jobs"))
     with pytest.raises(shmq.NotFound):
         queue.put("x")
+
+
+@pytest.mark.parametrize("grave", [{}, {"dead_letter": "graves"}], ids=["dropped", "buried"])
+def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Broker, grave: Any) -> None:
+    """Though nobody calls anything else."""
+    broker.queue("graves")
+    broker.queue("jobs", expires=0.02, **grave).put("x")
+    past = time.monotonic() + 0.03
+    eventually(lambda: time.monotonic() > past)
+    assert names(broker) == {"graves"}
+    assert broker.queue("graves").qsize() == len(grave)
 
 
 def test_a_queue_with_a_consumer_stays_and_goes_after_the_last_one(broker: shmq.Broker) -> None:
