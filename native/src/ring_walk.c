@@ -84,6 +84,25 @@ static shmq_status pass_by(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
 enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 
 /* Steps 4 and 5: offer, then look at the epoch again. */
+static inline enum offer_result offer_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
+                                          shmq_delivery *d) {
+    uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
+    uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
+    if (!shmq_cas_seq(&slot->word, word, offered)) { /* T9 */
+        return OFFER_CHANGED;
+    }
+    d->position = p;
+    d->word = offered;
+    d->tag = tag;
+    uint64_t now = shmq_load_seq(&q->ring->epoch); /* get happens here, if nothing forces a return */
+    if (SHMQ_UNLIKELY(now != epoch) && lowest_released(q, epoch, now) < p) {
+        shmq_offer_cancel(q, d);
+        return OFFER_RELEASED;
+    }
+    return OFFER_OK;
+}
+
+/* What may be another's for a moment, or past its time, or for consumers of a higher rank, or of a group. */
 static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                shmq_delivery *d) {
     if (shmq_word_state(word) == SHMQ_OFFERED && !still_offered(slot, word)) {
@@ -95,29 +114,21 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
     if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
         return OFFER_LEFT;
     }
-    uint32_t group = SHMQ_UNLIKELY(q->book != NULL) ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
-    if (SHMQ_UNLIKELY(group != 0)) {
+    uint32_t group = q->book != NULL ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
+    if (group != 0) {
         enum shmq_group_claim claim = shmq_group_claim(q, group, p, d);
         if (claim != SHMQ_GROUP_OURS) {
             return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
         }
     }
-    uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
-    uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
-    if (!shmq_cas_seq(&slot->word, word, offered)) { /* T9 */
+    enum offer_result result = offer_now(q, slot, word, p, epoch, d);
+    if (result == OFFER_CHANGED) {
         shmq_group_leave(q, d);
-        return OFFER_CHANGED;
-    }
-    d->position = p;
-    d->word = offered;
-    d->tag = tag;
-    uint64_t now = shmq_load_seq(&q->ring->epoch); /* get happens here, if nothing forces a return */
-    if ((SHMQ_UNLIKELY(now != epoch) && lowest_released(q, epoch, now) < p) ||
-        (SHMQ_UNLIKELY(group != 0) && !shmq_group_confirm(q, d))) {
+    } else if (result == OFFER_OK && group != 0 && !shmq_group_confirm(q, d)) {
         shmq_offer_cancel(q, d);
         return OFFER_RELEASED;
     }
-    return OFFER_OK;
+    return result;
 }
 
 /* Would this taker have it? What the slot says is read before the CAS from `word`, which fails if it was of another entry.
@@ -243,7 +254,8 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     uint64_t head = shmq_load_seq(&ring->head); /* SYNC ring.head */
     uint64_t start = d->by != NULL ? path_start(q, epoch, d) : shmq_head_position(q, head), p = start;
     uint64_t stop_at = 0;
-    bool compared = false;
+    bool compared = false,
+         plain = d->by == NULL && !d->ranked; /* a queue with groups has a subscription for everybody */
     d->head_seen = head;
     d->epoch_seen = epoch;
     d->depth = q->depth;
@@ -255,6 +267,15 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        if (SHMQ_LIKELY(plain && ahead == 0 && state == SHMQ_AVAILABLE && !shmq_word_carried(word)) &&
+            SHMQ_LIKELY(!shmq_may_expire(q, slot))) {
+            enum offer_result result = offer_now(q, slot, word, p, epoch, d);
+            if (SHMQ_UNLIKELY(result == OFFER_CHANGED)) {
+                compared = false;
+                continue;
+            }
+            return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
+        }
         if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
             return shmq_damage(q->m, "a position that the ring has not reached", p);
         }
