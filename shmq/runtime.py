@@ -9,7 +9,7 @@ from os import PathLike
 from shmq.engine.broker import Broker
 from shmq.engine.opening import open_anonymous_broker, open_directory
 from shmq.names import parse_broker_path
-from shmq.options import Durability, Size, check_broker_options
+from shmq.options import Durability, Size, check_bool, check_broker_options
 
 __all__ = ["Broker", "open"]
 
@@ -48,6 +48,7 @@ def open(
         ...     broker.queue("greetings").put("hello, world")
         1
     """
+    check_bool(create, "create")
     settings = check_broker_options(
         memory=memory, mode=mode, patience=patience, disk=disk, durability=durability, encryption_key=encryption_key
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shmq.cli.session import Refused, Session, pass_session, usage
-from shmq.errors import BrokerNotFound, NotFound
+from shmq.errors import NotFound
 
 if TYPE_CHECKING:
     from shmq.options import Durability
@@ -53,14 +53,9 @@ def init(session: Session, memory: str | None, mode: int | None, disk: str | Non
 
     place = session.place()
     with usage():
-        try:
-            broker = open(
-                place, memory=_size(memory), mode=mode, disk=disk, durability=cast("Durability | None", durability)
-            )
-        except BrokerNotFound as error:  # a file is in its place
-            raise BrokerNotFound(
-                "no broker can be made", figures=error.figures, remedy="name another directory"
-            ) from None
+        broker = open(
+            place, memory=_size(memory), mode=mode, disk=disk, durability=cast("Durability | None", durability)
+        )
     with broker:
         session.result(as_json(broker.statistics()) if session.json else {})
 

@@ -17,7 +17,7 @@ from shmq.engine.queue import Queue
 from shmq.engine.queue_management import check_dead_letter
 from shmq.errors import Closed, Full, NotFound, OptionsMismatch
 from shmq.names import check_queue_name
-from shmq.options import QueueOptions, QueueSettings, check_queue_options
+from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
 from shmq.version import __version__
 
 if TYPE_CHECKING:
@@ -114,8 +114,9 @@ class Broker:
         """
         self._live()
         checked = check_codec(codec)
+        check_bool(create, "create")
         settings = check_queue_options(cast(dict[str, object], options))
-        check_dead_letter(self._membership, options.get("dead_letter"))
+        check_dead_letter(self._membership, name, options.get("dead_letter"))
         if name is None:
             if settings.temporary is False:
                 raise ValueError("temporary=False: a queue without a name is temporary; give it a name")
@@ -226,7 +227,7 @@ class Broker:
             raise ValueError("consumer(): name at least one queue")
         if len(queues) == 1:
             return queues[0].consumer(prefetch=prefetch, selector=selector, priority=priority, exclusive=exclusive)
-        return ConsumerOfSeveral(queues, prefetch, selector, priority, bool(exclusive))
+        return ConsumerOfSeveral(queues, prefetch, selector, priority, exclusive)
 
     # ---- look, leave -------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.engine.selection import loaded
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
-from shmq.options import check_timeout
+from shmq.options import check_bool, check_timeout
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -42,8 +42,12 @@ def check_limit(limit: int) -> None:
 
 
 def check_prefetch(prefetch: int | None) -> None:
-    """Raises ValueError for a number of unsettled messages below 1."""
-    if prefetch is not None and (isinstance(prefetch, bool) or not isinstance(prefetch, int) or prefetch < 1):
+    """Raises ValueError for a number of unsettled messages below 1, TypeError for anything that is no int."""
+    if prefetch is None:
+        return
+    if isinstance(prefetch, bool) or not isinstance(prefetch, int):
+        raise TypeError(f"prefetch={prefetch!r}: an int is expected, or None for no limit")
+    if prefetch < 1:
         raise ValueError(f"prefetch={prefetch!r}: 1 or more unsettled messages, or None for no limit")
 
 
@@ -81,6 +85,7 @@ class Consumer(Generic[T]):
         exclusive: bool = False,
     ) -> None:
         check_prefetch(prefetch)
+        check_bool(exclusive, "exclusive")
         self._closed = True  # until the row is ours
         self._queue = queue
         self._prefetch = prefetch

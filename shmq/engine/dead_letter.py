@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shmq.engine.membership import Membership
     from shmq.engine.queue import Queue
 
-__all__ = ["SUFFIX", "Grave", "bury", "default_name", "retry_graves"]
+__all__ = ["SUFFIX", "Grave", "bury", "check_error", "default_name", "retry_graves"]
 
 SUFFIX: Final = ".dead"
 _LOG: Final = logging.getLogger("shmq.broker")
@@ -39,7 +39,16 @@ class Grave:
 def default_name(name: str) -> str:
     """The queue for the dead of a queue that names none. A name that is too long for the suffix is shortened."""
     room = NAME_MAX - len(SUFFIX)
-    return name.encode()[:room].decode(errors="ignore") + SUFFIX
+    shortened = name.encode()[:room].decode(errors="ignore")
+    if shortened + SUFFIX == name:  # as long as a name can be, with the suffix: it would be its own
+        shortened = shortened[:-1]
+    return shortened + SUFFIX
+
+
+def check_error(error: object) -> None:
+    """Raises TypeError for what cannot be kept as a reason; while the message is still in hand."""
+    if error is not None and not isinstance(error, BaseException | str):
+        raise TypeError(f"error={error!r:.60}: an exception or a text is expected; a delay is given as delay=seconds")
 
 
 def _reason_text(error: BaseException | str | None) -> str | None:

@@ -107,9 +107,23 @@ class BrokerDirectory:
             "there is no broker", figures=figures, remedy="check the path, or open with create=True", filename=self.path
         )
 
+    def _no_directory(self) -> BrokerNotFound:
+        found = self.path
+        while not os.path.lexists(found):
+            found = os.path.dirname(found)
+        return BrokerNotFound(
+            "there is no broker, and none can be made",
+            figures=f"{found} is no directory",
+            remedy="name a directory: a broker is one, with files of its own",
+            filename=self.path,
+        )
+
     def _make_directory(self, mode: int | None) -> bool:
         """True: it did not exist."""
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise self._no_directory() from None
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
@@ -126,7 +140,7 @@ class BrokerDirectory:
         except FileNotFoundError:
             raise self._not_found(f"{self.path} does not exist") from None
         except NotADirectoryError:
-            raise self._not_found(f"{self.path} is no directory") from None
+            raise self._no_directory() from None
         except PermissionError:
             check_owner(self.path, os.stat(self.path))  # says more, if that is the reason
             raise

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from shmq.codec import content_type_of, decode
 from shmq.core.queue import Browsed, Delivery, Drop
 from shmq.death import Death
+from shmq.engine.dead_letter import check_error
 from shmq.engine.theft import taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
-from shmq.options.message import delay_in_ns
+from shmq.options import check_bool, delay_in_ns
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ class Message(Generic[T]):
         self._redelivered = delivery.word & _REDELIVERED != 0
         self._expires_ns = delivery.expires_ns
         self._head = delivery.head()
-        self._block = None
-        self._bytes = None
-        self._view = None
+        self._block = self._bytes = self._view = None
         self._has_body = False
         self._body = None
         self._browsed = False
@@ -130,8 +129,7 @@ class Message(Generic[T]):
         self._redelivered, self._priority = bool(seen[6]), seen[7]
         self._head, self._bytes, self._expires_ns = seen[8], seen[9], seen[10]
         self._size = len(seen[9])
-        self._block = None
-        self._view = None
+        self._block = self._view = None
         self._has_body = False
         self._body = None
         self._browsed = True
@@ -403,7 +401,7 @@ class Message(Generic[T]):
         delay: seconds until somebody can receive it. It keeps its place; until then later ones go before it.
         elsewhere: True: never again to this consumer; for all others it is as before. Kept by the consumer, so another
             one of the same process, or the next one after its close, may get it.
-        Raises SettlementError as ack(), ValueError for an unfit delay.
+        Raises SettlementError as ack(); ValueError, TypeError for an unfit delay or elsewhere.
 
         Example:
             >>> queue.put_many("ab")
@@ -415,6 +413,7 @@ class Message(Generic[T]):
             (0, 1)
         """
         delay_ns = delay_in_ns(delay)
+        check_bool(elsewhere, "elsewhere")
         delivery = self._begin("released")
         self._keep_body()
         if elsewhere and self._consumer is not None:
@@ -427,7 +426,7 @@ class Message(Generic[T]):
 
         error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.
         delay: seconds until it is tried again; None: as the queue's retry_delay says. Later ones go before it.
-        Raises SettlementError as ack(), ValueError for an unfit delay.
+        Raises SettlementError as ack(); ValueError, TypeError for an unfit error or delay, and it is still in hand.
 
         Example:
             >>> _ = queue.put("a")
@@ -437,6 +436,7 @@ class Message(Generic[T]):
             (2, True)
         """
         delay_ns = None if delay is None else delay_in_ns(delay)
+        check_error(error)
         delivery = self._begin("retried")
         self._keep_body()
         self._end(self._queue._retry(delivery, error, delay_ns), "retried")
@@ -445,7 +445,7 @@ class Message(Generic[T]):
         """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
 
         error: why; an exception with its traceback, or a text. See Message.death.
-        Raises SettlementError as ack().
+        Raises SettlementError as ack(), TypeError for an unfit error, and it is still in hand.
 
         Example:
             >>> _ = queue.put("a")
@@ -454,6 +454,7 @@ class Message(Generic[T]):
             ...     dead.body, dead.death.reason, dead.death.error
             ('a', 'rejected', 'not wanted')
         """
+        check_error(error)
         delivery = self._begin("rejected")
         self._keep_body()
         self._end(self._queue._reject(delivery, error), "rejected")

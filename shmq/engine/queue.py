@@ -27,7 +27,7 @@ from shmq.engine.queue_management import QueueManagement
 from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
 from shmq.headers import decode_headers, encode_headers
-from shmq.options import QueueSettings, check_put_options, check_timeout
+from shmq.options import QueueSettings, check_bool, check_put_options, check_timeout
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -244,7 +244,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         nbytes: of the body; commit() may use fewer.
         timeout: seconds to wait for memory, and at commit for room; None waits for ever, 0 does not wait.
         options: as for put(): headers={name: value}.
-        Raises ValueError for an unfit nbytes, MessageTooLarge, Full, OutOfSpace, NotFound, Closed; at commit ShutDown.
+        Raises ValueError, TypeError for an unfit nbytes, MessageTooLarge, Full, OutOfSpace, NotFound, Closed; at commit
+        ShutDown.
 
         Example:
             >>> with queue.loan(5) as loan:
@@ -252,8 +253,10 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             >>> queue.get()
             b'hello'
         """
-        if isinstance(nbytes, bool) or not isinstance(nbytes, int) or nbytes < 0:
-            raise ValueError(f"loan({nbytes!r}): a number of bytes is expected")
+        if isinstance(nbytes, bool) or not isinstance(nbytes, int):
+            raise TypeError(f"loan({nbytes!r}): a number of bytes is expected, not {type(nbytes).__name__}")
+        if nbytes < 0:
+            raise ValueError(f"loan({nbytes!r}): 0 or more bytes are expected")
         if nbytes > largest_body(self._membership.memory)[0]:
             raise too_large(self._name, nbytes, self._membership.memory)
         timeout = check_timeout(timeout)
@@ -371,8 +374,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
         exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too.
         Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or when the queue's table is
-        full (1,023 consumers); SelectorError for a malformed selector, with the place of the error; ValueError for an
-        unfit prefetch or priority; NotFound, Closed.
+        full (1,023 consumers); SelectorError for a malformed selector, with the place of the error; ValueError,
+        TypeError for an unfit prefetch, priority or exclusive; NotFound, Closed.
 
         Example:
             >>> queue.put_many("ab")
@@ -383,7 +386,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             a
             b
         """
-        return Consumer(self, prefetch, selector, priority, bool(exclusive))
+        return Consumer(self, prefetch, selector, priority, exclusive)
 
     # ---- look --------------------------------------------------------------------------------------------------
 
@@ -395,8 +398,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         start: "first"; "next": only newcomers; int: from that position.
         follow: True: wait for more, until the queue is shut down.
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
-        Raises SelectorError for a malformed selector, ValueError for an unfit start, NotFound, Closed. Each message is
-        shown at most once, in order.
+        Raises SelectorError for a malformed selector, ValueError, TypeError for an unfit start, NotFound, Closed. Each
+        message is shown at most once, in order.
 
         Example:
             >>> queue.put_many("ab")
@@ -411,16 +414,19 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             ['c']
         """
         selects = selection(selector)
+        check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
         ends = self._ends()
         if start == "first":
             places = first_of(ends)
         elif start == "next":
             places = list(ends)
-        elif isinstance(start, int) and not isinstance(start, bool) and start >= 0:
+        elif isinstance(start, bool) or not isinstance(start, int | str):
+            raise TypeError(f'start={start!r}: "first", "next" or a position is expected')
+        elif isinstance(start, int) and start >= 0:
             places = places_from(start, ends)
         else:
-            raise ValueError(f'start={start!r}: "first", "next" or a position is expected')
+            raise ValueError(f'start={start!r}: "first", "next" or a position from 0 on is expected')
         found = self._browsed(places, None if follow else ends)  # without follow newcomers are not waited for
         return found if selects is None else filter(selects, found)
 

@@ -13,7 +13,7 @@ from shmq.engine.failure import options_mismatch
 from shmq.engine.places import first_of
 from shmq.engine.transfer import transfer
 from shmq.errors import Full, ShmqError
-from shmq.options import QueueOptions, QueueSettings, as_given, check_queue_options, check_timeout
+from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -32,8 +32,13 @@ _NEVER_NS = (1 << 64) - 1
 _DEAD_LETTER_BIT = 1 << 6
 
 
-def check_dead_letter(membership: Membership, target: object) -> None:
-    """Raises ValueError for a queue of another broker."""
+def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
+    """Of the queue `name`. Raises ValueError for that queue itself, and for one of another broker."""
+    if name is not None and name in (target, getattr(target, "name", None)):
+        raise ValueError(
+            f"dead_letter={name!r}: what dies in queue {name!r} would come back to it; name another queue, or leave it "
+            f"out for {default_name(name)!r}"
+        )
     if isinstance(target, QueueManagement) and target._membership is not membership:
         raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
 
@@ -190,7 +195,7 @@ class QueueManagement(QueueHandle):
             500
         """
         settings = check_queue_options(cast("dict[str, object]", options))
-        check_dead_letter(self._membership, options.get("dead_letter"))
+        check_dead_letter(self._membership, self._name, options.get("dead_letter"))
         slots = self._settings()["slots"]
         if settings.maxsize is not None and settings.maxsize > slots:
             raise ValueError(
@@ -219,7 +224,7 @@ class QueueManagement(QueueHandle):
             Traceback (most recent call last):
             shmq.errors.ShutDown: queue 'jobs' is shut down; reopen() takes it back into service
         """
-        self._shut_down(STOPPED if immediate else DRAINING)
+        self._shut_down(STOPPED if check_bool(immediate, "immediate") else DRAINING)
 
     def reopen(self) -> None:
         """Takes a queue that was shut down back into service. Raises NotFound, Closed. Twice is fine.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from shmq.core.queue import MOVED, Delivery, encode_extras
 from shmq.engine.failure import note_accepted
 from shmq.headers import HeaderBlock, decode_headers, encode_headers
-from shmq.options import PutSettings
+from shmq.options import PutSettings, check_bool
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
@@ -79,6 +79,7 @@ def transfer(source: Queue[Any], to: Queue[Any], selector: str | None, limit: in
     if to._membership is not source._membership:
         raise ValueError(f"to={to!r}: a queue of another broker; receive here and put there")
     _check_limit(limit)
+    check_bool(copy, "copy")
     moved = 0
     try:
         for message in source.browse(selector=selector):

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from shmq.options.broker import BROKER_DEFAULTS, BrokerSettings, Durability, check_broker_options
-from shmq.options.message import LATER_PUT_OPTIONS, PUT_OPTIONS, PutOptions, PutSettings, check_put_options
+from shmq.options.message import (
+    LATER_PUT_OPTIONS,
+    PUT_OPTIONS,
+    PutOptions,
+    PutSettings,
+    check_put_options,
+    delay_in_ns,
+)
 from shmq.options.queue import (
     DEFAULTS,
     FIXED_QUEUE_OPTIONS,
@@ -14,7 +21,7 @@ from shmq.options.queue import (
     as_given,
     check_queue_options,
 )
-from shmq.options.value import Size, check_timeout, parse_size
+from shmq.options.value import Size, check_bool, check_timeout, parse_size
 
 __all__ = [
     "BROKER_DEFAULTS",
@@ -32,9 +39,11 @@ __all__ = [
     "QueueSettings",
     "Size",
     "as_given",
+    "check_bool",
     "check_broker_options",
     "check_put_options",
     "check_queue_options",
     "check_timeout",
+    "delay_in_ns",
     "parse_size",
 ]

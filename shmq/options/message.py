@@ -11,7 +11,7 @@ from shmq.options.broker import Durability
 from shmq.options.stage import NOT_BUILT, not_built, unknown
 from shmq.options.value import NEVER, check_int, check_seconds, shown
 
-__all__ = ["LATER_PUT_OPTIONS", "PUT_OPTIONS", "PutOptions", "PutSettings", "check_put_options"]
+__all__ = ["LATER_PUT_OPTIONS", "PUT_OPTIONS", "PutOptions", "PutSettings", "check_put_options", "delay_in_ns"]
 
 
 class PutOptions(TypedDict, total=False):
@@ -85,7 +85,7 @@ def _check_ttl(value: object, name: str) -> float | None:
 
 
 def _check_delay(value: object, name: str) -> float:
-    remedy = "give seconds from 0 to less than 1e9"
+    remedy = "give seconds from 0 to less than 1e9: a delay has an end"
     seconds = check_seconds(value, name, remedy)
     if seconds == NEVER:
         raise ValueError(f"{name}={shown(value)} is out of range; {remedy}")
@@ -101,7 +101,7 @@ def delay_in_ns(delay: float) -> int:
 def _check_immediate(value: object, name: str) -> float | None:
     if value is True or value is False:
         return 0.0 if value else None
-    remedy = "give True, or seconds from 0 to less than 1e9, or False"
+    remedy = "give True, or seconds from 0 to less than 1e9, which have an end, or False"
     seconds = check_seconds(value, name, remedy)
     if seconds == NEVER:
         raise ValueError(f"{name}={shown(value)} is out of range; {remedy}")

@@ -183,7 +183,7 @@ def _check_groups(value: object, name: str) -> str:
 
 
 def _check_retry_delay(value: object, name: str) -> tuple[float, ...]:
-    remedy = f"give seconds >= 0, or a sequence of 1 to {MAX_RETRY_STEPS} of them, such as (1, 10, 60)"
+    remedy = f"give seconds from 0 to less than 1e9, or 1 to {MAX_RETRY_STEPS} of them, such as (1, 10, 60)"
     steps = value if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray) else (value,)
     if not 1 <= len(steps) <= MAX_RETRY_STEPS:
         raise ValueError(f"{name}={shown(value)} has {len(steps)} steps; {remedy}")

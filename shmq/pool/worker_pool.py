@@ -285,5 +285,9 @@ class WorkerPool(Generic[T, R]):
 
 
 def _check_count(name: str, value: int | None, least: int) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}={value!r}: an int is expected, or None")
+    if value < least:
         raise ValueError(f"{name}={value!r}: {least} or more, or None")

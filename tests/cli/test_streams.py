@@ -69,7 +69,7 @@ def test_a_remedy_is_a_command(shell: Shell) -> None:
     )
     (shell.folder / "file").write_text("")
     refused = shell("-d", str(shell.folder / "file"), "init", expected=3)
-    assert refused.words.endswith("file is no directory; name another directory\n")
+    assert refused.words.endswith("file is no directory; name a directory: a broker is one, with files of its own\n")
 
 
 def test_a_queue_that_memory_can_never_hold_is_not_helped_by_taking_messages_out(shell: Shell) -> None:

@@ -184,6 +184,19 @@ def test_a_dead_letter_queue_of_another_broker_is_refused(broker: shmq.Broker) -
         broker.queue("jobs", dead_letter=other.queue("graves"))
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_queue_is_not_its_own_queue_for_the_dead(broker: shmq.Broker, by_name: bool) -> None:
+    queue = broker.queue("jobs")
+    with pytest.raises(ValueError, match=r"'jobs' would come back to it; .* leave it out for 'jobs.dead'"):
+        queue.alter(dead_letter="jobs" if by_name else queue)
+    with pytest.raises(ValueError, match="would come back to it"):
+        broker.queue("jobs", dead_letter="jobs" if by_name else queue)
+    with pytest.raises(ValueError, match="would come back to it"):
+        broker.queue("new", dead_letter="new")
+    assert queue.options["dead_letter"] == "jobs.dead"
+    assert [found.name for found in broker.queues()] == ["jobs"]
+
+
 def test_without_create_a_missing_queue_is_not_found(broker: shmq.Broker) -> None:
     with pytest.raises(shmq.NotFound):
         broker.queue("jobs", create=False)

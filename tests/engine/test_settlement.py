@@ -43,6 +43,28 @@ def test_a_second_settlement_is_refused_and_changes_nothing(queue: shmq.Queue[An
     )
 
 
+@pytest.mark.parametrize(
+    "unfit",
+    [
+        lambda m: m.retry(5),
+        lambda m: m.retry(ValueError),
+        lambda m: m.reject(b"no"),
+        lambda m: m.retry("no", delay="5"),
+        lambda m: m.release(elsewhere=1),
+    ],
+)
+def test_an_argument_of_another_type_leaves_the_message_in_hand(
+    queue: shmq.Queue[Any], unfit: Callable[[Any], None]
+) -> None:
+    queue.put("a")
+    m = queue.receive(timeout=0)
+    with pytest.raises(TypeError, match=r"expected|give"):
+        unfit(m)
+    assert queue.statistics().unsettled == 1
+    m.ack()
+    assert queue.statistics().acked == 1
+
+
 def test_a_with_block_left_normally_acks(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
     before = []

@@ -64,6 +64,16 @@ def test_without_create_a_missing_broker_is_not_found(broker_dir: Path) -> None:
     assert not broker_dir.exists()
 
 
+@pytest.mark.parametrize("below", ["", "broker", "some/broker"])
+@pytest.mark.parametrize("create", [True, False])
+def test_a_file_in_place_of_the_directory_is_named_and_stays(tmp_path: Path, below: str, create: bool) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(shmq.BrokerNotFound, match=f"{file} is no directory; name a directory"):
+        shmq.open(file / below, create=create)
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.parametrize("text", ["", "garbage", "{}", '{"format": 1}', "[1]", "\0" * 100, "x" * 10_000])
 def test_garbage_in_place_of_the_record_is_corruption(broker_dir: Path, text: str) -> None:
     broker_dir.mkdir(mode=0o700)
@@ -229,6 +239,7 @@ WRONG: dict[str, Callable[[Path], Any]] = {
     "a query": lambda path: shmq.open(f"shmq://{path}?a=1"),
     "another scheme": lambda path: shmq.open("redis://localhost"),
     "a number": lambda path: shmq.open(7),  # type: ignore[arg-type]
+    "create as a number": lambda path: shmq.open(path, create=1),  # type: ignore[arg-type]
 }
 
 
@@ -314,6 +325,49 @@ def test_a_wrong_argument_changes_nothing(broker: shmq.Broker, queue: shmq.Queue
     )
     (process,) = broker.statistics().processes
     assert (process.unsettled, process.pinned_bytes) == (0, 0)
+
+
+# Of another type: TypeError with what is expected. In the order of the classes.
+OTHER_TYPES: list[tuple[str, dict[str, Any], str]] = [
+    ("queue", {"create": 1}, "True or False"),
+    ("browse", {"follow": 1}, "True or False"),
+    ("browse", {"start": 1.5}, "position"),
+    ("browse", {"start": None}, "position"),
+    ("consumer", {"prefetch": "x"}, "int"),
+    ("consumer", {"prefetch": True}, "int"),
+    ("consumer", {"prefetch": 1.5}, "int"),
+    ("consumer", {"exclusive": 1}, "True or False"),
+    ("consumer", {"exclusive": None}, "True or False"),
+    ("consumer of two", {"exclusive": 1}, "True or False"),
+    ("consumer of two", {"prefetch": "x"}, "int"),
+    ("loan", {"nbytes": "x"}, "bytes"),
+    ("loan", {"nbytes": True}, "bytes"),
+    ("move", {"copy": 1}, "True or False"),
+    ("shutdown", {"immediate": 1}, "True or False"),
+    ("pool", {"processes": "2"}, "int"),
+    ("pool", {"max_messages": 1.5}, "int"),
+]
+
+
+@pytest.mark.parametrize(("call", "argument", "expected"), OTHER_TYPES)
+def test_an_argument_of_another_type_is_a_type_error_with_what_is_expected(
+    broker: shmq.Broker, queue: shmq.Queue[Any], call: str, argument: dict[str, Any], expected: str
+) -> None:
+    other = broker.queue("other")
+    calls: dict[str, Callable[..., Any]] = {
+        "queue": lambda **options: broker.queue("jobs", **options),
+        "browse": queue.browse,
+        "consumer": queue.consumer,
+        "consumer of two": lambda **options: broker.consumer(queue, other, **options),
+        "loan": queue.loan,
+        "move": lambda **options: queue.move(other, **options),
+        "shutdown": queue.shutdown,
+        "pool": lambda **options: shmq.WorkerPool(queue, print, **options),
+    }
+    queue.put("a")
+    with pytest.raises(TypeError, match=expected):
+        calls[call](**argument)
+    assert (queue.get(timeout=0), other.qsize(), queue.statistics().consumers) == ("a", 0, 0)
 
 
 # Runs a program with a /dev/shm of its own, as in another container that shares the directory only.
