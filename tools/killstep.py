@@ -9,7 +9,8 @@ Each step of the recorded run is a place to die. --kills N (20,000 by default) s
 first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
 get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
 that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one before
-(hours). Exit code 1: something is broken; the command that shows it again is printed.
+(hours). Exit code 1: something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps
+that are being tried, tells what was done until then, and exits with 130; a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all
@@ -23,11 +24,13 @@ import os
 import queue
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,6 +56,7 @@ from native_build import BuildFailed
 DEFAULT_KILLS = 20_000
 MOST_DEATHS = 28
 DEARER = 8  # times as much does a kill cost where the whole segment is in use
+INTERRUPTED = 130  # exit code, as of any program that SIGINT ends
 TOLD = 5  # failures of one scenario that are shown in full
 
 
@@ -125,14 +129,48 @@ def note(outcome: Outcome, event: dict[str, Any], program: Path) -> None:
     elif event["event"] == "end":
         outcome.tried, outcome.left_path = event["tried"], event["left_path"]
         outcome.images = event["deaths"] + event["quiet"]
+        outcome.interrupted = event["interrupted"]
 
 
-def run(program: Path, order: Order, cpu: int) -> Outcome:
+class Work:
+    """The drivers that are running, and what an interrupt does to them: they are in sessions of their own, so that a
+    terminal's Ctrl-C reaches this process alone and none of the processes of a state.
+    """
+
+    def __init__(self) -> None:
+        self.interrupts = 0
+        self.drivers: set[subprocess.Popen[bytes]] = set()
+        self.lock = threading.RLock()
+
+    def begin(self, driver: subprocess.Popen[bytes]) -> None:
+        with self.lock:
+            self.drivers.add(driver)
+            if self.interrupts:
+                driver.send_signal(signal.SIGINT)
+
+    def end(self, driver: subprocess.Popen[bytes]) -> None:
+        with self.lock:
+            self.drivers.discard(driver)
+
+    def interrupt(self, *_: object) -> None:
+        with self.lock:
+            self.interrupts += 1
+            for driver in self.drivers:
+                driver.send_signal(signal.SIGINT)
+
+    def heed_interrupts(self) -> None:
+        """Not where they are ignored: in the background of a script."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self.interrupt)
+
+
+def run(program: Path, order: Order, cpu: int, work: Work) -> Outcome:
     """One driver from start to end; every frame is judged as it comes."""
     outcome = Outcome(order.scenario)
     begin = time.monotonic()
     bench = Bench()
     driver = start(program, order.arguments(program, cpu))
+    work.begin(driver)
     ended = False
     assert driver.stdout is not None
     try:
@@ -146,7 +184,10 @@ def run(program: Path, order: Order, cpu: int) -> Outcome:
             outcome.broken += [broken(program, text, where) for text in wrong[:TOLD]]
     finally:
         said = stop(driver)
-    if not ended and not outcome.broken:
+        work.end(driver)
+    if not ended and work.interrupts:
+        outcome.interrupted = True
+    elif not ended and not outcome.broken:
         outcome.broken.append(
             broken(program, said or f"the driver ended with {driver.returncode}", {"scenario": order.scenario})
         )
@@ -161,26 +202,31 @@ class Pool:
         self.program = program
         self.jobs = jobs
         self.progress = progress
+        self.work = Work()
         self.cpus: queue.SimpleQueue[int] = queue.SimpleQueue()
         usable = sorted(os.sched_getaffinity(0))
         for i in range(jobs):
             self.cpus.put(usable[i % len(usable)])
 
-    def one(self, order: Order) -> Outcome:
+    def one(self, order: Order) -> Outcome | None:
+        """None: it was not begun."""
         cpu = self.cpus.get()
         try:
-            return run(self.program, order, cpu)
+            return None if self.work.interrupts else run(self.program, order, cpu, self.work)
         finally:
             self.cpus.put(cpu)
 
     def run(self, orders: Sequence[Order]) -> list[Outcome]:
         done: list[Outcome] = []
         with ThreadPoolExecutor(self.jobs) as threads:
-            futures = [threads.submit(self.one, order) for order in orders]
+            futures = {threads.submit(self.one, order) for order in orders}
             try:
-                for future in as_completed(futures):
-                    done.append(future.result())
-                    self.show(done, len(orders))
+                while futures:
+                    # In pieces: an interrupt that comes just before the wait is seen behind it.
+                    ended, futures = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
+                    done += [outcome for future in ended if (outcome := future.result()) is not None]
+                    if ended:
+                        self.show(done, len(orders))
             except BaseException:
                 threads.shutdown(wait=True, cancel_futures=True)
                 raise
@@ -211,7 +257,7 @@ def spread(pool: Pool, orders: Sequence[Order], long: set[str], dear: set[str], 
 
     outcomes = pool.run([replace(order, budget=part(order)) for order in short])
     left = kills - sum(one.tried for one in outcomes)
-    if rest:
+    if rest and not pool.work.interrupts:
         outcomes += pool.run([replace(order, budget=max(left // len(rest), 1)) for order in rest])
     return outcomes
 
@@ -227,9 +273,8 @@ def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
     print(f"{'all':22} {sums[0]:7} {sums[1]:7} {sums[2]:7} {sums[3]:9} {wrong:6}")
     if mode == "deaths":
         print(f"{sum(one.nodes for one in outcomes)} distinct images and histories to go on from, ", end="")
-        print(
-            f"{sum(one.pairs for one in outcomes)} deaths on them, up to {max(one.depth for one in outcomes)} in turn"
-        )
+        deepest = max((one.depth for one in outcomes), default=0)
+        print(f"{sum(one.pairs for one in outcomes)} deaths on them, up to {deepest} in turn")
         for one in outcomes:
             if not one.whole:
                 print(f"{one.scenario}: more images than are kept; not all of them were gone into")
@@ -326,16 +371,27 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     seed = options.seed if options.seed is not None else secrets.randbits(32)
     orders = orders_of(options, table, seed)
-    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty() and not options.json)
+    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty())
+    pool.work.heed_interrupts()
     outcomes = outcomes_of(options, pool, orders, table)
+    interrupted = pool.work.interrupts > 0
     if options.json:
-        print(json.dumps({"seed": seed, "outcomes": [asdict(one) for one in outcomes]}))
+        results = {"seed": seed, "interrupted": interrupted, "outcomes": [asdict(one) for one in outcomes]}
+        print(json.dumps(results))
     else:
         print_table(outcomes, orders[0].mode)
         print(f"seed {seed}")
         print_broken(outcomes)
+    if interrupted:
+        whole = sum(not one.interrupted for one in outcomes)
+        print(f"killstep: interrupted; {whole} of {len(orders)} scenarios were finished", file=sys.stderr)
+        return INTERRUPTED
     return int(any(one.broken for one in outcomes))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:  # before there was anything to tell
+        print("killstep: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -88,6 +88,7 @@ class Outcome:
     pairs: int = 0  # deaths after the first
     depth: int = 1
     whole: bool = True
+    interrupted: bool = False  # it would have gone on
     seconds: float = 0.0
     broken: list[dict[str, Any]] = field(default_factory=list)
 
@@ -159,7 +160,13 @@ def read_frames(stream: IO[bytes]) -> Iterator[Line | Snapshot | History]:
 
 def start(program: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     environment = dict(os.environ, GLIBC_TUNABLES=NO_REPEATED_MOVES)
-    return subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    return subprocess.Popen(
+        [program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,  # else a terminal's Ctrl-C ends the processes of its state one by one
+    )
 
 
 def why_ptrace_is_forbidden(program: Path) -> str | None:

@@ -10,6 +10,7 @@ from checker import Call, Drained, Image, judge, judge_history, judge_quiet
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
 REMOVALS: Final = {6, 7}
+ROBBED: Final = frozenset(("group-steal", "group-robbed", "group-lease-end", "group-reap-thief"))
 PUT, GET, RECEIVE, SETTLE, RELEASE, MOVE = 1, 2, 3, 4, 5, 10
 SURVIVOR: Final = 31
 MORTAL: Final = frozenset(range(1, SURVIVOR))  # actors of the state, victims
@@ -78,7 +79,7 @@ def is_strange(history: History, marks: list[list[int]]) -> bool:
     released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
     leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
     scenario = history.where.get("scenario", "")
-    taken = scenario == "steal" or scenario.startswith(("expire", "lease"))
+    taken = scenario == "steal" or scenario.startswith(("expire", "lease")) or scenario in ROBBED
     return leaving or taken or any(mark[KIND] in REMOVALS for mark in marks)
 
 

@@ -4,9 +4,11 @@
 
 #include "shmq/group.h"
 
-void act_declare_groups(act *a, unsigned queue, const char *name, uint32_t grouping) {
-    shmq_declaration d = {
-        .given = 1u << SHMQ_SET_GROUPS | 1u << SHMQ_SET_MAXSIZE, .grouping = grouping, .maxsize = 1024, .create = true};
+void act_declare_groups(act *a, unsigned queue, const char *name, uint32_t grouping, uint64_t maxsize) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_GROUPS | 1u << SHMQ_SET_MAXSIZE,
+                          .grouping = grouping,
+                          .maxsize = maxsize,
+                          .create = true};
     int differs = -1;
     act_begin(a, CALL_OTHER, queue, 0);
     act_end(a, CALL_OTHER, queue, 0,
@@ -19,4 +21,19 @@ void act_group_head(const shmq_queue *q, uint64_t value, shmq_outgoing *o) {
         o->head = heads[value / 100 % 10 == 1];
         o->head_len = sizeof(heads[0]);
     }
+}
+
+void act_rob(act *a, unsigned queue, uint64_t position) {
+    shmq_delivery d;
+    act_begin(a, CALL_RECEIVE, queue, 0);
+    act_received(a, queue, shmq_steal(a->q[queue], position, false, &d), &d);
+}
+
+void act_rob_self(act *a) {
+    unsigned queue = a->held[0].queue;
+    act_begin(a, CALL_RELEASE, queue, a->held[0].value);
+    SHMQ_ASSERT(a->held_count != 0 && a->held_count < ACT_HELD);
+    SHMQ_ASSERT(shmq_steal(a->q[queue], a->held[0].d.position, false, &a->held[a->held_count].d) == SHMQ_OK);
+    a->held[a->held_count].value = a->held[0].value;
+    a->held[a->held_count++].queue = queue;
 }

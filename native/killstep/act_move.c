@@ -1,19 +1,23 @@
 #include "act_move.h"
 
+#include "act_group.h"
+
 #include "shmq/ring_move.h"
 
 /* A letter as it is in hand, on its way. */
-static shmq_outgoing letter_of(const act *a, struct iovec *piece) {
+static shmq_outgoing letter_of(const act *a, unsigned to, struct iovec *piece) {
     const shmq_delivery *d = &a->held[0].d;
     *piece = (struct iovec){(void *)(uintptr_t)act_body_of(a->held[0].value, d->body_len), d->body_len};
-    return (shmq_outgoing){.pieces = piece, .piece_count = 1, .body_len = d->body_len, .priority = d->priority};
+    shmq_outgoing o = {.pieces = piece, .piece_count = 1, .body_len = d->body_len, .priority = d->priority};
+    act_group_head(a->q[to], a->held[0].value, &o);
+    return o;
 }
 
 void act_move(act *a, unsigned to) {
     SHMQ_ASSERT(a->held_count != 0);
     uint64_t value = a->held[0].value;
     struct iovec piece;
-    shmq_outgoing o = letter_of(a, &piece);
+    shmq_outgoing o = letter_of(a, to, &piece);
     shmq_status status;
     act_begin(a, CALL_MOVE, to, value);
     do {
@@ -55,7 +59,7 @@ void act_move_half(act *a, unsigned to, bool decided) {
     shmq_queue *from = a->q[a->held[0].queue];
     shmq_delivery *d = &a->held[0].d;
     struct iovec piece;
-    shmq_outgoing o = letter_of(a, &piece);
+    shmq_outgoing o = letter_of(a, to, &piece);
     act_begin(a, CALL_MOVE, to, a->held[0].value);
     o.intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o.source = d->position;

@@ -172,11 +172,16 @@ static const char *look_at_sleepers(stage *s) {
     return NULL;
 }
 
+/* By queue, which of them have groups. */
+static unsigned groups_of(const scenario *what) {
+    return (what->flags & BOTH_GROUPED) != 0 ? 1u << QUEUE_A | 1u << QUEUE_LIMITED
+           : (what->flags & GROUPED) != 0    ? 1u << QUEUE_A
+                                             : 0;
+}
+
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
-    const verdict_rules rules = {.victims_die = true,
-                                 .actors_die = true,
-                                 .levels = (what->flags & LEVELS) != 0,
-                                 .groups = (what->flags & GROUPED) != 0};
+    const verdict_rules rules = {
+        .victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0, .groups = groups_of(what)};
     next_value = FIRST_VALUE;
     const char *wrong = reap(s, what, where);
     if (wrong == NULL && check_sleepers) {
@@ -257,7 +262,7 @@ const char *aftermath_of_resumption(stage *s, const scenario *what, const char *
                                  .victims_die = true,
                                  .actors_die = true,
                                  .levels = (what->flags & LEVELS) != 0,
-                                 .groups = (what->flags & GROUPED) != 0};
+                                 .groups = groups_of(what)};
     const char *wrong = reap(s, what, where);
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;

@@ -14,6 +14,7 @@
 #define HANG_SECONDS 20
 
 char killer_where[1024];
+volatile sig_atomic_t killer_has_begun, killer_stops;
 
 void killer_name_place(const killer *k, const char *path, uint32_t step, const trace *t) {
     static const char *const modes[] = {"kill", "pause", "deaths"};
@@ -113,7 +114,7 @@ static void check_ending(killer *k, const victim_plan *plan) {
 }
 
 static void over_steps(killer *k, const victim_plan *plan, const trace *t, const uint8_t *chosen) {
-    for (uint32_t step = 0; step <= t->steps; step++) {
+    for (uint32_t step = 0; step <= t->steps && !killer_stops; step++) {
         if (!chosen[step] || (k->order->step >= 0 && step != k->order->step)) {
             continue;
         }
@@ -132,6 +133,7 @@ void killer_record(killer *k, const victim_plan *plan, trace *t) {
     } else {
         tracee_record(&k->stage, plan, k->order->operands, k->order->stores, t);
     }
+    killer_has_begun = 1;
 }
 
 static void one_death(killer *k, const victim_plan *plan) {
@@ -166,9 +168,9 @@ unsigned killer_run(const killer_order *order) {
         one_death(&k, &plan);
     }
     report_line("{\"event\": \"end\", \"steps\": %u, \"tried\": %u, \"left_path\": %u, \"broken\": %u, \"deaths\": %u, "
-                "\"quiet\": %u, \"histories\": %u}",
+                "\"quiet\": %u, \"histories\": %u, \"interrupted\": %s}",
                 k.steps, k.tally.tried, k.tally.left_path, k.tally.broken, report_images(FRAME_DEATH),
-                report_images(FRAME_QUIET), report_images(FRAME_HISTORY));
+                report_images(FRAME_QUIET), report_images(FRAME_HISTORY), killer_stops ? "true" : "false");
     stage_close(&k.stage);
     return k.tally.broken;
 }

@@ -2,6 +2,8 @@
 #ifndef SHMQ_KILLSTEP_KILLER_H
 #define SHMQ_KILLSTEP_KILLER_H
 
+#include <signal.h>
+
 #include "scenario.h"
 #include "stores.h"
 
@@ -40,6 +42,10 @@ unsigned killer_run(const killer_order *order);
 void killer_record(killer *k, const victim_plan *plan, trace *t);
 void killer_kill_at(killer *k, const victim_plan *plan, const trace *t, uint32_t step, const lineage *birth);
 void killer_name_place(const killer *k, const char *path, uint32_t step, const trace *t);
+
+/* An interrupt ends the work behind the step that is being tried: what was tried until then is told. Before there is
+ * anything to tell (killer_has_begun) it ends the driver. */
+extern volatile sig_atomic_t killer_has_begun, killer_stops;
 
 /* For the message of a crash or a hang of the driver itself: where it stands. */
 extern char killer_where[1024];

@@ -110,7 +110,7 @@ static void kill_all(killer *k, const victim_plan *plan, const lineage *birth) {
     }
     uint8_t *chosen = malloc(t.steps + 1);
     choose_changes(&t, chosen);
-    for (uint32_t step = 0; step <= t.steps; step++) {
+    for (uint32_t step = 0; step <= t.steps && !killer_stops; step++) {
         if (chosen[step] && is_wanted(k, birth, step)) {
             path_of(path, birth, step);
             killer_name_place(k, path, step, &t);
@@ -152,6 +152,9 @@ static void from_node(killer *k, uint32_t index) {
         if (second_put && k->order->alike) {
             continue;
         }
+        if (killer_stops) {
+            return;
+        }
         if (k->order->path == NULL || strncmp(begins, k->order->path, strlen(begins)) == 0) {
             enter(&k->stage, &nodes[index]);
             kill_all(k, &plan, &birth);
@@ -170,7 +173,7 @@ void lineage_run(killer *k, const victim_plan *first) {
     kill_all(k, first, &birth);
     uint32_t first_tried = k->tally.tried, deepest = 1;
     report_line("{\"event\": \"trace\", \"steps\": %u, \"chosen\": %u}", k->steps, first_tried);
-    for (uint32_t i = 0; i < node_count; i++) { /* it grows meanwhile: breadth first */
+    for (uint32_t i = 0; i < node_count && !killer_stops; i++) { /* it grows meanwhile: breadth first */
         deepest = nodes[i].depth + 1;
         from_node(k, i);
         delta_free(&nodes[i].image);

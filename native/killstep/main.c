@@ -31,6 +31,13 @@ static void end(int signal) {
     _exit(5);
 }
 
+static void interrupt(int signal) {
+    if (!killer_has_begun || killer_stops) {
+        end(signal);
+    }
+    killer_stops = 1;
+}
+
 static void handle_signals(void) {
     static const int signals[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
     for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
@@ -38,7 +45,7 @@ static void handle_signals(void) {
         sigaction(signals[i], &action, NULL);
     }
     signal(SIGTERM, end);
-    signal(SIGINT, end);
+    signal(SIGINT, interrupt);
     signal(SIGPIPE, SIG_IGN);
 }
 

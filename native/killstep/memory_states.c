@@ -39,7 +39,36 @@ void state_little_memory(stage *s) {
     }
 }
 
+static void take_two(act *a) {
+    if (!take(a, BLOCK_BYTES) || !take(a, BLOCK_BYTES) || take(a, BLOCK_BYTES)) {
+        die("not two blocks were left");
+    }
+}
+
 void state_dead_hoarder(stage *s) {
+    shmq_block left[2];
     put_blocks(s);
-    stage_actor_start(s, ACTOR_DEAD, take_all, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        if (shmq_take_block(s->survivor.q[QUEUE_A], BLOCK_BYTES, 0, &left[i]) != SHMQ_OK) {
+            die("no block");
+        }
+    }
+    take_all(&s->survivor);
+    for (unsigned i = 0; i < 2; i++) {
+        shmq_block_drop(s->survivor.m, left[i].offset, left[i].generation, 0);
+    }
+    stage_actor_start(s, ACTOR_DEAD, take_two, NULL);
+}
+
+/* The first half of shmq_block_unpin(): the cell goes, its bit stays. */
+static void die_unpinning(act *a) {
+    act_receive(a, QUEUE_A, 0);
+    act_view(a);
+    act_settle(a);
+    shmq_store_seq(&a->m->page->pins[a->pin].cell, 0);
+}
+
+void state_dead_viewer(stage *s) {
+    state_no_memory(s);
+    stage_actor_start(s, ACTOR_DEAD, die_unpinning, NULL);
 }

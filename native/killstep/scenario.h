@@ -14,6 +14,7 @@
 #define TIMED 256u /* much time passes before the survivor takes what is left */
 #define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
 #define GROUPED 2048u /* queue "a" has groups */
+#define BOTH_GROUPED 4096u /* and the limited one */
 #define LEVELS 512u /* queue "a" has three */
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
@@ -73,7 +74,8 @@ void state_few_beside_full(stage *s); /* entries, and the limited queue takes no
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);
 void state_little_memory(stage *s); /* two granules are left: too few for a ring */
-void state_dead_hoarder(stage *s);  /* it is a dead process that has them */
+void state_dead_hoarder(stage *s);  /* two of them are a dead process' */
+void state_dead_viewer(stage *s);   /* and one died amid the end of its view: nobody names that any more */
 
 /* level_states.c */
 void state_levels_empty(stage *s);
@@ -92,6 +94,12 @@ void state_groups_held(stage *s); /* the survivor has the first one of a group *
 void state_groups_dead_holder(stage *s);
 void state_groups_refused(stage *s); /* and the survivor was refused what is the dead one's */
 void state_sticky_dead_holder(stage *s);
+void state_groups_leased(stage *s);     /* what the survivor has in hand is lent for a time */
+void state_groups_offered(stage *s);    /* the first one of a group is offered to a stopped process */
+void state_groups_dead_thief(stage *s); /* took the first one from the survivor's hand */
+void state_groups_both(stage *s);       /* the limited queue has groups, too */
+void state_groups_dead_mover(stage *s); /* amid a move between the two, before its decision; somebody was refused */
+void state_groups_dead_moved(stage *s); /* after it */
 
 void state_held(stage *s);        /* between others an entry that is held */
 void state_mortal(stage *s);      /* an entry that expires, and others */

@@ -4,6 +4,7 @@
 
 #include "act_move.h"
 #include "act_any.h"
+#include "act_group.h"
 #include "act_line.h"
 #include "act_ranks.h"
 #include "act_select.h"
@@ -149,6 +150,20 @@ static void select_and_receive(act *a) {
 static void receive_selected(act *a) { act_receive_selected(a, QUEUE_A, 0); }
 static void receive_selected_sleeping(act *a) { act_receive_selected(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
 
+/* Groups that are taken from who lives */
+static void receive_and_pass(act *a) {
+    receive_as_consumer(a);
+    act_get(a, QUEUE_A, 0); /* in another's name: it passes what the consumer has */
+}
+static void receive_pass_and_rob(act *a) {
+    receive_and_pass(a);
+    act_rob_self(a);
+}
+static void settle_robbed_and_release(act *a) {
+    act_settle(a);
+    act_release(a, false);
+}
+
 /* Time */
 static void put_held(act *a) { act_put_timed(a, QUEUE_A, VALUE, LATER_NS, 0); }
 static void put_mortal(act *a) { act_put_timed(a, QUEUE_A, VALUE, 0, 100 * LATER_NS); }
@@ -157,6 +172,10 @@ static void retry_later(act *a) { act_release_later(a, LATER_NS, true); }
 static void wait_till_later(act *a) {
     (void)a;
     virtual_clock_set(virtual_clock() + 2 * LATER_NS);
+}
+static void get_and_wait(act *a) {
+    act_get(a, QUEUE_A, 0);
+    wait_till_later(a);
 }
 static void look(act *a) { act_look(a); }
 static void leave_unused(act *a) { act_unused(a, QUEUE_A, LATER_NS); }
@@ -362,6 +381,16 @@ const scenario scenarios[] = {
     {"group-release", state_groups, receive_as_consumer, release, SHMQ_OK, ON_SLOTS | STEADY | GROUPED}, /* Shows R6. */
     {"group-get-dead", state_groups_dead_holder, NULL, get, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
     {"group-reap", state_groups_refused, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
+    {"group-steal", state_groups_held, get, steal, SHMQ_OK, STEADY | GROUPED},
+    {"group-robbed", state_groups, receive_pass_and_rob, settle_robbed_and_release, SHMQ_OK, STEADY | GROUPED},
+    {"group-lease-end", state_groups_leased, get_and_wait, look, SHMQ_OK, TIMED | STEADY | GROUPED},
+    {"group-doubt", state_groups_held, get_and_wait, look, SHMQ_OK, GROUPED},
+    {"group-doubt-offered", state_groups_offered, wait_till_later, look, SHMQ_OK, BUSY | STEADY | GROUPED},
+    {"group-reap-thief", state_groups_dead_thief, NULL, reap, SHMQ_OK, LONG | GROUPED},
+    {"group-move", state_groups_both, receive_and_pass, move_on, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED},
+    {"group-reject", state_groups_both, receive_and_pass, bury, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED},
+    {"group-reap-mover", state_groups_dead_mover, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
+    {"group-reap-moved", state_groups_dead_moved, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
     {"sticky-receive", state_sticky, as_consumer, receive, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
     {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
     {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
@@ -370,7 +399,8 @@ const scenario scenarios[] = {
     {"get-reaps-blocks", state_dead_blocks, get, get_patiently, SHMQ_OK, LONG},
     {"put-no-memory", state_no_memory, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
     {"put-waits-for-memory", state_no_memory, body_big, put_big_wait, SHMQ_FULL_MEMORY, DEAR},
-    {"put-dead-hoarder", state_dead_hoarder, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},
+    {"put-dead-hoarder", state_dead_hoarder, body_big, put_big, SHMQ_OK, DEAR},
+    {"put-sweeps-blocks", state_dead_viewer, body_big, put_big, SHMQ_OK, DEAR},
     {"get-no-memory", state_no_memory, NULL, get, SHMQ_OK, DEAR},
     {"attach-get-no-memory", state_no_memory, NULL, attach_and_get, SHMQ_OK, ATTACHES | DEAR},
     {"make-queue-no-memory", state_no_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},

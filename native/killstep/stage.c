@@ -141,24 +141,32 @@ static void mark_reserved(const stage *s, uint8_t *reserved) {
     }
 }
 
-/* The survivor's book of what it has in hand of groups; one queue of a stage has groups at most. */
-static shmq_group_book *book_of(const stage *s) {
-    const shmq_queue *q = s->survivor.m->handles;
-    while (q != NULL && q->book == NULL) {
-        q = q->next;
+/* The survivor's books of what it has in hand of groups: kept, or as they were kept. */
+static void each_book(stage *s, bool keep) {
+    unsigned at = 0;
+    for (const shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
+        if (q->book == NULL) {
+            continue;
+        }
+        if (at == STAGE_BOOKS) {
+            die("too many queues with groups");
+        }
+        stage_book *copy = &s->book_copies[at++];
+        if (keep) {
+            memcpy(copy->tallies, q->book->tallies, sizeof(copy->tallies));
+            memcpy(copy->paths, q->book->takers.paths, sizeof(copy->paths));
+        } else {
+            memcpy(q->book->tallies, copy->tallies, sizeof(copy->tallies));
+            memcpy(q->book->takers.paths, copy->paths, sizeof(copy->paths));
+        }
     }
-    return q != NULL ? q->book : NULL;
 }
 
 static void keep_private_state(stage *s) {
     unsigned at = 0, level = 0;
     s->survivor_copy = s->survivor;
     s->member_copy = *s->survivor.m;
-    const shmq_group_book *book = book_of(s);
-    if (book != NULL) {
-        memcpy(s->tally_copies, book->tallies, sizeof(s->tally_copies));
-        memcpy(s->taker_copy, book->takers.paths, sizeof(s->taker_copy));
-    }
+    each_book(s, true);
     for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
         if (at == STAGE_HANDLES) {
             die("too many queue handles");
@@ -181,11 +189,7 @@ static void restore_private_state(stage *s) {
     }
     *m = s->member_copy;
     s->survivor = s->survivor_copy;
-    shmq_group_book *book = book_of(s);
-    if (book != NULL) {
-        memcpy(book->tallies, s->tally_copies, sizeof(s->tally_copies));
-        memcpy(book->takers.paths, s->taker_copy, sizeof(s->taker_copy));
-    }
+    each_book(s, false);
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         *q = s->handle_copies[at++];
         for (uint32_t i = 0; i + 1 < q->levels; i++) {

@@ -15,6 +15,7 @@
 #define STAGE_PAGE 4096u
 #define STAGE_HANDLES 4u
 #define STAGE_ROWS 8u /* in whose name the survivor may have groups */
+#define STAGE_BOOKS 2u
 #define STAGE_LEVELS 2u /* below the first, of all queues together */
 
 /* Pages of the segment that differ from the prepared image, with their contents. */
@@ -34,12 +35,16 @@ typedef struct stage_actor {
     bool (*due)(act *survivor); /* is there a reason for it to be awake? */
 } stage_actor;
 
+typedef struct stage_book {
+    shmq_tally tallies[STAGE_ROWS];
+    shmq_path paths[SHMQ_LEVELS_MAX];
+} stage_book;
+
 typedef struct stage {
     char name[64];
     act survivor, survivor_copy;
     shmq_member member_copy;
-    shmq_tally tally_copies[STAGE_ROWS]; /* of the queue with groups, if there is one */
-    shmq_path taker_copy[SHMQ_LEVELS_MAX];
+    stage_book book_copies[STAGE_BOOKS]; /* of the queues with groups */
     shmq_queue handle_copies[STAGE_HANDLES], level_copies[STAGE_LEVELS];
     uint64_t size;
     unsigned char *base; /* the prepared image */

@@ -11,7 +11,7 @@ typedef struct verdict_rules {
     bool stopped_victim; /* one that was stopped puts its message later: then others may have overtaken it */
     bool victims_die;
     bool actors_die;
-    bool groups; /* the same says of which group it is; each has an order of its own */
+    unsigned groups; /* bits, by queue: the same says of which group it is; each has an order of its own */
     bool levels; /* the hundreds of a value say which level it goes to; the highest is emptied first */
 } verdict_rules;
 

@@ -9,6 +9,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
+#include "shmq/watch.h"
 
 uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
 
@@ -53,8 +54,13 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK;
         uint64_t now;
-        if (status != SHMQ_FULL_MEMORY || until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
+        if (status != SHMQ_FULL_MEMORY) {
             return status;
+        }
+        if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
+            uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
+            shmq_look_for_dead(m); /* who never sleeps does it here */
+            return shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
         }
         SHMQ_TRY(shmq_queue_usable(q));
         shmq_join_count(&crowd);

@@ -6,9 +6,11 @@ The step killer (docs/step-killer.md) does the work; here are its sizes for the 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,68 @@ def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(fi
     figure("two deaths", pairs=pairs, broken=len(broken))
     assert not broken, "\n".join(broken)
     assert all(outcome["nodes"] > 1 and outcome["pairs"] > outcome["nodes"] for outcome in results["outcomes"])
+
+
+def drivers_of(tool: int) -> set[int]:
+    """The processes of a run of the tool that are its drivers, of whatever thread's making."""
+    made = (Path(task) / "children" for task in Path(f"/proc/{tool}/task").iterdir())
+    return {int(word) for children in made for word in children.read_text().split()}
+
+
+def all_that_is_said(terminal: int, until: str = "") -> str:
+    said = b""
+    while not until or until not in said.decode():
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # nobody has the other end any more
+            part = b""
+        if not part:
+            assert not until, f"{until} was never said: {said.decode()}"
+            break
+        said += part
+    return said.decode()
+
+
+def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: Path) -> None:
+    """At the first outcome, of two scenarios of which the second takes minutes."""
+    terminal, end = os.openpty()
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
+    words = [
+        sys.executable,
+        str(TOOL),
+        "--json",
+        "--jobs",
+        "1",
+        "--every",
+        "20",
+        "--only",
+        "get",
+        "--only",
+        "put-no-memory",
+    ]
+    heeding = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with (tmp_path / "results").open("w+") as results:
+        tool = subprocess.Popen(words, stdout=results, stderr=end, env=environment, preexec_fn=heeding)
+        os.close(end)
+        all_that_is_said(terminal, until="1 of 2 scenarios")
+        drivers: set[int] = set()
+        while not drivers:
+            drivers = drivers_of(tool.pid)
+        os.kill(tool.pid, signal.SIGINT)
+        said = all_that_is_said(terminal)
+        assert tool.wait(60) == 128 + signal.SIGINT
+        results.seek(0)
+        found = json.load(results)
+    os.close(terminal)
+    assert "interrupted; 1 of 2 scenarios were finished" in said
+    assert found["interrupted"]
+    whole, cut = found["outcomes"]
+    assert (whole["scenario"], whole["interrupted"]) == ("get", False)
+    assert whole["tried"] > 0
+    assert (cut["scenario"], cut["interrupted"], cut["broken"]) == ("put-no-memory", True, [])
+    for driver in drivers:
+        assert not Path(f"/proc/{driver}").exists()
+        assert not list(Path("/dev/shm").glob(f"shmq-killstep-{driver}-*"))
 
 
 MISTAKES = {
