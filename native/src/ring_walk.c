@@ -243,23 +243,26 @@ static bool meet_old(shmq_queue *q, uint64_t start, uint64_t *p, uint64_t epoch,
     return *status != SHMQ_EMPTY;
 }
 
+/* What a walk goes by, and where it begins. */
+static inline uint64_t start_of_walk(shmq_queue *q, shmq_delivery *d) {
+    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
+    uint64_t head = shmq_load_seq(&q->ring->head); /* SYNC ring.head */
+    d->head_seen = head;
+    d->epoch_seen = epoch;
+    d->depth = q->depth;
+    d->in_turn = true;
+    return d->by != NULL ? path_start(q, epoch, d) : shmq_head_position(q, head);
+}
+
 /* In both of its callers: a get of a plain queue is one function then. */
 static inline shmq_status walk(shmq_queue *q, shmq_delivery *d) __attribute__((always_inline));
 
 /* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
-    shmq_ring_shm *ring = q->ring;
-    uint64_t epoch = shmq_load_seq(&ring->epoch);
-    uint64_t head = shmq_load_seq(&ring->head); /* SYNC ring.head */
-    uint64_t start = d->by != NULL ? path_start(q, epoch, d) : shmq_head_position(q, head), p = start;
-    uint64_t stop_at = 0;
-    bool compared = false,
-         plain = d->by == NULL && !d->ranked; /* a queue with groups has a subscription for everybody */
-    d->head_seen = head;
-    d->epoch_seen = epoch;
-    d->depth = q->depth;
-    d->in_turn = true;
+    uint64_t start = start_of_walk(q, d), p = start, epoch = d->epoch_seen, stop_at = 0;
+    bool plain = d->by == NULL && !d->ranked; /* a queue with groups has a subscription for everybody */
+    bool compared = false;
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
         /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is the last look of who is about to
