@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import click
 
+from shmq.cli.interruption import Interruption, loading
 from shmq.quantity import quantity
 
 LARGE = 65536  # bytes; from here on what waits is limited, or the backlog is all that one measures
@@ -31,15 +34,26 @@ def bench() -> None:
     """
 
 
-def _progress() -> tuple[Callable[[str], None], Callable[[], None]]:
-    """How to say what is being measured, and how to stop saying it: one line on a terminal, lines otherwise."""
-    if not sys.stderr.isatty():
-        return (lambda text: click.echo(text, err=True)), (lambda: None)
-    from rich.console import Console
+@contextmanager
+def _measuring() -> Iterator[Callable[[str], None]]:
+    """How to say what is being measured: one line on a terminal, lines otherwise.
 
-    status = Console(stderr=True).status("measuring")
-    status.start()
-    return (lambda text: status.update(text)), status.stop
+    Ctrl-C ends it at once, or with the next word, if it came where Python drops it: while an object of a round goes.
+    """
+    with Interruption() as interruption, ExitStack() as stack:
+        say: Callable[[str], None] = partial(click.echo, err=True)
+        if sys.stderr.isatty():
+            with loading():
+                from rich.console import Console
+
+            say = stack.enter_context(Console(stderr=True).status("measuring")).update
+
+        def tell(text: str) -> None:
+            interruption.check()
+            say(text)
+
+        with interruption.allowed():
+            yield tell
 
 
 def _wants_json(context: click.Context, here: bool) -> bool:
@@ -102,15 +116,15 @@ def throughput(
       shmq bench throughput --size 1048576 --loan
       shmq bench throughput --producers 4 --consumers 4
     """
-    from shmq.bench.throughput import measure_throughput
+    with loading():
+        from shmq.bench.throughput import measure_throughput
 
     if maxsize is None:
         maxsize = 16 if size >= LARGE else 0
     keys = [*(["shmq-loan"] if loan else []), "shmq", "shmq-unchecked", "multiprocessing", "pipe"]
     if size > 4096 and consumers > 1:
         keys.remove("pipe")  # two readers would share the bytes of one record
-    say, done = _progress()
-    try:
+    with _measuring() as say:
         rows = list(
             measure_throughput(
                 keys,
@@ -124,8 +138,6 @@ def throughput(
                 progress=say,
             )
         )
-    finally:
-        done()
     settings: dict[str, object] = {
         "bench": "throughput",
         "size": size,
@@ -163,14 +175,12 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
     Example:
       shmq bench latency
     """
-    from shmq.bench.latency import measure_latency
+    with loading():
+        from shmq.bench.latency import measure_latency
 
-    say, done = _progress()
     keys = ["shmq", "multiprocessing", "pipe"]
-    try:
+    with _measuring() as say:
         rows = list(measure_latency(keys, size=size, messages=messages, rounds=rounds, progress=say))
-    finally:
-        done()
     settings: dict[str, object] = {"bench": "latency", "size": size, "messages": messages, "rounds": rounds}
     columns = {"name": "", "p50": "p50 us", "p90": "p90 us", "p99": "p99 us", "ratio": "shmq takes x times as long"}
     _print(f"wake-up from idle, {quantity(size, 'byte')}", settings, rows, columns, _wants_json(context, as_json))
@@ -188,13 +198,11 @@ def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -
     Example:
       shmq bench selector
     """
-    from shmq.bench.selector import SELECTOR, measure_selectors
+    with loading():
+        from shmq.bench.selector import SELECTOR, measure_selectors
 
-    say, done = _progress()
-    try:
+    with _measuring() as say:
         rows = list(measure_selectors(entries=entries, rounds=rounds, progress=say))
-    finally:
-        done()
     settings: dict[str, object] = {"bench": "selector", "selector": SELECTOR, "entries": entries, "rounds": rounds}
     columns = {
         "name": "",
@@ -231,13 +239,11 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, as_jso
     Example:
       shmq bench depth --depth 10000000
     """
-    from shmq.bench.scale import measure_depth
+    with loading():
+        from shmq.bench.scale import measure_depth
 
-    say, done = _progress()
-    try:
+    with _measuring() as say:
         rows = list(measure_depth(depth=depth, messages=messages, rounds=rounds, progress=say))
-    finally:
-        done()
     settings: dict[str, object] = {"bench": "depth", "depth": depth, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
@@ -256,13 +262,11 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
     Example:
       shmq bench consumers --consumers 500
     """
-    from shmq.bench.scale import measure_crowd
+    with loading():
+        from shmq.bench.scale import measure_crowd
 
-    say, done = _progress()
-    try:
+    with _measuring() as say:
         rows = list(measure_crowd(consumers=consumers, messages=messages, rounds=rounds, progress=say))
-    finally:
-        done()
     settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))

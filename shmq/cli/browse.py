@@ -45,7 +45,8 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
       'text', 42, 2.5, TRUE, FALSE; a-name with such characters is "a-name"
       = <> < <= > >=, + - * /, NOT, AND, OR, ( )
       x BETWEEN 1 AND 9, x IN ('a', 'b'), x LIKE 'a_b%' ESCAPE '\\', x IS NULL
-      of the message: JMSMessageID, JMSTimestamp, JMSRedelivered, JMSXDeliveryCount
+      of the message: JMSPriority, JMSXGroupID, JMSMessageID, JMSTimestamp,
+        JMSRedelivered, JMSXDeliveryCount
     A header that is missing is NULL, and what compares with NULL selects nothing.
     """
     if raw and (session.json or headers):

@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
-__all__ = ["Interruption"]
+__all__ = ["Interruption", "loading"]
+
+_CODE = 130
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(_CODE)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """In a `with` block, in which modules are loaded and nothing else happens, Ctrl-C ends the process at once.
+
+    KeyboardInterrupt is no way out there: it may come within a callback of the import system or of an object that goes,
+    where Python prints it and goes on; or a module takes it for its own failure.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # ignored, or somebody's own
+        return
+    signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Interruption:
     """In a `with` block Ctrl-C is noted, and raised only where the program waits or writes: within allowed().
 
     So it comes neither between the print and the ack of a message, nor while an object is being destroyed, where Python
-    would drop it and go on.
+    would drop it and go on. A child that was forked meanwhile ends at once.
     """
 
     def __init__(self) -> None:
         self._came = False
         self._allowed = False
+        self._pid = os.getpid()
+
+    def check(self) -> None:
+        """Raises what came and was dropped."""
+        if self._came:
+            raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._pid:
+            os._exit(_CODE)
         self._came = True
         if self._allowed:
             raise KeyboardInterrupt

@@ -15,6 +15,7 @@ from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
 
 if TYPE_CHECKING:
     from shmq.engine.broker import Broker
+    from shmq.options import QueueOptions
 
 __all__ = ["complete_queue", "ls", "ps", "stat"]
 
@@ -69,20 +70,41 @@ def ls(session: Session) -> None:
 
 @click.command("stat")
 @click.argument("queue", required=False, shell_complete=complete_queue)
+@click.option("--options", is_flag=True, help="Show the queue's options as in force, as declare takes them.")
 @pass_session
-def stat(session: Session, queue: str | None) -> None:
+def stat(session: Session, queue: str | None, options: bool) -> None:
     """Show all counts of a queue; without a name those of the broker.
 
     \b
     Example:
       shmq stat orders
       shmq --json stat orders | jq .acked
+      shmq stat orders --options
     """
+    if options and queue is None:
+        raise click.UsageError("--options are those of a queue; name one")
     with session.open() as broker:
+        if queue is not None and options:
+            in_force = session.queue(broker, queue).options
+            session.result({"name": queue, "options": dict(in_force)}, _as_declared(in_force))
+            return
         found: QueueStatistics | BrokerStatistics
         found = _statistics(broker) if queue is None else session.queue(broker, queue).statistics()
         more = _health(broker) if queue is None else {}
         session.result(as_json(found) | more, _counts(found, more))
+
+
+def _as_declared(options: QueueOptions) -> str:
+    """One a line: what `shmq declare` makes another queue like this one of."""
+    return "\n".join(f"{name}={_written(value)}" for name, value in options.items())
+
+
+def _written(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(_written, value))
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def _health(broker: Broker) -> dict[str, int]:

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from shmq.cli.interruption import loading
 from shmq.errors import (
     BrokerNotFound,
     CorruptionError,
@@ -74,9 +75,10 @@ def _open_what_is_closed() -> list[str]:
 
 
 def _run(arguments: Sequence[str], closed: Sequence[str]) -> int:
-    import click
+    with loading():
+        import click
 
-    from shmq.cli.root import root
+        from shmq.cli.root import root
 
     if "_SHMQ_COMPLETE" in os.environ:  # the shell asks what could come next
         root.main(args=list(arguments), prog_name="shmq")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from shmq.cli.interruption import loading
 from shmq.cli.session import Refused, Session
 from shmq.version import __version__
 
@@ -120,7 +121,8 @@ class LazyGroup(click.Group):
         if entry is None or find_spec(entry.module) is None:
             return None
         if name not in self.commands:
-            command: Any = getattr(import_module(entry.module), entry.attribute)
+            with loading():
+                command: Any = getattr(import_module(entry.module), entry.attribute)
             self.commands[name] = _with_global_options(command, in_broker=entry.in_broker)
         return self.commands[name]
 

@@ -8,12 +8,13 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from shmq.cli.browse import selector_option
+from shmq.cli.interruption import loading
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.statistics import as_json
@@ -79,6 +80,20 @@ def _noticed() -> Iterator[list[int]]:
         os.close(reader)
 
 
+_WHAT_HAPPENS = {
+    1: "finishing what is in hand; Ctrl-C again ends at once and gives it back",
+    2: "ends at once; what is in hand goes back",
+}
+
+
+def _say_what_happens(count: int) -> None:
+    """In the signal handler, which may have come amid a word to stderr: so past Python's buffers."""
+    if count in _WHAT_HAPPENS:
+        newline = "\n" if sys.stderr.isatty() else ""  # behind ^C, or a bar
+        with suppress(OSError):
+            os.write(2, f"{newline}{_WHAT_HAPPENS[count]}\n".encode())
+
+
 @click.command("work")
 @click.argument("queue", shell_complete=complete_queue)
 @click.argument("function", metavar="MODULE:FUNCTION")
@@ -90,7 +105,7 @@ def _noticed() -> Iterator[list[int]]:
     help="Processes; default: one for each CPU. 0: this one.",
 )
 @click.option("--results", metavar="QUEUE", help="Gets what the function returns.")
-@click.option("--until-empty", is_flag=True, help="End when nothing is ready or unsettled.")
+@click.option("--until-empty", is_flag=True, help="End when nothing is ready, delayed or unsettled any more.")
 @selector_option
 @pass_session
 def work(
@@ -105,16 +120,19 @@ def work(
     """Call FUNCTION with each message of a queue, until it is shut down and drained.
 
     The function gets a Message; when it returns, the message is done; when it raises, the message is tried again. The
-    first Ctrl-C finishes what is in hand, the second one gives it back.
+    first Ctrl-C or SIGTERM finishes what is in hand, the second one gives it back.
+
+    With --until-empty it ends by itself when all is done: it waits for what is delayed, for what is tried again, and
+    for what other consumers have in hand.
 
     \b
     Example:
       shmq work orders shop.invoices:handle -n 4 --until-empty
       shmq work orders shop.invoices:handle --selector "total > 1000"
     """
+    with loading():
+        from shmq.pool.worker_pool import WorkerPool
     handler = _function(function)
-    from shmq.pool.worker_pool import WorkerPool
-
     with session.open() as broker:
         source = session.queue(broker, queue)
         target = None if results is None else session.queue(broker, results, create=True)
@@ -127,6 +145,7 @@ def work(
                 selector=selector,
                 progress=sys.stderr.isatty(),
             )
+        pool._tell_of_interrupt = _say_what_happens
         with _noticed() as came:
             try:
                 pool.run(until_empty=until_empty)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
+    from shmq.death import DeathReason
     from shmq.engine.broker import Broker
     from shmq.engine.membership import Membership
     from shmq.options import PutOptions, PutSettings
@@ -72,6 +73,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     _membership: Membership
     _name: str
     _codec: AnyCodec
+    _tell_of_burial: Callable[[Delivery, DeathReason], None] | None = None  # of the pool that takes by this handle
 
     if TYPE_CHECKING:  # in C, see native/python/py_put.c and py_get.c
 
@@ -177,7 +179,9 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         settings = self._settings()
         max_deaths = settings["max_deaths"]
         deadly = max_deaths != 0 and delivery.deaths >= max_deaths
-        bury(self, delivery, "max_deaths" if deadly else "max_deliveries")
+        reason: DeathReason = "max_deaths" if deadly else "max_deliveries"
+        if bury(self, delivery, reason) and self._tell_of_burial is not None:
+            self._tell_of_burial(delivery, reason)
 
     def _take(self, delivery: Delivery) -> T:
         """get() of a body that C does not decode: decoded, then settled."""

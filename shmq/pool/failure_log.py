@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from shmq.pool.report import Failed
+    from shmq.pool.report import Dead, Failed
 
 __all__ = ["FailureLog"]
 
@@ -46,11 +46,18 @@ class FailureLog:
             if len(self._shown) > _KNOWN:
                 del self._shown[next(iter(self._shown))]
 
+    def tell_dead(self, pid: int, dead: Dead) -> None:
+        """Logs one that died of what no handler could report.
+
+        pid: the process that has found it.
+        """
+        self._shown.pop(dead.message_id, None)
+        self._log(f"is dead now ({dead.why}); {dead.fate}", {"message_id": dead.message_id, "pid": pid})
+
     def _error(self, pid: int, failed: Failed, text: str) -> None:
+        self._log(text, {"message_id": failed.message_id, "attempt": failed.attempt, "pid": pid})
+
+    def _log(self, text: str, extra: dict[str, int]) -> None:
         _LOG.error(
-            "message %d of queue %r %s",
-            failed.message_id,
-            self._queue,
-            text,
-            extra={"queue": self._queue, "message_id": failed.message_id, "attempt": failed.attempt, "pid": pid},
+            "message %d of queue %r %s", extra["message_id"], self._queue, text, extra={"queue": self._queue, **extra}
         )

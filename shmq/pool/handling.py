@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Closed, Full, NotFound, ShutDown
-from shmq.pool.report import Failed
+from shmq.pool.report import Dead, Failed
+from shmq.quantity import quantity
 
 if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.death import DeathReason
     from shmq.engine.message import Message
+    from shmq.engine.queue import Queue
     from shmq.pool.job import Job
 
-__all__ = ["HandlerLeft", "Handling", "ResultsUnusable"]
+__all__ = ["HandlerLeft", "Handling", "ResultsUnusable", "found_dead"]
 
 _TEXT = 32768  # characters of a traceback that are kept
 _NO_ROOM = 5.0  # seconds without room for a result before that is said
@@ -125,14 +129,24 @@ def _text_of(error: Exception) -> str:
 def _failed(message: Message[Any], error: Exception) -> Failed:
     attempt, limit = message._failed + 1, message.queue._settings()["max_deliveries"]
     died = message._outcome == "rejected" or (message._outcome == "retried" and 0 < limit <= attempt)
-    return Failed(message.id, attempt, limit, _text_of(error), _fate_of(message) if died else None)
+    fate = _fate_of(message.queue, message.position) if died else None
+    return Failed(message.id, attempt, limit, _text_of(error), fate)
 
 
-def _fate_of(message: Message[Any]) -> str:
-    queue = message.queue
+def found_dead(queue: Queue[Any], delivery: Delivery, reason: DeathReason) -> Dead:
+    """Of a message that died before this delivery: with others, or by what no handler noticed."""
+    settings = queue._settings()
+    if reason == "max_deaths":
+        why = f"{quantity(delivery.deaths, 'process')} died with it, max_deaths={settings['max_deaths']}"
+    else:
+        why = f"{quantity(delivery.delivery, 'attempt')} failed, max_deliveries={settings['max_deliveries']}"
+    return Dead(delivery.message_id, why, _fate_of(queue, delivery.position))
+
+
+def _fate_of(queue: Queue[Any], position: int) -> str:
     if queue._is_for_the_dead():
         return "it stays here: this is a queue for the dead"
     name = queue._dead_letter_name()
-    if message.position in queue._graves():
+    if position in queue._graves():
         return f"it waits for room in queue {name!r}"
     return f"it went to queue {name!r}"

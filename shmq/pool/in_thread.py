@@ -5,13 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from typing import TYPE_CHECKING
 
 from shmq.errors import Empty, ShutDown, WorkerError
 from shmq.pool.failure_log import FailureLog
-from shmq.pool.handling import Handling, ResultsUnusable
+from shmq.pool.handling import Handling, ResultsUnusable, found_dead
 from shmq.pool.intake import Intake
 from shmq.pool.job import Job
 from shmq.pool.progress import INTERVAL, Progress
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.death import DeathReason
 
 __all__ = ["InThread"]
 
@@ -55,6 +60,9 @@ class InThread:
         """This very process."""
         return [os.getpid()]
 
+    def _tell_of_burial(self, delivery: Delivery, reason: DeathReason) -> None:
+        self._failures.tell_dead(os.getpid(), found_dead(self._job.queue, delivery, reason))
+
     def run(self) -> None:
         """Raises what the handler raises that is no Exception, WorkerError, NotFound."""
         job = self._job
@@ -62,6 +70,7 @@ class InThread:
             job.initializer(*job.initargs)
         self._thread = threading.get_ident()
         self._intake = Intake(job.queue, job.selector)
+        job.queue._tell_of_burial = self._tell_of_burial
         if self._stopping:  # asked before there was anything to stop
             self._intake.stopping = True
         try:
@@ -75,6 +84,7 @@ class InThread:
                 remedy="keep the results queue in service until the pool has ended; no message is lost",
             ) from error
         finally:
+            job.queue._tell_of_burial = None
             self._intake.close()
             if self._progress is not None:
                 self._progress.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from multiprocessing.connection import Connection
 
-__all__ = ["Ended", "Failed", "Report", "Reports", "Sign", "Warned"]
+__all__ = ["Dead", "Ended", "Failed", "Report", "Reports", "Sign", "Warned"]
 
 
 class Sign(Enum):
@@ -38,6 +38,21 @@ class Failed:
 
 
 @dataclass(frozen=True)
+class Dead:
+    """A message was found that is delivered to nobody any more.
+
+    Attributes:
+        message_id: whose.
+        why: what was too often, for people.
+        fate: what has become of it.
+    """
+
+    message_id: int
+    why: str
+    fate: str
+
+
+@dataclass(frozen=True)
 class Warned:
     """A sentence for the log."""
 
@@ -58,7 +73,7 @@ class Ended:
     text: str = ""
 
 
-Report = Sign | Failed | Warned | Ended
+Report = Sign | Failed | Dead | Warned | Ended
 
 
 class Reports:

@@ -20,7 +20,7 @@ from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
 from shmq.pool.job import Job, Parcel
 from shmq.pool.progress import INTERVAL, Progress
-from shmq.pool.report import Failed, Report, Sign, Warned
+from shmq.pool.report import Dead, Failed, Report, Sign, Warned
 from shmq.pool.worker_process import WorkerProcess
 
 __all__ = ["Supervisor"]
@@ -190,6 +190,8 @@ class Supervisor:
             self._look_if_empty()
         elif isinstance(report, Failed):
             self._failed.tell(worker.pid, report)
+        elif isinstance(report, Dead):
+            self._failed.tell_dead(worker.pid, report)
         elif isinstance(report, Warned):
             self._say(worker, report.text)
 
@@ -271,7 +273,7 @@ class Supervisor:
             worker = self._workers.pop()
             wait([worker.end_sign])
             for report in worker.read():
-                if isinstance(report, Failed):
+                if isinstance(report, Failed | Dead):
                     self._note(worker, report)
             code = worker.collect()
             if code != 0 and not self._job.queue.broker._membership.closed:

@@ -13,11 +13,13 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Empty, NotFound, ShutDown
-from shmq.pool.handling import Handling, ResultsUnusable
+from shmq.pool.handling import Handling, ResultsUnusable, found_dead
 from shmq.pool.intake import Intake
 from shmq.pool.report import Ended, Reports, Sign, Warned
 
 if TYPE_CHECKING:
+    from shmq.core.queue import Delivery
+    from shmq.death import DeathReason
     from shmq.engine.message import Message
     from shmq.pool.job import Job, Parcel
 
@@ -50,6 +52,10 @@ class Worker:
         self._intake = intake
         self._reports = reports
         self._handling = Handling(job, lambda: intake.stopping, self._warn, in_worker=True)
+        job.queue._tell_of_burial = self._tell_of_burial
+
+    def _tell_of_burial(self, delivery: Delivery, reason: DeathReason) -> None:
+        self._reports.send(found_dead(self._job.queue, delivery, reason))
 
     def _warn(self, text: str) -> None:
         self._reports.send(Warned(text))

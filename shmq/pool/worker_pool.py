@@ -133,6 +133,7 @@ class WorkerPool(Generic[T, R]):
         self._progress = progress
         self._lock = threading.Lock()
         self._run: _Run | None = None
+        self._tell_of_interrupt: Callable[[int], None] | None = None  # called in the signal handler, with how many came
 
     def __repr__(self) -> str:
         state = "running" if self._run is not None else "at rest"
@@ -184,6 +185,8 @@ class WorkerPool(Generic[T, R]):
         run.owner = threading.get_ident()
 
         def tell(count: int) -> None:
+            if self._tell_of_interrupt is not None:
+                self._tell_of_interrupt(count)
             if count == 1:
                 run.runner.stop()
             else:

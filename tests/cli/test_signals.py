@@ -4,6 +4,8 @@ import random
 import signal
 import subprocess
 
+import pytest
+
 from tests.cli.shell import SHMQ, Shell, end, rest_of
 
 
@@ -22,6 +24,42 @@ def test_ctrl_c_ends_tail_with_130_and_takes_nothing(shell: Shell) -> None:
     finally:
         end(tail)
     assert shell("get", "orders", "-n", "2").out == "before\nafter\n"
+
+
+@pytest.mark.parametrize(("command", "module"), [("doctor", "click"), ("bench latency", "statistics")])
+def test_ctrl_c_while_modules_are_loaded_ends_the_command_at_once_and_in_silence(
+    shell: Shell, command: str, module: str
+) -> None:
+    """Also where Python, or the module, would drop the KeyboardInterrupt."""
+    (shell.folder / f"{module}.py").write_text(
+        "import signal\nprint('loading', flush=True)\n"
+        "while True:\n    try:\n        signal.pause()\n    except BaseException as error:\n        print(error)\n"
+    )
+    loading = shell.start(*command.split())
+    try:
+        assert loading.stdout is not None
+        assert loading.stdout.readline() == "loading\n"
+        loading.send_signal(signal.SIGINT)
+        said = rest_of(loading)
+        assert (loading.returncode, *said) == (130, "", "")
+    finally:
+        end(loading)
+
+
+def test_ctrl_c_ends_a_measurement_also_where_python_dropped_it(shell: Shell) -> None:
+    """The end of an object in which a KeyboardInterrupt came, as seen by the next word of the measurement."""
+    (shell.folder / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "import shmq.bench.throughput as throughput\n"
+        "class Ends:\n    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "real = throughput.rate_of\n"
+        "def rate_of(*args, **options):\n    Ends()\n    return real(*args, **options)\n"
+        "throughput.rate_of = rate_of\n"
+    )
+    ended = shell("bench", "throughput", "--rounds", "100", "--seconds", "0.01", expected=130)
+    assert ended.out == ""
+    assert "warm-up: shmq\n" in ended.words
+    assert "round 1" not in ended.words
 
 
 def test_tail_ends_with_the_queue(shell: Shell) -> None:

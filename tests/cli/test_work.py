@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import Shell, end
+from tests.cli.shell import Shell, end, rest_of
 
 MODULE = """
 import os
@@ -109,6 +109,8 @@ def test_the_first_signal_finishes_what_is_in_hand(
         assert working.stdout is not None
         assert working.stdout.readline() == "in hand\n"
         working.send_signal(stop)
+        assert working.stderr is not None
+        assert working.stderr.readline() == "finishing what is in hand; Ctrl-C again ends at once and gives it back\n"
         gate = os.open(tmp_path / "gate", os.O_WRONLY)
         os.close(gate)
         working.communicate(timeout=30)
@@ -117,3 +119,23 @@ def test_the_first_signal_finishes_what_is_in_hand(
         end(working)
     found = jobs("stat", "numbers", "--json").json
     assert (found["acked"], found["ready"], found["unsettled"]) == (1, 2, 0)
+
+
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_the_second_signal_gives_back_what_is_in_hand(jobs: Shell, tmp_path: Path, processes: str) -> None:
+    os.mkfifo(tmp_path / "gate")
+    working = jobs.start("work", "numbers", "jobs:announce", "-n", processes)
+    try:
+        assert working.stdout is not None
+        assert working.stderr is not None
+        assert working.stdout.readline() == "in hand\n"
+        working.send_signal(signal.SIGINT)
+        assert working.stderr.readline().startswith("finishing what is in hand")
+        working.send_signal(signal.SIGINT)
+        assert working.stderr.readline() == "ends at once; what is in hand goes back\n"
+        _, words = rest_of(working)
+        assert (working.returncode, words) == (130, "")
+    finally:
+        end(working)
+    found = jobs("stat", "numbers", "--json").json
+    assert (found["acked"], found["ready"], found["unsettled"]) == (0, 3, 0)

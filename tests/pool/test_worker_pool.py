@@ -8,12 +8,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shmq
-from tests.engine.child import eventually
+from tests.engine.child import Child, eventually
 from tests.pool import handlers
 from tests.support.size import sized
 
@@ -148,7 +149,28 @@ def test_a_message_that_kills_three_workers_is_dead_with_signal_and_pids(
     assert dead.death.signal == signal.SIGKILL
     assert len(set(dead.death.pids)) == 3
     assert jobs.statistics().deaths == 3
-    assert sum("killed by SIGKILL" in record.getMessage() for record in caplog.records) == 3
+    texts = [record.getMessage() for record in caplog.records]
+    assert sum("killed by SIGKILL" in text for text in texts) == 3
+    said = (
+        "message 21 of queue 'jobs' is dead now (3 processes died with it, max_deaths=3); it went to queue 'jobs.dead'"
+    )
+    assert texts[-1] == said
+
+
+def test_a_pool_without_processes_says_what_it_found_dead(broker_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broker = shmq.open(broker_dir, memory="16MiB")
+    jobs = broker.queue("jobs", max_deaths=1, dead_letter="graves")
+    jobs.put_many(["deadly", "usual"])
+    with Child('m = shmq.open(sys.argv[1]).queue("jobs").receive(); say(m.body); listen()', broker_dir) as child:
+        assert child.line() == "deadly"
+        child.kill()
+    with caplog.at_level(logging.ERROR, "shmq.pool"):
+        shmq.WorkerPool(jobs, handlers.pid, processes=0).run(until_empty=True)
+    (record,) = caplog.records
+    said = "message 1 of queue 'jobs' is dead now (1 process died with it, max_deaths=1); it went to queue 'graves'"
+    assert (record.getMessage(), record.message_id) == (said, 1)  # type: ignore[attr-defined]
+    assert jobs._tell_of_burial is None
+    broker.close()
 
 
 def test_many_poisonous_messages_in_a_row_do_not_end_the_pool(broker: shmq.Broker) -> None:
@@ -447,7 +469,7 @@ def test_processes_are_those_of_the_workers(broker: shmq.Broker) -> None:
     [
         ({"selector": "a = "}, ValueError),
         ({"processes": -1}, ValueError),
-        ({"processes": True}, ValueError),
+        ({"processes": True}, TypeError),
         ({"max_messages": 0}, ValueError),
         ({"results": "results"}, TypeError),
         ({"initializer": 3}, TypeError),
