@@ -178,7 +178,7 @@ def fails(copy: Copy, check: str) -> str | None:
                 return failed
         return None
     if kind == "weak":
-        return run([built(WEAK, copy.root, ("weak",)) / "weak", "--scenario", name, "--seeds", "4000"], copy.root)
+        return run([built(WEAK, copy.root, ("weak",)) / "weak", "--scenario", name, "--seeds", "20000"], copy.root)
     copy.prepare_python()
     copy.build_extension()
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
