@@ -4,6 +4,7 @@
 #include "shmq/structure.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
+#include "shmq/watch.h"
 
 static int32_t priority_of(const shmq_consumer_shm *row) {
     return (int32_t)shmq_load_relaxed((shmq_a32 *)&row->priority);
@@ -203,15 +204,13 @@ bool shmq_is_outranked(shmq_queue *q, uint32_t owner) {
     return false;
 }
 
-/* The highest of those whose bits are set here and who have not looked at everything; 0: none. */
-static uint32_t highest_of(shmq_queue *q, bool idle, int32_t *priority) {
+/* The highest of those who sleep and have not looked at everything; 0: none. */
+static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     uint32_t best = 0;
     for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
-        uint64_t bits = shmq_load_seq(&sleepers->idle);
-        bits = idle ? bits : shmq_load_seq(&sleepers->want) & ~bits;
-        for (; bits != 0; bits &= bits - 1) {
-            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
+        uint64_t idle = shmq_load_seq(&q->page->sleepers[group].idle);
+        for (; idle != 0; idle &= idle - 1) {
+            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(idle);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
             if (consumer != NULL && (best == 0 || priority_of(consumer) > *priority) && !shmq_has_looked(q, row)) {
                 best = row;
@@ -222,11 +221,40 @@ static uint32_t highest_of(shmq_queue *q, bool idle, int32_t *priority) {
     return best;
 }
 
+/* One that died amid its wait looks at nothing any more. */
+static bool is_there(shmq_queue *q, const shmq_consumer_shm *consumer) {
+    if (is_subscribed(q, consumer)) {
+        return true;
+    }
+    uint64_t word = shmq_load_acquire((shmq_a64 *)&consumer->word); /* SYNC row.owner */
+    if (shmq_row_state(word) != SHMQ_ROW_FREE && q->m->process != NULL) {
+        shmq_met_dead(q->m, shmq_row_inner(word));
+    }
+    return false;
+}
+
+/* Is one above this priority awake that wants something, and has not looked at everything? */
+static bool is_wanted_above(shmq_queue *q, int32_t priority) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        uint64_t idle = shmq_load_seq(&sleepers->idle), bits = shmq_load_seq(&sleepers->want) & ~idle;
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
+            shmq_consumer_shm *consumer = shmq_row_at(q, row);
+            if (consumer != NULL && priority_of(consumer) > priority && !shmq_has_looked(q, row) &&
+                is_there(q, consumer)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void shmq_notify_ranked(shmq_queue *q) {
     for (uint32_t tries = 0; tries < SHMQ_CONSUMER_ROWS; tries++) {
-        int32_t sleeping = 0, awake = 0;
-        uint32_t row = highest_of(q, true, &sleeping);
-        if (row == 0 || (highest_of(q, false, &awake) != 0 && awake > sleeping)) {
+        int32_t priority = 0;
+        uint32_t row = highest_idle(q, &priority);
+        if (row == 0 || is_wanted_above(q, priority)) {
             return; /* nobody; or one that looks by itself before it sleeps, and leaves a word when it takes nothing */
         }
         if (shmq_wake_idle(q, row)) {

@@ -5,6 +5,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 #include "shmq/waiter.h"
+#include "shmq/watch.h"
 
 static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
     return shmq_offer_to(q, w->owner, w->by, d);
@@ -38,7 +39,7 @@ static shmq_status spin(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq
 }
 
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
-    if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2) {
+    if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2 && !shmq_reap_now(q->m)) {
         shmq_add_relaxed(&q->m->header->rescues, 1);
     }
 }

@@ -133,8 +133,9 @@ void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
     }
 }
 
-static void reap_holders(shmq_member *m, bool only_holders) {
+static bool reap_holders(shmq_member *m, bool only_holders) {
     uint32_t high = shmq_process_high(m);
+    bool found = false;
     for (uint32_t row = 0; row < high; row++) {
         if (row == m->row ||
             shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
@@ -142,9 +143,13 @@ static void reap_holders(shmq_member *m, bool only_holders) {
         }
         if ((!only_holders || shmq_load_seq(&m->rows[row].held) != 0) && shmq_process_dead(m, row)) {
             (void)shmq_reap_row(m, row); /* not done now: the next who looks does it */
+            found = true;
         }
     }
+    return found;
 }
+
+bool shmq_reap_now(shmq_member *m) { return reap_holders(m, false); }
 
 /* From place 1 to place 0 when that has become vacant. Who was there may have died, and others with it. */
 static void move_up(shmq_watcher *w) {
@@ -161,7 +166,7 @@ static void move_up(shmq_watcher *w) {
         w->place = -1; /* one of our own threads holds place 0: place 1 is for another process */
     } else if (first != 0) {
         (void)shmq_reap_row(w->m, row_of(first));
-        reap_holders(w->m, true);
+        (void)reap_holders(w->m, true);
     }
     if (is_held(w->m, SHMQ_PROCESS_ROWS)) {
         wake_volunteer(w->m); /* for place 1 */
@@ -230,7 +235,7 @@ void shmq_watch_tick(shmq_watcher *w) {
     if (w->quiet > 0) {
         w->quiet++;
         if (w->place == 0) {
-            reap_holders(w->m, true);
+            (void)reap_holders(w->m, true);
         }
     } else {
         shmq_look_for_dead(w->m);
@@ -302,7 +307,7 @@ void shmq_look_for_dead(shmq_member *m) {
     shmq_due_look(m);
     uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);
     if (now - looked >= SHMQ_TICK_NS && shmq_cas_seq(&m->looked_ns, looked, now)) {
-        reap_holders(m, false);
+        (void)reap_holders(m, false);
         (void)shmq_member_gone(m);
     }
 }

@@ -270,6 +270,39 @@ static void test_a_dead_sleeper_does_not_keep_a_wake(void) {
     end();
 }
 
+/* Asleep in its call, or awake between two looks: there is nobody that would look by itself. */
+static void test_for_one_that_died_amid_its_wait_the_next_is_woken(void) {
+    for (uint32_t asleep = 0; asleep < 2; asleep++) {
+        begin(0);
+        shmq_member *other = scratch_attach();
+        shmq_queue *others = scratch_queue(other, "jobs", 0, true);
+        uint32_t low = open_row(0, false), dead = 0;
+        shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .priority = 1};
+        CHECK_EQUAL(shmq_row_open_as(others, &terms, &dead), SHMQ_OK);
+        shmq_want(others, dead);
+        if (asleep != 0) {
+            (void)shmq_announce(others, dead, false);
+        }
+        sleep_on(low);
+        shmq_notify(q);
+        CHECK(!is_idle(dead) && is_idle(low)); /* while it lives it looks by itself */
+        if (asleep != 0) {
+            (void)shmq_announce(others, dead, false);
+        }
+        scratch_kill(other);
+        shmq_notify(q);
+        CHECK(!is_idle(dead) && !is_idle(low));
+        CHECK_EQUAL(wakes(low), 1);
+        CHECK_EQUAL(put_number(q, 1), SHMQ_OK); /* and whoever has met it reaps it */
+        CHECK_EQUAL(shmq_row_state(shmq_load_seq(&m->rows[other->row].word)), SHMQ_ROW_FREE);
+        (void)shmq_withdraw(q, low, false);
+        CHECK_EQUAL(get_number(q), 1);
+        shmq_queue_unbind(others);
+        shmq_member_free(other);
+        end();
+    }
+}
+
 /* ---- live and exclusive ------------------------------------------------------------------------------------------ */
 
 static void live_consumers(uint32_t live) {
@@ -389,6 +422,7 @@ int main(void) {
     test_the_highest_that_sleeps_is_woken();
     test_for_one_of_higher_priority_that_is_awake_nobody_is_woken();
     test_a_dead_sleeper_does_not_keep_a_wake();
+    test_for_one_that_died_amid_its_wait_the_next_is_woken();
     test_a_limit_may_be_lowered_raised_and_taken_away();
     test_a_dead_exclusive_one_is_in_nobodys_way();
     test_one_that_stands_by_waits_and_takes_nothing();

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "scratch_queue.h"
+#include "shmq/waiter.h"
 #include "shmq/watch.h"
 
 static shmq_member *a, *b, *c;
@@ -354,6 +355,22 @@ static void a_reaper_that_sleeps_does_not_wait_for_the_structure_lock(void) {
     end();
 }
 
+/* Late, and nobody ended the sleep: somebody was stopped who owed the wake, or died with it. */
+static void a_wake_that_a_dying_one_got_is_no_rescue(void) {
+    begin();
+    shmq_delivery d = {.enqueued_ns = shmq_now_ns() - a->patience_ns};
+    shmq_rescue_count(qa, &d);
+    CHECK_EQUAL(shmq_load_seq(&a->header->rescues), 1);
+    scratch_kill(b);
+    shmq_rescue_count(qa, &d);
+    CHECK_EQUAL(shmq_load_seq(&a->header->rescues), 1);
+    CHECK_EQUAL(shmq_row_state(shmq_load_seq(&a->rows[b->row].word)), SHMQ_ROW_FREE);
+    d.enqueued_ns = shmq_now_ns();
+    shmq_rescue_count(qa, &d);
+    CHECK_EQUAL(shmq_load_seq(&a->header->rescues), 1);
+    end();
+}
+
 int main(void) {
     a_row_is_in_one_list_at_a_time();
     messages_come_and_go_while_somebody_holds_the_lock();
@@ -370,5 +387,6 @@ int main(void) {
     a_watch_word_of_an_earlier_owner_of_the_row_is_vacant();
     who_begins_to_hold_gets_rid_of_a_dead_watcher();
     a_reaper_that_sleeps_does_not_wait_for_the_structure_lock();
+    a_wake_that_a_dying_one_got_is_no_rescue();
     return 0;
 }

@@ -3,6 +3,7 @@
 import random
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.size import sized
 
 Queue = shmq.Queue[Any]
 LARGE = 100_000
+WOKEN = 5.0  # seconds, at most, where the time limit of a sleep is 7.5 at least
 
 
 def body_of(number: int, large: bool) -> bytes:
@@ -96,6 +98,35 @@ def test_no_wake_up_is_lost_with_a_killed_sleeper(broker: shmq.Broker, seed: int
     bury_the_dead(broker)
     assert usage(broker)["rescues"] == 0, "somebody was woken by the clock alone"
     check_empty(broker, queue)
+
+
+def receive_one(queue: Queue, priority: int, say: Say) -> None:
+    with queue.consumer(priority=priority) as consumer:
+        say("here")
+        with consumer.receive(timeout=60) as message:
+            say(message.body)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["put", "put_many"])
+def test_an_idle_consumer_of_higher_priority_that_is_killed_delays_nobody(broker_dir: Path, many: bool) -> None:
+    """The patience is so long that a sleep that its time limit ends is seen."""
+    with shmq.open(broker_dir, memory="16MiB", patience=60) as broker:
+        queue = broker.queue("jobs")
+        for number in range(4):
+            with family() as children:
+                for priority in (1, 0):
+                    children.append(Offspring(receive_one, queue, priority))
+                    children[-1].expect("here")
+                eventually(lambda: queue._crowd()["asleep"] == 2, "both sleep")
+                children[0].kill()
+                if many:
+                    queue.put_many([number])
+                else:
+                    queue.put(number)
+                assert int(children[1].line(WOKEN)) == number
+                assert children[1].wait() == 0
+        assert usage(broker)["rescues"] == 0
+        check_empty(broker, queue)
 
 
 def lend(queue: Queue, say: Say) -> None:

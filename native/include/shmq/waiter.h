@@ -38,7 +38,8 @@ shmq_status shmq_offer_any(shmq_waiter_of *of, uint32_t count, uint32_t first, u
 
 /* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
 shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d);
-/* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped. */
+/* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped;
+ * or was woken and died, which is no rescue. */
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d);
 /* It has looked at everything up to this version, and nothing is for it: nobody need wake it for that again. 0: not so. */
 void shmq_progress_publish(const shmq_waiter *w, uint64_t version);

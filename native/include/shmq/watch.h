@@ -45,7 +45,9 @@ const char *shmq_watch_valid(shmq_member *m);
 /* A sleeper that was to be woken is dead. This process reaps it in its next call; which may be the one that it is in. */
 void shmq_met_dead(shmq_member *m, uint32_t row);
 void shmq_reap_met(shmq_member *m);
-/* Reap whoever is dead, at most once in SHMQ_TICK_NS; for callers that never sleep. */
+/* Reap whoever is dead. True: somebody was. */
+bool shmq_reap_now(shmq_member *m);
+/* The same at most once in SHMQ_TICK_NS; for callers that never sleep. */
 void shmq_look_for_dead(shmq_member *m);
 
 #endif
