@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from shmq.cli.root import root
+from shmq.demo import process_server
 from shmq.demo.definitions import Definitions, Result
 from shmq.demo.multiprocessing_run import MultiprocessingRun
 from shmq.demo.outcome import Outcome
@@ -127,6 +128,8 @@ def test_the_exit_code_says_what_the_comparison_found(
 
     monkeypatch.setattr(PoolRun, "run", ours)
     monkeypatch.setattr(MultiprocessingRun, "run", theirs)
+    # Here it would make the server of this very process, whose children are other tests' and must hear Ctrl-C.
+    monkeypatch.setattr(process_server, "start_process_server", lambda: None)
     text = CliRunner().invoke(root, ["demo", "--input", str(tmp_path)])
     assert text.exit_code == code, text.output
     assert ("NOT equal" in text.stdout) is bool(code)
