@@ -203,9 +203,14 @@ Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int]
 # priority, ttl in ns, delay in ns, group, immediate in ns; 2**64 - 1 for a time that was not given
 Extras = tuple[int, int, int, bytes | None, int]
 
+# queue, row of the consumer, what it takes
+Part = tuple[QueueHandle, int, Subscription | None]
+
 def receive_any(
-    parts: tuple[tuple[QueueHandle, int, Subscription | None], ...], own_rows: bool, first: int, timeout: float | None
+    parts: tuple[Part, ...], own_rows: bool, first: int, timeout: float | None
 ) -> tuple[int, Delivery] | None: ...
+def peek_any(parts: tuple[Part, ...], own_rows: bool, /) -> None: ...
+def peek_pass_on(parts: tuple[Part, ...], /) -> None: ...
 def queue_declare(
     member: Member,
     name: bytes,

@@ -7,6 +7,7 @@
 #include "act_group.h"
 #include "act_line.h"
 #include "act_ranks.h"
+#include "act_peek.h"
 #include "act_select.h"
 #include "act_time.h"
 #include "virtual.h"
@@ -143,6 +144,14 @@ static void select_while_one_is_to_sleep(act *a) {
     act_sleep_arrival(a, QUEUE_A, 1001);
     shmq_store_relaxed(&a->q[QUEUE_A]->rotation, a->row); /* who is woken first */
 }
+static void peek_while_one_is_to_sleep(act *a) {
+    as_consumer(a);
+    act_body(1001, SMALL_BYTES);
+    act_sleep_arrival(a, QUEUE_A, 1001);
+    shmq_store_relaxed(&a->q[QUEUE_A]->rotation, a->row);
+}
+static void peek_and_pass_on(act *a) { act_peek_and_pass_on(a, soon(PATIENCE_NS / 50)); }
+static void peek_any_and_pass_on(act *a) { act_peek_any_and_pass_on(a, soon(PATIENCE_NS / 50)); }
 static void select_and_receive(act *a) {
     as_selector(a);
     act_receive_selected(a, QUEUE_A, 0);
@@ -248,6 +257,8 @@ const scenario scenarios[] = {
     {"receive-sleeps", state_empty, as_consumer, receive_sleeping, SHMQ_EMPTY, 0},
     {"receive-any", state_few, NULL, receive_any, SHMQ_OK, ON_SLOTS},
     {"receive-any-sleeps", state_empty, NULL, receive_any_sleeping, SHMQ_EMPTY, 0},
+    {"peek", state_sleeper, peek_while_one_is_to_sleep, peek_and_pass_on, SHMQ_OK, 0},
+    {"peek-any", state_sleeper, peek_while_one_is_to_sleep, peek_any_and_pass_on, SHMQ_OK, 0},
     {"ack", state_few, receive, settle, SHMQ_OK, ON_SLOTS},
     {"ack-block", state_blocks, receive, settle, SHMQ_OK, ON_SLOTS}, /* Shows E17. */
     {"ack-as-consumer", state_few, receive_as_consumer, settle, SHMQ_OK, ON_SLOTS},

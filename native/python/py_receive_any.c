@@ -1,4 +1,4 @@
-/* receive_any: the next message of several queues. */
+/* receive_any: the next message of several queues; peek_any: whether there is one. */
 #include "py_subscription.h"
 #include "shmq/ranks.h"
 #include "shmq/waiter.h"
@@ -126,7 +126,72 @@ static PyObject *receive_any(PyObject *module, PyObject *args) {
     return answer;
 }
 
+/* Without the interpreter lock, until one of them has something. */
+static shmq_status peek(several *s, uint32_t *from) {
+    py_queue *self = s->queues[0];
+    shmq_waiter_of *one = s->of;
+    shmq_status status;
+    do {
+        BEGIN_WAIT(self)
+        status = s->count == 1 ? shmq_peek_wait(one->q, one->owner, one->by, one->row, SHMQ_FOR_EVER)
+                               : shmq_peek_wait_any(s->of, s->count, SHMQ_FOR_EVER, from);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
+    return status;
+}
+
+/* peek_any(((queue, row, subscription), ...), own rows): returns when a receive is worth a try, and raises what it would
+ * raise. Whoever was told takes, or calls peek_pass_on(). */
+static PyObject *peek_any(PyObject *module, PyObject *args) {
+    PyObject *parts;
+    int own_rows;
+    several s = {0};
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Op", &parts, &own_rows)) {
+        return NULL;
+    }
+    s.own_rows = own_rows != 0;
+    PyObject *answer = NULL;
+    if (several_of(parts, &s)) {
+        uint32_t from = 0;
+        want_begins(&s);
+        shmq_status status = peek(&s, &from);
+        if (status == SHMQ_OK) {
+            answer = Py_NewRef(Py_None); /* it still wants: others leave the entry to who will take it */
+        } else {
+            want_ends(&s);
+            (void)queue_raise(s.queues[from], status);
+        }
+    }
+    several_clear(&s);
+    return answer;
+}
+
+static bool is_wanting(const shmq_waiter_of *of) {
+    return shmq_load_seq(&of->q->page->sleepers[of->owner / 64].want) >> (of->owner & 63) & 1;
+}
+
+/* peek_pass_on(((queue, row, subscription), ...)): nobody came to take what peek_any() told of; others may. */
+static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
+    several s = {0};
+    (void)module;
+    bool good = several_of(parts, &s);
+    for (uint32_t i = 0; good && i < s.count; i++) {
+        if (shmq_queue_usable(s.of[i].q) != SHMQ_OK) {
+            shmq_trail_clear();
+        } else if (is_wanting(&s.of[i])) {
+            shmq_want_end(s.of[i].q, s.of[i].owner);
+        } else {
+            shmq_peek_pass_on(s.of[i].q);
+        }
+    }
+    several_clear(&s);
+    return good ? Py_NewRef(Py_None) : NULL;
+}
+
 PyMethodDef receive_any_functions[] = {
     {"receive_any", receive_any, METH_VARARGS, "The next message of several queues."},
+    {"peek_any", peek_any, METH_VARARGS, "Wait until one of several queues has something."},
+    {"peek_pass_on", peek_pass_on, METH_O, "What peek_any() told of is for others, too."},
     {NULL, NULL, 0, NULL},
 };

@@ -8,7 +8,7 @@
 #include "shmq/watch.h"
 
 static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
-    return shmq_offer_to(q, w->owner, w->by, d);
+    return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(q, w->owner, w->by, d) : shmq_offer_to(q, w->owner, w->by, d);
 }
 
 shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
@@ -131,38 +131,55 @@ static shmq_status wait_rounds(shmq_queue *q, const shmq_waiter *w, shmq_deliver
     }
 }
 
+static shmq_status wait_as(shmq_queue *q, shmq_waiter *w, shmq_delivery *d) {
+    bool claimed = false, borrowed = w->row == 0;
+    SHMQ_TRY(shmq_queue_usable(q));
+    if (shmq_load_seq(&q->page->shut_down) == SHMQ_STOPPED) {
+        return SHMQ_SHUT_DOWN;
+    }
+    shmq_status status = offer_to(q, w, d);
+    if (status == SHMQ_EMPTY && !w->peek && (w->until_ns != 0 || d->word != 0)) { /* who peeks is in no hurry */
+        status = spin(q, w, &claimed, d);
+    }
+    if (status != SHMQ_EMPTY) {
+        return status;
+    }
+    if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
+        shmq_look_for_dead(q->m); /* who only polls never sleeps, so it does here what sleepers do */
+        status = offer_to(q, w, d);
+        return status == SHMQ_EMPTY && shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN ? SHMQ_SHUT_DOWN : status;
+    }
+    if (w->row == 0) {
+        SHMQ_TRY(shmq_row_borrow(q, &w->row));
+    }
+    w->consumer = shmq_row_at(q, w->row);
+    status =
+        w->consumer != NULL ? wait_rounds(q, w, d) : shmq_damage(q->m, "offset of a chunk of consumer rows", w->row);
+    if (borrowed) {
+        shmq_row_return(q, w->row);
+    }
+    return status;
+}
+
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d) {
     return shmq_offer_wait_to(q, owner, NULL, consumer_row, until_ns, d);
 }
 
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d) {
-    bool claimed = false;
     shmq_waiter w = {.owner = owner, .by = shmq_taker(q, by), .row = consumer_row, .until_ns = until_ns};
-    SHMQ_TRY(shmq_queue_usable(q));
-    if (shmq_load_seq(&q->page->shut_down) == SHMQ_STOPPED) {
-        return SHMQ_SHUT_DOWN;
+    return wait_as(q, &w, d);
+}
+
+shmq_status shmq_peek_wait(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
+                           uint64_t until_ns) {
+    shmq_delivery d;
+    shmq_waiter w = {.owner = owner, .by = shmq_taker(q, by), .row = consumer_row, .until_ns = until_ns, .peek = true};
+    return wait_as(q, &w, &d);
+}
+
+void shmq_peek_pass_on(shmq_queue *q) {
+    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
+        shmq_notify(q);
     }
-    shmq_status status = offer_to(q, &w, d);
-    if (status == SHMQ_EMPTY && (until_ns != 0 || d->word != 0)) {
-        status = spin(q, &w, &claimed, d);
-    }
-    if (status != SHMQ_EMPTY) {
-        return status;
-    }
-    if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-        shmq_look_for_dead(q->m); /* who only polls never sleeps, so it does here what sleepers do */
-        status = offer_to(q, &w, d);
-        return status == SHMQ_EMPTY && shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN ? SHMQ_SHUT_DOWN : status;
-    }
-    if (w.row == 0) {
-        SHMQ_TRY(shmq_row_borrow(q, &w.row));
-    }
-    w.consumer = shmq_row_at(q, w.row);
-    status =
-        w.consumer != NULL ? wait_rounds(q, &w, d) : shmq_damage(q->m, "offset of a chunk of consumer rows", w.row);
-    if (consumer_row == 0) {
-        shmq_row_return(q, w.row);
-    }
-    return status;
 }

@@ -224,42 +224,55 @@ static void get_up(const waiting *w) {
     }
 }
 
-static waiting begin(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns) {
+static waiting begin(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns, bool peek) {
     for (uint32_t i = 0; i < count; i++) {
-        of[i].w = (shmq_waiter){
-            .owner = of[i].owner, .by = shmq_taker(of[i].q, of[i].by), .row = of[i].row, .until_ns = until_ns};
+        of[i].w = (shmq_waiter){.owner = of[i].owner,
+                                .by = shmq_taker(of[i].q, of[i].by),
+                                .row = of[i].row,
+                                .until_ns = until_ns,
+                                .peek = peek};
         of[i].notified = false;
     }
     return (waiting){.of = of, .count = count, .first = first % count, .m = of->q->m, .until_ns = until_ns};
 }
 
 shmq_status shmq_offer_any(shmq_waiter_of *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d) {
-    waiting w = begin(of, count, first, 0);
+    waiting w = begin(of, count, first, 0, false);
     SHMQ_TRY(all_usable(&w, from));
     return look_for_last(&w, from, d);
 }
 
-shmq_status shmq_offer_wait_any(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
-                                shmq_delivery *d) {
-    waiting w = begin(of, count, first, until_ns);
-    SHMQ_TRY(all_usable(&w, from));
-    shmq_status status = look_for_last(&w, from, d);
-    if (status == SHMQ_EMPTY && until_ns != 0) {
-        status = spin(&w, from, d);
+static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery *d) {
+    SHMQ_TRY(all_usable(w, from));
+    shmq_status status = look_for_last(w, from, d);
+    if (status == SHMQ_EMPTY && !peek && w->until_ns != 0) {
+        status = spin(w, from, d);
     }
     if (status != SHMQ_EMPTY) {
         return status;
     }
-    if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-        shmq_look_for_dead(w.m); /* who only polls never sleeps, so it does here what sleepers do */
-        return look_for_last(&w, from, d);
+    if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
+        shmq_look_for_dead(w->m); /* who only polls never sleeps, so it does here what sleepers do */
+        return look_for_last(w, from, d);
     }
-    uint32_t number = shmq_target_take(w.m, &w.word);
-    status = lay_down(&w, from);
+    uint32_t number = shmq_target_take(w->m, &w->word);
+    status = lay_down(w, from);
     if (status == SHMQ_OK) {
-        status = wait_rounds(&w, from, d);
+        status = wait_rounds(w, from, d);
     }
-    get_up(&w);
-    shmq_target_give(w.m, number);
+    get_up(w);
+    shmq_target_give(w->m, number);
     return status;
+}
+
+shmq_status shmq_offer_wait_any(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
+                                shmq_delivery *d) {
+    waiting w = begin(of, count, first, until_ns, false);
+    return wait_as(&w, false, from, d);
+}
+
+shmq_status shmq_peek_wait_any(shmq_waiter_of *of, uint32_t count, uint64_t until_ns, uint32_t *from) {
+    shmq_delivery d;
+    waiting w = begin(of, count, 0, until_ns, true);
+    return wait_as(&w, true, from, &d);
 }

@@ -114,6 +114,11 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
     if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
         return OFFER_LEFT;
     }
+    if (d->peek) {
+        d->position = p;
+        d->word = word;
+        return OFFER_OK;
+    }
     uint32_t group = q->book != NULL ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
     if (group != 0) {
         enum shmq_group_claim claim = shmq_group_claim(q, group, p, d);
@@ -261,7 +266,7 @@ static inline shmq_status walk(shmq_queue *q, shmq_delivery *d) __attribute__((a
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     uint64_t start = start_of_walk(q, d), p = start, epoch = d->epoch_seen, stop_at = 0;
-    bool plain = d->by == NULL && !d->ranked; /* a queue with groups has a subscription for everybody */
+    bool plain = d->by == NULL && !d->ranked && !d->peek; /* with groups everybody has a subscription */
     bool compared = false;
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
@@ -357,7 +362,7 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_queue *level = shmq_level(q, depth);
         shmq_status status = walk(level, d);
-        for (uint32_t above = 0; status == SHMQ_OK && above < depth; above++) {
+        for (uint32_t above = 0; status == SHMQ_OK && !d->peek && above < depth; above++) {
             if (!is_still_the_end(shmq_level(q, above), &ends[above])) {
                 shmq_offer_cancel(level, d);
                 status = SHMQ_INTERRUPTED;
@@ -389,9 +394,8 @@ uint64_t shmq_version(const shmq_queue *q) {
     return version | SHMQ_VERSIONED;
 }
 
-shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) { return shmq_offer_to(q, owner, NULL, d); }
-
-shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
+/* d->peek is set. */
+static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
     by = shmq_taker(q, by);
     d->owner = owner;
@@ -418,8 +422,8 @@ shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, 
         const shmq_queue *level = shmq_level(q, d->depth);
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);
         shmq_delivery_read(level, slot, d);
-        if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d))) {
-            return SHMQ_OK;
+        if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {
+            return SHMQ_OK; /* of a peek it may be torn, or damaged: who comes to take it sees that */
         }
         shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */
@@ -430,3 +434,15 @@ shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, 
         }
     }
 }
+
+shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
+    d->peek = false;
+    return find(q, owner, by, d);
+}
+
+shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
+    d->peek = true;
+    return find(q, owner, by, d);
+}
+
+shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d) { return shmq_offer_to(q, owner, NULL, d); }

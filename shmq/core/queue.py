@@ -21,6 +21,8 @@ from shmq._native import (
     ending_queues,
     obituaries,
     obituary_signal,
+    peek_any,
+    peek_pass_on,
     queue_declare,
     queue_names,
     reap,
@@ -50,6 +52,7 @@ __all__ = [
     "Drop",
     "Extras",
     "LoanBuffer",
+    "Part",
     "QueueHandle",
     "Subscription",
     "View",
@@ -61,6 +64,8 @@ __all__ = [
     "ending_queues",
     "obituaries",
     "obituary_signal",
+    "peek_any",
+    "peek_pass_on",
     "queue_names",
     "reap",
     "receive_any",
@@ -79,6 +84,9 @@ EXPIRED: Final = 2
 
 # priority, ttl in ns, delay in ns, group, immediate in ns; 2**64 - 1 for a time that was not given
 Extras = tuple[int, int, int, bytes | None, int]
+
+# queue, row of a consumer, what it takes
+Part = tuple[QueueHandle, int, Subscription | None]
 
 # position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns
 Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from shmq.core.queue import Subscription
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
+from shmq.engine.readiness import Readiness
 from shmq.engine.selection import loaded
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
 from shmq.options import check_bool, check_timeout
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from shmq.core.queue import Delivery
+    from shmq.core.queue import Delivery, Part
     from shmq.engine.queue import Queue
 
 __all__ = ["Consumer", "check_limit", "check_prefetch"]
@@ -99,7 +100,8 @@ class Consumer(Generic[T]):
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
         self._room = threading.Condition(threading.RLock())
         self._inside = 0  # threads that are taking a message
-        self._asleep = False  # one of them sleeps on the consumer's own row
+        self._asleep = False  # one of them, or that of `_readiness`, sleeps on the consumer's own row
+        self._readiness: Readiness | None = None  # of fileno()
         member = queue._membership.live()
         self._row = queue._row_open(check_consumer_priority(priority), exclusive)
         self._row_taken = True
@@ -157,6 +159,17 @@ class Consumer(Generic[T]):
         return self._take(timeout)
 
     def _take(self, timeout: float | None) -> Message[T]:
+        try:
+            message = self._take_now(timeout)
+        except Empty:
+            if self._readiness is not None:
+                self._readiness.reset()
+            raise
+        if self._readiness is not None and not self._can_take():
+            self._readiness.reset()  # that was the last one within the credit
+        return message
+
+    def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
         own_row = self._enter(deadline)
         try:
@@ -218,6 +231,45 @@ class Consumer(Generic[T]):
             for lender in {lender for lender, _ in mine}:  # left by break: what is in hand goes back, uncounted
                 lender._give_back({position: right for (one, position), right in mine.items() if one is lender})
 
+    def fileno(self) -> int:
+        """A descriptor for select, epoll and event loops: readable when receive(timeout=0) is worth a try.
+
+        It stays readable until a receive raises Empty or the prefetch is used up, and is readable when receive would
+        raise something else. From the first call on a thread, "shmq-fileno-" and the queue's name, waits for that; it
+        ends, and the descriptor is closed, with close(). Nobody else reads or writes it, nor uses it after a fork.
+
+        Raises Closed, SettlementError in a child, OSError without descriptors, ConsumerRefused.
+
+        Example:
+            >>> import select
+            >>> queue.put("a")
+            1
+            >>> select.select([consumer], [], [])[0] == [consumer]
+            True
+            >>> with consumer.receive(timeout=0) as m:
+            ...     print(m.body)
+            a
+        """
+        self._check()
+        with self._room:
+            if self._readiness is None:
+                own_row, self._asleep = not self._asleep, True
+                try:
+                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row))
+                except BaseException:
+                    self._asleep = not own_row
+                    raise
+            return cast("Readiness", self._readiness).fileno()
+
+    def _watch(self, readiness: Readiness | None) -> None:
+        self._readiness = readiness
+
+    def _all_parts(self) -> tuple[Part, ...]:
+        return ((self._queue, self._row, self._subscription),)
+
+    def _can_take(self) -> bool:
+        return self._prefetch is None or self._has_credit(self._prefetch)
+
     def _right(self, position: int) -> object:
         return self._held.get(position, (None, None))[1]
 
@@ -237,7 +289,7 @@ class Consumer(Generic[T]):
             if own_row:
                 self._asleep = False
             if self._prefetch is not None:
-                self._room.notify()
+                self._credit_came()
         if self._closed:
             self._give_row_back()
 
@@ -249,6 +301,12 @@ class Consumer(Generic[T]):
             self._row_taken = False
         if self._is_ours():
             self._queue._row_close(self._row)
+
+    def _credit_came(self) -> None:
+        """Under `_room`: one that waits for credit looks again."""
+        self._room.notify()
+        if self._readiness is not None:
+            self._readiness.has_credit()
 
     def _has_credit(self, prefetch: int) -> bool:
         """What was taken away from it (by its lease, a purge, drop_oldest) gives its credit back."""
@@ -341,7 +399,7 @@ class Consumer(Generic[T]):
             if not member.closed and self._held.pop(message._position, None) is held:
                 if self._prefetch is not None:
                     with self._room:
-                        self._room.notify()
+                        self._credit_came()
                 return
         raise SettlementError(
             f"message {message.id} of queue {self._queue.name!r} {message._fate()}; it cannot be {outcome}",
@@ -365,7 +423,7 @@ class Consumer(Generic[T]):
             return
         self._dropped.append(delivery.position)
         if self._prefetch is not None and self._room.acquire(blocking=False):
-            self._room.notify()  # else whoever has it looks again within half a second
+            self._credit_came()  # else whoever has it looks again within half a second
             self._room.release()
 
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
@@ -393,10 +451,13 @@ class Consumer(Generic[T]):
             if self._closed:
                 return
             self._closed = True
+        readiness, self._readiness = self._readiness, None
         member = self._queue._membership.member
         if member.forked or member.serial != self._serial:
             self._held.clear()
             return
+        if readiness is not None:
+            readiness.stop()
         if member.closed:
             self._held.clear()
         else:
@@ -404,6 +465,8 @@ class Consumer(Generic[T]):
             with self._room:
                 self._room.notify_all()
             self._queue._row_closing(self._row)  # its threads that wait get Closed
+            if readiness is not None and not readiness.join():
+                self._row_taken = False  # somebody may sleep there: nobody else gets it before this process ends
             self._give_row_back()
         if self._dropped:
             warnings.warn(

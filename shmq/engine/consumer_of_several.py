@@ -12,9 +12,10 @@ from shmq.engine.consumer import Consumer, check_prefetch
 from shmq.errors import Empty, ShutDown
 
 if TYPE_CHECKING:
-    from shmq.core.queue import Delivery
+    from shmq.core.queue import Delivery, Part
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
+    from shmq.engine.readiness import Readiness
 
 __all__ = ["ConsumerOfSeveral"]
 
@@ -47,6 +48,7 @@ class ConsumerOfSeveral(Consumer[T]):
         self._room = threading.Condition(threading.RLock())
         self._inside = 0
         self._asleep = False
+        self._readiness = None
         self._serial = self._queue._membership.live().serial
         try:
             for queue in queues:
@@ -84,16 +86,15 @@ class ConsumerOfSeveral(Consumer[T]):
 
     # ---- receiving ---------------------------------------------------------------------------------------------
 
-    def _take(self, timeout: float | None) -> Message[T]:
+    def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
         own_rows = self._enter(deadline)
         try:
             if deadline is not None and self._prefetch is not None:
                 timeout = max(0.0, deadline - time.monotonic())
             self._queue._chores()
-            parts = tuple((part._queue, part._row, part._subscription) for part in self._parts)
             try:
-                found = receive_any(parts, own_rows, self._turn, timeout)
+                found = receive_any(self._all_parts(), own_rows, self._turn, timeout)
             except ShutDown:
                 raise self._all_shut() from None
             if found is None:
@@ -101,10 +102,18 @@ class ConsumerOfSeveral(Consumer[T]):
                     f"nothing came to {self._told()} within the timeout", remedy="wait longer, or do other work"
                 )
             which, delivery = found
-            self._turn = (which + 1) % len(parts)
+            self._turn = (which + 1) % len(self._parts)
             return self._parts[which]._lend(delivery)
         finally:
             self._leave(own_rows)
+
+    def _watch(self, readiness: Readiness | None) -> None:
+        super()._watch(readiness)
+        for part in self._parts:
+            part._watch(readiness)  # what is settled there gives credit here
+
+    def _all_parts(self) -> tuple[Part, ...]:
+        return tuple((part._queue, part._row, part._subscription) for part in self._parts)
 
     def _enter(self, deadline: float | None) -> bool:
         with self._room:
@@ -141,5 +150,8 @@ class ConsumerOfSeveral(Consumer[T]):
             if self._closed:
                 return
             self._closed = True
+        readiness, self._readiness = self._readiness, None
+        if readiness is not None and self._is_ours():
+            readiness.stop()
         for part in self._parts:
             part.close()

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.segment import SHM_DIRECTORY, Member
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from shmq.engine.consumer import Consumer
     from shmq.engine.dead_letter import Grave
+    from shmq.engine.readiness import Readiness
 
 __all__ = ["Membership", "close_all"]
 
@@ -44,6 +46,7 @@ class Membership:
         self.memory = member.header()["memory"]
         self.consumers: dict[tuple[int, int], Consumer[Any]] = {}  # the implicit ones of Queue.receive
         self.graves: list[Grave] = []  # dead messages that found no room among the dead
+        self.readiness: weakref.WeakSet[Readiness] = weakref.WeakSet()
         self.lock = threading.RLock()
 
     @property
@@ -78,7 +81,12 @@ class Membership:
             for consumer in list(self.consumers.values()):
                 consumer.close()
         finally:
-            self.member.close(False)
+            readiness = list(self.readiness)
+            for one in readiness:
+                one.stop()
+            self.member.close(False)  # wakes who sleeps
+            for one in readiness:
+                one.join()
 
     def forget_consumers(self) -> None:
         """Drops the implicit consumers of deleted queues that have nothing in hand: they keep the queue's memory."""
@@ -175,3 +183,4 @@ def _after_fork() -> None:
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's
         membership.graves.clear()
+        membership.readiness.clear()

@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from shmq.errors import ShmqError
+from shmq.errors import Empty, ShmqError
 from shmq.mp.queue import Queue, wait_seconds
 
 if TYPE_CHECKING:
@@ -141,7 +141,11 @@ class JoinableQueue(Queue[T]):
         """
         if self._closed:
             raise self._refusal()
-        return self._hand().get(wait_seconds(block, timeout))  # type: ignore[no-any-return]
+        try:
+            return self._hand().get(wait_seconds(block, timeout))  # type: ignore[no-any-return]
+        except Empty:
+            self._found_nothing()
+            raise
 
     def task_done(self) -> None:
         """The oldest object that this process has got and not done is done.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
-from shmq.errors import Closed
+from shmq.errors import Closed, Empty
 from shmq.mp.heirs import Bequest, bequeath
 from shmq.mp.object_queue import ObjectQueue
 from shmq.mp.process_broker import joined_broker, own_broker
+from shmq.mp.watch import Watch
 from shmq.options import check_queue_options
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["Queue", "wait_seconds"]
 
@@ -42,6 +46,8 @@ class Queue(Generic[T]):
         >>> todo.get()
         7
     """
+
+    _watch: Watch | None = None
 
     def __init__(self, maxsize: int = 0, *, ctx: Any = None) -> None:
         limit = check_queue_options({"maxsize": 0 if maxsize <= 0 else maxsize}).maxsize or 0
@@ -126,9 +132,13 @@ class Queue(Generic[T]):
         """
         if self._closed:
             raise self._refusal()
-        if block and timeout is None:
-            return self._get()  # type: ignore[no-any-return]
-        return self._get(timeout=wait_seconds(block, timeout))  # type: ignore[no-any-return]
+        try:
+            if block and timeout is None:
+                return self._get()  # type: ignore[no-any-return]
+            return self._get(timeout=wait_seconds(block, timeout))  # type: ignore[no-any-return]
+        except Empty:
+            self._found_nothing()
+            raise
 
     def get_nowait(self) -> T:
         """get(block=False). Raises as get().
@@ -184,6 +194,47 @@ class Queue(Generic[T]):
             return self._queue._used()[0] >= self._maxsize
         return self._queue.qsize() >= self._queue._settings()["slots"]
 
+    # ---- event loops -------------------------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """A descriptor for multiprocessing.connection.wait() and event loops: readable when get(False) is worth a try.
+
+        It stays readable until a get() raises Empty, and is readable when get() would raise something else. From the
+        first call on a thread, "shmq-fileno-" and the queue's name, waits for that; it ends, and the descriptor is
+        closed, with close(). A forked child asks anew: what it has inherited is its parent's.
+
+        Raises ValueError after close(), OSError without descriptors, ConsumerRefused in the 1,024th process that waits.
+
+        Example:
+            >>> from multiprocessing.connection import wait
+            >>> from shmq.mp import Queue
+            >>> todo: Queue[int] = Queue()
+            >>> todo.put(7)
+            >>> wait([todo]) == [todo]
+            True
+        """
+        if self._closed:
+            raise self._refusal()
+        watch = self._watch
+        if watch is not None and not watch.is_ours():
+            watch.close()
+            watch = self._watch = None
+        if watch is None:
+            fresh = Watch(self, self._queue)
+            self._watch = watch = self._watch or fresh  # of two threads the second one takes the first one's
+            if watch is not fresh:
+                fresh.close()
+        return watch.fileno()
+
+    @property
+    def _reader(self) -> Self:
+        """Programs wait for this of multiprocessing's queues."""
+        return self
+
+    def _found_nothing(self) -> None:
+        if self._watch is not None:
+            self._watch.reset()
+
     # ---- end ---------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -200,6 +251,9 @@ class Queue(Generic[T]):
             shmq.errors.Closed: Queue mp-... is closed; close() ends only this object
         """
         self._closed = True
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
 
     def join_thread(self) -> None:
         """Nothing to do: there is no thread, and what was put is there. Raises nothing.

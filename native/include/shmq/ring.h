@@ -66,6 +66,7 @@ typedef struct shmq_delivery {
     bool held;                  /* counted in `held` of our row: from the acquisition until we find it gone */
     bool in_turn;               /* met in the ring, not in the old region: the head may advance past it */
     bool ranked;                /* consumers differ in priority: it may be for another one */
+    bool peek;                  /* is there something? Nothing is offered */
     shmq_subscription *by;      /* NULL: the taker goes by the head. Else, until it is taken: */
     shmq_path path;             /* ... its path at the start of the walk */
     uint64_t version;           /* of the queue before the walk; 0 without a subscription */
@@ -101,6 +102,8 @@ uint64_t shmq_body_start(uint32_t head_len);
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
 /* The same for a subscription, by its own path: the first entry that it wants. */
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
+/* Is there something to offer? The same walk, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
+shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
 /* OFFERED -> FREE: taken for good (inline bodies, copied by the caller already). SHMQ_SETTLED: somebody took it over, the
  * copy is not ours: offer again. */
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
@@ -118,6 +121,13 @@ bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d);
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d);
+
+/* Until there is something to offer; nothing is offered. Who is told is as one that takes: it owes the wake that it got to
+ * the others until its taker has come (shmq_peek_pass_on). */
+shmq_status shmq_peek_wait(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
+                           uint64_t until_ns);
+/* Its taker has not come: whoever else sleeps is told, if there is anything. */
+void shmq_peek_pass_on(shmq_queue *q);
 
 /* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: not ours any more. */
 shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);

@@ -14,6 +14,7 @@ typedef struct shmq_waiter {
     uint32_t row;
     shmq_consumer_shm *consumer;
     uint64_t until_ns;
+    bool peek; /* until there is something; nothing is offered */
 } shmq_waiter;
 
 /* One of the queues of a wait for several. The caller fills the first part; the rest is of the wait. */
@@ -33,6 +34,8 @@ typedef struct shmq_waiter_of {
  * `first` on. *from: the queue that the answer is about. SHMQ_SHUT_DOWN: all of them are. */
 shmq_status shmq_offer_wait_any(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
                                 shmq_delivery *d);
+/* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. */
+shmq_status shmq_peek_wait_any(shmq_waiter_of *of, uint32_t count, uint64_t until_ns, uint32_t *from);
 /* The first of them that has something, without waiting. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
 shmq_status shmq_offer_any(shmq_waiter_of *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
 

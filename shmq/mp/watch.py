@@ -1,0 +1,73 @@
+"""Who waits for a queue of multiprocessing's kind, so that its descriptor becomes readable."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+from shmq.engine.readiness import Readiness
+from shmq.errors import ShmqError
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Part
+    from shmq.mp.object_queue import ObjectQueue
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """The descriptor of one handle, in one process. It takes nothing: get() does.
+
+    Arguments:
+        handle: the queue that the program has; when it is gone, so is the watch.
+        queue: what it stands for.
+    """
+
+    _inside = 0
+
+    def __init__(self, handle: object, queue: ObjectQueue) -> None:
+        self._queue = queue
+        self._row = queue._row_open(0, False)
+        try:
+            self._readiness = Readiness(self, queue._membership, queue.name, True)
+        except BaseException:
+            queue._row_close(self._row)
+            raise
+        # At the end of the process the broker's close ends the thread.
+        self._end = weakref.finalize(handle, self._leave)
+        self._end.atexit = False
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._readiness.fileno()
+
+    def is_ours(self) -> bool:
+        """False in a forked child: it has no thread that waits."""
+        return self._readiness.is_ours()
+
+    def reset(self) -> None:
+        """Nothing was there to get."""
+        self._readiness.reset()
+
+    def close(self) -> None:
+        """Ends the thread; the descriptor is closed with the last reference to this. Twice is fine."""
+        self._end()
+
+    def _all_parts(self) -> tuple[Part, ...]:
+        return ((self._queue, self._row, None),)
+
+    def _can_take(self) -> bool:
+        return True
+
+    def _leave(self) -> None:
+        if not self._readiness.is_ours():
+            return
+        self._readiness.stop()
+        if self._queue._membership.closed:
+            return
+        try:
+            self._queue._row_closing(self._row)
+            if self._readiness.join():
+                self._queue._row_close(self._row)
+        except ShmqError:
+            pass  # deleted, or its broker is being closed: then the row goes with it
