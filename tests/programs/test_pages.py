@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "docs/consumers.md",
     "docs/dead-letters.md",
+    "docs/event-loops.md",
     "docs/groups.md",
     "docs/limits.md",
     "docs/priorities.md",

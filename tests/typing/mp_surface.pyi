@@ -21,7 +21,7 @@ class Queue(Generic[T]):
     def join_thread(self) -> None: ...               # nothing to do
     def cancel_join_thread(self) -> None: ...        # nothing to do
     def shutdown(self, immediate: bool = False) -> None: ...
-    def fileno(self) -> int: ...                     # [integrations] for multiprocessing.connection.wait and selectors
+    def fileno(self) -> int: ...                     # for multiprocessing.connection.wait and selectors
 
 class JoinableQueue(Queue[T]):
     def task_done(self) -> None: ...
