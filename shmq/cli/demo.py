@@ -167,7 +167,7 @@ class _Run:
         ]
         killed = "no worker was at work half-way, so none was killed"
         if self.ours.killed is not None:
-            killed = f"worker {self.ours.killed} was killed (SIGKILL) with a file in hand, in the run of shmq alone"
+            killed = f"worker {self.ours.killed} was killed (SIGKILL) with a file in hand; in the other runs nobody was"
         return "\n".join(
             [
                 table(_HEAD, rows),

@@ -18,7 +18,7 @@ __all__ = ["move", "purge", "reopen", "rm", "shutdown"]
 @selector_option
 @pass_session
 def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None:
-    """Throw away all messages that are ready, and print how many. What consumers hold stays theirs.
+    """Throw away all messages that are ready or delayed, and print how many. What consumers hold stays theirs.
 
     \b
     Example:
@@ -28,7 +28,9 @@ def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None
     with session.open() as broker:
         found = session.queue(broker, queue)
         if selector is None:
-            confirm(f"Throw away what is ready in {queue!r} (messages: {found.qsize():,})?", yes=yes)
+            counted = found.statistics()
+            count = counted.ready + counted.delayed
+            confirm(f"Throw away what is ready or delayed in {queue!r} (messages: {count:,})?", yes=yes)
         else:
             count = sum(1 for _ in found.browse(selector=selector))
             confirm(f"Throw away what is selected in {queue!r} (messages: {count:,})?", yes=yes)

@@ -36,7 +36,7 @@ _ENTRIES = {
     "peek": Entry("shmq.cli.browse", "peek", "Print messages without taking them."),
     "tail": Entry("shmq.cli.browse", "tail", "Print newcomers without taking them, until Ctrl-C."),
     "move": Entry("shmq.cli.manage", "move", "Move messages to another queue: sends dead letters back."),
-    "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready."),
+    "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready or delayed."),
     "rm": Entry("shmq.cli.manage", "rm", "Delete a queue with its messages."),
     "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for everybody who uses it."),
     "reopen": Entry("shmq.cli.manage", "reopen", "Take a queue that was shut down back into service."),

@@ -247,7 +247,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         nbytes: of the body; commit() may use fewer.
         timeout: seconds to wait for memory, and at commit for room; None waits for ever, 0 does not wait.
-        options: as for put(): headers={name: value}.
+        options: as for put(): headers, priority, group, ttl, delay.
         Raises ValueError, TypeError for an unfit nbytes, MessageTooLarge, Full, OutOfSpace, NotFound, Closed; at commit
         ShutDown.
 

@@ -143,7 +143,7 @@ class QueueManagement(QueueHandle):
     # ---- manage ------------------------------------------------------------------------------------------------
 
     def purge(self, *, selector: str | None = None) -> int:
-        """Settle everything that is ready; how many. What consumers hold stays theirs, newcomers stay.
+        """Settle everything that is ready or delayed; how many. What consumers hold stays theirs, newcomers stay.
 
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         Raises SelectorError for a malformed selector, NotFound, Closed. The memory is given back before it returns.
@@ -161,8 +161,8 @@ class QueueManagement(QueueHandle):
         """Moves what is ready or delayed to another queue of the broker, in order; how many.
 
         Each message in one step: it is in one of the two queues, whoever dies when. It keeps headers, priority, what is
-        left of its delay and of its time to live; attempts and deaths start anew, and what was dead lives again. What
-        consumers hold stays theirs, newcomers stay.
+        left of its delay and of its time to live; its id and position are new, attempts and deaths start anew, and what
+        was dead lives again. What consumers hold stays theirs, newcomers stay.
 
         to: another queue.
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".

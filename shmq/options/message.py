@@ -17,6 +17,14 @@ __all__ = ["LATER_PUT_OPTIONS", "PUT_OPTIONS", "PutOptions", "PutSettings", "che
 class PutOptions(TypedDict, total=False):
     """Belong to one message. An option of a stage that is not built yet is a ValueError that says so, never ignored.
 
+    headers: {name: value}; names are text, values str, int, float, bool, bytes or None. What selectors ask for.
+    priority: 0 to 9, larger goes first; 4 if not given. On a queue without priorities a ValueError.
+    group: text; messages of one group are with one consumer at a time. On a queue without groups a ValueError.
+    ttl: seconds until it expires, counted from the put; None: never, 0: at once.
+    delay: seconds until it can be received; 0. It keeps its place meanwhile.
+    immediate: True, or seconds: taken by a consumer by then, or withdrawn, and Returned is raised; False.
+    durability: of a later stage.
+
     Example:
         >>> queue.put("a", headers={"source": "web"})
         1

@@ -41,7 +41,8 @@ FIELDS: Final = (
 )
 MAX_TEXT: Final = 4096  # characters: the tree is walked by recursion, once
 MAX_DEPTH: Final = 64
-_TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} deep"
+_TOO_DEEP: Final = f"it is too deep: more than {MAX_DEPTH} operators stand within one another"
+_SPLIT: Final = "compute a part of it at put, and put that into a header"
 _EXACT_LIMIT: Final = 1 << 63
 _WORDS: Final = frozenset(["AND", "BETWEEN", "ESCAPE", "FALSE", "IN", "IS", "LIKE", "NOT", "NULL", "OR", "TRUE"])
 _NAMES: Final[dict[Kind, str]] = {"condition": "a condition", "number": "a number", "text": "text", "any": "a value"}
@@ -101,9 +102,9 @@ def parse(text: str) -> Expression:
             raise error.orig_exc from None
         raise
     except RecursionError:
-        _refuse(text, 0, _TOO_DEEP, "write it with fewer parentheses")
+        _refuse(text, 0, _TOO_DEEP, _SPLIT)
     if expression.depth() > MAX_DEPTH:
-        _refuse(text, 0, _TOO_DEEP, "write it with fewer parentheses")
+        _refuse(text, 0, _TOO_DEEP, _SPLIT)
     _demand(text, expression, "condition", 0)
     return expression
 

@@ -18,9 +18,10 @@ def test_without_a_terminal_nothing_is_thrown_away_unless_yes_is_said(shell: She
 
 def test_a_terminal_is_asked(shell: Shell) -> None:
     shell("put", "orders", "x")
+    shell("put", "orders", "later", "--delay", "3600")
     refused = shell.on_terminal("purge", "orders", typed="n\n")
     assert refused.code == 1
-    assert "Throw away what is ready in 'orders' (messages: 1)? [y/N]" in refused.out
+    assert "Throw away what is ready or delayed in 'orders' (messages: 2)? [y/N]" in refused.out
     assert shell.on_terminal("purge", "orders", typed="y\n").code == 0
     assert shell.on_terminal("rm", "orders", typed="y\n").code == 0
     assert shell("ls", "--json").json == {"queues": {}}
