@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -11,15 +14,27 @@ from shmq.bench.contestant import CONTEXT
 
 __all__ = ["run_together"]
 
+_READY = (0, 0, None, None)  # a report of who waits for the others
 
-def _child(target: Callable[..., Any], arguments: tuple[Any, ...], barrier: Any, report: Any) -> None:
+
+@contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+    """What is forked inherits it, and is killed by us. And here none comes amid a fork, where Python would drop it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        barrier.wait(60)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _child(target: Callable[..., Any], arguments: tuple[Any, ...], gate: tuple[int, int], report: Any) -> None:
+    try:
+        os.close(gate[1])
+        report.send(_READY)
+        os.read(gate[0], 1)  # until the last writing end is closed: that of the parent
         began = time.monotonic_ns()
         result = target(*arguments)
         report.send((began, time.monotonic_ns(), result, None))
-    except KeyboardInterrupt:
-        pass
     except BaseException as error:
         report.send((0, 0, None, f"{type(error).__name__}: {error}"))
     finally:
@@ -35,24 +50,28 @@ def run_together(
     the clock themselves: on a busy machine this process may be the last that learns of the release.
     Raises RuntimeError when a process fails, dies, or does not end within `timeout` seconds.
     """
-    barrier: Any = CONTEXT.Barrier(len(jobs) + 1)
+    gate: list[int] = list(os.pipe())  # and no Barrier: an interrupt that comes amid one may leave its lock taken
     processes: list[Any] = []
     ends: list[Any] = []
     try:
         for target, arguments in jobs:
             receiving, sending = CONTEXT.Pipe(duplex=False)
-            process = CONTEXT.Process(target=_child, args=(target, arguments, barrier, sending))  # type: ignore[attr-defined]
-            process.start()
+            process = CONTEXT.Process(target=_child, args=(target, arguments, tuple(gate), sending))  # type: ignore[attr-defined]
+            with _no_ctrl_c():
+                process.start()
+                processes.append(process)
             sending.close()
-            processes.append(process)
             ends.append(receiving)
-        barrier.wait(60)
+        _collect(ends, 60.0)
+        os.close(gate.pop())
         answers = _collect(ends, timeout)
         for process in processes:
             process.join()
         first, last = min(answer[0] for answer in answers), max(answer[1] for answer in answers)
         return (last - first) / 1e9, [answer[2] for answer in answers]
     finally:
+        for descriptor in gate:
+            os.close(descriptor)
         for process in processes:
             if process.is_alive():
                 process.kill()

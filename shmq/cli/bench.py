@@ -52,8 +52,12 @@ def _measuring() -> Iterator[Callable[[str], None]]:
             interruption.check()
             say(text)
 
-        with interruption.allowed():
-            yield tell
+        try:
+            with interruption.allowed():
+                yield tell
+        except Exception:
+            interruption.check()  # it may be what became of the interrupt
+            raise
 
 
 def _wants_json(context: click.Context, here: bool) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.bench.contestant import CONTEXT
+from shmq.bench import processes
 from shmq.bench.processes import run_together
 from shmq.bench.throughput import rate_of
 
@@ -65,7 +65,6 @@ def test_a_contestant_that_loses_messages_is_found(monkeypatch: pytest.MonkeyPat
 
 
 def die() -> None:
-    import os
     import signal
 
     os.kill(os.getpid(), signal.SIGKILL)
@@ -81,21 +80,41 @@ def test_a_process_that_fails_ends_the_measurement_with_an_error(job: object, wo
         run_together([(job, ())])  # type: ignore[list-item]
 
 
-class SlowToRun:
-    """A barrier whose parent goes on only long after its children have done their work, as on a busy machine."""
+INTERRUPTED = """
+import os, signal
+from shmq.bench.processes import run_together
 
-    def __init__(self, barrier: Any, parent: int) -> None:
-        self.barrier, self.parent = barrier, parent
+def interrupt_all():
+    os.killpg(0, signal.SIGINT)  # as a terminal does
+    signal.pause()
 
-    def wait(self, timeout: float) -> None:
-        self.barrier.wait(timeout)
-        if os.getpid() == self.parent:
-            time.sleep(0.2)
+try:
+    run_together([(interrupt_all, ()), (signal.pause, ())])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_measurement_and_its_processes() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        start_new_session=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
 
 
 def test_the_time_is_that_of_the_jobs_however_late_the_parent_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    make = CONTEXT.Barrier
-    monkeypatch.setattr(CONTEXT, "Barrier", lambda parties: SlowToRun(make(parties), os.getpid()))
+    collect = processes._collect
+
+    def late(ends: list[Any], timeout: float) -> Any:
+        time.sleep(0.2)  # the second time: when the children have done their work, as on a busy machine
+        return collect(ends, timeout)
+
+    monkeypatch.setattr(processes, "_collect", late)
     seconds, answers = run_together([(sum, ([1, 2],)), (sum, ([3, 4],))])
     assert answers == [3, 7]
     assert seconds > 0
