@@ -197,8 +197,8 @@ class Crowd(TypedDict):
     asleep: int
     producers_waiting: int
 
-# position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns
-Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int]
+# position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns, own_expires_ns
+Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int, int]
 
 # priority, ttl in ns, delay in ns, group, immediate in ns; 2**64 - 1 for a time that was not given
 Extras = tuple[int, int, int, bytes | None, int]

@@ -2,6 +2,7 @@
 #include "py_queue.h"
 
 #include "shmq/level.h"
+#include "shmq/ring_move.h"
 
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_queue *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
@@ -67,16 +68,18 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
 }
 
-static PyObject *browsed(shmq_queue *level, uint64_t position, const shmq_delivery *d, PyObject *head, PyObject *body) {
+static PyObject *browsed(shmq_queue *level, uint64_t position, const shmq_delivery *d, uint64_t own_expiry,
+                         PyObject *head, PyObject *body) {
     uint64_t place = shmq_place_at(level->depth, position);
-    return Py_BuildValue("(K(KKKIIIIINNK))", (unsigned long long)place + 1, (unsigned long long)place,
+    return Py_BuildValue("(K(KKKIIIIINNKK))", (unsigned long long)place + 1, (unsigned long long)place,
                          (unsigned long long)d->message_id, (unsigned long long)d->enqueued_ns, (unsigned)d->content,
                          (unsigned)d->delivery, (unsigned)d->deaths, (unsigned)((d->word & SHMQ_FLAG_REDELIVERED) != 0),
-                         (unsigned)d->priority, head, body, (unsigned long long)d->expires_ns);
+                         (unsigned)d->priority, head, body, (unsigned long long)d->expires_ns,
+                         (unsigned long long)own_expiry);
 }
 
 /* _browse(place) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns, content, delivery,
- * deaths, redelivered, priority, head, body, expires_ns)). What was copied is good: the slot said the same before and after. */
+ * deaths, redelivered, priority, head, body, expires_ns, own_expires_ns)). What was copied is good: the slot said the same before and after. */
 static PyObject *queue_browse(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
@@ -98,6 +101,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         }
         PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
+        uint64_t own_expiry = shmq_own_expiry(self->q, &d);
         if (head != NULL && body != NULL && shmq_browse_valid(level, &d)) {
             d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
             d.bytes = (unsigned char *)PyBytes_AsString(body);
@@ -107,7 +111,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
                 position = at + 1; /* damaged: whoever takes it is told */
                 continue;
             }
-            return browsed(level, at, &d, head, body);
+            return browsed(level, at, &d, own_expiry, head, body);
         }
         bool failed = head == NULL || body == NULL;
         Py_XDECREF(head);

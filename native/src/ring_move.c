@@ -109,12 +109,15 @@ shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_o
     return status;
 }
 
+uint64_t shmq_own_expiry(const shmq_queue *q, const shmq_delivery *d) {
+    const shmq_queue *level = shmq_level(q, d->depth);
+    shmq_cold_shm *cold =
+        (d->props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(level, shmq_slot_at(level, d->position)) : NULL;
+    return cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0;
+}
+
 void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoing *o) {
-    const shmq_queue *level = shmq_level(from, d->depth);
-    shmq_cold_shm *cold = shmq_cold_at(level, shmq_slot_at(level, d->position));
-    if (cold != NULL && (d->props & SHMQ_PROP_EXPIRES) != 0) {
-        o->expires_ns = shmq_load_relaxed(&cold->expires_ns);
-    }
+    o->expires_ns = shmq_own_expiry(from, d);
     o->not_before_ns = d->held_until_ns;
 }
 

@@ -89,7 +89,7 @@ Extras = tuple[int, int, int, bytes | None, int]
 Part = tuple[QueueHandle, int, Subscription | None]
 
 # position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns
-Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int]
+Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int, int]
 
 # In the order of enum shmq_setting.
 SETTINGS: Final = tuple(field.name for field in fields(QueueSettings))

@@ -68,6 +68,7 @@ class Message(Generic[T]):
         "_head",
         "_id",
         "_outcome",
+        "_own_expires_ns",
         "_position",
         "_priority",
         "_queue",
@@ -89,6 +90,7 @@ class Message(Generic[T]):
     _content: int
     _enqueued_ns: int
     _expires_ns: int  # 0: never
+    _own_expires_ns: int  # the same without its queue's max_ttl; of a browsed one only
     _failed: int
     _deaths: int
     _redelivered: bool
@@ -114,11 +116,8 @@ class Message(Generic[T]):
         self._redelivered = delivery.word & _REDELIVERED != 0
         self._expires_ns = delivery.expires_ns
         self._head = delivery.head()
-        self._block = self._bytes = self._view = None
-        self._has_body = False
-        self._body = None
-        self._browsed = False
-        self._outcome = None
+        self._block = self._bytes = self._view = self._body = self._outcome = None
+        self._has_body = self._browsed = False
         return self
 
     @classmethod
@@ -127,11 +126,10 @@ class Message(Generic[T]):
         self._queue, self._consumer, self._delivery, self._drop = queue, None, None, None
         self._position, self._id, self._enqueued_ns, self._content, self._failed, self._deaths = seen[:6]
         self._redelivered, self._priority = bool(seen[6]), seen[7]
-        self._head, self._bytes, self._expires_ns = seen[8], seen[9], seen[10]
+        self._head, self._bytes, self._expires_ns, self._own_expires_ns = seen[8:12]
         self._size = len(seen[9])
-        self._block = self._view = None
+        self._block = self._view = self._body = None
         self._has_body = False
-        self._body = None
         self._browsed = True
         self._outcome = "browsed"
         return self

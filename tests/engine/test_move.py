@@ -74,6 +74,22 @@ def test_a_copy_leaves_everything_where_it_is(broker: shmq.Broker) -> None:
     assert bodies(here) == ["b"]
 
 
+def test_what_its_queue_says_of_its_life_stays_there(broker: shmq.Broker) -> None:
+    here, there = broker.queue("here", max_ttl=1000), broker.queue("there")
+    here.put("for ever")
+    here.put("long", ttl=3000)
+    held = here.receive(timeout=0)
+    assert held.expires_at is not None
+    held.release()
+    for copy in (True, False):
+        assert here.move(there, copy=copy) == 2
+        for_ever, long = there.browse()
+        assert for_ever.expires_at is None
+        assert long.expires_at is not None
+        assert long.expires_at - time.time() == pytest.approx(3000, abs=60)
+        there.purge()
+
+
 def test_what_consumers_hold_stays_theirs(broker: shmq.Broker) -> None:
     here, there = broker.queue("here"), broker.queue("there")
     here.put_many("abc")

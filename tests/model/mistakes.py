@@ -6,8 +6,9 @@ from typing import Any
 import shmq
 from shmq.engine.consumer import Consumer
 from shmq.engine.queue import Queue
+from tests.model.entry import Entry, Wants, anything
 from tests.model.player import Actor
-from tests.model.queue_model import Entry, QueueModel, Wants, anything
+from tests.model.queue_model import QueueModel
 
 # ---- models that are wrong
 
@@ -15,8 +16,8 @@ from tests.model.queue_model import Entry, QueueModel, Wants, anything
 class AtTheEnd(QueueModel):
     """What comes back goes behind all others."""
 
-    def release(self, entry: Entry, delayed: bool = False, elsewhere: bool = False) -> None:
-        super().release(entry, delayed, elsewhere)
+    def release(self, entry: Entry, delay: float = 0, elsewhere: bool = False) -> None:
+        super().release(entry, delay, elsewhere)
         self.entries.remove(entry)
         self.entries.append(entry)
 
@@ -36,6 +37,28 @@ class DelayedStay(QueueModel):
 
     def purge(self, wants: Wants = anything) -> int:
         return super().purge(lambda entry: entry.state == "ready" and wants(entry))
+
+
+class KeepsNobodyOut(QueueModel):
+    """An exclusive consumer is one among others."""
+
+    def admits(self, exclusive: bool = False) -> bool:
+        return True
+
+
+class MovedStay(QueueModel):
+    """What is moved is copied."""
+
+    def move(self, to: QueueModel, wants: Wants, limit: int | None, copy: bool) -> tuple[str | None, int]:
+        return super().move(to, lambda entry: entry.holder is None and wants(entry), limit, True)
+
+
+class NoReserve(QueueModel):
+    """All consumers are served, however many are to be live."""
+
+    def choose_live(self) -> None:
+        for subscriber in self.subscribers.values():
+            subscriber.live = True
 
 
 # ---- processes that are wrong
@@ -81,5 +104,19 @@ class TakesTheSecond(Actor):
         return self.lend(second)
 
 
-MODELS = (AtTheEnd, DeathsForgotten, DelayedStay)
-ACTORS = (CountsClosing, NeverDead, TakesTheSecond)
+# Each with the kind of queue in which it is looked for, and with the steps that lead to it besides the usual ones: all
+# others would only take time.
+USUAL = ("put", "put_many", "get", "receive", "ack")
+MODELS: dict[type[QueueModel], tuple[str, tuple[str, ...]]] = {
+    AtTheEnd: ("plain", ("release",)),
+    DeathsForgotten: ("plain", ("kill",)),
+    DelayedStay: ("plain", ("purge",)),
+    KeepsNobodyOut: ("plain", ("subscribe", "unsubscribe", "leave", "make_exclusive")),
+    MovedStay: ("plain", ("move",)),
+    NoReserve: ("reserve", ("subscribe", "unsubscribe")),
+}
+ACTORS: dict[type[Actor], tuple[str, tuple[str, ...]]] = {
+    CountsClosing: ("strict", ("subscribe", "unsubscribe")),
+    NeverDead: ("strict", ("retry",)),
+    TakesTheSecond: ("strict", ()),
+}

@@ -4,9 +4,11 @@ import gc
 import os
 import signal
 import sys
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -14,11 +16,16 @@ from typing import Any
 
 import shmq
 from shmq.core.queue import reap
-from tests.model.queue_model import Row
+from shmq.selector import compiled
+from tests.model.entry import Row
 from tests.support.health import usage
 
 MEMORY = "16MiB"
+# A machine under load stops who waits for longer than the usual patience; who is first by rank is to stay first.
+PATIENCE = 20.0  # seconds
 LIMIT = 60.0  # seconds; a machine under load is slow, a hang lasts for ever
+
+compiled("a = 1")  # its parser is made once, and not in each child
 
 
 @dataclass(frozen=True)
@@ -38,19 +45,32 @@ class Broken:
 
 @dataclass(frozen=True)
 class View:
-    """What a process sees of the queue at one moment."""
+    """What a process sees of a queue at one moment."""
 
     rows: list[Row]
     statistics: dict[str, Any]
-    dead: list[tuple[bytes, str, tuple[int, ...]]]
     faults: list[str]
 
 
 def row_of(m: shmq.Message[bytes]) -> Row:
+    death = None if m.death is None else (m.death.reason, m.death.error, m.death.pids)
     return (
-        m.position, m.id, m.body, dict(m.headers),
-        m.priority, m.redelivered, m.delivery_count, m.expires_at is not None, m.group,
+        m.position, m.id, m.body, dict(m.headers), m.priority,
+        m.redelivered, m.delivery_count, m.expires_at is not None, m.group, death,
     )  # fmt: skip
+
+
+def view_of(queue: shmq.Queue[bytes]) -> View:
+    statistics, faults = queue.statistics(), []
+    rows = [row_of(m) for m in queue.browse()]
+    census = queue._census()
+    damage = queue._check()
+    if damage is not None:
+        faults.append(str(damage))
+    faults += [f"{name}: {census[name]}" for name in ("claimed", "holes", "broken") if census[name]]
+    names = [name for name in statistics.__dataclass_fields__ if name not in ("name", "oldest_age", "memory_bytes")]
+    figures = {name: getattr(statistics, name) for name in names}
+    return View(rows, {"qsize": queue.qsize(), **figures}, faults)
 
 
 class Actor:
@@ -61,10 +81,11 @@ class Actor:
         self.open()
 
     def open(self) -> None:
-        self.broker = shmq.open(self.path, memory=MEMORY)
+        self.broker = shmq.open(self.path, memory=MEMORY, patience=PATIENCE)
         self.consumers: dict[int, shmq.Consumer[bytes]] = {}
         self.messages: dict[int, shmq.Message[bytes]] = {}
-        self.past: list[shmq.Message[bytes]] = []  # of consumers that were closed
+        self.taken: list[shmq.Message[bytes]] = []  # from us, and we have got the same ones again
+        self.follower: Iterator[shmq.Message[bytes]] = iter(())
 
     def use(self, name: str, options: dict[str, Any]) -> None:
         self.queue: shmq.Queue[bytes] = self.broker.queue(name, **options)
@@ -73,9 +94,9 @@ class Actor:
         """The queue is over."""
         for consumer in self.consumers.values():
             consumer.close()
-        for m in self.messages.values():
+        for m in [*self.messages.values(), *self.taken]:
             self.late(m)  # or its consumer would keep it
-        self.consumers, self.messages, self.past = {}, {}, []
+        self.consumers, self.messages, self.taken, self.follower = {}, {}, [], iter(())
         gc.collect()
 
     def remains(self) -> tuple[int, int]:
@@ -86,26 +107,35 @@ class Actor:
         found = usage(self.broker)
         return found["blocks_used"] + found["blocks_building"], found["damage"]
 
-    def look(self) -> View:
-        statistics, faults = self.queue.statistics(), []
-        rows = [row_of(m) for m in self.queue.browse()]
-        census = self.queue._census()
-        damage = self.queue._check()
-        if damage is not None:
-            faults.append(str(damage))
-        faults += [f"{name}: {census[name]}" for name in ("claimed", "holes", "broken") if census[name]]
-        dead: list[tuple[bytes, str, tuple[int, ...]]] = []
-        if statistics.dead_lettered:
-            for m in self.broker.queue(f"{self.queue.name}.dead", create=False).browse():
-                assert m.death is not None
-                dead.append((m.body, m.death.reason, m.death.pids))
-        names = [name for name in statistics.__dataclass_fields__ if name not in ("name", "oldest_age", "memory_bytes")]
-        return View(rows, {name: getattr(statistics, name) for name in names}, dead, faults)
+    def look(self, names: list[str]) -> list[View | None]:
+        """None: there is no such queue."""
+        return [self.look_at(name) for name in names]
+
+    def look_at(self, name: str) -> View | None:
+        try:
+            return view_of(self.broker.queue(name, create=False))
+        except shmq.NotFound:
+            return None
+
+    def declare(self, name: str, options: dict[str, Any]) -> None:
+        self.broker.queue(name, **options)
+
+    def until_crowd(self, who: str, count: int) -> None:
+        """So many sleep: consumers and getters ("asleep"), or producers for whom there is no room."""
+        end = time.monotonic() + LIMIT / 2
+        while self.queue._crowd()[who] != count:  # type: ignore[literal-required]
+            assert time.monotonic() < end, f"{self.queue._crowd()} instead of {count} {who}"
+            time.sleep(0.0005)
 
     # ---- produce and take
 
-    def put(self, body: bytes, options: dict[str, Any]) -> int:
-        return self.queue.put(body, timeout=0, **options)
+    def put(self, body: bytes, options: dict[str, Any], timeout: float = 0) -> int:
+        return self.queue.put(body, timeout=timeout, **options)
+
+    def put_by_loan(self, body: bytes, options: dict[str, Any]) -> int:
+        loan = self.queue.loan(len(body), timeout=0, **options)
+        loan.view[:] = body
+        return loan.commit()
 
     def put_many(self, bodies: list[bytes], options: dict[str, Any]) -> None:
         self.queue.put_many(bodies, timeout=0, **options)
@@ -117,6 +147,9 @@ class Actor:
         return self.queue.get_many(limit, timeout=0)
 
     def lend(self, m: shmq.Message[bytes]) -> Row:
+        earlier = self.messages.pop(m.position, None)
+        if earlier is not None:
+            self.taken.append(earlier)
         self.messages[m.position] = m
         return row_of(m)
 
@@ -128,8 +161,30 @@ class Actor:
         taker = self.consumers[number] if number else self.queue
         return [self.lend(m) for m in taker.receive_many(limit, timeout=0)]
 
+    def receive_briefly(self, number: int) -> Row | None:
+        """None: its time was over before it could be read."""
+        taker = self.consumers[number] if number else self.queue
+        m = taker.receive(timeout=0)
+        try:
+            return self.lend(m)
+        except shmq.SettlementError:
+            return None
+
     def settle(self, position: int, outcome: str, options: dict[str, Any]) -> None:
         getattr(self.messages.pop(position), outcome)(**options)
+
+    def touch(self, position: int) -> None:
+        self.messages[position].touch()
+
+    def settle_late(self, position: int, outcome: str) -> None:
+        """What was taken from us; the oldest first, if we have it again."""
+        for m in self.taken:
+            if m.position == position:
+                self.taken.remove(m)
+                break
+        else:
+            m = self.messages.pop(position)
+        getattr(m, outcome)()
 
     def turn(self, count: int) -> None:
         """So many messages pass, whatever else is there: the ring turns under what stays."""
@@ -140,15 +195,32 @@ class Actor:
 
     # ---- consumers and processes
 
-    def subscribe(self, number: int, selector: str | None, prefetch: int | None) -> None:
-        self.consumers[number] = self.queue.consumer(selector=selector, prefetch=prefetch)
+    def sweep(self, names: list[str], limit: int, options: dict[str, Any]) -> tuple[list[tuple[str, bytes]], bool]:
+        """Through a consumer of several queues: what came from which, and whether all of them are shut down."""
+        queues = [self.broker.queue(name, create=False) for name in names]
+        found: list[shmq.Message[bytes]] = []
+        with self.broker.consumer(*queues, **options) as consumer:
+            shut = False
+            try:
+                for _ in range(limit):
+                    found += consumer.receive_many(1, timeout=0)
+            except shmq.ShutDown:
+                shut = True
+            bodies = [(m.queue.name, m.body) for m in found]
+            for m in found:
+                m.ack()
+            return bodies, shut
+
+    def subscribe(self, number: int, options: dict[str, Any]) -> None:
+        self.consumers[number] = self.queue.consumer(**options)
 
     def unsubscribe(self, number: int) -> list[str]:
         """Answers what the settlement of each message that it had raises now."""
         consumer = self.consumers.pop(number)
         consumer.close()
-        late = [m for m in self.messages.values() if m._consumer is consumer]
+        late = [m for m in [*self.taken, *self.messages.values()] if m._consumer is consumer]
         self.messages = {position: m for position, m in self.messages.items() if m not in late}
+        self.taken = [m for m in self.taken if m not in late]
         return [self.late(m) for m in late]
 
     def late(self, m: shmq.Message[bytes]) -> str:
@@ -165,16 +237,38 @@ class Actor:
         self.open()
         self.use(name, {})
 
+    def part(self) -> None:
+        """Out of the broker and back in, without the queue."""
+        self.broker.close()
+        self.open()
+
     def bury_the_dead(self) -> None:
         reap(self.broker._membership.live())
 
     # ---- look and manage
+
+    def join(self) -> None:
+        self.queue.join(timeout=0)
+
+    def follow(self, start: str, selector: str | None) -> None:
+        self.follower = self.queue.browse(start=start, follow=True, selector=selector)  # type: ignore[arg-type]
+
+    def followed(self, count: int | None) -> list[Row]:
+        """What comes next; None: all, up to the end."""
+        return [row_of(m) for m in islice(self.follower, count)]
 
     def browse(self, start: int | str, selector: str | None) -> list[Row]:
         return [row_of(m) for m in self.queue.browse(start=start, selector=selector)]  # type: ignore[arg-type]
 
     def purge(self, selector: str | None) -> int:
         return self.queue.purge(selector=selector)
+
+    def move(self, names: tuple[str, str], options: dict[str, Any]) -> int:
+        source, to = (self.broker.queue(name, create=False) for name in names)
+        return source.move(to, **options)
+
+    def delete(self) -> None:
+        self.queue.delete()
 
     def shutdown(self, immediate: bool) -> None:
         self.queue.shutdown(immediate=immediate)
@@ -187,6 +281,7 @@ class Actor:
 
 
 def act(path: Path, make: Callable[[Path], Actor], pipe: Connection, parent: int) -> None:
+    gc.freeze()  # what is here is the parent's; a collection need not look at it
     actor = make(path)
     pipe.send(None)
     while True:

@@ -1,92 +1,53 @@
 """A queue as its documentation describes it: a list of messages, and what each call does to it. Nothing is clever."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from shmq.headers import encode_headers
+from tests.model.crowd_model import CrowdModel, Subscriber
+from tests.model.entry import (
+    DELAYED,
+    GETTER,
+    HELD,
+    PLACE_BITS,
+    READY,
+    TINY,
+    USUAL_PRIORITY,
+    Death,
+    Entry,
+    Holder,
+    Row,
+    Wants,
+    anything,
+)
 
-READY, HELD, DELAYED = "ready", "held", "delayed"
 OPEN, DRAINING, STOPPED = "open", "draining", "stopped"
-PLACE_BITS = 48
-USUAL_PRIORITY = 4
 SLOTS = 1024  # of a ring of these tests
 MOST = 40  # messages, roughly: each step looks at all of them
 
-# Who holds a message: player and number of its consumer; 0: the implicit one of Queue.receive; GETTER: its get().
-Holder = tuple[int, int]
-GETTER = -1
-# What is seen of a message: position, id, body, headers, priority, redelivered, delivery count, mortal, group
-Row = tuple[int, int, bytes, Mapping[str, Any], int, bool, int, bool, str | None]
-
 
 @dataclass(eq=False)
-class Entry:
+class Taken:
+    """A message that was taken from its consumer, who has not found out yet."""
+
+    holder: Holder
     place: int
-    body: bytes
-    headers: Mapping[str, Any]
-    priority: int = USUAL_PRIORITY
-    group: str | None = None
-    state: str = READY
-    holder: Holder | None = None
-    attempts: int = 0
-    deaths: int = 0
-    pids: tuple[int, ...] = ()  # of the processes that died with it
-    redelivered: bool = False
-    mortal: bool = False
-    expired: bool = False
-    known: bool = False
-    id: int | None = None  # put_many does not tell: learned at the first look, and then the place, too
-
-    @property
-    def depth(self) -> int:
-        return self.place >> PLACE_BITS
-
-    @property
-    def size(self) -> int:
-        return len(encode_headers(self.headers, group=self.group)) + len(self.body)
-
-    def row(self, being_delivered: bool = False) -> Row:
-        count = self.attempts + self.deaths + being_delivered
-        return (
-            self.place, self.id or 0, self.body, self.headers,
-            self.priority, self.redelivered, count, self.mortal, self.group,
-        )  # fmt: skip
 
 
-Wants = Callable[[Entry], bool]
-
-
-def anything(_: Entry) -> bool:
-    return True
-
-
-@dataclass
-class Subscriber:
-    """A consumer: what it wants, how many it may hold, and what it was told to leave to others."""
-
-    wants: Wants = anything
-    prefetch: int | None = None
-    refused: set[int] = field(default_factory=set)
-
-
-class QueueModel:
+class QueueModel(CrowdModel):
     """What a queue of these options holds, and what its statistics have to say."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], dead: "QueueModel | None" = None) -> None:
+        """dead: where dead messages go; None: into a queue made for them, when the first one dies."""
+        super().__init__(options)
         self.levels: int = options.get("priorities", 1)
-        self.options: dict[str, Any] = {
-            "maxsize": 0, "max_bytes": 0, "max_deliveries": 20, "max_deaths": 3,
-            "overflow": "wait", "retry_delay": (0.0,), "dead_letter_expired": False, **options,
-        }  # fmt: skip
+        self.grouping: str | None = options.get("groups")
         self.entries: list[Entry] = []
-        self.lost: list[Entry] = []  # dropped while somebody held them, who has not found out yet
-        self.dead: list[tuple[bytes, str, tuple[int, ...]]] = []  # body, reason, pids
+        self.taken: list[Taken] = []
+        self.dead = dead
         self.tails = [0] * self.levels
         self.service = OPEN
-        self.grouping: str | None = options.get("groups")
-        self.owners: dict[str, Holder] = {}  # of sticky groups
-        self.subscribers: dict[Holder, Subscriber] = {}
+        self.waits = False  # something becomes due by itself, soon
         self.counters = dict.fromkeys(
             ("put", "delivered", "acked", "redelivered", "deaths", "dead_lettered", "expired", "dropped"), 0
         )
@@ -102,18 +63,27 @@ class QueueModel:
     def held(self) -> list[Entry]:
         return [entry for entry in self.in_order() if entry.holder is not None]
 
-    def load_of(self, holder: Holder) -> int:
-        """What counts against its prefetch."""
-        return sum(entry.holder == holder for entry in self.entries + self.lost)
+    def hands_of(self, holder: Holder) -> int:
+        """Messages that it has, or believes to have."""
+        return len(self.held_by(holder)) + sum(taken.holder == holder for taken in self.taken)
+
+    def has_credit(self, holder: Holder) -> bool:
+        """What was taken from it does not count any more."""
+        prefetch = self.subscribers[holder].prefetch if holder in self.subscribers else None
+        return prefetch is None or len(self.held_by(holder)) < prefetch
 
     def next_place(self, depth: int) -> int:
         return (depth << PLACE_BITS) + self.tails[depth]
+
+    def row(self, entry: Entry, being_delivered: bool = False) -> Row:
+        return entry.row(being_delivered, self.options["max_ttl"] is not None)
 
     def statistics(self) -> dict[str, Any]:
         def count(state: str) -> int:
             return sum(entry.state == state for entry in self.entries)
 
-        return {
+        found = {
+            "qsize": count(READY),
             "ready": count(READY),
             "unsettled": count(HELD),
             "delayed": count(DELAYED),
@@ -125,6 +95,9 @@ class QueueModel:
             "shut_down": self.service != OPEN,
             **self.counters,
         }
+        if any(entry.death for entry in self.entries):
+            del found["bytes"]  # when and where it died is among its headers
+        return found
 
     def learn(self, entry: Entry, row: Row) -> None:
         """What a put does not tell: the id, and the place where the ring has turned over older messages."""
@@ -155,47 +128,64 @@ class QueueModel:
         level = priority - (5 - (self.levels + 1) // 2)
         return self.levels - 1 - min(max(level, 0), self.levels - 1)
 
-    def fits(self, size: int) -> bool:
+    def fits(self, size: int, without: Entry | None = None, count: int = 1) -> bool:
+        """So many messages, of so many bytes in all."""
         maxsize, max_bytes = self.options["maxsize"], self.options["max_bytes"]
-        used = sum(entry.size for entry in self.entries)
-        few = maxsize == 0 or len(self.entries) < maxsize
-        light = max_bytes == 0 or used == 0 or used + size <= max_bytes
+        there = [entry for entry in self.entries if entry is not without]
+        used = sum(entry.size for entry in there)
+        few = maxsize == 0 or len(there) + count <= maxsize
+        light = max_bytes == 0 or (used == 0 and count == 1) or used + size <= max_bytes
         return few and light
 
     def put(
-        self, body: bytes, headers: Mapping[str, Any], priority: int = USUAL_PRIORITY, delayed: bool = False,
+        self, body: bytes, headers: Mapping[str, Any], priority: int = USUAL_PRIORITY, delay: float = 0,
         ttl: float | None = None, group: str | None = None,
     ) -> Entry | str:  # fmt: skip
         """The new entry, or the name of the error."""
+        entry = Entry(0, body, headers, priority, group, state=self.state_for(delay))
+        entry.mortal, entry.expired = ttl is not None, ttl == 0
+        return self.accept(entry) or entry
+
+    def state_for(self, delay: float) -> str:
+        """A tiny delay will be over when all have looked."""
+        self.waits |= 0 < delay <= TINY
+        return DELAYED if delay > TINY else READY
+
+    def accept(self, entry: Entry) -> str | None:
+        """An entry that was made for this queue; the name of the error, if it is not taken."""
         if self.service != OPEN:
             return "ShutDown"
-        depth = self.depth_of(priority)
-        entry = Entry(0, body, headers, priority, group)
         while not self.fits(entry.size):
             if self.options["overflow"] != "drop_oldest":
                 return "Full"
             least = max(entry.depth for entry in self.entries)
             victim = next(entry for entry in self.in_order() if entry.depth == least)
-            self.entries.remove(victim)
-            self.lost += [victim] if victim.holder is not None else []
+            self.remove(victim)
             self.counters["dropped"] += 1
+        depth = self.depth_of(entry.priority)
         entry.place = self.next_place(depth)
-        entry.state = DELAYED if delayed else READY
-        entry.mortal, entry.expired = ttl is not None, ttl == 0
+        entry.expired |= self.options["max_ttl"] == 0
         self.tails[depth] += 1
         self.counters["put"] += 1
         self.entries.append(entry)
-        return entry
+        return None
+
+    def remove(self, entry: Entry) -> None:
+        """Whoever holds it will find out."""
+        self.entries.remove(entry)
+        if entry.holder is not None:
+            self.taken.append(Taken(entry.holder, entry.place))
 
     def expire(self) -> None:
         """What is past its time is nobody's any more."""
         for entry in self.in_order():
+            entry.expired |= self.options["max_ttl"] == 0
             if entry.expired:
+                self.waits = True
                 self.counters["expired"] += 1
+                self.remove(entry)
                 if self.options["dead_letter_expired"]:
-                    self.bury(entry, "expired")
-                else:
-                    self.entries.remove(entry)
+                    self.to_the_dead(entry, "expired")
 
     # ---- take
 
@@ -217,7 +207,7 @@ class QueueModel:
         for entry in self.in_order():
             if entry.state != READY or entry.expired or not wants(entry):
                 continue
-            if entry.group is not None:
+            if self.grouping is not None and entry.group is not None:
                 if self.owner_of(entry.group) not in (None, holder):
                     continue
                 self.owners[entry.group] = holder
@@ -229,21 +219,31 @@ class QueueModel:
             self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
         return None
 
+    def nothing(self) -> str:
+        return "Empty" if self.service == OPEN else "ShutDown"
+
     def get(self, player: int) -> Entry | str:
+        if self.service != STOPPED and not self.admits():
+            return "ConsumerRefused"
         entry = self.take((player, GETTER))
         if entry is None:
-            return "Empty" if self.service == OPEN else "ShutDown"
+            return self.nothing()
         self.entries.remove(entry)
         self.counters["acked"] += 1
         return entry
 
     def receive(self, holder: Holder) -> Entry | str:
-        subscriber = self.subscribers.setdefault(holder, Subscriber())
-        if subscriber.prefetch is not None and self.load_of(holder) >= subscriber.prefetch:
+        refused = None if holder in self.subscribers else self.subscribe(holder, Subscriber())
+        if refused is not None:
+            return refused
+        subscriber = self.subscribers[holder]
+        if not self.has_credit(holder):
             return "Empty"
+        if not subscriber.live:
+            return self.nothing()
         entry = self.take(holder, lambda entry: entry.place not in subscriber.refused and subscriber.wants(entry))
         if entry is None:
-            return "Empty" if self.service == OPEN else "ShutDown"
+            return self.nothing()
         entry.state, entry.holder = HELD, holder
         return entry
 
@@ -253,26 +253,41 @@ class QueueModel:
         self.entries.remove(entry)
         self.counters["acked"] += 1
 
-    def release(self, entry: Entry, delayed: bool = False, elsewhere: bool = False) -> None:
+    def release(self, entry: Entry, delay: float = 0, elsewhere: bool = False) -> None:
         assert entry.holder is not None
         if elsewhere:
             self.subscribers[entry.holder].refused.add(entry.place)
         entry.holder, entry.redelivered = None, True
-        entry.state = DELAYED if delayed else READY
+        entry.state = self.state_for(delay)
 
-    def retry(self, entry: Entry, delayed: bool | None = None) -> None:
+    def retry(self, entry: Entry, delay: float | None = None, error: str | None = None) -> None:
         limit, steps = self.options["max_deliveries"], self.options["retry_delay"]
         if limit != 0 and entry.attempts + 1 >= limit:
-            self.bury(entry, "max_deliveries")
+            self.bury(entry, "max_deliveries", error)
             return
-        if delayed is None:
-            delayed = steps[min(entry.attempts, len(steps) - 1)] > 0
+        if delay is None:
+            delay = steps[min(entry.attempts, len(steps) - 1)]
         entry.attempts += 1
-        self.release(entry, delayed)
+        self.release(entry, delay)
 
-    def bury(self, entry: Entry, reason: str) -> None:
+    def overrun(self, entry: Entry) -> None:
+        """Its lease is over."""
+        assert entry.holder is not None
+        self.taken.append(Taken(entry.holder, entry.place))
+        entry.attempts += 1
+        self.release(entry)
+        self.waits = True
+
+    def bury(self, entry: Entry, reason: str, error: str | None = None) -> None:
         self.entries.remove(entry)
-        self.dead.append((entry.body, reason, entry.pids))
+        self.to_the_dead(entry, reason, error)
+
+    def to_the_dead(self, entry: Entry, reason: str, error: str | None = None) -> None:
+        death: Death = (reason, error, entry.pids)
+        grave = entry.elsewhere()
+        grave.state, grave.mortal, grave.death = READY, False, death
+        self.dead = self.dead or QueueModel({"max_deliveries": 0, "max_deaths": 0})
+        assert self.dead.accept(grave) is None
         self.counters["dead_lettered"] += 1
 
     # ---- consumers and processes
@@ -280,12 +295,8 @@ class QueueModel:
     def close(self, holder: Holder) -> None:
         for entry in self.held_by(holder):
             self.release(entry)
-        self.lost = [entry for entry in self.lost if entry.holder != holder]
-        self.disown(holder)
-        del self.subscribers[holder]
-
-    def disown(self, holder: Holder) -> None:
-        self.owners = {group: owner for group, owner in self.owners.items() if owner != holder}
+        self.taken = [taken for taken in self.taken if taken.holder != holder]
+        self.drop(holder)
 
     def leave(self, player: int) -> None:
         for holder in [holder for holder in self.subscribers if holder[0] == player]:
@@ -306,3 +317,37 @@ class QueueModel:
         gone = [entry for entry in self.entries if entry.holder is None and wants(entry)]
         self.entries = [entry for entry in self.entries if entry not in gone]
         return len(gone)
+
+    def move(self, to: "QueueModel", wants: Wants, limit: int | None, copy: bool) -> tuple[str | None, int]:
+        """The name of the error, if there was one, and how many were moved."""
+        moved = 0
+        for entry in self.movable(wants, copy):
+            there = entry.elsewhere()
+            if copy:
+                there.state = READY
+            error = to.accept(there)
+            if error is not None:
+                entry.redelivered |= not copy  # it was in the mover's hand
+                return error, moved
+            if not copy:
+                self.entries.remove(entry)
+            moved += 1
+            if moved == limit:
+                break
+        return None, moved
+
+    def movable(self, wants: Wants, copy: bool) -> Iterator[Entry]:
+        for entry in self.in_order():
+            if wants(entry) and (copy or entry.holder is None):
+                yield entry
+
+    def delete(self) -> None:
+        """What nobody holds goes where the dead go, if that was said."""
+        for entry in self.in_order():
+            if entry.holder is None:
+                self.give_up(entry)
+
+    def give_up(self, entry: Entry) -> None:
+        self.entries.remove(entry)
+        if "dead_letter" in self.options:
+            self.to_the_dead(entry, "queue_deleted")

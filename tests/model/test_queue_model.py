@@ -1,6 +1,7 @@
 """Several processes use a queue at random; a plain model of a queue says what each has to see after each step."""
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,15 @@ import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.errors import Flaky
-from hypothesis.stateful import run_state_machine_as_test
+from hypothesis.stateful import RULE_MARKER, run_state_machine_as_test
 
 from shmq.options.stage import NOT_BUILT
-from tests.model.machine import QueueMachine, World
-from tests.model.mistakes import ACTORS, MODELS
+from tests.model.entry import FAR
+from tests.model.machine import QueueMachine
+from tests.model.mistakes import ACTORS, MODELS, USUAL
 from tests.model.player import Actor
 from tests.model.queue_model import QueueModel
+from tests.model.world import World
 from tests.support.size import sized
 
 STEPS = 40
@@ -30,21 +33,32 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "sticky groups": ({"maxsize": 1000, "groups": "sticky"}, SMALL),
     "small": ({"maxsize": 5, "max_bytes": 6000}, LARGE),
     "dropping": ({"maxsize": 4, "overflow": "drop_oldest", "priorities": 2}, LARGE),
+    "reserve": ({"maxsize": 1000, "live_consumers": 1, "temporary": True, "slot_size": 128, "checksum": False}, LARGE),
+    "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
 }
 BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}
 
 Run = Callable[..., None]
 
 
+def rules() -> set[str]:
+    """Names of all rules."""
+    return {name for name, function in inspect.getmembers(QueueMachine) if hasattr(function, RULE_MARKER)}
+
+
 @pytest.fixture
 def run(broker_dir: Path, seed: int) -> Iterator[Run]:
-    """run(kind, make=..., model=..., **settings): one test of the machine with this seed."""
+    """run(kind, make=..., model=..., steps=..., **settings): one test of the machine, or of some of its rules."""
     worlds: list[World] = []
 
-    def run_once(kind: str, make: type[Actor] = Actor, model: type[QueueModel] = QueueModel, **changed: Any) -> None:
+    def run_once(
+        kind: str, make: type[Actor] = Actor, model: type[QueueModel] = QueueModel, steps: Collection[str] = (),
+        **changed: Any,
+    ) -> None:  # fmt: skip
         world = World(broker_dir, *BUILT[kind], make, model)
         worlds.append(world)
-        machine = hypothesis.seed(seed)(type("Machine", (QueueMachine,), {"world": world}))
+        left_out = dict.fromkeys(rules() - set(steps or rules()))
+        machine = hypothesis.seed(seed)(type("Machine", (QueueMachine,), {"world": world, **left_out}))
         chosen: dict[str, Any] = {
             "max_examples": EXAMPLES, "stateful_step_count": STEPS, "deadline": None, "database": None,
             "derandomize": False, "suppress_health_check": list(HealthCheck), **changed,
@@ -76,14 +90,16 @@ SEARCH = {"max_examples": 1000, "phases": [Phase.generate], "report_multiple_bug
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_a_mistake_in_the_model_is_found(run: Run, model: type[QueueModel]) -> None:
+    kind, steps = MODELS[model]
     with pytest.raises((AssertionError, Flaky)) as raised:
-        run("plain", model=model, **SEARCH)
+        run(kind, model=model, steps=[*USUAL, *steps], **SEARCH)
     assert is_disagreement(raised.value), raised.value
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("make", ACTORS, ids=lambda make: make.__name__)
 def test_a_mistake_in_the_processes_is_found(run: Run, make: type[Actor]) -> None:
+    kind, steps = ACTORS[make]
     with pytest.raises((AssertionError, Flaky)) as raised:
-        run("strict", make=make, **SEARCH)
+        run(kind, make=make, steps=[*USUAL, *steps], **SEARCH)
     assert is_disagreement(raised.value), raised.value
