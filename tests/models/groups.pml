@@ -1,9 +1,10 @@
 /* Groups: who may take a message of a group, and who turns back for those who had to pass it.
  *
- *   spin -a [-DBUG=n] [-DENTRIES=n] [-DFIRST=n] [-DTHREADS=n] [-DDEATHS=n] [-DSTOPS=n] [-DKEEPERS=n] [-DTHEFTS=n] groups.pml
+ *   spin -a [-DBUG=n] [-DENTRIES=n] [-DFIRST=n] [-DFREED=1] [-DCONSUMERS=n] [-DTHREADS=n] [-DDEATHS=n] [-DSTOPS=n] [-DKEEPERS=n] [-DTHEFTS=n] groups.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
- * All entries are of one group. At first consumer FIRST has entry 0 in hand (0: nobody has anything). Each consumer has a
+ * All entries are of one group. At first consumer FIRST has entry 0 in hand (0: nobody has anything); or (FREED) consumer 1
+ * has settled it and freed the group, and has still to turn back to entry 1, where consumer 2 was refused. Each consumer has a
  * path of its own. Consumer 1 may have two threads, with one mutex over the count of what they have in hand. A consumer may
  * leave after it has settled something, die between any two shared accesses, or stop where it has given a group back half.
  * The housekeeper doubts an owner, or takes an entry from it, as at the end of a lease, and gives that back. What is searched is
@@ -21,6 +22,7 @@
  *   6  the housekeeper does not set suspect before it looks at the slots
  *   7  the reaper frees before it turns back
  *   8  who finds its entry taken away frees as if it had settled it
+ *   9  who is refused where somebody was refused before leaves no new version: it is forgotten with that one
  *
  * Shows R6. */
 #ifndef BUG
@@ -61,6 +63,9 @@
 #endif
 #ifndef VAIN
 #define VAIN 1
+#endif
+#ifndef FREED
+#define FREED 0
 #endif
 
 #define AVAILABLE 0
@@ -247,7 +252,12 @@ proctype consumer(byte me; bool begins) {
     short word, w, r;
     bool ok, is_mine, is_wrong, is_fresh;
     if
+#if FREED
+    :: begins -> own = 1; turn_back()
+    :: me == 2 -> own = ENTRIES
+#else
     :: begins -> word = WORD(AVAILABLE, 0, 0); own = 1; goto has_it
+#endif
     :: else
     fi;
 again:
@@ -269,7 +279,11 @@ again:
                 :: else -> /* G1: refused */
                     d_step {
                         i = (PLACE(refused) == 0 || PLACE(refused) > p + 1 -> p + 1 : PLACE(refused));
+#if BUG == 9
+                        refused = refused - PLACE(refused) + (PLACE(refused) == i -> 0 : 8) + i;
+#else
                         refused = refused - PLACE(refused) + 8 + i;
+#endif
                         i = 0
                     };
                     MAY_DIE;
@@ -516,7 +530,10 @@ init {
     byte k = ENTRIES - PUTS;
     atomic {
         do :: k < ENTRIES -> slot[k] = NOT_YET; k++ :: else -> break od;
-#if FIRST
+#if FREED
+        slot[0] = WORD(SETTLED, 0, 0);
+        refused = 8 + 2; /* version 1, entry 1 */
+#elif FIRST
         slot[0] = WORD(ACQUIRED, FIRST, 1);
         last[0] = FIRST;
         is_returned[0] = false;

@@ -114,6 +114,7 @@ FAULTY = [
     Search("groups", "-DBUG=5 -DENTRIES=3 -DFIRST=2 -DTHREADS=2 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=7 -DENTRIES=3 -DDEATHS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=8 -DTHEFTS=1 -DVAIN=0", BREADTH_FIRST),
+    Search("groups", "-DBUG=9 -DFREED=1 -DCONSUMERS=3 -DENTRIES=4 -DVAIN=0 -DRETIRES=0", BY_CHANCE, "-m300 -RS15", 26),
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E") for bug in (1, 2, 3)),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
 ]
