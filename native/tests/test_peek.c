@@ -108,6 +108,7 @@ static void a_peek_changes_nothing_and_says_what_an_offer_would(uint32_t levels)
 /* Shows S55, S70, S71. */
 static void one_that_is_told_sleeps_no_more_and_the_next_is_told_when_it_passes_on(bool both) {
     begin(1);
+    m->patience_ns = other->patience_ns = 60 * SECOND; /* no sleeper looks by itself before 7.5 s */
     for (int round = 0; round < 20; round++) {
         uint32_t rows[] = {open_row(theirs), open_row(theirs)};
         peeker p[2];
@@ -121,10 +122,12 @@ static void one_that_is_told_sleeps_no_more_and_the_next_is_told_when_it_passes_
         (void)shmq_announce(theirs, rows[0], false); /* of the two this one is told */
         shmq_store_relaxed(&q->rotation, rows[0]);
         shmq_store_relaxed(&shmq_row_at(theirs, rows[1])->progress, 0);
+        uint64_t before = shmq_now_ns();
         CHECK_EQUAL(put_number(q, 8), SHMQ_OK);
         (void)shmq_withdraw(theirs, rows[0], false);
         shmq_peek_pass_on(theirs);
         pthread_join(p[1].thread, NULL);
+        CHECK(shmq_now_ns() - before < 7 * SECOND);
         CHECK_EQUAL(p[1].status, SHMQ_OK);
         CHECK_EQUAL(get_number(q), 8);
         for (int i = 0; i < 2; i++) {

@@ -116,8 +116,8 @@ class Readiness:
         """It found nothing, or may take nothing more: not readable until there is something again."""
         if not self.is_ours():
             return
-        self._resets += 1
         self._event.clear()  # also if the thread is only about to rest
+        self._resets += 1
         if self._lower():
             self._calls.put(None)
 
@@ -167,8 +167,8 @@ class Readiness:
     def _raise(self, resets: int) -> bool:
         """False: the taker has looked again since then, and may have found nothing more.
 
-        Whoever resets does so in the order resets, event, element, so that one of the two sees the other: no reset
-        leaves a thread that rests beside a descriptor that is not readable.
+        Whoever resets does so in the order event, resets, element, so that one of the two sees the other: no reset
+        leaves a thread that rests beside a descriptor that is not readable. The model is tests/models/readiness.pml.
         """
         if self._resets != resets:
             return False

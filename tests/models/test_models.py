@@ -85,6 +85,10 @@ CORRECT = [
     Search("groups", "-DDEATHS=1"),
     Search("groups", "-DSTOPS=1 -DVAIN=0"),
     Search("groups", "-DENTRIES=3 -DVAIN=0", hash_bits=26, full=True),
+    Search("readiness"),
+    Search("readiness", "-DPREFETCH=1 -DUNASKED=0"),
+    Search("readiness", "-DPREFETCH=1 -DPUTS=3", full=True),
+    Search("readiness", "-DPREFETCH=2 -DPUTS=3", full=True),
     Search("watch", "", WITH_DEATHS, "-E"),
     Search("watch", "-DHOLDER=0", WITH_DEATHS, "-E", 26, full=True),
 ]
@@ -115,6 +119,8 @@ FAULTY = [
     Search("groups", "-DBUG=7 -DENTRIES=3 -DDEATHS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=8 -DTHEFTS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=9 -DFREED=1 -DCONSUMERS=3 -DENTRIES=4 -DVAIN=0 -DRETIRES=0", BY_CHANCE, "-m300 -RS15", 26),
+    *(Search("readiness", f"-DBUG={bug}") for bug in (1, 2, 3, 4)),
+    *(Search("readiness", f"-DBUG={bug} -DPREFETCH=1") for bug in (5, 6, 7)),
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E") for bug in (1, 2, 3)),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
 ]
