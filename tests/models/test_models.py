@@ -119,8 +119,8 @@ FAULTY = [
     Search("groups", "-DBUG=7 -DENTRIES=3 -DDEATHS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=8 -DTHEFTS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=9 -DFREED=1 -DCONSUMERS=3 -DENTRIES=4 -DVAIN=0 -DRETIRES=0", BY_CHANCE, "-m300 -RS15", 26),
-    *(Search("readiness", f"-DBUG={bug}") for bug in (1, 2, 3, 4)),
-    *(Search("readiness", f"-DBUG={bug} -DPREFETCH=1") for bug in (5, 6, 7)),
+    *(Search("readiness", f"-DBUG={bug} -DUNASKED=0") for bug in (1, 2, 3, 4)),
+    *(Search("readiness", f"-DBUG={bug} -DPREFETCH=1 -DUNASKED=0") for bug in (5, 6, 7)),
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E") for bug in (1, 2, 3)),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
 ]
