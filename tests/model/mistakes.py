@@ -106,12 +106,12 @@ class TakesTheSecond(Actor):
 
 # Each with the kind of queue in which it is looked for, and with the steps that lead to it besides the usual ones: all
 # others would only take time.
-USUAL = ("put", "put_many", "get", "receive", "ack")
+USUAL = ("put", "put_many", "receive")
 MODELS: dict[type[QueueModel], tuple[str, tuple[str, ...]]] = {
     AtTheEnd: ("plain", ("release",)),
     DeathsForgotten: ("plain", ("kill",)),
     DelayedStay: ("plain", ("purge",)),
-    KeepsNobodyOut: ("plain", ("subscribe", "unsubscribe", "leave", "make_exclusive")),
+    KeepsNobodyOut: ("plain", ("get", "subscribe", "unsubscribe", "leave", "make_exclusive")),
     MovedStay: ("plain", ("move",)),
     NoReserve: ("reserve", ("subscribe", "unsubscribe")),
 }
