@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Final
 
 import shmq.core.status  # noqa: F401  - so that what fails below raises the right exception
 from shmq._native import (
@@ -23,6 +22,9 @@ from shmq._native import (
 )
 from shmq.errors import ShmqError
 
+if TYPE_CHECKING:
+    from uuid import UUID  # a tenth of `import shmq`, and needed only to open a broker
+
 __all__ = [
     "GRANULE_BYTES",
     "MEMORY_MAX",
@@ -32,17 +34,18 @@ __all__ = [
     "Observer",
     "SegmentIdentity",
     "attach",
-    "boot_id",
     "create",
     "default_memory",
     "filesystem_type",
     "inspect",
     "is_segment_name",
     "list_segments",
+    "new_uuid",
     "observe",
     "segment_name",
     "shm_device",
     "sweep",
+    "this_boot",
     "unlink",
     "whole_granules",
 ]
@@ -82,6 +85,20 @@ class SegmentIdentity:
     boot_id: UUID
     path: str
     directory: tuple[int, int]
+
+
+def new_uuid() -> UUID:
+    """For a segment that is about to be made."""
+    from uuid import uuid4
+
+    return uuid4()
+
+
+def this_boot() -> UUID:
+    """The boot that this system runs since."""
+    from uuid import UUID
+
+    return UUID(bytes=boot_id())
 
 
 def segment_name(uuid: UUID) -> str:
@@ -155,6 +172,8 @@ def attach(name: str, dir_fd: int = -1) -> Member:
 
 def inspect(name: str) -> SegmentIdentity:
     """Looks at a segment without becoming a member. Raises what attach() raises."""
+    from uuid import UUID
+
     found = segment_inspect(name)
     return SegmentIdentity(
         name=name,

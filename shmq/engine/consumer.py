@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from shmq.core.queue import Subscription
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
-from shmq.engine.readiness import Readiness
 from shmq.engine.selection import loaded
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
 from shmq.options import check_bool, check_timeout
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from shmq.core.queue import Delivery, Part
     from shmq.engine.queue import Queue
+    from shmq.engine.readiness import Readiness
 
 __all__ = ["Consumer", "check_limit", "check_prefetch"]
 
@@ -250,6 +250,8 @@ class Consumer(Generic[T]):
             ...     print(m.body)
             a
         """
+        from shmq.engine.readiness import Readiness  # few need it, and all import this module
+
         self._check()
         with self._room:
             if self._readiness is None:
@@ -259,7 +261,7 @@ class Consumer(Generic[T]):
                 except BaseException:
                     self._asleep = not own_row
                     raise
-            return cast("Readiness", self._readiness).fileno()
+            return cast(Readiness, self._readiness).fileno()
 
     def _watch(self, readiness: Readiness | None) -> None:
         self._readiness = readiness

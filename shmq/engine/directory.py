@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
-from uuid import UUID, uuid4
 
 from shmq.core import segment
 from shmq.core.segment import Member
@@ -38,7 +37,7 @@ def open_anonymous(*, memory: int | None = None, patience: float | None = None) 
     sweep_orphans()
     for _ in range(_ATTEMPTS):
         name = segment.create(
-            uuid4(),
+            segment.new_uuid(),
             memory=segment.default_memory() if memory is None else memory,
             patience=DEFAULT_PATIENCE if patience is None else patience,
             mode=0o600,
@@ -202,7 +201,7 @@ class BrokerDirectory:
                 patience=DEFAULT_PATIENCE if patience is None else patience,
             )
         self._compare(record, memory, mode, patience)
-        if record.boot_id == UUID(bytes=segment.boot_id()):
+        if record.boot_id == segment.this_boot():
             try:
                 return self._join(dir_fd, record.name)
             except OtherBoot:
@@ -261,7 +260,7 @@ class BrokerDirectory:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
         found = os.fstat(dir_fd)
-        uuid = uuid4()
+        uuid = segment.new_uuid()
         name = segment.create(
             uuid,
             memory=memory,
@@ -284,7 +283,7 @@ class BrokerDirectory:
             record = SegmentRecord(
                 name=name,
                 uuid=uuid,
-                boot_id=UUID(bytes=segment.boot_id()),
+                boot_id=segment.this_boot(),
                 memory=segment.whole_granules(memory),
                 patience=patience,
                 mode=mode,

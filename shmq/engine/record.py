@@ -7,12 +7,14 @@ import json
 import os
 import stat
 from dataclasses import dataclass
-from typing import Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final
 
 from shmq.core.segment import is_segment_name
 from shmq.errors import CorruptionError, VersionMismatch
 from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = ["RECORD_DRAFT", "RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
 
@@ -61,6 +63,8 @@ def _read_bytes(path: str, dir_fd: int) -> bytes | None:
 
 
 def _parse(content: dict[str, Any]) -> SegmentRecord:
+    from uuid import UUID
+
     record = SegmentRecord(
         name=content["name"],
         uuid=UUID(content["uuid"]),
