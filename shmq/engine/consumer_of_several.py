@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from shmq.core.queue import receive_any
-from shmq.engine.consumer import Consumer, check_prefetch
+from shmq.engine.consumer import Consumer
 from shmq.errors import Empty, ShutDown
+from shmq.options import check_prefetch
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery, Part

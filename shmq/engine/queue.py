@@ -17,7 +17,7 @@ from shmq.core.queue import (
     QueueHandle,
     encode_extras,
 )
-from shmq.engine.consumer import Consumer, check_limit
+from shmq.engine.consumer import Consumer
 from shmq.engine.dead_letter import bury, retry_graves
 from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
 from shmq.engine.loan import Loan
@@ -27,7 +27,7 @@ from shmq.engine.queue_management import QueueManagement
 from shmq.engine.selection import selection
 from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
 from shmq.headers import decode_headers, encode_headers
-from shmq.options import QueueSettings, check_bool, check_put_options, check_timeout
+from shmq.options import QueueSettings, check_bool, check_limit, check_put_options, check_timeout
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shmq.options.broker import BROKER_DEFAULTS, BrokerSettings, Durability, check_broker_options
+from shmq.options.consumer import check_consumer_priority, check_limit, check_prefetch
 from shmq.options.message import (
     LATER_PUT_OPTIONS,
     PUT_OPTIONS,
@@ -41,6 +42,9 @@ __all__ = [
     "as_given",
     "check_bool",
     "check_broker_options",
+    "check_consumer_priority",
+    "check_limit",
+    "check_prefetch",
     "check_put_options",
     "check_queue_options",
     "check_timeout",
