@@ -130,7 +130,7 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
             drivers = drivers_of(tool.pid)
         os.kill(tool.pid, signal.SIGINT)
         said = all_that_is_said(terminal)
-        assert tool.wait(60) == 128 + signal.SIGINT
+        assert tool.wait(60) == 128 + signal.SIGINT, said
         results.seek(0)
         found = json.load(results)
     os.close(terminal)

@@ -158,9 +158,11 @@ def test_a_consumer_that_is_stopped_by_its_prefetch_says_so_with_the_positions(
     assert record.queue == "jobs"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("prefetch", [0, -1, True, 1.5, "2"])
-def test_a_prefetch_is_a_positive_number(queue: shmq.Queue[Any], prefetch: Any) -> None:
-    with pytest.raises(ValueError, match="prefetch"):
+@pytest.mark.parametrize(
+    ("prefetch", "error"), [(0, ValueError), (-1, ValueError), (True, TypeError), (1.5, TypeError), ("2", TypeError)]
+)
+def test_a_prefetch_is_a_positive_number(queue: shmq.Queue[Any], prefetch: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="prefetch"):
         queue.consumer(prefetch=prefetch)
     assert queue.statistics().consumers == 0
 
