@@ -142,6 +142,8 @@ def read_frames(stream: IO[bytes]) -> Iterator[Line | Snapshot | History]:
     while len(head := stream.read(HEAD.size)) == HEAD.size:
         number, length = HEAD.unpack(head)
         payload = stream.read(length)
+        if len(payload) != length:
+            return  # it was ended in the midst of it
         kind = chr(number)
         if kind == "L":
             yield Line(json.loads(payload))
