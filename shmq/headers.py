@@ -218,9 +218,7 @@ def _encode_header(name: str, value: object) -> bytes:
     if isinstance(value, int) and kind is int:
         if -_INT_LIMIT <= value < _INT_LIMIT:
             return encode_value(value)
-        raise ValueError(
-            f"the header {_shown(name)} is an int of {value.bit_length()} bits, 64 allowed with the sign; use str()"
-        )
+        raise ValueError(f"the header {_shown(name)} is beyond the integers of 64 bits, -2**63 to 2**63 - 1; use str()")
     if isinstance(value, float) and kind is float:
         if math.isfinite(value):
             return encode_value(value)

@@ -274,3 +274,28 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
     settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
+
+
+@bench.command(short_help="Release of the first message beside few and beside many in hand.")
+@click.option("--held", default=100_000, show_default=True, type=click.IntRange(100), help="In hand, of the many.")
+@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def release(context: click.Context, held: int, messages: int, rounds: int, as_json: bool) -> None:
+    """CPU time of giving back the first message of a queue, and getting it again, while a consumer has ten in hand, and
+    while it has many.
+
+    \b
+    Example:
+      shmq bench release --held 100000
+    """
+    with loading():
+        from shmq.bench.release import measure_release
+
+    with _measuring() as say:
+        rows = list(measure_release(held=held, messages=messages, rounds=rounds, progress=say))
+    settings: dict[str, object] = {"bench": "release", "held": held, "messages": messages, "rounds": rounds}
+    title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
+    columns = {"name": "", "release": "release+receive us", "ratio": "times"}
+    _print(title, settings, rows, columns, _wants_json(context, as_json))

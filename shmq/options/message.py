@@ -109,7 +109,7 @@ def delay_in_ns(delay: float) -> int:
 def _check_immediate(value: object, name: str) -> float | None:
     if value is True or value is False:
         return 0.0 if value else None
-    remedy = "give True, or seconds from 0 to less than 1e9, which have an end, or False"
+    remedy = "give True, False, or seconds from 0 to less than 1e9"
     seconds = check_seconds(value, name, remedy)
     if seconds == NEVER:
         raise ValueError(f"{name}={shown(value)} is out of range; {remedy}")

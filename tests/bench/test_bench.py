@@ -144,6 +144,28 @@ def test_what_should_cost_the_same_is_measured_small_and_large(command: list[str
     assert [rows[0][f"{call}_ratio"] for call in ("put", "get", "ack")] == [1.0] * 3
 
 
+def test_a_release_of_the_first_message_is_measured_beside_few_and_many_in_hand() -> None:
+    rows = run("release", "--held", "3000", "--messages", "200", "--rounds", "3")["rows"]
+    assert [row["name"] for row in rows] == ["10 in hand", "3,000 in hand"]
+    assert all(row["release"] > 0 and row["ratio"] > 0 for row in rows)
+    assert rows[0]["ratio"] == 1.0
+
+
+def test_a_round_of_releases_leaves_the_first_message_in_hand() -> None:
+    from shmq.bench.release import release_round
+
+    with shmq.open(memory="16MiB") as broker:
+        queue: shmq.Queue[bytes] = broker.queue("held", codec="bytes")
+        queue.put_many([b"x"] * 30)
+        with queue.consumer() as consumer:
+            mine = consumer.receive_many(20, timeout=0)
+            spent, first = release_round(consumer, mine[0], 10)
+            assert spent > 0
+            assert first.position == mine[0].position
+            found = queue.statistics()
+            assert (found.ready, found.unsettled, found.redelivered) == (10, 20, 10)
+
+
 def test_a_round_leaves_a_queue_as_deep_as_it_was() -> None:
     from shmq.bench.scale import measure_round
 
