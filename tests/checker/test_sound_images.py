@@ -1,5 +1,6 @@
 """Segments that real processes made, in every state that there is, are found to be as they must be."""
 
+import os
 import random
 import time
 from pathlib import Path
@@ -205,8 +206,9 @@ def work(queue: Queue, number: int, seed: int, say: Say) -> None:
         if what < 3 and queue.qsize() < 300:
             for _ in range(chance.randrange(1, 5)):
                 count += 1
-                priority = chance.randrange(10) if levels > 1 else 4
-                queue.put(b"%d %d " % (number, count) + (LARGE if chance.random() < 0.3 else b""), priority=priority)
+                body = b"%d %d " % (number, count) + (LARGE if chance.random() < 0.3 else b"")
+                options: Any = {"priority": chance.randrange(10)} if levels > 1 else {}
+                queue.put(body, **options)
         elif what == 3:
             queue.put_many(b"%d %d " % (number, count + n) for n in range(1, 4))
             count += 3
@@ -242,6 +244,8 @@ def test_any_moment_of_processes_at_work(broker_dir: Path, busy: Queue, seed: in
             with standing_still(pids):
                 image = image_of(broker_dir)
             check_moment(image, set())
+        ended = [pid for pid in pids if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)]
+        assert not ended, "they work until the end of the test, or nothing was judged"
 
 
 def test_any_moment_at_which_processes_were_killed_and_what_the_reaper_makes_of_it(
