@@ -54,7 +54,8 @@ void act_bury_block(act *a, unsigned to, const char *name) {
     }
 }
 
-void act_move_half(act *a, unsigned to, bool decided) {
+static void move_half(act *a, unsigned to, bool decided) {
+    act_receive(a, QUEUE_A, 0);
     SHMQ_ASSERT(a->held_count != 0);
     shmq_queue *from = a->q[a->held[0].queue];
     shmq_delivery *d = &a->held[0].d;
@@ -67,3 +68,7 @@ void act_move_half(act *a, unsigned to, bool decided) {
     SHMQ_ASSERT(shmq_lock(from, d) == SHMQ_OK && shmq_put(a->q[to], &o, 0) == SHMQ_OK);
     SHMQ_ASSERT(!decided || shmq_settle(from, d) == SHMQ_OK);
 }
+
+void act_move_undecided(act *a) { move_half(a, QUEUE_LIMITED, false); }
+
+void act_move_decided(act *a) { move_half(a, QUEUE_LIMITED, true); }

@@ -10,7 +10,8 @@ void act_move(act *a, unsigned to);
 void act_bury(act *a, unsigned to);
 /* The same with a body in a block, pinned while it is copied, into a queue that is made for it. */
 void act_bury_block(act *a, unsigned to, const char *name);
-/* A move up to its decision, or up to its end but for showing what was moved. */
-void act_move_half(act *a, unsigned to, bool decided);
+/* The first of QUEUE_A on its way to QUEUE_LIMITED: up to the decision; up to the end but for showing what was moved. */
+void act_move_undecided(act *a);
+void act_move_decided(act *a);
 
 #endif

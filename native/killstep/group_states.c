@@ -106,25 +106,15 @@ void state_groups_both(stage *s) {
     act_put(&s->survivor, QUEUE_LIMITED, 1, SMALL_BYTES, 0);
 }
 
-static void die_moving(act *a) {
-    act_receive(a, QUEUE_A, 0);
-    act_move_half(a, QUEUE_LIMITED, false);
-}
-
-static void die_after_moving(act *a) {
-    act_receive(a, QUEUE_A, 0);
-    act_move_half(a, QUEUE_LIMITED, true);
-}
-
 void state_groups_dead_mover(stage *s) {
     state_groups_both(s);
-    stage_actor_start(s, ACTOR_DEAD, die_moving, NULL);
+    stage_actor_start(s, ACTOR_DEAD, act_move_undecided, NULL);
     pass(s, MIDDLE + 11);
 }
 
 void state_groups_dead_moved(stage *s) {
     state_groups_both(s);
-    stage_actor_start(s, ACTOR_DEAD, die_after_moving, NULL);
+    stage_actor_start(s, ACTOR_DEAD, act_move_decided, NULL);
 }
 
 void state_sticky_dead_holder(stage *s) {

@@ -370,27 +370,17 @@ void state_movable_sleeper(stage *s) {
     state_sleeper(s);
 }
 
-static void die_moving(act *a) {
-    act_receive(a, QUEUE_A, 0);
-    act_move_half(a, QUEUE_LIMITED, false);
-}
-
-static void die_after_moving(act *a) {
-    act_receive(a, QUEUE_A, 0);
-    act_move_half(a, QUEUE_LIMITED, true);
-}
-
 void state_dead_mover(stage *s) {
     state_movable(s);
-    stage_actor_start(s, ACTOR_DEAD, die_moving, NULL);
+    stage_actor_start(s, ACTOR_DEAD, act_move_undecided, NULL);
 }
 
 void state_dead_mover_block(stage *s) {
     state_movable_blocks(s);
-    stage_actor_start(s, ACTOR_DEAD, die_moving, NULL);
+    stage_actor_start(s, ACTOR_DEAD, act_move_undecided, NULL);
 }
 
 void state_dead_moved(stage *s) {
     state_movable(s);
-    stage_actor_start(s, ACTOR_DEAD, die_after_moving, NULL);
+    stage_actor_start(s, ACTOR_DEAD, act_move_decided, NULL);
 }

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from typing import Any
 
 from shmq.bench.contestant import CONTEXT
+from shmq.pool.interruption import no_ctrl_c
 
 __all__ = ["run_together"]
 
 _READY = (0, 0, None, None)  # a report of who waits for the others
-
-
-@contextmanager
-def _no_ctrl_c() -> Iterator[None]:
-    """What is forked inherits it, and is killed by us. And here none comes amid a fork, where Python would drop it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _child(target: Callable[..., Any], arguments: tuple[Any, ...], gate: tuple[int, int], report: Any) -> None:
@@ -57,7 +46,7 @@ def run_together(
         for target, arguments in jobs:
             receiving, sending = CONTEXT.Pipe(duplex=False)
             process = CONTEXT.Process(target=_child, args=(target, arguments, tuple(gate), sending))  # type: ignore[attr-defined]
-            with _no_ctrl_c():
+            with no_ctrl_c():  # amid a fork Python would drop it; the child keeps it blocked, and is killed below
                 process.start()
                 processes.append(process)
             sending.close()

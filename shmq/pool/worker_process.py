@@ -6,11 +6,11 @@ import os
 import pickle
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
+from shmq.pool.interruption import no_ctrl_c
 from shmq.pool.quiet_start import QuietStart
 from shmq.pool.report import Ended, Report, Sign
 from shmq.pool.worker import work
@@ -25,16 +25,6 @@ __all__ = ["WorkerProcess"]
 _UNKNOWN = 255  # exit code of a process that somebody else waited for, as with SIGCHLD ignored
 _REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and between later ones at most
 _QUICK = 1.0  # seconds; who dies sooner after it was ready, without a message, has died as it started
-
-
-@contextmanager
-def _no_ctrl_c() -> Iterator[None]:
-    """A child inherits what is blocked, so that no Ctrl-C reaches it before it ignores them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerProcess:
@@ -67,7 +57,7 @@ class WorkerProcess:
         if context.get_start_method(allow_none=True) == "forkserver":
             self._process.start()  # its children inherit from the server, which serves others, too
             return
-        with _no_ctrl_c():
+        with no_ctrl_c():
             self._process.start()
 
     def _open_pidfd(self) -> int | None:
