@@ -159,7 +159,7 @@ PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     if ((nargs != 0 || names != NULL) && !timeout_of(args, nargs, 0, names, "get(*, timeout=None)", &until)) {
         return NULL;
     }
-    if (!queue_ready(self)) {
+    if (!queue_begins(self)) {
         return NULL;
     }
     for (;;) {
@@ -188,7 +188,7 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         }
         return NULL;
     }
-    PyObject *list = queue_ready(self) ? PyList_New(0) : NULL;
+    PyObject *list = queue_begins(self) ? PyList_New(0) : NULL;
     while (list != NULL && PyList_Size(list) < limit) {
         PyObject *body = NULL;
         shmq_status status;
@@ -255,7 +255,7 @@ PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
         return NULL;
     }
     long owner = PyLong_AsLong(args[0]), row = PyLong_AsLong(args[1]);
-    if (PyErr_Occurred() || !parse_timeout(args[2], &until) || !subscription_of(args[3], &by) || !queue_ready(self)) {
+    if (PyErr_Occurred() || !parse_timeout(args[2], &until) || !subscription_of(args[3], &by) || !queue_begins(self)) {
         return NULL;
     }
     if (owner < 1 || owner >= (long)SHMQ_CONSUMER_ROWS || row < 0 || row >= (long)SHMQ_CONSUMER_ROWS) {

@@ -156,7 +156,7 @@ PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     if (SHMQ_UNLIKELY(others) || !parcel_simple(&p, self, args[0])) {
         return call_slow(o, "_put_slow", args[0], args + nargs, names);
     }
-    if ((timeout != NULL && !parse_timeout(timeout, &until)) || !queue_ready(self)) {
+    if ((timeout != NULL && !parse_timeout(timeout, &until)) || !queue_begins(self)) {
         parcel_clear(&p);
         return NULL;
     }
@@ -172,7 +172,7 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
         PyErr_SetString(PyExc_TypeError, "_put_encoded(content, head, pieces, timeout, extras)");
         return NULL;
     }
-    if (!parse_timeout(args[3], &until) || !queue_ready(self) || !parcel_encoded(&p, args[0], args[1], args[2]) ||
+    if (!parse_timeout(args[3], &until) || !queue_begins(self) || !parcel_encoded(&p, args[0], args[1], args[2]) ||
         !extras_parsed(args[4], &p.extras)) {
         parcel_clear(&p);
         return NULL;
@@ -322,7 +322,7 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         }
     }
     PyObject *result = NULL;
-    if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_ready(self)) {
+    if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_begins(self)) {
         PyObject *iterator = PyObject_GetIter(args[0]);
         if (iterator != NULL) {
             result = put_iterator(self, iterator, &b, until);

@@ -32,10 +32,7 @@ bool queue_ready(py_queue *self) {
     return status == SHMQ_OK;
 }
 
-bool queue_goes_on(py_queue *self) {
-    if (PyErr_CheckSignals() < 0) {
-        return false;
-    }
+static bool bury_expired(py_queue *self) {
     if (SHMQ_LIKELY(shmq_load_relaxed(&self->q->m->burials) == 0)) {
         return true;
     }
@@ -43,6 +40,10 @@ bool queue_goes_on(py_queue *self) {
     Py_XDECREF(done);
     return done != NULL;
 }
+
+bool queue_begins(py_queue *self) { return queue_ready(self) && bury_expired(self); }
+
+bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && bury_expired(self); }
 
 PyObject *queue_raise(py_queue *self, shmq_status status) {
     if (PyErr_Occurred()) {

@@ -34,6 +34,9 @@ typedef struct py_queue {
 bool queue_ready(py_queue *self);
 /* Set the exception that self._failure(status name, trail, errno) answers. Always NULL. */
 PyObject *queue_raise(py_queue *self, shmq_status status);
+/* The same for a call that puts or takes, which buries first what this process has found to be past its time: who is always
+ * busy never waits, and nobody else may look. */
+bool queue_begins(py_queue *self);
 /* Between two pieces of a wait: signal handlers, and the burial of what has expired. False with an exception set. */
 bool queue_goes_on(py_queue *self);
 /* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */

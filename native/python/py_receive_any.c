@@ -37,7 +37,7 @@ static bool several_of(PyObject *parts, several *s) {
         unsigned int row;
         shmq_waiter_of *of = &s->of[i];
         if (!PyArg_ParseTuple(PyTuple_GetItem(parts, i), "O!IO", queue_type, &queue, &row, &subscription) ||
-            !subscription_of(subscription, &of->by) || !queue_ready((py_queue *)queue)) {
+            !subscription_of(subscription, &of->by) || !queue_begins((py_queue *)queue)) {
             return false;
         }
         s->queues[i] = (py_queue *)queue;

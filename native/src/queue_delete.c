@@ -44,7 +44,7 @@ static void settle_slot(shmq_queue *q, shmq_slot_shm *slot) {
 /* For this process, and, should it do nothing more, for whoever looks later. */
 static void ask_for_burial(shmq_member *m) {
     shmq_store_seq(&m->burials, 1);
-    if (shmq_due_at(&m->header->due, shmq_now_ns() + 10 * SHMQ_TICK_NS)) {
+    if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_DUE_BURIAL)) {
         shmq_watch_hurry(m);
     }
 }

@@ -25,7 +25,7 @@ static uint64_t end_life(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint
     bool buried = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
     if (state == SHMQ_AVAILABLE && buried) {
         shmq_store_seq(&q->m->burials, 1); /* the interpreter's: it has the queue for the dead */
-        return now + q->m->patience_ns;
+        return now + SHMQ_DUE_BURIAL;
     }
     if (state == SHMQ_HELD && buried) {
         (void)shmq_hold_end_now(q, slot, word);

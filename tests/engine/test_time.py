@@ -318,6 +318,22 @@ def test_expired_messages_are_buried_when_nobody_takes(broker: shmq.Broker) -> N
         m.ack()
 
 
+@pytest.mark.parametrize("act", ["put", "put_many", "get", "receive"])
+def test_who_is_always_busy_buries_what_expires_in_any_queue(broker: shmq.Broker, act: str) -> None:
+    """Nobody waits, nobody asks for figures: the look that each call takes has to be enough."""
+    busy: shmq.Queue[Any] = broker.queue("busy", maxsize=100, overflow="drop_oldest")
+    kept: shmq.Queue[Any] = broker.queue("kept", dead_letter_expired=True)
+    dead: shmq.Queue[Any] = broker.queue("kept.dead")
+    acts = {
+        "put": lambda: busy.put("b"),
+        "put_many": lambda: busy.put_many(["b", "c"]),
+        "get": lambda: [busy.put_many(["b", "c"]), busy.get(), busy.get()],
+        "receive": lambda: [busy.put("b"), busy.receive().ack()],
+    }
+    kept.put("a", ttl=SOON)
+    eventually(lambda: [acts[act](), next(dead.browse(), None)][1] is not None, "its burial")
+
+
 def test_nothing_expires_among_the_dead_by_itself(broker: shmq.Broker) -> None:
     queue: shmq.Queue[Any] = broker.queue("short", max_ttl=SOON, dead_letter_expired=True)
     queue.put("a")

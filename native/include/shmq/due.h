@@ -17,6 +17,10 @@
 /* No option is longer (31 years); a time further ahead was not written by anybody. */
 #define SHMQ_DUE_LONGEST (UINT64_C(1000000000) * 1000000000 + UINT64_C(3600) * 1000000000)
 
+/* Who has found something that the interpreter has to bury does so at its next call; if there is none, others look again
+ * after this time, ns, whatever the patience. */
+#define SHMQ_DUE_BURIAL UINT64_C(200000000)
+
 /* The time of a due word; SHMQ_DUE_NEVER: nothing is due. */
 static inline uint64_t shmq_due_time(uint64_t word) { return word == 0 ? SHMQ_DUE_NEVER : word & ~SHMQ_DUE_LOOKING; }
 
