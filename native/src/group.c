@@ -8,6 +8,7 @@
 #include "shmq/cold.h"
 #include "shmq/due.h"
 #include "shmq/head.h"
+#include "shmq/seat.h"
 
 /* ---- the book -------------------------------------------------------------------------------------------------------- */
 
@@ -37,6 +38,7 @@ void shmq_group_book_free(shmq_queue *q) {
 void shmq_group_book_reset(shmq_queue *q) {
     if (q->book != NULL) {
         memset(q->book->tallies, 0, sizeof q->book->tallies);
+        shmq_store_relaxed(&q->book->seated, 0);
         pthread_mutex_init(&q->book->lock, NULL);
         shmq_subscription_begin(&q->book->takers, NULL, NULL);
     }
@@ -225,6 +227,9 @@ enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t p
     pthread_mutex_unlock(&q->book->lock);
     if (!ours || behind) {
         return behind ? SHMQ_GROUP_BEHIND : SHMQ_GROUP_BUSY;
+    }
+    if (fresh && q->grouping == SHMQ_GROUPS_STICKY) {
+        shmq_seat_take(q, d->owner);
     }
     d->group = group;
     d->group_owner = d->owner;

@@ -7,6 +7,7 @@
 #include "shmq/group.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
+#include "shmq/seat.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
@@ -185,6 +186,7 @@ void shmq_queue_unbind(shmq_queue *q) {
     }
     if (ours && leaves_something(q)) { /* that needs the queue's memory: it goes first, and without the mutex */
         shmq_groups_leave(q, shmq_self(q));
+        shmq_seat_leave(q, shmq_self(q));
         close_spare_rows(q);
         pthread_mutex_lock(&m->handles_lock);
         detach_line(m, q);

@@ -158,6 +158,7 @@ static void describe(shmq_process_shm *process) {
     shmq_store_relaxed(&process->progress, 0);
     shmq_store_relaxed(&process->inside, 0);
     shmq_store_relaxed(&process->held, 0);
+    shmq_store_relaxed(&process->seats, 0);
     shmq_store_relaxed(&process->pinned_bytes, 0);
     shmq_store_relaxed(&process->memory_waiting, 0);
     shmq_store_relaxed(&process->memory_changing, 0);
@@ -237,6 +238,7 @@ void shmq_row_give(shmq_member *m) {
         shmq_store_seq(&line->attached, 0);
     }
     shmq_store_seq(&process->held, 0);
+    shmq_store_seq(&process->seats, 0);
     shmq_store_seq(&process->pinned_bytes, 0);
     shmq_store_seq(&process->word, shmq_row_word(m->row_generation + 1, 0, SHMQ_ROW_FREE));
 }

@@ -1,5 +1,6 @@
 #include "shmq/ranks.h"
 
+#include "shmq/seat.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/target.h"
@@ -122,6 +123,9 @@ shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_
         shmq_ranks_settle(q);
     }
     shmq_structure_unlock(q->m);
+    if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
+        (void)shmq_ranks_admit(q, *row); /* one that is live has its seat, whether it receives or not */
+    }
     return status;
 }
 
@@ -146,13 +150,19 @@ static shmq_status check_nobody_exclusive(const shmq_queue *q) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_ranks_admit(const shmq_queue *q, uint32_t owner) {
+shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner) {
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     if ((terms & SHMQ_TERM_EXCLUSIVE) != 0 && (row == NULL || shmq_load_relaxed(&row->exclusive) == 0)) {
         return check_nobody_exclusive(q);
     }
-    return shmq_is_served(q, owner) ? SHMQ_OK : SHMQ_EMPTY;
+    if (!shmq_is_served(q, owner)) {
+        return SHMQ_EMPTY;
+    }
+    if ((terms & SHMQ_TERM_LIMITED) != 0 && row != NULL) {
+        shmq_seat_take(q, owner);
+    }
+    return SHMQ_OK;
 }
 
 void shmq_want(shmq_queue *q, uint32_t row) {

@@ -193,6 +193,7 @@ static void finish_row(sweep *s) {
     close_queues(s);
     shmq_watch_recover(s->m, &l);
     shmq_store_seq(&row->held, 0);
+    shmq_store_seq(&row->seats, 0);
     shmq_store_seq(&row->inside, 0);
     shmq_store_seq(&row->pinned_bytes, 0);
     shmq_add_relaxed(&s->m->header->deaths, 1);

@@ -35,6 +35,20 @@ static bool more_behind(shmq_queue *q, uint64_t p) {
     return true;
 }
 
+/* The same in the less important levels, from their heads on; carried entries are not counted, but taken to be there. In
+ * those that are more important there was nothing when we looked, and what has come since has woken somebody. */
+static bool more_below(const shmq_queue *q) {
+    shmq_queue level;
+    for (uint32_t depth = q->depth + 1; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        uint64_t tail = shmq_load_seq(&level.ring->tail), count = shmq_slot_count(&level);
+        uint64_t head = shmq_head_position(&level, shmq_load_seq(&level.ring->head));
+        if ((tail > count && head < tail - count) || more_behind(&level, head - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void took(shmq_queue *q, const shmq_delivery *d) {
     if (d->by != NULL) {
         shmq_path_set(d->by, q, d->path, d->position + 1, d->epoch_seen);
@@ -43,7 +57,7 @@ static void took(shmq_queue *q, const shmq_delivery *d) {
     }
     shmq_store_relaxed(&q->near, d->position);
     /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
-    if (shmq_anybody_idle(q) && (!d->in_turn || q->levels > 1 || more_behind(q, d->position))) {
+    if (shmq_anybody_idle(q) && (!d->in_turn || more_behind(q, d->position) || more_below(q))) {
         shmq_notify(q);
     }
 }

@@ -4,6 +4,7 @@
 #include "shmq/line.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
+#include "shmq/seat.h"
 #include "shmq/structure.h"
 #include "shmq/unused.h"
 #include "shmq/target.h"
@@ -237,6 +238,7 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     shmq_store_relaxed(&consumer->progress, 0);
     shmq_store_relaxed(&consumer->priority, (uint32_t)terms->priority);
     shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
+    shmq_store_relaxed(&consumer->seated, 0);
     shmq_store_relaxed(&consumer->live, !limited);
     shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
     shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
@@ -270,6 +272,7 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
+        shmq_seat_leave(q, row);
         shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
         shmq_store_release(&consumer->word,
                            shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */

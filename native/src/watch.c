@@ -31,10 +31,15 @@ static bool is_stale(shmq_member *m, uint64_t word) {
 
 static bool is_vacant(shmq_member *m, uint64_t word) { return word == 0 || (!is_ours(m, word) && is_stale(m, word)); }
 
-static bool is_held(shmq_member *m, uint32_t except) {
+/* Would others wait for what it has, if it died now? */
+static bool is_worth_watching(const shmq_member *m, uint32_t row) {
+    return shmq_load_seq(&m->rows[row].held) != 0 || shmq_load_seq(&m->rows[row].seats) != 0;
+}
+
+static bool is_duty(shmq_member *m, uint32_t except) {
     uint32_t high = shmq_process_high(m);
     for (uint32_t row = 0; row < high; row++) {
-        if (row != except && shmq_load_seq(&m->rows[row].held) != 0) {
+        if (row != except && is_worth_watching(m, row)) {
             return true;
         }
     }
@@ -45,14 +50,14 @@ static bool is_held(shmq_member *m, uint32_t except) {
  * while place 0 has something to watch, and what place 0's process holds. */
 static bool has_duty(const shmq_watcher *w) {
     if (w->place == 0) {
-        return is_held(w->m, w->m->row);
+        return is_duty(w->m, w->m->row);
     }
     uint64_t first = shmq_load_seq(&w->m->header->watch[0]);
     uint32_t row = row_of(first);
     if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
-        return is_held(w->m, w->m->row);
+        return is_duty(w->m, w->m->row);
     }
-    return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || shmq_load_seq(&w->m->rows[row].held) != 0);
+    return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(w->m, row));
 }
 
 /* Wake who sleeps on the word at this offset: spurious for him, but he looks at the watch anew. False: nobody does. */
@@ -141,7 +146,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             shmq_row_state(shmq_load_acquire(&m->rows[row].word)) == SHMQ_ROW_FREE) { /* SYNC row.owner */
             continue;
         }
-        if ((!only_holders || shmq_load_seq(&m->rows[row].held) != 0) && shmq_process_dead(m, row)) {
+        if ((!only_holders || is_worth_watching(m, row)) && shmq_process_dead(m, row)) {
             (void)shmq_reap_row(m, row); /* not done now: the next who looks does it */
             found = true;
         }
@@ -168,7 +173,7 @@ static void move_up(shmq_watcher *w) {
         (void)shmq_reap_row(w->m, row_of(first));
         (void)reap_holders(w->m, true);
     }
-    if (is_held(w->m, SHMQ_PROCESS_ROWS)) {
+    if (is_duty(w->m, SHMQ_PROCESS_ROWS)) {
         wake_volunteer(w->m); /* for place 1 */
     }
 }
@@ -254,19 +259,13 @@ void shmq_watch_leave(shmq_watcher *w) {
     if (is_ours(w->m, seen)) {
         shmq_cas_seq(&header->watch[w->place], seen, 0);
     }
-    if (is_held(w->m, SHMQ_PROCESS_ROWS) || shmq_load_seq(&header->due) != 0) {
+    if (is_duty(w->m, SHMQ_PROCESS_ROWS) || shmq_load_seq(&header->due) != 0) {
         summon(w->m);
     }
 }
 
-void shmq_hold(shmq_member *m, int32_t change) {
-    if (change < 0) {
-        shmq_less(&m->process->held, 1);
-        return;
-    }
-    if (shmq_add_seq(&m->process->held, (uint32_t)change) != 0) {
-        return;
-    }
+/* From now on this process is worth watching: somebody has to tick. */
+static void be_watched(shmq_member *m) {
     shmq_segment_shm *header = m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]);
     int place = is_ours(m, first) ? 1 : 0; /* our own watcher cannot watch us: the second one does */
@@ -279,6 +278,18 @@ void shmq_hold(shmq_member *m, int32_t change) {
         summon(m);
     }
 }
+
+static void change(shmq_member *m, shmq_a32 *count, int32_t by) {
+    if (by < 0) {
+        shmq_less(count, 1);
+    } else if (shmq_add_seq(count, (uint32_t)by) == 0) {
+        be_watched(m);
+    }
+}
+
+void shmq_hold(shmq_member *m, int32_t by) { change(m, &m->process->held, by); }
+
+void shmq_sit(shmq_member *m, int32_t by) { change(m, &m->process->seats, by); }
 
 void shmq_watch_hurry(shmq_member *m) {
     uint64_t word = shmq_load_seq(&m->header->watch[0]);

@@ -45,6 +45,7 @@ static void end(void) {
         shmq_member_free(other);
     }
     shmq_queue_unbind(q);
+    CHECK_EQUAL(shmq_load_seq(&m->process->seats), 0);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);
     scratch_remove();
@@ -107,6 +108,7 @@ static shmq_group_shm *words_of(const char *key) {
     return &q->page->group_table[shmq_group_of_head(head, length) - 1];
 }
 
+static uint32_t seats(const shmq_member *member) { return shmq_load_seq(&member->process->seats); }
 static bool is_free(const char *key) { return (shmq_load_seq(&words_of(key)->owner) & 0x1fff) == 0; }
 static bool is_refused(const char *key) { return (shmq_load_seq(&words_of(key)->refused) >> 44 & 15) != 0; }
 
@@ -126,6 +128,7 @@ static void a_group_is_with_one_consumer_at_a_time(void) {
     CHECK(is_free("17") && !is_refused("17"));
     shmq_delivery two = taken(&b, 2);
     CHECK_EQUAL(shmq_release(theirs, &two, true), SHMQ_OK);
+    CHECK(seats(m) == 0 && seats(other) == 0); /* what is in hand says enough */
     two = taken(&a, 2);
     CHECK_EQUAL(shmq_settle(q, &two), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(theirs, &three), SHMQ_OK);
@@ -189,11 +192,12 @@ static void a_sticky_group_stays_until_its_consumer_closes(void) {
     shmq_delivery d = taken(&a, 1);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     takes_nothing(&b);
+    CHECK(seats(m) == 1 && seats(other) == 0);
     d = taken(&a, 2);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     takes_nothing(&b);
     close_taker(&a);
-    CHECK(is_free("g"));
+    CHECK(is_free("g") && seats(m) == 0);
     d = taken(&b, 2);
     CHECK_EQUAL(shmq_settle(theirs, &d), SHMQ_OK);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
@@ -208,7 +212,9 @@ static void what_a_process_that_only_gets_has_goes_with_its_handle(void) {
     put_in("g", 2, 0);
     CHECK_EQUAL(get_number(theirs), 1);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
+    CHECK(seats(other) == 1 && seats(m) == 0);
     shmq_queue_unbind(theirs);
+    CHECK_EQUAL(seats(other), 0);
     CHECK_EQUAL(get_number(q), 2);
     theirs = declare(other, SHMQ_GROUPS_STICKY, 1);
     end();

@@ -360,6 +360,40 @@ static void each_level_has_cold_records_of_its_own(void) {
     end();
 }
 
+/* Who takes wakes another one only for what is there, on its level or below. Shows S45, S55. */
+static void the_baton_looks_into_the_levels_below(void) {
+    static const struct {
+        uint8_t taken, other; /* 0: nothing else */
+        bool behind_a_held_one, wakes;
+    } cases[] = {{HIGH, 0, false, false},      {LOW, 0, false, false},     {HIGH, HIGH, false, true},
+                 {HIGH, LOW, false, true},     {HIGH, MIDDLE, true, true}, {MIDDLE, LOW, true, true},
+                 {MIDDLE, MIDDLE, true, true}, {LOW, LOW, false, true},    {MIDDLE, 0, true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(0);
+        shmq_delivery held;
+        if (cases[i].behind_a_held_one) {
+            CHECK_EQUAL(put_as(q, 7, LOW), SHMQ_OK);
+            CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
+            CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+        }
+        CHECK_EQUAL(put_as(q, 1, cases[i].taken), SHMQ_OK);
+        if (cases[i].other != 0) {
+            CHECK_EQUAL(put_as(q, 2, cases[i].other), SHMQ_OK);
+        }
+        uint32_t row;
+        CHECK_EQUAL(shmq_row_open(theirs, SHMQ_CONSUMER, &row), SHMQ_OK);
+        uint32_t before = shmq_announce(theirs, row, false);
+        CHECK_EQUAL(get_number(q), 1);
+        CHECK_EQUAL(shmq_load_seq(&shmq_row_at(theirs, row)->wake) != before, cases[i].wakes);
+        (void)shmq_withdraw(theirs, row, false);
+        CHECK_EQUAL(shmq_row_close(theirs, row), SHMQ_OK);
+        if (cases[i].behind_a_held_one) {
+            CHECK_EQUAL(shmq_settle(q, &held), SHMQ_OK);
+        }
+        end();
+    }
+}
+
 int main(void) {
     levels_are_strict_and_each_is_in_order();
     what_arrives_above_a_taker_on_its_way_down_is_taken_first();
@@ -367,6 +401,7 @@ int main(void) {
     what_is_behind_a_claim_above_is_not_overtaken_from_below();
     what_the_dead_held_goes_back_to_its_level();
     a_limit_counts_all_levels();
+    the_baton_looks_into_the_levels_below();
     damage_is_told_with_its_level_and_slot();
     bodies_and_deliveries_of_all_levels_are_counted();
     constants_of_a_level_that_make_no_sense_are_told();

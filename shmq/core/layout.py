@@ -108,6 +108,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("memory_waiting", "<u4", 0, 152),
             ("memory_changing", "<u4", 0, 156),
             ("targets", "<u4", 16, 160),
+            ("seats", "<u4", 0, 224),
             ("log_io", "<u8", 0, 480),
             ("env_io", "<u8", 0, 488),
         ),
@@ -271,6 +272,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("live", "<u4", 0, 48),
             ("rounds", "<u4", 0, 52),
             ("order", "<u8", 0, 56),
+            ("seated", "<u4", 0, 64),
         ),
     ),
     "slot": (

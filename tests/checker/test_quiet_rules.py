@@ -2,7 +2,7 @@
 
 import pytest
 
-from checker.layout import SETTINGS
+from checker.layout import CONSUMER, SETTINGS
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -37,6 +37,12 @@ def a_structure_lock_whose_holder_died(s: Scene) -> None:
 @breaks("quiet.held")
 def a_count_of_messages_in_hand_that_is_too_high(s: Scene) -> None:
     s.add(s.process(1, "held"), 1, 4)
+
+
+@breaks("quiet.seats")
+def a_seat_that_is_not_counted(s: Scene) -> None:
+    row = s.consumer_rows("jobs", 1)[0]
+    s.write(s.consumer_word("jobs", row) + CONSUMER["seated"], 1, 4)
 
 
 @breaks("quiet.pin")

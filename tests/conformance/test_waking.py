@@ -29,17 +29,13 @@ def test_one_message_wakes_one_and_several_wake_several(queue: Queue) -> None:
 
 
 def test_sleepers_are_woken_in_turn(queue: Queue) -> None:
-    """Each gets half of its share at least: now and then a sleeper looks by itself. Shows S10, S73, S74.
-
-    Five of them: in a queue with priorities whoever takes a message wakes one more, in vain, and of an even number
-    every other one would be woken so.
-    """
-    with crowd(queue, 5) as sleepers:
+    """Each gets half of its share at least: now and then a sleeper looks by itself. Shows S10, S73, S74."""
+    with crowd(queue, 4) as sleepers:
         for number in range(40):
             sleepers.all_sleep()
             queue.put(number)
             sleepers.have(number + 1)
-        assert min(map(len, sleepers.taken)) >= 4
+        assert min(map(len, sleepers.taken)) >= 5
         assert sorted(chain(*sleepers.taken)) == list(range(40))
 
 

@@ -31,6 +31,7 @@ class Consumers:
     queue: Queue
     used: dict[int, int] = field(default_factory=dict)  # row: its word
     targets: dict[int, int] = field(default_factory=dict)  # row: the word it sleeps on, if not its own
+    seated: set[int] = field(default_factory=set)
     idle: set[int] = field(default_factory=set)
     browse: set[int] = field(default_factory=set)
 
@@ -67,6 +68,8 @@ def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
             place = chunk + row % ROWS_A_CHUNK * CONSUMER.bytes
             found.used[row] = image.u64(place)
             found.targets[row] = image.u64(place + CONSUMER["target"])
+            if image.u32(place + CONSUMER["seated"]):
+                found.seated.add(row)
     return found
 
 

@@ -68,6 +68,7 @@ def judge_rest(
     dirty = image.u64(SEGMENT["dirty"])
     findings.expect(dirty == 0, "quiet.dirty", "header", f"0x{dirty:x}: somebody died in the structure lock")
     judge_rows(image, live, held, findings)
+    judge_seats(image, consumers, findings)
     judge_memory_waiters(image, findings)
     judge_watch(image, live, findings)
     for queue in queues:
@@ -102,6 +103,17 @@ def judge_rows(image: Image, live: Collection[int], held: dict[int, int], findin
             if process.row not in live:
                 left = image.u64(line + COUNTERS["attached"]) or image.u32(line + COUNTERS["waiting"])
                 findings.expect(not left, "quiet.line", where, f"FREE, and uses queue {entry.index}")
+
+
+def judge_seats(image: Image, consumers: list[Consumers], findings: Findings) -> None:
+    """Never too low, or the watch does not look after one that others wait for. What a process keeps without a consumer
+    stands in its own memory, and counts, too."""
+    crowds = [crowd for crowd in consumers if crowd.queue.entry.state == ENTRY_LIVE]
+    owners = [crowd.process_of(row) for crowd in crowds for row in crowd.seated]
+    for process in image.processes:
+        said, has = image.u32(process.offset + PROCESS["seats"]), owners.count(process.row)
+        text = f"{has} of its consumers have a seat, says {said}"
+        findings.expect(said >= has, "quiet.seats", f"process row {process.row}", text)
 
 
 def judge_memory_waiters(image: Image, findings: Findings) -> None:

@@ -38,6 +38,7 @@ typedef struct shmq_tally {
 
 typedef struct shmq_group_book {
     pthread_mutex_t lock;
+    shmq_a32 seated;         /* groups stay with this process as such: see seat.h */
     shmq_subscription takers; /* of those who have no consumer: they, too, pass entries by */
     shmq_tally tallies[SHMQ_CONSUMER_ROWS];
 } shmq_group_book;

@@ -14,6 +14,7 @@
  *   152     memory_waiting              owner: in memory_waiters   who counts the waiters again
  *   156     memory_changing             owner; 0 by a reaper       who counts the waiters again
  *   160     targets                     who wakes: +1           its threads that wait for several queues at once
+ *   224     seats                       owner: its consumers that others wait behind (seat.h)  watcher
  *   256     ops, 480 log_io, 488 env_io 0 in this stage
  *
  * row word: state 8 | reserved 24 | generation 32 (bits 32 to 63)
@@ -61,7 +62,9 @@ typedef struct shmq_process_shm {
     shmq_a32 memory_waiting;
     shmq_a32 memory_changing; /* threads between header.memory_waiters and memory_waiting; 0: nobody is in between */
     shmq_a32 targets[SHMQ_TARGETS]; /* wake words that rows of several queues share */
-    uint64_t reserved_224[4];
+    shmq_a32 seats;
+    uint32_t reserved_228;
+    uint64_t reserved_232[3];
 
     struct {
         shmq_a64 word;
@@ -91,6 +94,7 @@ SHMQ_OFFSET(shmq_process_shm, pinned_bytes, 144);
 SHMQ_OFFSET(shmq_process_shm, memory_waiting, 152);
 SHMQ_OFFSET(shmq_process_shm, memory_changing, 156);
 SHMQ_OFFSET(shmq_process_shm, targets, 160);
+SHMQ_OFFSET(shmq_process_shm, seats, 224);
 SHMQ_OFFSET(shmq_process_shm, ops, 256);
 SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);

@@ -271,7 +271,8 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *                 one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
  *   48  live    holder of the structure lock; its owner: a stale one costs a look more or less
- *   52  rounds  +1 at each receive of its owner while priorities matter; who wants to know whether it is stopped */
+ *   52  rounds  +1 at each receive of its owner while priorities matter; who wants to know whether it is stopped
+ *   64  seated  1: counted in `seats` of its process; its process alone */
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;
@@ -286,7 +287,9 @@ typedef struct shmq_consumer_shm {
     shmq_a32 live;
     shmq_a32 rounds;
     shmq_a64 order;
-    uint64_t reserved[8];
+    shmq_a32 seated;
+    uint32_t reserved_68;
+    uint64_t reserved[7];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
 SHMQ_OFFSET(shmq_consumer_shm, word, 0);
@@ -301,5 +304,6 @@ SHMQ_OFFSET(shmq_consumer_shm, exclusive, 44);
 SHMQ_OFFSET(shmq_consumer_shm, live, 48);
 SHMQ_OFFSET(shmq_consumer_shm, rounds, 52);
 SHMQ_OFFSET(shmq_consumer_shm, order, 56);
+SHMQ_OFFSET(shmq_consumer_shm, seated, 64);
 
 #endif

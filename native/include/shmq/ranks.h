@@ -34,8 +34,9 @@ shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_
 bool shmq_ranks_are_plain(const shmq_queue *q);
 /* Work out who is live, and the terms; under the structure lock. Those who become live are woken. */
 void shmq_ranks_settle(shmq_queue *q);
-/* May this owner look at the queue at all? SHMQ_OK; SHMQ_EMPTY: it stands by; SHMQ_REFUSED. */
-shmq_status shmq_ranks_admit(const shmq_queue *q, uint32_t owner);
+/* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a seat; SHMQ_EMPTY: it stands by itself;
+ * SHMQ_REFUSED. */
+shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner);
 /* False: it stands by until another one leaves. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);
 /* A consumer begins and ends to want. */

@@ -1,7 +1,7 @@
 /* Who notices a death while everybody sleeps.
  *
- * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message it wakes every 20 ms and
- * tests the lock bytes of those processes; with nothing held it sleeps as long as the others. A second one, of another
+ * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message, or has a seat (seat.h),
+ * it wakes every 20 ms and tests the lock bytes of those processes; else it sleeps as long as the others. A second one, of another
  * process (watch[1]), does the same for the first one's process. Further sleepers stand by as volunteers: who leaves the
  * watch, or begins to hold something while nobody watches it, wakes one of them, who takes the vacant place.
  *
@@ -30,12 +30,14 @@ typedef struct shmq_watcher {
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word);
 /* How long the next piece of sleep may be: a tick, or `limit_ns`. */
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns);
-/* After a piece that ended by time: test who holds something. */
+/* After a piece that ended by time: test who holds something, or sits. */
 void shmq_watch_tick(shmq_watcher *w);
 void shmq_watch_leave(shmq_watcher *w);
 
-/* This process holds so many unsettled messages more (or fewer). */
-void shmq_hold(shmq_member *m, int32_t change);
+/* This process holds so many unsettled messages more, or one less. */
+void shmq_hold(shmq_member *m, int32_t by);
+/* So many of its consumers more, or one less, have something that others wait for: see seat.h. */
+void shmq_sit(shmq_member *m, int32_t by);
 /* Something is due earlier than the watcher sleeps to: wake him, or get a sleeper to take his place. */
 void shmq_watch_hurry(shmq_member *m);
 /* Places of the dead are vacant. */
