@@ -1,4 +1,4 @@
-"""A consumer that keeps others waiting, and is killed with nothing in hand: no message comes back that would wake them."""
+"""One that keeps others waiting is killed with nothing in hand: no message comes back that would wake them."""
 
 import threading
 from collections.abc import Mapping

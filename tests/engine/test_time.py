@@ -324,14 +324,20 @@ def test_who_is_always_busy_buries_what_expires_in_any_queue(broker: shmq.Broker
     busy: shmq.Queue[Any] = broker.queue("busy", maxsize=100, overflow="drop_oldest")
     kept: shmq.Queue[Any] = broker.queue("kept", dead_letter_expired=True)
     dead: shmq.Queue[Any] = broker.queue("kept.dead")
-    acts = {
-        "put": lambda: busy.put("b"),
-        "put_many": lambda: busy.put_many(["b", "c"]),
-        "get": lambda: [busy.put_many(["b", "c"]), busy.get(), busy.get()],
-        "receive": lambda: [busy.put("b"), busy.receive().ack()],
-    }
+
+    def keep_busy() -> None:
+        busy.put_many(["b", "c"]) if act == "put_many" else busy.put("b")
+        if act == "get":
+            busy.get()
+        elif act == "receive":
+            busy.receive().ack()
+
+    def is_buried() -> bool:
+        keep_busy()
+        return next(dead.browse(), None) is not None
+
     kept.put("a", ttl=SOON)
-    eventually(lambda: [acts[act](), next(dead.browse(), None)][1] is not None, "its burial")
+    eventually(is_buried, "its burial")
 
 
 def test_nothing_expires_among_the_dead_by_itself(broker: shmq.Broker) -> None:
