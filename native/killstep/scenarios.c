@@ -69,6 +69,10 @@ static void as_live(act *a) {
     act_row_open(a, QUEUE_A);
 }
 static void limit_live(act *a) { act_limit_live(a, QUEUE_A, 1); }
+static void as_one_that_is_limited(act *a) {
+    as_consumer(a);
+    limit_live(a);
+}
 static void receive_wanting(act *a) { act_receive_wanting(a, QUEUE_A); }
 static void settle_as_consumer(act *a) {
     receive_as_consumer(a);
@@ -296,6 +300,8 @@ const scenario scenarios[] = {
     {"ranked-open", state_sleeper, NULL, as_first, SHMQ_OK, 0},
     {"ranked-receive", state_entry_sleeper, as_first, receive_wanting, SHMQ_OK, ON_SLOTS | STEADY},
     {"live-limit", state_few, as_consumer, limit_live, SHMQ_OK, 0},
+    {"live-open", state_few, limit_live, as_consumer, SHMQ_OK, 0},
+    {"live-receive", state_few, as_one_that_is_limited, receive, SHMQ_OK, 0},
     {"live-close", state_few, as_live, close_consumer, SHMQ_OK, 0},
     {"attach", state_few, NULL, attach, SHMQ_OK, ATTACHES | LONG},
     {"leave", state_few, NULL, leave, SHMQ_OK, LONG},
