@@ -181,6 +181,10 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     if (!timeout_of(args, nargs, 1, names, "get_many(limit, *, timeout=None)", &until)) {
         return NULL;
     }
+    if (PyBool_Check(args[0]) || !PyIndex_Check(args[0])) {
+        PyErr_Format(PyExc_TypeError, "get_many(%R): a number of messages is expected", args[0]);
+        return NULL;
+    }
     Py_ssize_t limit = PyNumber_AsSsize_t(args[0], PyExc_OverflowError);
     if (limit < 1) {
         if (!PyErr_Occurred()) {

@@ -15,8 +15,13 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     }
     double seconds = PyBool_Check(timeout) ? 0 : PyFloat_AsDouble(timeout);
     if (PyBool_Check(timeout) || (seconds == -1.0 && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))) {
-        PyErr_Format(PyExc_TypeError, "timeout=%R: seconds are expected, 0 not to wait, or None to wait for ever",
-                     timeout);
+        PyObject *name = PyType_GetName(Py_TYPE(timeout));
+        if (name != NULL) {
+            PyErr_Format(PyExc_TypeError,
+                         "timeout=%R is of the type %U; give seconds, 0 not to wait, or None to wait for ever", timeout,
+                         name);
+            Py_DECREF(name);
+        }
         return false;
     }
     if (seconds == -1.0 && PyErr_Occurred()) {
@@ -33,7 +38,8 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
         seconds = negative ? -1.0 : HUGE_VAL;
     }
     if (!(seconds >= 0)) {
-        PyErr_Format(PyExc_ValueError, "timeout=%R: seconds from 0 on are expected, or None to wait for ever", timeout);
+        PyErr_Format(PyExc_ValueError, "timeout=%R is out of range; give seconds >= 0, or None to wait for ever",
+                     timeout);
         return false;
     }
     *until_ns = seconds == 0 ? 0 : seconds > 1e9 ? SHMQ_FOR_EVER : shmq_now_ns() + (uint64_t)(seconds * 1e9);
@@ -327,6 +333,11 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         if (iterator != NULL) {
             result = put_iterator(self, iterator, &b, until);
             Py_DECREF(iterator);
+        } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+            PyErr_Format(PyExc_TypeError,
+                         "put_many(%R): several bodies are expected, in a list or another iterable; "
+                         "put() takes one",
+                         args[0]);
         }
     }
     Py_XDECREF(b.options);

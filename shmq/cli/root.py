@@ -142,7 +142,7 @@ def root(context: click.Context, json: bool) -> None:
     """Message queues for the processes of one host, in a directory, without a server.
 
     Data goes to stdout, words to stderr. Exit codes: 0 done, 1 failed, 2 usage or option mismatch, 3 no such broker or
-    queue, 4 empty or timed out, 130 Ctrl-C.
+    queue, 4 empty or timed out, 130 Ctrl-C, 143 SIGTERM.
 
     \b
     Example:

@@ -81,7 +81,7 @@ def _noticed() -> Iterator[list[int]]:
 
 
 _WHAT_HAPPENS = {
-    1: "finishing what is in hand; Ctrl-C again ends at once and gives it back",
+    1: "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back",
     2: "ends at once; what is in hand goes back",
 }
 

@@ -117,16 +117,30 @@ class BrokerDirectory:
             filename=self.path,
         )
 
+    def _not_made(self, error: OSError) -> OSError:
+        if isinstance(error, PermissionError):
+            return error  # it names the place already
+        return BrokerNotFound(
+            "there is no broker, and none can be made",
+            figures=f"{error.filename}: {error.strerror}",
+            remedy="name a directory where you can make files",
+            filename=self.path,
+        )
+
     def _make_directory(self, mode: int | None) -> bool:
         """True: it did not exist."""
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise self._no_directory() from None
+        except OSError as error:
+            raise self._not_made(error) from None
         try:
             os.mkdir(self.path, 0o700)
         except FileExistsError:
             return False
+        except OSError as error:
+            raise self._not_made(error) from None
         if mode is not None:
             os.chmod(self.path, mode)  # mkdir leaves out what the umask says
         return True

@@ -146,6 +146,9 @@ class JoinableQueue(Queue[T]):
         except Empty:
             self._found_nothing()
             raise
+        finally:
+            if self._watch is not None:
+                self._lower()
 
     def task_done(self) -> None:
         """The oldest object that this process has got and not done is done.

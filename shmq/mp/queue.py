@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import uuid4
 
-from shmq.errors import Closed, Empty
+from shmq.errors import Closed, Empty, ShmqError
 from shmq.mp.heirs import Bequest, bequeath
 from shmq.mp.object_queue import ObjectQueue
 from shmq.mp.process_broker import joined_broker, own_broker
@@ -24,7 +25,9 @@ def wait_seconds(block: bool, timeout: float | None) -> float | None:
     """multiprocessing's two arguments as one: None waits for ever, 0 does not wait."""
     if not block:
         return 0.0
-    return None if timeout is None else max(0.0, +timeout)
+    if timeout is None or not hasattr(timeout, "__pos__"):
+        return timeout  # what is no number the queue refuses
+    return max(0.0, +timeout)
 
 
 class Queue(Generic[T]):
@@ -139,6 +142,9 @@ class Queue(Generic[T]):
         except Empty:
             self._found_nothing()
             raise
+        finally:
+            if self._watch is not None:
+                self._lower()
 
     def get_nowait(self) -> T:
         """get(block=False). Raises as get().
@@ -199,9 +205,10 @@ class Queue(Generic[T]):
     def fileno(self) -> int:
         """A descriptor for multiprocessing.connection.wait() and event loops: readable when get(False) is worth a try.
 
-        It stays readable until a get() raises Empty, and is readable when get() would raise something else. From the
-        first call on a thread, "shmq-fileno-" and the queue's name, waits for that; it ends, and the descriptor is
-        closed, with close(). A forked child asks anew: what it has inherited is its parent's.
+        With the last object it is not readable any more; it is when get() would raise something else. It may be for
+        nothing: another process was faster. From the first call on a thread, "shmq-fileno-" and the queue's name, waits
+        for that; it ends, and the descriptor is closed, with close(). A forked child asks anew: what it has inherited
+        is its parent's.
 
         Raises ValueError after close(), OSError without descriptors, ConsumerRefused in the 1,024th process that waits.
 
@@ -234,6 +241,13 @@ class Queue(Generic[T]):
     def _found_nothing(self) -> None:
         if self._watch is not None:
             self._watch.reset()
+
+    def _lower(self) -> None:
+        """With the last object the descriptor is not readable any more, as that of multiprocessing's queue."""
+        watch = self._watch
+        with suppress(ShmqError):  # then get() has something else to say, and it stays readable
+            if watch is not None and not self._queue._is_ready():
+                watch.reset()
 
     # ---- end ---------------------------------------------------------------------------------------------------
 

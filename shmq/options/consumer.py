@@ -10,7 +10,7 @@ _PRIORITIES = 1 << 31
 def check_limit(limit: int) -> None:
     """Raises ValueError for a number of messages below 1, TypeError for anything that is no number."""
     if isinstance(limit, bool) or not isinstance(limit, int):
-        raise TypeError(f"receive_many({limit!r}): a number of messages is expected, not {type(limit).__name__}")
+        raise TypeError(f"receive_many({limit!r}): a number of messages is expected")
     if limit < 1:
         raise ValueError(f"receive_many({limit!r}): a limit of 1 or more is expected")
 

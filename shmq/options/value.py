@@ -95,7 +95,8 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
     number: object = timeout
     if type(number) is not float and (isinstance(number, bool) or not isinstance(number, numbers.Real)):
         raise TypeError(
-            f"{name} is of the type {type(timeout).__name__}; give seconds, 0 not to wait, or None to wait for ever"
+            f"{name}={shown(timeout)} is of the type {type(timeout).__name__}; "
+            "give seconds, 0 not to wait, or None to wait for ever"
         )
     if timeout >= FOREVER:  # before float(): an int may be too large for it
         return None

@@ -110,7 +110,9 @@ def test_the_first_signal_finishes_what_is_in_hand(
         assert working.stdout.readline() == "in hand\n"
         working.send_signal(stop)
         assert working.stderr is not None
-        assert working.stderr.readline() == "finishing what is in hand; Ctrl-C again ends at once and gives it back\n"
+        assert working.stderr.readline() == (
+            "finishing what is in hand; Ctrl-C or SIGTERM once more ends at once and gives it back\n"
+        )
         gate = os.open(tmp_path / "gate", os.O_WRONLY)
         os.close(gate)
         working.communicate(timeout=30)

@@ -64,6 +64,12 @@ def test_without_create_a_missing_broker_is_not_found(broker_dir: Path) -> None:
     assert not broker_dir.exists()
 
 
+@pytest.mark.parametrize("place", ["/proc/broker", "/proc/some/broker"])
+def test_where_nothing_can_be_made_the_place_is_named(place: str) -> None:
+    with pytest.raises(shmq.BrokerNotFound, match=r"none can be made: /proc/.*No such file.*name a directory"):
+        shmq.open(place)
+
+
 @pytest.mark.parametrize("below", ["", "broker", "some/broker"])
 @pytest.mark.parametrize("create", [True, False])
 def test_a_file_in_place_of_the_directory_is_named_and_stays(tmp_path: Path, below: str, create: bool) -> None:
@@ -340,6 +346,12 @@ OTHER_TYPES: list[tuple[str, dict[str, Any], str]] = [
     ("consumer", {"exclusive": None}, "True or False"),
     ("consumer of two", {"exclusive": 1}, "True or False"),
     ("consumer of two", {"prefetch": "x"}, "int"),
+    ("put_many", {"bodies": 5}, r"put_many\(5\): several bodies"),
+    ("get_many", {"limit": "a"}, r"get_many\('a'\): a number of messages"),
+    ("get_many", {"limit": True}, r"get_many\(True\): a number of messages"),
+    ("get_many", {"limit": 1.5}, r"get_many\(1.5\): a number of messages"),
+    ("get", {"timeout": "1"}, r"timeout='1' is of the type str; give seconds"),
+    ("receive", {"timeout": "1"}, r"timeout='1' is of the type str; give seconds"),
     ("loan", {"nbytes": "x"}, "bytes"),
     ("loan", {"nbytes": True}, "bytes"),
     ("move", {"copy": 1}, "True or False"),
@@ -359,6 +371,10 @@ def test_an_argument_of_another_type_is_a_type_error_with_what_is_expected(
         "browse": queue.browse,
         "consumer": queue.consumer,
         "consumer of two": lambda **options: broker.consumer(queue, other, **options),
+        "put_many": lambda bodies: queue.put_many(bodies),
+        "get_many": lambda limit: queue.get_many(limit, timeout=0),
+        "get": queue.get,
+        "receive": queue.receive,
         "loan": queue.loan,
         "move": lambda **options: queue.move(other, **options),
         "shutdown": queue.shutdown,

@@ -40,6 +40,15 @@ def drain(queue: Any) -> list[Any]:
             return bodies
 
 
+def fail() -> None:
+    raise EOFError("it cannot be had again")
+
+
+class Unreadable:
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return fail, ()
+
+
 @pytest.fixture(params=[Queue, JoinableQueue])
 def queue(request: pytest.FixtureRequest) -> Any:
     return request.param()
@@ -53,6 +62,23 @@ def test_it_is_waited_for_like_a_connection(queue: Any) -> None:
         assert wait([queue._reader], timeout=SLOW) == [queue._reader]
         assert drain(queue) == [number]
         assert wait([queue], timeout=0) == []
+
+
+def test_with_the_last_object_it_is_not_readable_any_more(queue: Any) -> None:
+    """A loop that waits, and gets one each time, as it may with multiprocessing's queue, never waits in get()."""
+    for number in range(5):
+        queue.put(number)
+    for number in range(5):
+        assert wait([queue], timeout=SLOW) == [queue]
+        assert queue.get() == number
+    assert wait([queue], timeout=0) == []
+    queue.put(Unreadable())
+    assert wait([queue], timeout=SLOW) == [queue]
+    with pytest.raises(EOFError):
+        queue.get()
+    assert wait([queue], timeout=0) == []
+    queue.put("again")
+    assert wait([queue], timeout=SLOW) == [queue]
 
 
 def test_several_are_waited_for_at_once_beside_a_child(start: Start) -> None:

@@ -99,7 +99,7 @@ def test_a_duration_out_of_range_is_a_value_error(given: float) -> None:
 
 @pytest.mark.parametrize("given", [True, False, "1", b"1", 1j, [1]])
 def test_a_duration_that_is_no_number_is_a_type_error(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"^timeout is of the type .*; give seconds"):
+    with pytest.raises(TypeError, match=r"^timeout=.* is of the type .*; give seconds"):
         check_timeout(given)
 
 
