@@ -7,7 +7,8 @@
  * Sleepers of as many processes; a holder that begins to hold something and dies, in a process of its own or (HOLDER=0)
  * in the first sleeper's. With DEATHS=2 another process dies, too, at any step. One sleeper may leave for a message.
  * No sleep has a limit but that of a ticking watcher. A tick that would see nothing new is left out, so a watcher that
- * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `held`.
+ * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `held`. What holds for
+ * `held` holds for `seats`, which is raised, looked at and given up in the same places.
  *
  * Property: at rest, what a dead process held from the time that shmq_hold returned is with others, if any living one
  * sleeps. -E: who is dead stays where it is, which is no wrong end.
