@@ -132,13 +132,12 @@ def test_no_stopped_process_is_robbed(
         check_empty(broker, queue)
 
 
-def put_one_batch(queue: Queue, say: Say) -> None:
+def put_batches(queue: Queue, say: Say) -> None:
     say("here")
     number = 0
     while True:
         queue.put_many(b"0 %d " % n for n in range(number, number + 50))
         number += 50
-        say(number)
 
 
 def test_puts_that_stop_in_their_midst_arrive_after_all(broker_dir: Path, seed: int) -> None:
@@ -149,7 +148,7 @@ def test_puts_that_stop_in_their_midst_arrive_after_all(broker_dir: Path, seed: 
     with shmq.open(broker_dir, memory="64MiB", patience=0.005) as broker:
         queue = broker.queue("jobs", codec="bytes", maxsize=200)
         ledger = Ledger()
-        with Offspring(put_one_batch, queue) as child:
+        with Offspring(put_batches, queue) as child:
             child.expect("here")
             for _ in range(stops):
                 for _ in range(rng.randrange(1, 300)):
