@@ -36,6 +36,11 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     return false;
 }
 
+/* A sticky group stays with its owner, whatever that has in hand, unless a message was taken from it by time. */
+static bool is_kept(const shmq_queue *q, uint64_t word) {
+    return q->grouping != SHMQ_GROUPS_SHARED && !shmq_group_is_suspect(word);
+}
+
 void shmq_group_doubt(shmq_queue *q, uint32_t group) {
     shmq_a64 *at = &shmq_group_at(q, group)->owner;
     uint64_t word = shmq_load_seq(at);
@@ -44,11 +49,19 @@ void shmq_group_doubt(shmq_queue *q, uint32_t group) {
         return;
     }
     uint64_t suspect = word | SHMQ_GROUP_SUSPECT;
-    if (q->grouping != SHMQ_GROUPS_SHARED || !shmq_cas_seq(at, word, suspect)) { /* G5 */
+    if (is_kept(q, word) || !shmq_cas_seq(at, word, suspect)) { /* G5 */
         return; /* it goes on: there is no doubt */
     }
     if (!any_in_flight(q, group, shmq_group_owner(word))) {
         (void)shmq_group_free(q, group, suspect);
+    }
+}
+
+void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner) {
+    shmq_a64 *at = &shmq_group_at(q, group)->owner;
+    uint64_t word = shmq_load_seq(at);
+    if (!shmq_group_is_free(q, word) && shmq_group_owner(word) == owner) {
+        (void)shmq_cas_seq(at, word, word | SHMQ_GROUP_SUSPECT); /* G5 */
     }
 }
 

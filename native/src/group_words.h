@@ -79,7 +79,5 @@ static inline int64_t shmq_position_ahead(uint64_t refused, uint64_t position) {
 void shmq_group_turn_back(shmq_queue *q, uint32_t group);
 /* G3, then G4; false: the word has changed. */
 bool shmq_group_free(shmq_queue *q, uint32_t group, uint64_t word);
-/* G5 */
-void shmq_group_doubt(shmq_queue *q, uint32_t group);
 
 #endif

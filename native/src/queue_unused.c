@@ -19,6 +19,17 @@ static bool has_consumer(const shmq_queue *q) {
     return false;
 }
 
+/* How many have been taken from it, by get() or otherwise: by what all rows say. */
+static uint64_t taken_from(const shmq_queue *q) {
+    uint64_t sum = 0;
+    uint32_t high = shmq_process_high(q->m);
+    for (uint32_t row = 0; row < high; row++) {
+        shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
+        sum += line != NULL ? shmq_load_relaxed(&line->got) + shmq_load_relaxed(&line->received) : 0;
+    }
+    return sum;
+}
+
 uint64_t shmq_unused_due(const shmq_queue *q) {
     uint64_t expires = shmq_load_relaxed(&q->page->settings.expires_ns);
     uint64_t since = expires != SHMQ_NEVER ? shmq_load_seq(&q->page->settings.unused_since) : 0;
@@ -34,6 +45,7 @@ void shmq_unused_begin(shmq_queue *q) {
         return;
     }
     now = shmq_now_ns();
+    shmq_store_relaxed(&q->page->settings.unused_taken, taken_from(q));
     shmq_store_seq(&q->page->settings.unused_since, now);
     if (now + expires >= now && shmq_due_at(&q->m->header->due, now + expires)) {
         shmq_watch_hurry(q->m);
@@ -49,8 +61,11 @@ void shmq_unused_declared(shmq_queue *q, uint32_t given) {
 
 uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
     char letters[SHMQ_NAME_MAX];
-    if (shmq_load_relaxed(&q->page->settings.expires_ns) != 0 && shmq_anybody_idle(q)) {
-        shmq_unused_begin(q); /* who waits in get() is no consumer for long, but is one now */
+    /* Who waits in get() is no consumer for long, but is one now. Who always finds something never waits: that something
+     * was taken since is seen here, so that get() need not say so, and the time begins anew from here. */
+    if (shmq_load_relaxed(&q->page->settings.expires_ns) != 0 &&
+        (shmq_anybody_idle(q) || taken_from(q) != shmq_load_relaxed(&q->page->settings.unused_taken))) {
+        shmq_unused_begin(q);
         return shmq_unused_due(q);
     }
     if (shmq_dead_letter(q->page, letters) != 0) {

@@ -11,13 +11,16 @@ static int32_t priority_of(const shmq_consumer_shm *row) {
     return (int32_t)shmq_load_relaxed((shmq_a32 *)&row->priority);
 }
 
-static bool is_subscribed(const shmq_queue *q, const shmq_consumer_shm *row) {
-    uint64_t word = shmq_load_acquire((shmq_a64 *)&row->word); /* SYNC row.owner */
-    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_load_relaxed((shmq_a32 *)&row->kind) == SHMQ_CONSUMER &&
-           !shmq_process_dead(q->m, shmq_row_inner(word));
+static bool is_consumer(const shmq_consumer_shm *row, uint64_t word) {
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_load_relaxed((shmq_a32 *)&row->kind) == SHMQ_CONSUMER;
 }
 
-/* The next consumer in use from *row on; NULL: none. */
+static bool is_subscribed(const shmq_queue *q, const shmq_consumer_shm *row) {
+    uint64_t word = shmq_load_acquire((shmq_a64 *)&row->word); /* SYNC row.owner */
+    return is_consumer(row, word) && !shmq_process_dead(q->m, shmq_row_inner(word));
+}
+
+/* The next consumer in use from *row on, dead or alive: until its row is given back, what it held may not be back. NULL: none. */
 static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
     for (; *row < SHMQ_CONSUMER_ROWS; ++*row) {
         uint64_t used = shmq_load_seq(&q->page->sleepers[*row / 64].used) >> (*row & 63);
@@ -26,7 +29,7 @@ static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
             continue;
         }
         shmq_consumer_shm *consumer = used & 1 ? shmq_row_at(q, *row) : NULL;
-        if (consumer != NULL && is_subscribed(q, consumer)) {
+        if (consumer != NULL && is_consumer(consumer, shmq_load_acquire(&consumer->word))) { /* SYNC row.owner */
             return consumer;
         }
     }
@@ -45,7 +48,8 @@ static void make_live(shmq_queue *q, shmq_consumer_shm *row, bool live) {
     shmq_row_wake(q->m, row);
 }
 
-/* One step towards so many live ones: the first of those who stand by becomes live, or the last live one stands by. */
+/* One step towards so many live ones: the first of those who stand by becomes live, or the last live one stands by. A dead
+ * one is live until it is reaped: who follows it is to get its messages before those behind them. */
 static bool change_one(shmq_queue *q, uint32_t limit) {
     shmq_consumer_shm *row, *first = NULL, *last = NULL;
     uint32_t live = 0;
@@ -53,8 +57,8 @@ static bool change_one(shmq_queue *q, uint32_t limit) {
         if (shmq_load_seq(&row->live) != 0) {
             live++;
             last = last == NULL || goes_before(last, row) ? row : last;
-        } else {
-            first = first == NULL || goes_before(row, first) ? row : first;
+        } else if ((first == NULL || goes_before(row, first)) && is_subscribed(q, row)) {
+            first = row;
         }
     }
     if (live > limit) {
@@ -102,7 +106,7 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     }
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         bool exclusive = shmq_load_relaxed(&row->exclusive) != 0;
-        if (exclusive || terms->exclusive) {
+        if ((exclusive || terms->exclusive) && is_subscribed(q, row)) {
             uint32_t inner = shmq_row_inner(shmq_load_relaxed(&row->word));
             return shmq_fail(SHMQ_REFUSED, "%s of pid %u",
                              exclusive ? "it has an exclusive consumer," : "it has another consumer,",
@@ -113,6 +117,9 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
 }
 
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
+    if (terms->exclusive || !shmq_ranks_are_plain(q)) {
+        (void)shmq_reap_now(q->m); /* what the one before it held goes back to its place first */
+    }
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = terms->kind == SHMQ_CONSUMER ? check_alone(q, terms) : SHMQ_OK;
     if (status == SHMQ_OK) {
@@ -141,7 +148,7 @@ bool shmq_is_served(const shmq_queue *q, uint32_t owner) {
 static shmq_status check_nobody_exclusive(const shmq_queue *q) {
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
-        if (shmq_load_relaxed(&row->exclusive) != 0) {
+        if (shmq_load_relaxed(&row->exclusive) != 0 && is_subscribed(q, row)) {
             uint32_t inner = shmq_row_inner(shmq_load_relaxed(&row->word));
             return shmq_fail(SHMQ_REFUSED, "it has an exclusive consumer, of pid %u",
                              inner < SHMQ_PROCESS_ROWS ? q->m->rows[inner].pid : 0);

@@ -19,6 +19,19 @@ static void take_back(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_
     }
 }
 
+/* Its lease is over. With the message goes a sticky group, if it was the last one in hand. */
+static void overrun(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
+    bool sticky = SHMQ_UNLIKELY(q->grouping == SHMQ_GROUPS_STICKY);
+    uint32_t group = sticky ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
+    if (group == 0) {
+        take_back(q, slot, word, position, true);
+        return;
+    }
+    shmq_group_suspect(q, group, shmq_word_owner(word));
+    take_back(q, slot, word, position, true);
+    shmq_group_doubt(q, group);
+}
+
 /* Past its time to live. Answers when to look again. */
 static uint64_t end_life(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, uint64_t now) {
     uint32_t state = shmq_word_state(word);
@@ -63,7 +76,7 @@ static uint64_t look_at(shmq_queue *q, shmq_slot_shm *slot, uint64_t now) {
         return shmq_hold_end_now(q, slot, word) ? expires : now;
     }
     if (ends <= now) {
-        take_back(q, slot, word, position, true);
+        overrun(q, slot, word, position);
         return expires;
     }
     return ends < expires ? ends : expires;

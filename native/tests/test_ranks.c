@@ -350,6 +350,35 @@ static void test_who_keeps_others_waiting_has_a_seat(void) {
     end();
 }
 
+/* Else it would get what stands behind that before it. */
+static void test_nobody_follows_a_dead_one_before_its_messages_are_back(void) {
+    begin(1);
+    shmq_member *other = scratch_attach();
+    shmq_queue *others = scratch_queue(other, "jobs", 0, true);
+    uint32_t dead;
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_row_open(others, SHMQ_CONSUMER, &dead), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer(others, dead, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(others, &d), SHMQ_OK);
+    uint32_t next = open_row(0, false), late = open_row(0, false);
+    scratch_kill(other);
+    CHECK_EQUAL(shmq_row_close(q, late), SHMQ_OK); /* who is live is worked out anew */
+    CHECK_EQUAL(offer_and_cancel(q, next), SHMQ_EMPTY);
+    late = open_row(0, false); /* reaps first */
+    CHECK_EQUAL(shmq_offer(q, next, &d), SHMQ_OK);
+    CHECK_EQUAL(number_of(&d), 1);
+    shmq_offer_cancel(q, &d);
+    reap_all(m, 0);
+    CHECK_EQUAL(offer_and_cancel(q, late), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_row_close(q, late), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_close(q, next), SHMQ_OK);
+    shmq_queue_unbind(others);
+    shmq_member_free(other);
+    end();
+}
+
 static void test_a_limit_may_be_lowered_raised_and_taken_away(void) {
     begin(4);
     uint32_t row[5] = {open_row(2, false), open_row(0, false), open_row(1, false), open_row(1, false),
@@ -399,7 +428,7 @@ static void test_a_dead_exclusive_one_is_in_nobodys_way(void) {
     CHECK_EQUAL(terms_now(), 0);
     CHECK_EQUAL(shmq_row_open_as(q, &alone, &row), SHMQ_REFUSED);
     CHECK(strstr(shmq_trail(), "it has another consumer") != NULL);
-    reap_all(m, 1);
+    reap_all(m, 0); /* who opened had what it held put back first */
     CHECK_EQUAL(get_number(q), 1);
     shmq_queue_unbind(others);
     shmq_member_free(other);
@@ -453,6 +482,7 @@ int main(void) {
     test_a_dead_sleeper_does_not_keep_a_wake();
     test_for_one_that_died_amid_its_wait_the_next_is_woken();
     test_who_keeps_others_waiting_has_a_seat();
+    test_nobody_follows_a_dead_one_before_its_messages_are_back();
     test_a_limit_may_be_lowered_raised_and_taken_away();
     test_a_dead_exclusive_one_is_in_nobodys_way();
     test_one_that_stands_by_waits_and_takes_nothing();

@@ -164,6 +164,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("dead_letter", "<u8", 0, 216),
             ("dead_letters", "<u8", 50, 224),
             ("unused_since", "<u8", 0, 624),
+            ("unused_taken", "<u8", 0, 632),
         ),
     ),
     "ring": (

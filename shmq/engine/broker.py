@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
 
 from shmq.codec import AnyCodec, Codec, check_codec
 from shmq.core.queue import declare, queue_names
-from shmq.engine.chores import end_unused, put_in_order
+from shmq.engine.chores import put_in_order
 from shmq.engine.consumer_of_several import ConsumerOfSeveral
 from shmq.engine.failure import options_mismatch
 from shmq.engine.membership import Membership
@@ -172,7 +172,7 @@ class Broker:
             ['jobs']
         """
         self._live()
-        end_unused(self)
+        put_in_order(self)  # the consumers of the dead are none
         return self._queues()
 
     def _queues(self) -> list[Queue[Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, Delivery
 from shmq.death import Death, DeathReason
 from shmq.engine.obituary import endings
-from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError
+from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError, ShutDown
 from shmq.headers import decode_headers, encode_headers
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
     grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
     try:
         return _entomb(grave)
-    except (Full, OutOfSpace) as full:
+    except (Full, OutOfSpace, ShutDown) as full:
         _LOG.warning(
-            "message %d of queue %r is dead (%s), but there is no room for it: %s; it is tried again",
+            "message %d of queue %r is dead (%s), but it cannot go among the dead: %s; it is tried again",
             delivery.message_id,
             queue.name,
             reason,

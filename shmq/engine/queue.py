@@ -44,6 +44,8 @@ __all__ = ["Queue"]
 
 T = TypeVar("T")
 
+_LAST_PLACE = (1 << 64) - 1  # nothing is so far behind
+
 
 def _kind_of(codec: AnyCodec) -> int:
     if codec is None:
@@ -130,12 +132,25 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _accepted(self, count: int) -> None:
         note_accepted(count)
 
+    def _check_lives(self, settings: PutSettings) -> None:
+        """A message that is to be taken or withdrawn must not expire before: then it would be neither."""
+        window = settings.immediate or self._membership.live().header()["patience_ns"] / 1e9
+        max_ttl = self._settings()["max_ttl"] / 1e9
+        for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
+            if life is not None and life <= window:
+                raise ValueError(
+                    f"immediate: {name} is {life:g} s, and somebody has {window:g} s to take the message; "
+                    "what is immediate has to live longer than that"
+                )
+
     def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
         """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
         settings = check_put_options(options)
         if settings.immediate is not None and (not single or settings.delay):
             with_what = "together with delay" if single else "for put_many() and loans"
             raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}; use put() without delay")
+        if settings.immediate is not None:
+            self._check_lives(settings)
         if settings.priority is not None and self._settings()["priorities"] == 1:
             raise ValueError(
                 f"priority={settings.priority}: queue {self._name!r} has no priorities; make one with priorities=2 to "
@@ -420,6 +435,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         selects = selection(selector)
         check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
+        self._chores()
         ends = self._ends()
         if start == "first":
             places = first_of(ends)
@@ -428,7 +444,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         elif isinstance(start, bool) or not isinstance(start, int | str):
             raise TypeError(f'start={start!r}: "first", "next" or a position is expected')
         elif isinstance(start, int) and start >= 0:
-            places = places_from(start, ends)
+            places = places_from(min(start, _LAST_PLACE), ends)
         else:
             raise ValueError(f'start={start!r}: "first", "next" or a position from 0 on is expected')
         found = self._browsed(places, None if follow else ends)  # without follow newcomers are not waited for

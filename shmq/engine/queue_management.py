@@ -73,6 +73,7 @@ class QueueManagement(QueueHandle):
             >>> queue.qsize()
             2
         """
+        self._chores()  # what came back to a deleted queue may belong here
         return self._census()["ready"]
 
     def statistics(self) -> QueueStatistics:

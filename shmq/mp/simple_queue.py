@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shmq.mp.queue import Queue
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = ["SimpleQueue"]
 
@@ -73,6 +76,25 @@ class SimpleQueue(Generic[T]):
         """
         self._check_open()
         return self._all.empty()
+
+    def fileno(self) -> int:
+        """A descriptor, as that of Queue. Raises OSError after close().
+
+        Example:
+            >>> from multiprocessing.connection import wait
+            >>> from shmq.mp import SimpleQueue
+            >>> results: SimpleQueue[str] = SimpleQueue()
+            >>> results.put("done")
+            >>> wait([results]) == [results]
+            True
+        """
+        self._check_open()
+        return self._all.fileno()
+
+    @property
+    def _reader(self) -> Self:
+        """Programs wait for this of multiprocessing's queues."""
+        return self
 
     def close(self) -> None:
         """No put() and get() by this object any more. Raises nothing. Twice is fine.

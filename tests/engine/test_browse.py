@@ -65,6 +65,7 @@ def test_browsing_starts_at_the_first_the_next_or_a_position(queue: shmq.Queue[A
     assert bodies(queue, start=7) == [7, 8, 9]
     assert bodies(queue, start=10) == []
     assert bodies(queue, start=1_000_000) == []
+    assert bodies(queue, start=2**64 - 1) == bodies(queue, start=2**64) == bodies(queue, start=2**70) == []
     queue.get_many(5, timeout=0)
     assert bodies(queue, start=2) == [5, 6, 7, 8, 9]
     assert [m.position for m in queue.browse(start=8)] == [8, 9]

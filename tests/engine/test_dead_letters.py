@@ -221,7 +221,7 @@ def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_ag
     queue.receive(timeout=0).reject()
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         queue.receive(timeout=0).reject("no room for me")
-    assert "no room" in caplog.text
+    assert "cannot go among the dead: queue 'graves' is full" in caplog.text
     assert (queue.statistics().unsettled, queue.qsize(), graves.qsize()) == (1, 0, 1)
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
@@ -231,6 +231,26 @@ def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_ag
         assert m.body == "b"
         assert m.death is not None
         assert m.death.error == "no room for me"
+
+
+def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Broker) -> None:
+    """It is as one without room: what is dead waits, and all else goes on."""
+    graves = broker.queue("graves")
+    queue = broker.queue("jobs", dead_letter="graves", max_deliveries=1, dead_letter_expired=True)
+    queue.put_many(["rejected", "failed", "good", "too"])
+    queue.put("late", ttl=0)
+    graves.shutdown()
+    queue.receive(timeout=0).reject("no")
+    with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
+        _ = 1 / 0
+    assert queue.get(timeout=0) == "good"
+    with queue.consumer() as consumer:
+        consumer.receive(timeout=0).ack()
+        with pytest.raises(shmq.Empty):
+            consumer.receive(timeout=0)
+    graves.reopen()
+    queue.join(timeout=10)
+    assert {m.body for m in graves.browse()} == {"rejected", "failed", "late"}
 
 
 TAKES = {

@@ -39,6 +39,17 @@ def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Brok
     assert broker.queue("graves").qsize() == len(grave)
 
 
+def test_a_queue_from_which_get_takes_something_stays(broker: shmq.Broker) -> None:
+    """Also if nobody ever waits."""
+    queue = broker.queue("jobs", expires=0.5)
+    queue.put_many(range(8000))
+    for _ in range(3):  # of another one the time is over
+        broker.queue("other", expires=0.5)
+        eventually(lambda: [queue.get_many(2), gone(broker, "other")][1])
+    assert queue.qsize() > 0
+    eventually(lambda: gone(broker, "jobs"))
+
+
 def test_a_queue_with_a_consumer_stays_and_goes_after_the_last_one(broker: shmq.Broker) -> None:
     queue = broker.queue("jobs", expires=0.05)
     with queue.consumer() as first:

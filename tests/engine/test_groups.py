@@ -223,9 +223,12 @@ def test_the_groups_of_a_dead_process_are_free_and_in_order(broker_dir: Path, gr
         assert bodies == ["a1", "a2", "a3"]
 
 
-def test_an_owner_that_is_stopped_loses_its_group_with_its_lease(broker_dir: Path, broker: shmq.Broker) -> None:
+@pytest.mark.parametrize("kind", ["shared", "sticky"])
+def test_an_owner_that_is_stopped_loses_its_group_with_its_lease(
+    broker_dir: Path, broker: shmq.Broker, kind: Kind
+) -> None:
     """Its messages first, then the rest; when it goes on it finds that they are no longer its own."""
-    queue = broker.queue("leased", groups="shared", lease=0.3)
+    queue = broker.queue("leased", groups=kind, lease=0.3)
     fill(queue, "aaa")
     with Child(HOLDS, broker_dir, "leased", 2) as child, queue.consumer() as consumer:
         assert child.line() == "a1 a2"

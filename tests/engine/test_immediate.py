@@ -24,6 +24,20 @@ def test_what_nobody_takes_in_time_comes_back(queue: shmq.Queue[Any]) -> None:
         queue.get(timeout=0)
 
 
+@pytest.mark.parametrize(("immediate", "ttl"), [(True, 0), (0.3, 0.1), (0.3, 0.3), (True, 0.001)])
+def test_one_that_would_expire_before_that_is_refused(queue: shmq.Queue[Any], immediate: float, ttl: float) -> None:
+    """It would be neither taken nor come back."""
+    with pytest.raises(ValueError, match=r"immediate: ttl is .* has to live longer"):
+        queue.put("x", immediate=immediate, ttl=ttl)
+    queue.alter(max_ttl=ttl)
+    with pytest.raises(ValueError, match="immediate: max_ttl of the queue is"):
+        queue.put("x", immediate=immediate)
+    assert queue.statistics().put == 0
+    queue.alter(max_ttl=60)
+    with pytest.raises(Returned):
+        queue.put("x", immediate=True, ttl=60)
+
+
 def test_a_consumer_that_waits_takes_it(queue: shmq.Queue[Any]) -> None:
     for take in (queue.get, lambda **t: queue.receive(**t).ack()):
         thread = threading.Thread(target=take, kwargs={"timeout": SLOW})

@@ -275,8 +275,12 @@ class QueueModel(CrowdModel):
         assert entry.holder is not None
         self.taken.append(Taken(entry.holder, entry.place))
         entry.attempts += 1
+        holder = entry.holder
         self.release(entry)
         self.waits = True
+        in_hand = any(other.group == entry.group and other.holder is not None for other in self.entries)
+        if entry.group is not None and self.owners.get(entry.group) == holder and not in_hand:
+            del self.owners[entry.group]  # a sticky one
 
     def bury(self, entry: Entry, reason: str, error: str | None = None) -> None:
         self.entries.remove(entry)

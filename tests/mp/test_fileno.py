@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from shmq.errors import ShutDown
-from shmq.mp import JoinableQueue, Queue, get_context
+from shmq.mp import JoinableQueue, Queue, SimpleQueue, get_context
 from tests.mp import children
 
 Start = Callable[..., BaseProcess]
@@ -64,8 +64,11 @@ def test_it_is_waited_for_like_a_connection(queue: Any) -> None:
         assert wait([queue], timeout=0) == []
 
 
-def test_with_the_last_object_it_is_not_readable_any_more(queue: Any) -> None:
+@pytest.mark.parametrize("kind", [Queue, JoinableQueue, SimpleQueue])
+def test_with_the_last_object_it_is_not_readable_any_more(kind: Callable[[], Any]) -> None:
     """A loop that waits, and gets one each time, as it may with multiprocessing's queue, never waits in get()."""
+    queue = kind()
+    assert wait([queue._reader], timeout=0) == []
     for number in range(5):
         queue.put(number)
     for number in range(5):

@@ -75,6 +75,10 @@ static inline void shmq_group_leave(shmq_queue *q, shmq_delivery *d) {
 }
 /* An owner goes: all groups that it has. Its row is still in use. */
 void shmq_groups_leave(shmq_queue *q, uint32_t owner);
+/* A message of a sticky group is about to be taken from its owner by time: suspect, before that, so that whoever comes
+ * next goes on if we die. Then doubt: free, if the owner has nothing more of it in hand. */
+void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner);
+void shmq_group_doubt(shmq_queue *q, uint32_t group);
 /* Housekeeping: doubt whatever somebody waits for. True: somebody still does. */
 bool shmq_groups_doubt(shmq_queue *q);
 /* What the dead have is free, and what they left half done is done. After their entries are back in the queue. */

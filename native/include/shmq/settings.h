@@ -56,7 +56,8 @@ typedef struct shmq_settings_shm {
     shmq_a64 dead_letter; /* version 32 | length of the name, 0: nobody gave one; odd versions have the second name */
     shmq_a64 dead_letters[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
     shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
-    uint64_t reserved[9];
+    shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
+    uint64_t reserved[8];
 } shmq_settings_shm;
 SHMQ_SIZE(shmq_settings_shm, 704);
 SHMQ_OFFSET(shmq_settings_shm, max_bytes, 0);
@@ -74,6 +75,7 @@ SHMQ_OFFSET(shmq_settings_shm, given_by, 120);
 SHMQ_OFFSET(shmq_settings_shm, dead_letter, 216);
 SHMQ_OFFSET(shmq_settings_shm, dead_letters, 224);
 SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
+SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
 
 /* What a declaration says; what is not in `given` is not said. */
