@@ -67,13 +67,16 @@ void state_groups_refused(stage *s) {
     pass(s, MIDDLE + 1);
 }
 
-void state_groups_leased(stage *s) {
-    make(s, SHMQ_GROUPS_SHARED);
+static void lease(stage *s, uint32_t grouping) {
+    make(s, grouping);
     act_lease(&s->survivor, QUEUE_A, LATER_NS);
     put(s, 1, 3);
     put(s, MIDDLE + 1, 2);
     act_receive(&s->survivor, QUEUE_A, 0);
 }
+
+void state_groups_leased(stage *s) { lease(s, SHMQ_GROUPS_SHARED); }
+void state_sticky_leased(stage *s) { lease(s, SHMQ_GROUPS_STICKY); }
 
 static void offer_one(act *a) {
     shmq_delivery d;

@@ -408,6 +408,7 @@ const scenario scenarios[] = {
     {"group-reject", state_groups_both, receive_and_pass, bury, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED},
     {"group-reap-mover", state_groups_dead_mover, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
     {"group-reap-moved", state_groups_dead_moved, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
+    {"sticky-lease-end", state_sticky_leased, get_and_wait, look, SHMQ_OK, TIMED | STEADY | GROUPED},
     {"sticky-receive", state_sticky, as_consumer, receive, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
     {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
     {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},

@@ -23,7 +23,8 @@
  *   G3  the owner's last one has ended: owner -> free
  *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
  *       was refused for the sake of the next owner is that one's to turn back to
- *   G5  doubt: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. The owner offers first and looks
+ *   G5  doubt: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. A sticky group is doubted only
+ *       when a lease of its owner is over. The owner offers first and looks
  *       at its word then, who doubts sets suspect first and looks at the slots then: one of the two sees the other */
 #ifndef SHMQ_GROUP_H
 #define SHMQ_GROUP_H
