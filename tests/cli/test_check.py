@@ -160,6 +160,7 @@ def test_doctor_fails_for_a_directory_that_everybody_may_change(shell: Shell) ->
         os.chmod(shell.directory, 0o700)
 
 
+@pytest.mark.alone  # any other test's gc would take it away
 def test_what_a_death_left_unfinished_goes_once_nobody_can_be_at_work_on_it(shell: Shell) -> None:
     draft = Path(f"/dev/shm/shmq-{os.geteuid()}-{secrets.token_hex(16)}.new-77")
     record = shell.directory / "segment.new"
