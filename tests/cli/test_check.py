@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import shmq._native
 from shmq.engine.drafts import drafts
 from tests.cli.shell import Shell, end
