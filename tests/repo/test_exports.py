@@ -63,7 +63,7 @@ def test_import_shmq_is_quick() -> None:
     program = "import time; start = time.perf_counter(); import shmq; print(time.perf_counter() - start)"
     # As installed, with bytecode: a shell that forbids writing it would measure the compiler.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    seconds = []
+    seconds: list[float] = []
     while (
         len(seconds) < 150 and min(seconds, default=IMPORT_SECONDS) >= IMPORT_SECONDS
     ):  # a shared machine has slow moments
