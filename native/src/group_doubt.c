@@ -36,6 +36,14 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     return false;
 }
 
+/* The owner may have given its last one back, and be stopped between R1 and R2: whoever has the group next would pass it. */
+static void turn_all_back(shmq_queue *q) {
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        shmq_rewind_all(&level);
+    }
+}
+
 /* A sticky group stays with its owner, whatever that has in hand, unless a message was taken from it by time. */
 static bool is_kept(const shmq_queue *q, uint64_t word) {
     return q->grouping != SHMQ_GROUPS_SHARED && !shmq_group_is_suspect(word);
@@ -53,6 +61,7 @@ void shmq_group_doubt(shmq_queue *q, uint32_t group) {
         return; /* it goes on: there is no doubt */
     }
     if (!any_in_flight(q, group, shmq_group_owner(word))) {
+        turn_all_back(q);
         (void)shmq_group_free(q, group, suspect);
     }
 }

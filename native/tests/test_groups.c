@@ -293,6 +293,29 @@ static void what_was_only_offered_is_taken_back(void) {
     end();
 }
 
+/* Its owner stands still between R1 and R2, and is no longer its owner: what it gave back comes before what was refused. */
+static void what_is_half_released_goes_first(void) {
+    taker a, b;
+    begin(SHMQ_GROUPS_SHARED, 2);
+    open_taker(&a, theirs);
+    open_taker(&b, q);
+    put_in("g", 1, 0);
+    put_in("g", 2, 0);
+    shmq_delivery one = taken(&a, 1);
+    takes_nothing(&b);
+    shmq_slot_shm *slot = shmq_slot_at(shmq_level(theirs, one.depth), one.position);
+    shmq_store_seq(&slot->word, shmq_word_to(one.word, SHMQ_AVAILABLE, 0, one.tag) | SHMQ_FLAG_REDELIVERED);
+    CHECK(!shmq_groups_doubt(q));
+    for (uint64_t i = 1; i <= 2; i++) {
+        shmq_delivery d = taken(&b, i);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_release(theirs, &one, false), SHMQ_SETTLED);
+    close_taker(&a);
+    close_taker(&b);
+    end();
+}
+
 /* G2: whoever freed it stands still before it has turned the heads back. */
 static void who_was_refused_earlier_goes_first(void) {
     taker a, b;
@@ -371,6 +394,7 @@ int main(void) {
     the_groups_of_the_dead_are_free(SHMQ_GROUPS_STICKY);
     what_is_stolen_frees_the_group_of_an_owner_that_does_not_know_it();
     what_was_only_offered_is_taken_back();
+    what_is_half_released_goes_first();
     who_was_refused_earlier_goes_first();
     a_suspect_owner_that_offers_clears_itself();
     a_damaged_table_is_found();

@@ -115,6 +115,7 @@ FAULTY = [
     *(Search("move", f"-DBUG={bug}") for bug in range(1, 6)),
     *(Search("groups", f"-DBUG={bug} -DENTRIES=3 -DVAIN=0", BREADTH_FIRST) for bug in (1, 2, 3)),
     *(Search("groups", f"-DBUG={bug} -DFIRST=0 -DKEEPERS=1 -DVAIN=0 -DRETIRES=0", BREADTH_FIRST) for bug in (4, 6)),
+    Search("groups", "-DBUG=10 -DRELEASES=1 -DKEEPERS=1 -DVAIN=0 -DRETIRES=0", BREADTH_FIRST),
     Search("groups", "-DBUG=5 -DENTRIES=3 -DFIRST=2 -DTHREADS=2 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=7 -DENTRIES=3 -DDEATHS=1 -DVAIN=0", BREADTH_FIRST),
     Search("groups", "-DBUG=8 -DTHEFTS=1 -DVAIN=0", BREADTH_FIRST),
