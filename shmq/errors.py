@@ -328,9 +328,9 @@ class ConsumerRefused(ShmqError):
     Close the other consumer, or ask without `exclusive`; the text says who holds how many.
 
     Example:
-        >>> consumers = [queue.consumer() for _ in range(1024)]
+        >>> consumers = [queue.consumer() for _ in range(1088)]
         Traceback (most recent call last):
-        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,023 consumers ...
+        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,087 consumers ...
     """
 
 

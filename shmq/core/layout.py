@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x56BFE7E95BCD78A9  # of the layout that is described here
+FINGERPRINT: Final = 0x0FB7AD0FFA082B85  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -240,13 +240,13 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("terms", "<u4", 0, 792),
             ("opened", "<u8", 0, 800),
             ("ring", "ring", 0, 896),
-            ("sleepers", "sleepers", 16, 2176),
-            ("chunks", "<u8", 16, 2688),
-            ("count", "<u8", 0, 2816),
-            ("recount_due", "<u4", 0, 2824),
-            ("weight", "<u8", 0, 2832),
-            ("line", "<u8", 0, 2840),
-            ("settings", "settings", 0, 2944),
+            ("sleepers", "sleepers", 17, 2176),
+            ("chunks", "<u8", 17, 2720),
+            ("count", "<u8", 0, 2944),
+            ("recount_due", "<u4", 0, 2952),
+            ("weight", "<u8", 0, 2960),
+            ("line", "<u8", 0, 2968),
+            ("settings", "settings", 0, 3072),
             ("group_table", "group", 256, 4096),
         ),
     ),

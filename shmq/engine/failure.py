@@ -166,7 +166,7 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         return ConsumerRefused(
             f"queue {name!r} can have no consumer more",
             figures=f"{quantity(crowd['consumers'], 'consumer')} and {quantity(crowd['asleep'], 'waiting thread')}, "
-            "1,023 rows",
+            "1,087 rows",
             remedy="close consumers, or use more queues",
         )
     if status == "TOO_LARGE":

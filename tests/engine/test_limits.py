@@ -139,13 +139,16 @@ def test_headers_that_are_too_large_are_refused(queue: shmq.Queue[Any]) -> None:
     assert queue.statistics().put == 0
 
 
-def test_the_1024th_consumer_is_refused_with_who_holds_how_many(queue: shmq.Queue[Any]) -> None:
-    consumers = [queue.consumer() for _ in range(1023)]
+def test_a_queue_has_1024_consumers_and_one_too_many_is_refused_with_who_holds_how_many(queue: shmq.Queue[Any]) -> None:
+    consumers = [queue.consumer() for _ in range(1024)]
+    queue.put("for the last one")
+    consumers[-1].receive(timeout=0).ack()
+    consumers += [queue.consumer() for _ in range(63)]
     with pytest.raises(shmq.ConsumerRefused) as caught:
         queue.consumer()
-    assert "1,023 consumers" in str(caught.value)
-    assert "1,023" in str(caught.value)
-    assert queue.statistics().consumers == 1023
+    assert "1,087 consumers" in str(caught.value)
+    assert "1,087 rows" in str(caught.value)
+    assert queue.statistics().consumers == 1087
     consumers.pop().close()
     with queue.consumer() as last:
         queue.put("a")

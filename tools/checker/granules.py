@@ -8,7 +8,7 @@ import numpy
 from numpy.typing import NDArray
 
 from checker.image import Image
-from checker.layout import CLASSES, GRANULE, PROCESS_PAGE, QUEUE, SEGMENT, SLAB
+from checker.layout import CLASSES, CONSUMER_ROWS, GRANULE, PROCESS_PAGE, QUEUE, ROWS_A_CHUNK, SEGMENT, SLAB
 from checker.queue import Queue
 from checker.violation import Findings
 from checker.words import (
@@ -71,7 +71,7 @@ def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
             if ring.geometry.cold != 0:
                 granules, owner = ring.geometry.cold_granules, f"cold records of {ring.title}"
                 found.run(ring.geometry.cold, granules, GRANULE_RING, owner)
-        for chunk in image.words_at(queue.page + QUEUE["chunks"], 16).tolist():
+        for chunk in image.words_at(queue.page + QUEUE["chunks"], CONSUMER_ROWS // ROWS_A_CHUNK).tolist():
             if chunk != 0 and image.is_page(chunk):
                 found.page(chunk, f"consumer rows of {queue.title}")
     for granule, slab in image.slabs.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy
 
 from checker.consumers import Consumers
-from checker.layout import COLD, GROUP, GROUPS, PROCESS_ROWS, QUEUE, SETTINGS
+from checker.layout import COLD, CONSUMER_ROWS, GROUP, GROUPS, PROCESS_ROWS, QUEUE, SETTINGS
 from checker.queue import Queue
 from checker.ring import Numbers, Ring
 from checker.slots import tell
@@ -78,7 +78,7 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
     findings.expect(grouping != NONE or not words, "group.table", where, "groups, in a queue that has none")
     for found in words.values():
         here = f"{where} group {found.number}"
-        limit = PROCESS_ROWS if found.row & PROCESS_OWNER else 1024
+        limit = PROCESS_ROWS if found.row & PROCESS_OWNER else CONSUMER_ROWS
         findings.expect(found.row & 0xFFF < limit, "group.row", here, f"owner {found.row:#x}")
         depth = found.depth
         if findings.expect(depth < len(queue.rings), "group.refused", here, f"0x{found.refused:016x}") and depth >= 0:

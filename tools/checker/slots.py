@@ -2,6 +2,7 @@
 
 import numpy
 
+from checker.layout import CONSUMER_ROWS, PROCESS_ROWS
 from checker.ring import Mask, Ring
 from checker.violation import Findings
 from checker.words import (
@@ -86,7 +87,7 @@ def judge_words(ring: Ring, findings: Findings) -> None:
     wrong = (kinds == NOBODY) & ~nobody
     wrong |= (kinds == PROCESS) & ~by_process
     wrong |= (kinds == EITHER) & nobody
-    wrong |= (kinds != NOBODY) & (kinds != UNKNOWN) & (row > 1023)
+    wrong |= (kinds != NOBODY) & (kinds != UNKNOWN) & (row >= numpy.where(by_process, PROCESS_ROWS, CONSUMER_ROWS))
     tell(ring, findings, "slot.owner", wrong, "not an owner for this state")
     claim = IS_CLAIM[use.state]
     tell(ring, findings, "slot.claim", claim & ((use.tag != 0) | (use.flags != 0)), "a claim with a tag or flags")

@@ -20,7 +20,7 @@
 
 #define SHMQ_PROCESS_ROWS 1024u   /* members of one broker at a time; an owner field has 12 bits for a row */
 #define SHMQ_QUEUES 4096u         /* queues of one broker */
-#define SHMQ_CONSUMER_ROWS 1024u  /* consumers and waiting threads of one queue; row 0 is never used */
+#define SHMQ_CONSUMER_ROWS 1088u  /* 1,024 consumers of one queue, and waiting threads; row 0 is never used */
 #define SHMQ_ROWS_A_CHUNK 64u     /* consumer rows that are laid out at a time */
 #define SHMQ_NAME_MAX 200u        /* bytes of a queue name */
 #define SHMQ_PATH_MAX 1024u       /* bytes of a directory's path that the segment remembers */
@@ -56,6 +56,7 @@
 
 static_assert(SHMQ_PROCESS_ROWS <= 4096, "an owner field has 12 bits for a row");
 static_assert(SHMQ_CONSUMER_ROWS <= 4096, "an owner field has 12 bits for a row");
+static_assert(SHMQ_CONSUMER_ROWS % SHMQ_ROWS_A_CHUNK == 0, "rows are laid out in whole chunks");
 static_assert(SHMQ_COUNTER_CHUNKS * SHMQ_COUNTERS_A_CHUNK == SHMQ_QUEUES, "each queue has its counter line");
 static_assert(SHMQ_PAGES_A_GRANULE <= 8, "the map has 8 bits for the pages of a granule");
 

@@ -174,6 +174,7 @@ typedef struct shmq_queue_shm {
 
     shmq_sleepers_shm sleepers[SHMQ_CHUNKS];
     shmq_a64 chunks[SHMQ_CHUNKS]; /* offset of a page with 64 consumer rows; 0: none yet */
+    uint8_t chunks_pad[88];
 
     shmq_a64 count; /* version 32 | entries 32: what maxsize limits; see count.c */
     shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
@@ -185,7 +186,7 @@ typedef struct shmq_queue_shm {
 
     shmq_settings_shm settings;
 
-    uint8_t reserved[4096 - 3648];
+    uint8_t reserved[4096 - 3776];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -213,13 +214,13 @@ SHMQ_OFFSET(shmq_queue_shm, terms, 792);
 SHMQ_OFFSET(shmq_queue_shm, opened, 800);
 SHMQ_OFFSET(shmq_queue_shm, ring, 896);
 SHMQ_OFFSET(shmq_queue_shm, sleepers, 2176);
-SHMQ_OFFSET(shmq_queue_shm, chunks, 2688);
-SHMQ_OFFSET(shmq_queue_shm, count, 2816);
+SHMQ_OFFSET(shmq_queue_shm, chunks, 2720);
+SHMQ_OFFSET(shmq_queue_shm, count, 2944);
 SHMQ_OFFSET(shmq_queue_shm, limited, 424);
-SHMQ_OFFSET(shmq_queue_shm, recount_due, 2824);
-SHMQ_OFFSET(shmq_queue_shm, weight, 2832);
-SHMQ_OFFSET(shmq_queue_shm, line, 2840);
-SHMQ_OFFSET(shmq_queue_shm, settings, 2944);
+SHMQ_OFFSET(shmq_queue_shm, recount_due, 2952);
+SHMQ_OFFSET(shmq_queue_shm, weight, 2960);
+SHMQ_OFFSET(shmq_queue_shm, line, 2968);
+SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the end of the queue's run.
