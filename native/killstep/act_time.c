@@ -2,6 +2,8 @@
 #include "act_time.h"
 
 #include "shmq/cold.h"
+#include "shmq/immediate.h"
+#include "shmq/receipt.h"
 #include "shmq/ring_time.h"
 #include "virtual.h"
 
@@ -18,6 +20,33 @@ void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, ui
         shmq_unprepare(a->q[queue], &o);
     }
     act_end(a, CALL_PUT, queue, value, status);
+}
+
+shmq_outgoing act_immediate_begin(act *a, unsigned queue, uint64_t value) {
+    struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, SMALL_BYTES), .iov_len = SMALL_BYTES};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = SMALL_BYTES};
+    act_begin(a, CALL_PUT, queue, value);
+    o.receipt = shmq_receipt_begin(a->m);
+    while ((a->last = shmq_put(a->q[queue], &o, 0)) == SHMQ_INTERRUPTED) {
+    }
+    if (a->last != SHMQ_OK) {
+        shmq_unprepare(a->q[queue], &o);
+    }
+    act_end(a, CALL_PUT, queue, value, a->last);
+    return o;
+}
+
+/* In the history a put that was accepted, then a get: what is withdrawn is taken by its own putter. */
+
+void act_immediate(act *a, unsigned queue, uint64_t value, uint64_t until_ns) {
+    shmq_outgoing o = act_immediate_begin(a, queue, value);
+    shmq_lock_seen seen = {0};
+    shmq_status status;
+    act_begin(a, CALL_GET, queue, 0);
+    while ((status = shmq_immediate(a->q[queue], &o, until_ns, &seen)) == SHMQ_INTERRUPTED) {
+    }
+    shmq_receipt_end(a->m, o.receipt);
+    act_end(a, CALL_GET, queue, value, status == SHMQ_EMPTY ? SHMQ_OK : SHMQ_EMPTY);
 }
 
 void act_release_later(act *a, uint64_t delay_ns, bool attempt) {

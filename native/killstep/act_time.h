@@ -8,6 +8,9 @@
 
 /* 0: none. */
 void act_put_timed(act *a, unsigned queue, uint64_t value, uint64_t delay_ns, uint64_t ttl_ns);
+/* Immediate: taken by `until_ns` of the virtual clock, or withdrawn. begin: it has been put, and its put waits. */
+shmq_outgoing act_immediate_begin(act *a, unsigned queue, uint64_t value);
+void act_immediate(act *a, unsigned queue, uint64_t value, uint64_t until_ns);
 void act_release_later(act *a, uint64_t delay_ns, bool attempt); /* the oldest in hand */
 void act_touch(act *a);
 void act_look(act *a); /* do what is due */

@@ -43,6 +43,11 @@ static void add_rows(const stage *s) {
         for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
             add(page->pins[i].cell << 16);
         }
+        uint64_t returned = 0;
+        for (unsigned i = 0; page != NULL && i < SHMQ_RECEIPTS; i++) {
+            returned |= (page->receipts[i] & 1) << i;
+        }
+        add(returned);
     }
 }
 

@@ -105,6 +105,7 @@ void state_groups_dead_moved(stage *s); /* after it */
 void state_held(stage *s);        /* between others an entry that is held */
 void state_mortal(stage *s);      /* an entry that expires, and others */
 void state_mortal_held(stage *s); /* the survivor has it in hand */
+void state_immediate(stage *s);   /* an immediate message, whose put waits, and others */
 void state_leased(stage *s);      /* a queue with a lease */
 void state_leased_held(stage *s); /* and the survivor has an entry in hand */
 

@@ -115,6 +115,8 @@ static void receive_and_drop(act *a) {
     act_receive(a, QUEUE_A, 0);
     act_delete(a, QUEUE_A);
 }
+static void put_immediate(act *a) { act_immediate(a, QUEUE_A, VALUE, 0); }
+static void put_immediate_patiently(act *a) { act_immediate(a, QUEUE_A, VALUE, soon(PATIENCE_NS / 50)); }
 static void purge(act *a) { act_purge(a, QUEUE_A); }
 static void steal(act *a) { act_steal(a, QUEUE_A, 0); }
 static void browse(act *a) { act_browse(a, QUEUE_A); }
@@ -413,6 +415,10 @@ const scenario scenarios[] = {
     {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
     {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
     {"sweep-blocks", state_dead_blocks, NULL, sweep_blocks, SHMQ_OK, LONG},
+    {"immediate", state_few, bodies_small, put_immediate, SHMQ_OK, 0},
+    {"immediate-sleeper", state_sleeper, bodies_small, put_immediate_patiently, SHMQ_OK, 0},
+    {"immediate-purge", state_immediate, NULL, purge, SHMQ_OK, 0},
+    {"immediate-get", state_immediate, NULL, get, SHMQ_OK, 0},
     {"expires", state_few, leave_unused, look_unused, SHMQ_OK, TIMED | ENDS_QUEUE | LONG},
     {"get-reaps-blocks", state_dead_blocks, get, get_patiently, SHMQ_OK, LONG},
     {"put-no-memory", state_no_memory, body_big, put_big, SHMQ_FULL_MEMORY, DEAR},

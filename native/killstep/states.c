@@ -325,6 +325,12 @@ void state_mortal_held(stage *s) {
     act_receive(&s->survivor, QUEUE_A, 0);
 }
 
+/* The survivor's put waits, for whatever becomes of it. */
+void state_immediate(stage *s) {
+    (void)act_immediate_begin(&s->survivor, QUEUE_A, 1);
+    put_numbers(s, QUEUE_A, 2, 2, SMALL_BYTES);
+}
+
 void state_leased(stage *s) {
     act_lease(&s->survivor, QUEUE_A, LATER_NS);
     put_numbers(s, QUEUE_A, 1, 3, SMALL_BYTES);

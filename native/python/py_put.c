@@ -4,6 +4,7 @@
 
 #include "py_queue.h"
 #include "shmq/immediate.h"
+#include "shmq/receipt.h"
 #include "shmq/overflow.h"
 
 #define BATCH 64 /* claims held at once: few enough to be published within microseconds */
@@ -84,10 +85,11 @@ static PyObject *raise_returned(py_queue *self) {
 
 /* A message that was put, and is to be taken by then or withdrawn. A handler's exception withdraws it, too. */
 static shmq_status see_taken(py_queue *self, const parcel *p, uint64_t until_ns) {
+    shmq_lock_seen seen = {0};
     shmq_status status;
     do {
         BEGIN_WAIT(self)
-        status = shmq_immediate(self->q, &p->out, until_ns);
+        status = shmq_immediate(self->q, &p->out, until_ns, &seen);
         END_WAIT(self)
         if (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() < 0) {
             until_ns = 0;
@@ -100,6 +102,7 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
     uint64_t immediate = p->extras.immediate_ns, taken_by = 0;
     if (SHMQ_UNLIKELY(p->immediate)) {
         taken_by = immediate == 0 ? shmq_immediate_until(self->q) : 0;
+        p->out.receipt = shmq_receipt_begin(self->q->m);
     }
     shmq_status status = put_parcel(self, p, until_ns);
     uint64_t id = p->out.message_id;
@@ -109,6 +112,7 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
             (void)raise_returned(self);
         }
     }
+    shmq_receipt_end(self->q->m, p->out.receipt);
     parcel_clear(p);
     if (SHMQ_LIKELY(status == SHMQ_OK) && SHMQ_LIKELY(!p->immediate || !PyErr_Occurred())) {
         return PyLong_FromUnsignedLongLong(id);

@@ -172,6 +172,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
         if (status == SHMQ_OK) {
             shmq_store_seq(&m->next_id, 0);
             shmq_store_seq(&m->targets, 0);
+            shmq_store_seq(&m->receipts, 0);
             m->serial += 1;
             /* Last: who sees it relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);

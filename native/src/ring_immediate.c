@@ -1,5 +1,6 @@
 #include "shmq/immediate.h"
 
+#include "shmq/receipt.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
@@ -10,21 +11,38 @@ uint64_t shmq_immediate_until(shmq_queue *q) {
     return shmq_now_ns() + (shmq_anybody_idle(q) ? q->m->patience_ns : AWAKE_NS);
 }
 
-enum fate { WAITS, IS_OFFERED, IS_TAKEN };
+enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 
 /* What has become of it. R says that it was with somebody and came back: that counts as taken. */
 static enum fate fate_of(const shmq_queue *q, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-    uint32_t state = shmq_word_state(*word);
     if (shmq_load_acquire(&slot->position) != position ||
-        (*word & SHMQ_FLAG_REDELIVERED) != 0) { /* SYNC ring.publish */
+        (!shmq_word_carried(*word) && shmq_word_lap(*word) != shmq_turn(q, position))) { /* SYNC ring.publish */
+        return IS_GONE;
+    }
+    if ((*word & SHMQ_FLAG_REDELIVERED) != 0) {
         return IS_TAKEN;
     }
-    bool there = shmq_word_carried(*word) || shmq_word_lap(*word) == shmq_turn(q, position);
-    if (state == SHMQ_AVAILABLE && there) {
+    switch (shmq_word_state(*word)) {
+    case SHMQ_AVAILABLE:
         return WAITS;
+    case SHMQ_OFFERED:
+        return IS_OFFERED;
+    case SHMQ_LOCKED: /* by who takes it out of the queue, or by a process that has it lent in a moment */
+        return (shmq_word_owner(*word) & SHMQ_OWNER_PROCESS) != 0 ? IS_LOCKED : IS_TAKEN;
+    case SHMQ_ACQUIRED:
+        return IS_TAKEN;
+    default:
+        return IS_GONE;
     }
-    return state == SHMQ_OFFERED && there ? IS_OFFERED : IS_TAKEN;
+}
+
+/* Locked by a process that does not go on: nobody else will have it, and we cannot know what becomes of it. */
+static bool is_stuck(const shmq_queue *q, uint64_t word, shmq_lock_seen *seen, uint64_t now) {
+    if (word != seen->word) {
+        *seen = (shmq_lock_seen){word, now};
+    }
+    return now - seen->since_ns >= q->m->patience_ns;
 }
 
 /* From exactly the word that says that nobody had it: the taker's CAS or ours wins. */
@@ -37,7 +55,7 @@ static bool withdraw(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t
     return shmq_settle(q, &d) == SHMQ_OK;
 }
 
-shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns) {
+shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen) {
     q = shmq_level_for(q, o->priority);
     shmq_slot_shm *slot = shmq_slot_at(q, o->position);
     shmq_ring_shm *home = &q->page->ring;
@@ -45,7 +63,10 @@ shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until
     for (;;) {
         uint64_t word, now = shmq_now_ns();
         enum fate fate = fate_of(q, slot, o->position, &word);
-        if (fate == IS_TAKEN) {
+        if (fate == IS_GONE) {
+            return shmq_receipt_says_returned(q->m, o->receipt) ? SHMQ_EMPTY : SHMQ_OK; /* P3 */
+        }
+        if (fate == IS_TAKEN || (fate == IS_LOCKED && is_stuck(q, word, seen, now))) {
             return SHMQ_OK;
         }
         if (fate == WAITS && now >= until_ns) {

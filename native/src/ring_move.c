@@ -94,6 +94,7 @@ static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_queu
 }
 
 shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+    d->receipt = 0; /* it stays, elsewhere: to its put that is as if it was taken */
     SHMQ_TRY(take_over(from, d));
     o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o->source = d->position;

@@ -1,6 +1,8 @@
 /* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
 #include "shmq/ending.h"
+#include "shmq/cold.h"
 #include "shmq/group.h"
+#include "shmq/receipt.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
@@ -52,6 +54,9 @@ shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
     shmq_status status = SHMQ_SETTLED;
     uint64_t word;
+    if (SHMQ_UNLIKELY(d->receipt != 0)) {
+        shmq_receipt_return(q->m, d->receipt); /* before it is gone: it is LOCKED, and nobody else's */
+    }
     /* A loop over the word as it is now: a carry changes its lap, so the word of the delivery would not do. */
     while (status != SHMQ_OK && (word = own_word(slot, d)) != 0) {
         if (d->body == 0) {
@@ -131,7 +136,8 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
         shmq_attempt_count(slot, d);
     }
     while ((word = own_word(slot, d)) != 0) {
-        uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
+        uint64_t again = d->receipt == 0 ? SHMQ_FLAG_REDELIVERED : 0; /* nobody had it, and its put waits on */
+        uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | again;
         if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
             shmq_rewind(q, d->position);
             shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
@@ -141,6 +147,14 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
         }
     }
     return shmq_taken_away(q, d);
+}
+
+/* Whose put waits for a consumer that takes it, and none ever had it. An offer is not a hand that has it. */
+static uint64_t receipt_of(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t before, uint32_t props) {
+    uint32_t state = shmq_word_state(before);
+    bool unseen = (before & SHMQ_FLAG_REDELIVERED) == 0 && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED;
+    shmq_cold_shm *cold = unseen && (props & SHMQ_PROP_IMMEDIATE) != 0 ? shmq_cold_at(q, slot) : NULL;
+    return cold != NULL ? shmq_peek(&cold->place) : 0;
 }
 
 /* T13 from exactly this word: the owner's next CAS fails. */
@@ -162,6 +176,7 @@ bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t posi
     bool stolen = before == SHMQ_OFFERED || before == SHMQ_ACQUIRED || before == SHMQ_LOCKED;
     d->fate = stolen ? SHMQ_STOLEN : SHMQ_KEPT;
     d->group = stolen ? shmq_group_of(q, slot, d->props) : 0;
+    d->receipt = receipt_of(q, slot, word, d->props);
     d->held = shmq_delivery_resolve(q, slot, d);
     if (!d->held) {
         shmq_hold(q->m, -1);

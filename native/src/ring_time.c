@@ -41,6 +41,9 @@ uint32_t shmq_time_fill(shmq_queue *q, shmq_slot_shm *slot, const shmq_outgoing 
         shmq_poke(&cold->place, o->source);
         shmq_poke(&cold->intent, o->intent);
         props |= SHMQ_PROP_INTENT;
+    } else if (o->receipt != 0) {
+        shmq_poke(&cold->place, o->receipt);
+        props |= SHMQ_PROP_IMMEDIATE;
     }
     return props;
 }

@@ -405,6 +405,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->version = by != NULL ? shmq_version(q) : 0;
     d->held = false;
     d->held_until_ns = 0;
+    d->receipt = 0;
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner)) != SHMQ_OK) {

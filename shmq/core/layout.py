@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x0FB7AD0FFA082B85  # of the layout that is described here
+FINGERPRINT: Final = 0xE79F146CF8EDEBEF  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -144,6 +144,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
         (
             ("pins", "pin", 256, 0),
             ("chunks", "<u8", 64, 4096),
+            ("receipts", "<u8", 64, 4608),
         ),
     ),
     "settings": (

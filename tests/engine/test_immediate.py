@@ -1,7 +1,11 @@
 """Messages that a consumer takes by then, or that come back: never both."""
 
+import os
 import random
+import signal
 import threading
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,6 +113,55 @@ def test_it_is_never_both_returned_and_delivered(broker: shmq.Broker, queue: shm
     assert delivered == accepted
     assert not delivered & returned
     assert len(accepted) + len(returned) == 2000
+
+
+def put_and_wait(path: str, options: dict[str, float], say: Say) -> None:
+    queue = shmq.open(path).queue("jobs", create=False)
+    try:
+        queue.put("waits", **options)
+        say("taken")
+    except Returned:
+        say("returned")
+
+
+TAKEN_OUT: dict[str, Callable[[shmq.Queue[Any]], object]] = {
+    "purged": lambda queue: queue.purge(),
+    "purged by a selector": lambda queue: queue.purge(selector="JMSPriority = 4"),
+    "dropped": lambda queue: queue.put("newer"),
+    "deleted": lambda queue: queue.delete(),
+}
+
+
+@pytest.mark.parametrize("how", TAKEN_OUT)
+def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker, how: str) -> None:
+    queue = broker.queue("jobs", maxsize=1, overflow="drop_oldest")
+    with Offspring(put_and_wait, broker.path, {"immediate": SLOW}) as putter:
+        eventually(lambda: queue.qsize() == 1, "it is there")
+        TAKEN_OUT[how](queue)
+        putter.expect("returned")
+
+
+def test_what_has_expired_while_its_producer_was_stopped_comes_back(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    with Offspring(put_and_wait, broker.path, {"immediate": 0.2, "ttl": 0.5}) as putter:
+        eventually(lambda: queue.qsize() == 1, "it is there")
+        os.kill(putter.pid, signal.SIGSTOP)
+        begun = time.monotonic()
+        eventually(lambda: time.monotonic() - begun > 0.6, "its time is over")
+        with pytest.raises(Empty):
+            queue.get(timeout=0)
+        queue.put_many(range(3000))  # its place is another's
+        assert len(queue.get_many(3000, timeout=0)) == 3000
+        os.kill(putter.pid, signal.SIGCONT)
+        putter.expect("returned")
+
+
+def test_what_is_moved_counts_as_taken(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    elsewhere = broker.queue("elsewhere")
+    with Offspring(put_and_wait, broker.path, {"immediate": SLOW}) as putter:
+        eventually(lambda: queue.qsize() == 1, "it is there")
+        queue.move(elsewhere)
+        putter.expect("taken")
+    assert elsewhere.get(timeout=0) == "waits"
 
 
 def test_a_selector_that_does_not_want_it_is_no_taker(queue: shmq.Queue[Any]) -> None:

@@ -13,10 +13,8 @@ from checker.words import (
     CLAIMED,
     DEQUEUED,
     EPOCH_MASK,
-    EXPIRES,
     FREE,
     HELD,
-    IN_GROUP,
     INTENT,
     LOCKED,
     NOT_BEFORE,
@@ -26,6 +24,7 @@ from checker.words import (
     POSITION_MASK,
     PROCESS_OWNER,
     QUARANTINED,
+    RECORDED,
     REDELIVERED,
     slot_text,
 )
@@ -123,12 +122,12 @@ def judge_records(ring: Ring, findings: Findings) -> None:
     """Whoever needs a field of the cold records has them; a held message says until when, one on its way where from."""
     use = ring.use
     held = use.state == HELD
-    unknown = use.is_entry & (use.props & ~numpy.uint64(EXPIRES | NOT_BEFORE | IN_GROUP | INTENT) != 0)
+    unknown = use.is_entry & (use.props & ~numpy.uint64(RECORDED) != 0)
     tell(ring, findings, "slot.props", unknown, "properties that are not written yet")
     tell(ring, findings, "slot.held", held & (use.props & NOT_BEFORE == 0), "held, and does not say until when")
     pending = use.state == PENDING
     tell(ring, findings, "slot.pending", pending & (use.props & INTENT == 0), "on its way, and does not say where from")
-    needs = use.is_entry & (use.props & (EXPIRES | NOT_BEFORE | IN_GROUP | INTENT) != 0)
+    needs = use.is_entry & (use.props & RECORDED != 0)
     if ring.geometry.cold == 0:
         tell(ring, findings, "slot.cold", needs, "needs a cold record, and the ring has none")
 

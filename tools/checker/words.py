@@ -39,6 +39,8 @@ EXPIRES: Final = 1 << 4
 NOT_BEFORE: Final = 1 << 5
 IN_GROUP: Final = 1 << 6
 INTENT: Final = 1 << 7
+IMMEDIATE: Final = 1 << 8
+RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE
 
 # Rows of processes and consumers.
 ROW_FREE: Final = 0

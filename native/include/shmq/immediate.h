@@ -7,8 +7,14 @@
 /* Until when somebody who waits now has had his chance: for the patience if anybody sleeps, else for as long as a taker that
  * is awake needs for a look. Asked before the put. */
 uint64_t shmq_immediate_until(shmq_queue *q);
-/* After a put: SHMQ_OK: somebody has it, or had it. SHMQ_EMPTY: nobody took it by `until_ns`, and it is withdrawn.
+/* Since when it is locked by the same process; zeroed before the first call. */
+typedef struct shmq_lock_seen {
+    uint64_t word, since_ns;
+} shmq_lock_seen;
+
+/* After a put: SHMQ_OK: somebody has it, or had it, or it was moved to another queue. SHMQ_EMPTY: nobody took it by
+ * `until_ns`, and it is withdrawn; or, where the put had a receipt, it was purged, dropped, or has expired.
  * SHMQ_INTERRUPTED: let signal handlers run, then call again, with 0 to withdraw it now. */
-shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns);
+shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen);
 
 #endif

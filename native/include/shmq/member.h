@@ -59,6 +59,7 @@ typedef struct shmq_member {
     shmq_a64 looked_ns; /* when this process last looked for the dead */
     shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
     shmq_a32 targets; /* bit n: process->targets[n] is in use by a wait */
+    shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
     shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     struct shmq_member *next; /* list for the fork handler */

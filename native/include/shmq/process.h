@@ -172,14 +172,17 @@ SHMQ_OFFSET(shmq_counters_shm, changing, 80);
  *
  *   0      pins     its process; reaper                         block sweep, reaper
  *   4096   chunks   holder of the structure lock, once each     statistics, release of deleted queues
- *   4608   reserved 0 */
+ *   4608   receipts its process; who takes out what its put waits for   its process, see receipt.h
+ *   5120   reserved 0 */
 typedef struct shmq_process_page_shm {
     shmq_pin_shm pins[SHMQ_PINS];
     shmq_a64 chunks[SHMQ_COUNTER_CHUNKS]; /* offset of the page with the counter lines of 64 queues; 0: none yet */
-    uint8_t reserved[SHMQ_PAGE_BYTES - SHMQ_PINS * 16 - SHMQ_COUNTER_CHUNKS * 8];
+    shmq_a64 receipts[SHMQ_RECEIPTS];
+    uint8_t reserved[SHMQ_PAGE_BYTES - SHMQ_PINS * 16 - SHMQ_COUNTER_CHUNKS * 8 - SHMQ_RECEIPTS * 8];
 } shmq_process_page_shm;
 SHMQ_SIZE(shmq_process_page_shm, 8192);
 SHMQ_OFFSET(shmq_process_page_shm, pins, 0);
 SHMQ_OFFSET(shmq_process_page_shm, chunks, 4096);
+SHMQ_OFFSET(shmq_process_page_shm, receipts, 4608);
 
 #endif

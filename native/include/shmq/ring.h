@@ -27,6 +27,7 @@ typedef struct shmq_outgoing {
     uint64_t intent;  /* of a move (ring_move.h): it is published PENDING; 0: a put */
     uint64_t source;  /* ... the position that it comes from */
     uint32_t group;   /* 1 + slot of the table; 0: none. Set by prepare */
+    uint64_t receipt; /* of a put that waits until it is taken (receipt.h); 0: it does not */
 
     shmq_block block; /* offset 0: the body goes inline */
     uint64_t message_id;
@@ -59,6 +60,7 @@ typedef struct shmq_delivery {
     uint8_t priority;
     uint16_t props;
     uint64_t expires_ns; /* 0: never */
+    uint64_t receipt; /* of what was stolen from nobody, and its put waits; 0: it does not */
     uint64_t held_until_ns; /* of what was stolen while it was HELD: until when; 0: it was not */
     const unsigned char *head;  /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */

@@ -15,7 +15,7 @@ static inline bool shmq_is_delayed(const shmq_outgoing *o) { return o->not_befor
 static inline bool shmq_is_timed(const shmq_outgoing *o) { return (o->not_before_ns | o->expires_ns) != 0; }
 /* Does it need a cold record? */
 static inline bool shmq_is_recorded(const shmq_outgoing *o) {
-    return (o->not_before_ns | o->expires_ns | o->intent | o->group) != 0;
+    return (o->not_before_ns | o->expires_ns | o->intent | o->group | o->receipt) != 0;
 }
 /* Before a claim: the cold record that this message needs, and when it is due. */
 shmq_status shmq_time_plan(shmq_queue *q, shmq_outgoing *o);
