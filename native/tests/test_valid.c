@@ -332,7 +332,8 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_FLOWED, last, "a flag that this version");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "without an owner");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_AVAILABLE, 3, 1), last, "in a state that has none");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, SHMQ_CONSUMER_ROWS, 1), last, "out of range");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, SHMQ_CONSUMER_ROWS, 1), last,
+               "out of range");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_CLAIMED, 3, 0), last, "a claim of a consumer");
     BREAK_RING(limited, WORD(slot->word), word + lap, last, "a lap ahead of the tail");
     BREAK_RING(limited, WORD(slot->word), word - lap, last, "but nobody has used");

@@ -393,8 +393,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
         exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too.
         Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or when the queue's table is
-        full (1,087 consumers and waiting threads); SelectorError for a malformed selector, with the place of the error; ValueError,
-        TypeError for an unfit prefetch, priority or exclusive; NotFound, Closed.
+        full (1,087 consumers and waiting threads); SelectorError for a malformed selector, with the place of the
+        error; ValueError, TypeError for an unfit prefetch, priority or exclusive; NotFound, Closed.
 
         Example:
             >>> queue.put_many("ab")

@@ -141,7 +141,9 @@ def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker,
         putter.expect("returned")
 
 
-def test_what_has_expired_while_its_producer_was_stopped_comes_back(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+def test_what_has_expired_while_its_producer_was_stopped_comes_back(
+    broker: shmq.Broker, queue: shmq.Queue[Any]
+) -> None:
     with Offspring(put_and_wait, broker.path, {"immediate": 0.2, "ttl": 0.5}) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
         os.kill(putter.pid, signal.SIGSTOP)
