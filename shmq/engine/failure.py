@@ -81,6 +81,7 @@ def _full(queue: Queue[Any], status: str) -> Full:
             remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
         )
     settings = queue._settings()
+    wait = _way_to_wait(settings)
     entries, weight = queue._used()
     taken = f", {count:,} of this call accepted" if count else ""
     if status == "FULL_BYTES":
@@ -91,13 +92,13 @@ def _full(queue: Queue[Any], status: str) -> Full:
             used=weight,
             accepted=count,
             figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}{taken}",
-            remedy="take messages out, wait with a longer timeout, or alter(max_bytes=...)",
+            remedy=f"take messages out, {wait}, or alter(max_bytes=...)",
         )
     limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
     used = entries if status == "FULL_COUNT" else limit
-    remedy = "take messages out, or wait with a longer timeout"
+    remedy = f"take messages out, or {wait}"
     if status == "FULL_RING":
-        remedy = _room_in_the_ring(settings["maxsize"], settings["slots"])
+        remedy = _room_in_the_ring(wait, settings["maxsize"], settings["slots"])
     return Full(
         f"queue {name!r} is full",
         resource="maxsize",
@@ -109,9 +110,15 @@ def _full(queue: Queue[Any], status: str) -> Full:
     )
 
 
-def _room_in_the_ring(maxsize: int, slots: int) -> str:
+def _way_to_wait(settings: Any) -> str:
+    """How a producer comes to wait for room; where the queue rejects at once, a timeout changes nothing."""
+    rejects = decode_settings(settings).overflow == "reject"
+    return 'alter(overflow="wait") and put with a timeout' if rejects else "wait with a longer timeout"
+
+
+def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     """What helps where all slots are in use, whose number was fixed when the queue was made."""
-    remedy = "let more consumers take messages, wait with a longer timeout, or make the queue anew "
+    remedy = f"let more consumers take messages, {wait}, or make the queue anew "
     if maxsize != 0:  # given after it was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
     more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""

@@ -115,10 +115,10 @@ def test_it_is_never_both_returned_and_delivered(broker: shmq.Broker, queue: shm
     assert len(accepted) + len(returned) == 2000
 
 
-def put_and_wait(path: str, options: dict[str, float], say: Say) -> None:
+def put_and_wait(path: str, immediate: float, ttl: float | None, say: Say) -> None:
     queue = shmq.open(path).queue("jobs", create=False)
     try:
-        queue.put("waits", **options)
+        queue.put("waits", immediate=immediate, ttl=ttl)
         say("taken")
     except Returned:
         say("returned")
@@ -135,7 +135,7 @@ TAKEN_OUT: dict[str, Callable[[shmq.Queue[Any]], object]] = {
 @pytest.mark.parametrize("how", TAKEN_OUT)
 def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker, how: str) -> None:
     queue = broker.queue("jobs", maxsize=1, overflow="drop_oldest")
-    with Offspring(put_and_wait, broker.path, {"immediate": SLOW}) as putter:
+    with Offspring(put_and_wait, broker.path, SLOW, None) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
         TAKEN_OUT[how](queue)
         putter.expect("returned")
@@ -144,7 +144,7 @@ def test_what_is_taken_out_before_anybody_had_it_comes_back(broker: shmq.Broker,
 def test_what_has_expired_while_its_producer_was_stopped_comes_back(
     broker: shmq.Broker, queue: shmq.Queue[Any]
 ) -> None:
-    with Offspring(put_and_wait, broker.path, {"immediate": 0.2, "ttl": 0.5}) as putter:
+    with Offspring(put_and_wait, broker.path, 0.2, 0.5) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
         os.kill(putter.pid, signal.SIGSTOP)
         begun = time.monotonic()
@@ -159,7 +159,7 @@ def test_what_has_expired_while_its_producer_was_stopped_comes_back(
 
 def test_what_is_moved_counts_as_taken(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
     elsewhere = broker.queue("elsewhere")
-    with Offspring(put_and_wait, broker.path, {"immediate": SLOW}) as putter:
+    with Offspring(put_and_wait, broker.path, SLOW, None) as putter:
         eventually(lambda: queue.qsize() == 1, "it is there")
         queue.move(elsewhere)
         putter.expect("taken")

@@ -18,6 +18,7 @@ def test_reject_is_full_at_once_whatever_the_timeout(broker: shmq.Broker) -> Non
     with pytest.raises(shmq.Full) as caught:
         queue.put("c")
     assert (caught.value.resource, caught.value.limit) == ("maxsize", 2)
+    assert 'alter(overflow="wait") and put with a timeout' in caught.value.remedy
     with pytest.raises(shmq.Full):
         queue.put({"c": 1}, timeout=60)
     with pytest.raises(shmq.Full):
@@ -38,6 +39,10 @@ def test_a_queue_that_rejects_by_bytes_says_so(broker: shmq.Broker) -> None:
     with pytest.raises(shmq.Full) as caught:
         queue.put(bytes(3))
     assert caught.value.resource == "max_bytes"
+    assert "longer timeout" not in caught.value.remedy
+    queue.alter(overflow="wait")
+    with pytest.raises(shmq.Full, match="wait with a longer timeout"):
+        queue.put(bytes(3), timeout=0)
 
 
 def test_the_oldest_goes_for_the_newest_and_is_counted(broker: shmq.Broker) -> None:
