@@ -23,7 +23,7 @@
  *   7  the reaper frees before it turns back
  *   8  who finds its entry taken away frees as if it had settled it
  *   9  who is refused where somebody was refused before leaves no new version: it is forgotten with that one
- *   10 the housekeeper frees a group whose owner is giving its last one back, before the heads are turned back to that
+ *   10  ... or frees a group whose owner is giving its last one back before the heads are turned back to that
  *
  * Shows R6. */
 #ifndef BUG
