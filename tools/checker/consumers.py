@@ -51,10 +51,11 @@ def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
     found = Consumers(queue)
     where = queue.title
     groups = image.u32(queue.page + QUEUE["groups"])
-    for group in range(GROUPS):
-        chunk = image.u64(queue.page + QUEUE["chunks"] + 8 * group)
-        at = queue.page + QUEUE["sleepers"] + group * SLEEPERS.bytes
-        idle, browse, used = (image.u64(at + SLEEPERS[name]) for name in ("idle", "browse", "used"))
+    chunks = image.words_at(queue.page + QUEUE["chunks"], GROUPS)
+    bits = image.words_at(queue.page + QUEUE["sleepers"], GROUPS * SLEEPERS.bytes // 8).reshape(GROUPS, -1)
+    for group in numpy.flatnonzero((chunks != 0) | bits.any(axis=1)).tolist():
+        chunk = int(chunks[group])
+        idle, browse, used = (int(bits[group, SLEEPERS[name] // 8]) for name in ("idle", "browse", "used"))
         if chunk == 0:
             nothing = idle == browse == used == 0
             findings.expect(nothing, "consumer.chunk", where, f"bits of group {group}, which has no rows")

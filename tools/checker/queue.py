@@ -5,6 +5,7 @@ others, and then the slots and the bitmap of each of those; all have the same nu
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from checker.image import Entry, Image
 from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS
@@ -29,7 +30,7 @@ class Queue:
     def name(self) -> str:
         return self.rings[0].name
 
-    @property
+    @cached_property
     def title(self) -> str:
         return f"queue {self.name!r}"
 

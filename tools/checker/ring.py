@@ -102,13 +102,13 @@ class Ring:
         self.state: NDArray[numpy.uint8] = (self.word & 15).astype(numpy.uint8)
         self.carried_bits: Words = image.words_at(geometry.carried, self.count // 64)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Of the queue."""
         length = min(self.image.u32(self.page + QUEUE["name_len"]), 200)
         return self.image.raw(self.page + QUEUE["name"], length).decode(errors="backslashreplace")
 
-    @property
+    @cached_property
     def title(self) -> str:
         return f"queue {self.name!r}" + (f" level {self.level}" if self.levels > 1 else "")
 
