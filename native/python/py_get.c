@@ -106,8 +106,15 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
     }
     if (!direct) {
         PyObject *delivery = delivery_new(self, d);
-        *body = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
+        PyObject *taken = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
         Py_XDECREF(delivery);
+        if (taken == NULL ||
+            taken == Py_None) { /* None: it was taken away from us, for its time or its place was over */
+            Py_XDECREF(taken);
+            return taken == NULL ? GOT_ERROR : GOT_AGAIN;
+        }
+        *body = PySequence_GetItem(taken, 0);
+        Py_DECREF(taken);
         return *body != NULL ? GOT : GOT_ERROR;
     }
     bool intact;

@@ -74,8 +74,8 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     return status;
 }
 
-static PyObject *raise_returned(py_queue *self) {
-    PyObject *error = PyObject_CallMethod((PyObject *)self, "_failure", "ssi", "RETURNED", "", 0);
+static PyObject *raise_returned(py_queue *self, const char *status) {
+    PyObject *error = PyObject_CallMethod((PyObject *)self, "_failure", "ssi", status, "", 0);
     if (error != NULL) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);
@@ -108,8 +108,8 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
     uint64_t id = p->out.message_id;
     if (SHMQ_UNLIKELY(p->immediate) && status == SHMQ_OK) {
         status = see_taken(self, p, taken_by != 0 ? taken_by : shmq_now_ns() + immediate);
-        if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
-            (void)raise_returned(self);
+        if (status != SHMQ_OK && !PyErr_Occurred()) {
+            (void)raise_returned(self, status == SHMQ_EMPTY ? "RETURNED" : "TAKEN_OUT");
         }
     }
     shmq_receipt_end(self->q->m, p->out.receipt);

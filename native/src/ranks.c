@@ -1,3 +1,4 @@
+#include "shmq/reap.h"
 #include "shmq/ranks.h"
 
 #include "shmq/seat.h"
@@ -116,10 +117,7 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
-    if (terms->exclusive || !shmq_ranks_are_plain(q)) {
-        (void)shmq_reap_now(q->m); /* what the one before it held goes back to its place first */
-    }
+static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = terms->kind == SHMQ_CONSUMER ? check_alone(q, terms) : SHMQ_OK;
     if (status == SHMQ_OK) {
@@ -132,6 +130,18 @@ shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_
     shmq_structure_unlock(q->m);
     if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
         (void)shmq_ranks_admit(q, *row); /* one that is live has its seat, whether it receives or not */
+    }
+    return status;
+}
+
+shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
+    if (terms->exclusive || !shmq_ranks_are_plain(q)) {
+        (void)shmq_reap_now(q->m); /* what the one before it held goes back to its place first */
+    }
+    shmq_status status = open_as(q, terms, row);
+    uint32_t reaped = 0;
+    if (SHMQ_UNLIKELY(status == SHMQ_LIMIT) && shmq_reap_dead(q->m, &reaped) == SHMQ_OK && reaped != 0) {
+        status = open_as(q, terms, row); /* the dead had some of the rows */
     }
     return status;
 }

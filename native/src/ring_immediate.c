@@ -64,7 +64,7 @@ shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until
         uint64_t word, now = shmq_now_ns();
         enum fate fate = fate_of(q, slot, o->position, &word);
         if (fate == IS_GONE) {
-            return shmq_receipt_says_returned(q->m, o->receipt) ? SHMQ_EMPTY : SHMQ_OK; /* P3 */
+            return shmq_receipt_says_returned(q->m, o->receipt) ? SHMQ_SETTLED : SHMQ_OK; /* P3 */
         }
         if (fate == IS_TAKEN || (fate == IS_LOCKED && is_stuck(q, word, seen, now))) {
             return SHMQ_OK;

@@ -157,6 +157,12 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         return Timeout(f"queue {name!r} was not done within the timeout", remedy="wait longer, or see shmq ls and ps")
     if status == "SETTLED":
         return SettlementError(f"this loan on queue {name!r} is over", remedy="use a new loan for each message")
+    if status == "TAKEN_OUT":
+        return Returned(
+            f"the message was taken out of queue {name!r} before a consumer had it: purged, dropped, expired, or "
+            "deleted with its queue",
+            remedy="put it again if it is still wanted",
+        )
     if status == "RETURNED":
         return Returned(
             f"no consumer of queue {name!r} took the message in time; it is withdrawn",

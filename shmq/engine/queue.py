@@ -25,7 +25,7 @@ from shmq.engine.message import Message
 from shmq.engine.places import first_of, places_from
 from shmq.engine.queue_management import QueueManagement
 from shmq.engine.selection import selection
-from shmq.errors import CorruptionError, DecodeError, SettlementError, ShutDown
+from shmq.errors import CorruptionError, DecodeError, ShutDown
 from shmq.headers import decode_headers, encode_headers
 from shmq.options import QueueSettings, check_bool, check_limit, check_put_options, check_timeout
 from shmq.quantity import quantity
@@ -147,8 +147,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
         settings = check_put_options(options)
         if settings.immediate is not None and (not single or settings.delay):
-            with_what = "together with delay" if single else "for put_many() and loans"
-            raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}; use put() without delay")
+            with_what = "together with delay; leave one out" if single else "with put_many() and loans; use put()"
+            raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}")
         if settings.immediate is not None:
             self._check_lives(settings)
         if settings.priority is not None and self._settings()["priorities"] == 1:
@@ -198,8 +198,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         if bury(self, delivery, reason) and self._tell_of_burial is not None:
             self._tell_of_burial(delivery, reason)
 
-    def _take(self, delivery: Delivery) -> T:
-        """get() of a body that C does not decode: decoded, then settled."""
+    def _take(self, delivery: Delivery) -> tuple[T] | None:
+        """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
         content_type = None
         retry_graves(self._membership)
         try:
@@ -216,7 +216,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         data = memoryview(view) if view is not None else delivery.body()
         if data is False or (view is not None and not delivery.intact()):
             if not delivery.ours():
-                raise self._taken_away(delivery)
+                return None
             delivery.release(True)
             raise CorruptionError(
                 f"the checksum of a message of queue {self._name!r} does not fit",
@@ -231,16 +231,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         except BaseException:
             delivery.release(False)
             raise
-        if not delivery.settle():
-            raise self._taken_away(delivery)
-        return cast(T, body)
-
-    def _taken_away(self, delivery: Delivery) -> SettlementError:
-        return SettlementError(
-            f"a message of queue {self._name!r} was taken away before it was settled",
-            figures=f"position {delivery.position}",
-            remedy="its time was over, or its queue full; call get() again",
-        )
+        return (cast(T, body),) if delivery.settle() else None
 
     # ---- outcomes ----------------------------------------------------------------------------------------------
 

@@ -56,19 +56,19 @@ class ObjectQueue(Queue[Any]):
             pieces = encode_pickle(body, {**copyreg.dispatch_table, **ForkingPickler._extra_reducers})  # type: ignore[attr-defined]
         return self._put_encoded(PICKLE, None, tuple(pieces), options.get("timeout"), None)
 
-    def _take(self, delivery: Delivery) -> Any:
+    def _take(self, delivery: Delivery) -> tuple[Any] | None:
         try:
             body = self.decoded(delivery)
             settled = delivery.settle()  # in here: an interrupt just before it must not leave the object half taken
         except Exception:
+            if not delivery.ours():
+                return None  # taken away: what was decoded may have been another's, and get() goes on
             delivery.settle()  # as with multiprocessing: left in its place it would fail every get() to come
             raise
         except BaseException:
             delivery.release(False)
             raise
-        if not settled:
-            raise self.taken_away(delivery)
-        return body
+        return (body,) if settled else None
 
     def taken_away(self, delivery: Delivery) -> SettlementError:
         return SettlementError(

@@ -120,8 +120,8 @@ def put_and_wait(path: str, immediate: float, ttl: float | None, say: Say) -> No
     try:
         queue.put("waits", immediate=immediate, ttl=ttl)
         say("taken")
-    except Returned:
-        say("returned")
+    except Returned as error:
+        say("returned" if "taken out" in str(error) else str(error))
 
 
 TAKEN_OUT: dict[str, Callable[[shmq.Queue[Any]], object]] = {

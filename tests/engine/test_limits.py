@@ -1,5 +1,6 @@
 """Where it ends: full queues and memory, bodies and tables that are too large, names that cannot be."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import shmq
 from tests.engine.child import Child
 from tests.engine.conftest import fill
 from tests.engine.test_shutdown import finish, in_thread
+from tests.support.offspring import Offspring, Say
 
 
 def test_a_full_queue_says_how_full_it_is(broker: shmq.Broker) -> None:
@@ -156,6 +158,26 @@ def test_a_queue_has_1024_consumers_and_one_too_many_is_refused_with_who_holds_h
     for consumer in consumers:
         consumer.close()
     assert queue.statistics().consumers == 0
+
+
+def open_consumers(path: Path, count: int, say: Say) -> None:
+    queue = shmq.open(path).queue("jobs", create=False)
+    consumers = [queue.consumer() for _ in range(count)]
+    say(str(len(consumers)))
+    signal.pause()
+
+
+def test_rows_of_killed_consumers_are_there_for_the_next_one(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
+    consumers = [queue.consumer() for _ in range(87)]
+    with Offspring(open_consumers, broker_dir, 1000) as crowd:
+        crowd.expect("1000")
+        with pytest.raises(shmq.ConsumerRefused):
+            queue.consumer()
+        crowd.kill()
+    consumers.append(queue.consumer())
+    assert queue.statistics().consumers == 88
+    with pytest.raises(shmq.Empty):
+        queue.get(timeout=0.001)
 
 
 @pytest.mark.parametrize("name", ["a", "x" * 200, "ä" * 100, "with space", "päth.name-1", "日本"])

@@ -9,6 +9,7 @@ import pytest
 
 import shmq
 from tests.engine.child import Child, eventually
+from tests.support.offspring import Offspring, Say
 
 
 def test_reject_is_full_at_once_whatever_the_timeout(broker: shmq.Broker) -> None:
@@ -138,3 +139,25 @@ say("done")
     assert statistics.put == 8000
     assert statistics.ready <= 2
     assert statistics.dropped + statistics.acked + statistics.ready == 8000
+
+
+def put_numbers_until_told(path: Path, count: int, say: Say) -> None:
+    queue = shmq.open(path).queue("jobs")
+    for n in range(count):
+        queue.put(n, timeout=0)
+    say("done")
+
+
+def test_get_goes_on_when_its_message_is_dropped_under_it(broker_dir: Path, broker: shmq.Broker) -> None:
+    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=2, overflow="drop_oldest")
+    got = 0
+    with Offspring(put_numbers_until_told, broker_dir, 20_000) as producer:
+        last = -1
+        while last < 19_999:
+            n = queue.get(timeout=30) if got % 2 else queue.get_many(1, timeout=30)[0]
+            assert n > last
+            last, got = n, got + 1
+        producer.expect("done")
+    statistics = queue.statistics()
+    assert statistics.put == 20_000
+    assert statistics.dropped + got == 20_000

@@ -13,7 +13,8 @@ typedef struct shmq_lock_seen {
 } shmq_lock_seen;
 
 /* After a put: SHMQ_OK: somebody has it, or had it, or it was moved to another queue. SHMQ_EMPTY: nobody took it by
- * `until_ns`, and it is withdrawn; or, where the put had a receipt, it was purged, dropped, or has expired.
+ * `until_ns`, and it is withdrawn. SHMQ_SETTLED, where the put had a receipt: nobody had it, and it was purged, dropped, has
+ * expired, or was deleted with its queue.
  * SHMQ_INTERRUPTED: let signal handlers run, then call again, with 0 to withdraw it now. */
 shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen);
 
