@@ -37,7 +37,6 @@ shmq_outgoing act_immediate_begin(act *a, unsigned queue, uint64_t value) {
 }
 
 /* In the history a put that was accepted, then a get: what is withdrawn is taken by its own putter. */
-
 void act_immediate(act *a, unsigned queue, uint64_t value, uint64_t until_ns) {
     shmq_outgoing o = act_immediate_begin(a, queue, value);
     shmq_lock_seen seen = {0};

@@ -25,6 +25,7 @@ from shmq.options import QueueSettings, as_given
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
+    from shmq._native import Settings
     from shmq.engine.queue import Queue
 
 __all__ = ["accepted", "failure_of", "largest_body", "note_accepted", "options_mismatch"]
@@ -110,7 +111,7 @@ def _full(queue: Queue[Any], status: str) -> Full:
     )
 
 
-def _way_to_wait(settings: Any) -> str:
+def _way_to_wait(settings: Settings) -> str:
     """How a producer comes to wait for room; where the queue rejects at once, a timeout changes nothing."""
     rejects = decode_settings(settings).overflow == "reject"
     return 'alter(overflow="wait") and put with a timeout' if rejects else "wait with a longer timeout"
