@@ -25,7 +25,6 @@ from shmq.options import QueueSettings, as_given
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
-    from shmq._native import Settings
     from shmq.engine.queue import Queue
 
 __all__ = ["accepted", "failure_of", "largest_body", "note_accepted", "options_mismatch"]
@@ -82,7 +81,7 @@ def _full(queue: Queue[Any], status: str) -> Full:
             remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
         )
     settings = queue._settings()
-    wait = _way_to_wait(settings)
+    wait = _way_to_wait(decode_settings(settings).overflow)
     entries, weight = queue._used()
     taken = f", {count:,} of this call accepted" if count else ""
     if status == "FULL_BYTES":
@@ -111,10 +110,9 @@ def _full(queue: Queue[Any], status: str) -> Full:
     )
 
 
-def _way_to_wait(settings: Settings) -> str:
+def _way_to_wait(overflow: str | None) -> str:
     """How a producer comes to wait for room; where the queue rejects at once, a timeout changes nothing."""
-    rejects = decode_settings(settings).overflow == "reject"
-    return 'alter(overflow="wait") and put with a timeout' if rejects else "wait with a longer timeout"
+    return 'alter(overflow="wait") and put with a timeout' if overflow == "reject" else "wait with a longer timeout"
 
 
 def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
