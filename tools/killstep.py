@@ -41,12 +41,12 @@ from step_driver import (
     Outcome,
     Scenario,
     build,
+    code_of,
     operands_of,
     read_frames,
     scenarios,
     start,
     stop,
-    stores_of,
     why_ptrace_is_forbidden,
 )
 from step_judge import Bench, judge_calls
@@ -83,7 +83,7 @@ class Order:
             words += ["--step", str(self.step)]
         if self.alike:
             words += ["--alike", "yes"]
-        for name, table in (("stores", stores_of(program)), ("operands", operands_of(program))):
+        for name, table in (("code", code_of(program)), ("operands", operands_of(program))):
             if table.exists():
                 words += [f"--{name}", str(table)]
         return words

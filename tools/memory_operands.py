@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy
+from instructions import Instruction
 
 # In the order in which instructions number them.
 REGISTERS = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16))]
@@ -46,12 +47,12 @@ def operand_of(name: str, operands: str) -> Operand | None:
     return int(displacement or "0", 16), numbers[0], numbers[1], int(scale or "0")
 
 
-def write_operands(instructions: Iterable[tuple[int, str, str]], to: Path) -> None:
+def write_operands(instructions: Iterable[Instruction], to: Path) -> None:
     """Writes a record for each instruction with such an operand, in the order of their addresses."""
     found = [
-        (address, *operand, (0,) * 5)
-        for address, name, operands in instructions
-        if (operand := operand_of(name, operands)) is not None
+        (instruction.address, *operand, (0,) * 5)
+        for instruction in instructions
+        if (operand := operand_of(instruction.name, instruction.operands)) is not None
     ]
     new = to.with_suffix(".new")
     numpy.sort(numpy.array(found, RECORD), order="instruction").tofile(new)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy
+from instructions import disassembled, write_instructions
 from memory_operands import write_operands
-from memory_stores import disassembled, write_stores
 from numpy.typing import NDArray
 
 from native_build import ROOT, call, command
@@ -112,8 +112,8 @@ def build(root: Path = ROOT, directory: Path | None = None) -> Path:
     return program
 
 
-def stores_of(program: Path) -> Path:
-    return program.with_name("killstep.stores")
+def code_of(program: Path) -> Path:
+    return program.with_name("killstep.code")
 
 
 def operands_of(program: Path) -> Path:
@@ -122,14 +122,14 @@ def operands_of(program: Path) -> Path:
 
 def write_tables(program: Path) -> None:
     """What is known of the program's instructions; without a disassembler nothing, and the driver takes longer ways."""
-    tables = stores_of(program), operands_of(program)
+    tables = code_of(program), operands_of(program)
     if all(table.exists() and table.stat().st_mtime >= program.stat().st_mtime for table in tables):
         return
     for table in tables:
         table.unlink(missing_ok=True)
     instructions = disassembled(program)
     if instructions is not None:
-        write_stores(instructions, stores_of(program))
+        write_instructions(instructions, code_of(program))
         write_operands(instructions, operands_of(program))
 
 

@@ -4,7 +4,6 @@
 
 #define SELDOM 24u     /* an address that is met so often at most is no loop worth thinning */
 #define TURNS 3u       /* of each loop, at its beginning and at its end */
-#define COSTLY 100u    /* stops; beyond, a step that is one of many alike is left out if others will do */
 
 static uint64_t random_next(uint64_t *state) {
     *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -19,7 +18,7 @@ static bool is_own(const trace *t, uint32_t k) {
 }
 
 uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t seed, uint8_t *chosen) {
-    uint32_t count = t->steps + 1, own = 0, others = 0, taken = 0;
+    uint32_t count = t->steps + 1, own = 0, taken = 0;
     uint64_t state = seed;
     memset(chosen, 0, count);
     if (every != 0 || budget == 0 || budget >= count) {
@@ -33,22 +32,13 @@ uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t 
     for (uint32_t k = 0; k < count; k++) {
         own += is_own(t, k);
     }
-    uint32_t costly = COSTLY;
-    for (;; costly *= 2) { /* dearer ones where the cheap ones do not make up the budget */
-        others = 0;
-        for (uint32_t k = 0; k < count; k++) {
-            others += !is_own(t, k) && t->cost[k] < costly;
-        }
-        if (own + others >= budget || own + others == count) {
-            break;
-        }
-    }
+    uint32_t others = count - own;
     for (uint32_t k = 0; k < count; k++) {
         /* What is its own is taken whole if it fits, and the rest of the budget goes to the others. */
         bool first = is_own(t, k);
         uint64_t of = first ? own : others;
         uint64_t share = first ? (own < budget ? own : budget) : (own < budget ? budget - own : 0);
-        if (of != 0 && (first || t->cost[k] < costly) && (share >= of || random_next(&state) % of < share)) {
+        if (share >= of || random_next(&state) % of < share) {
             chosen[k] = 1;
             taken += 1;
         }

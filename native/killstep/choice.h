@@ -2,7 +2,7 @@
 #ifndef SHMQ_KILLSTEP_CHOICE_H
 #define SHMQ_KILLSTEP_CHOICE_H
 
-#include "tracee.h"
+#include "trace.h"
 
 /* chosen[k] for k in 0 to t->steps; answers how many. Budget 0: all. Else first the steps that the trace meets seldom and
  * the first and last turns of its loops, then others by chance; more than the budget are thinned out by chance. */

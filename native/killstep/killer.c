@@ -7,7 +7,7 @@
 #include "choice.h"
 #include "lineage.h"
 #include "report.h"
-#include "tracee.h"
+#include "route.h"
 #include "virtual.h"
 
 #define TRIES 3          /* of a step whose run leaves the path */
@@ -36,7 +36,7 @@ static pid_t bring_to(killer *k, const victim_plan *plan, const trace *t, uint32
     for (int i = 0; i < TRIES; i++) {
         stage_restore(&k->stage);
         pid_t pid = tracee_start(&k->stage, plan);
-        if (tracee_run_to(pid, t, step) == REACHED) {
+        if (route_run(pid, t, step) == REACHED) {
             return pid;
         }
         tracee_kill(pid);
@@ -128,10 +128,10 @@ static void over_steps(killer *k, const victim_plan *plan, const trace *t, const
 }
 
 void killer_record(killer *k, const victim_plan *plan, trace *t) {
-    if (k->order->mode == KILLER_DEATHS && k->order->stores != NULL) {
-        stores_record(&k->stage, plan, k->order->stores, t);
+    if (k->order->mode == KILLER_DEATHS && k->order->code != NULL) {
+        trace_record_writes(&k->stage, plan, k->order->code, t);
     } else {
-        tracee_record(&k->stage, plan, k->order->operands, k->order->stores, t);
+        trace_record(&k->stage, plan, k->order->operands, k->order->code, t);
     }
     killer_has_begun = 1;
 }

@@ -59,7 +59,7 @@ static void pin(const char *cpu) {
 static void usage(void) {
     fprintf(stderr,
             "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--budget N] [--every N] [--step K] "
-            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--stores FILE] "
+            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--code FILE] "
             "[--operands FILE]\n");
     exit(2);
 }
@@ -83,8 +83,8 @@ static bool take_option(killer_order *o, const char *name, const char *value) {
         o->alike = strcmp(value, "yes") == 0;
     } else if (strcmp(name, "--seed") == 0) {
         o->seed = strtoull(value, NULL, 10);
-    } else if (strcmp(name, "--stores") == 0) {
-        o->stores = stores_read(value);
+    } else if (strcmp(name, "--code") == 0) {
+        o->code = code_read(value);
     } else if (strcmp(name, "--operands") == 0) {
         o->operands = operands_read(value);
     } else if (strcmp(name, "--cpu") == 0) {

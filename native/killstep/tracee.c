@@ -8,11 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "anchors.h"
-#include "stores.h"
 #include "virtual.h"
-
-#define WHOLE_LOOK 64u /* while recording, all pages are compared each so many steps */
 
 static void stop_here(void) { __asm__ volatile("int3" ::: "memory"); }
 
@@ -72,119 +68,24 @@ void tracee_kill(pid_t pid) {
     }
 }
 
-uint64_t tracee_address(pid_t pid) {
-    errno = 0;
-    return (uint64_t)ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user, regs.rip), NULL);
+uint64_t tracee_register(pid_t pid, size_t place) {
+    return (uint64_t)ptrace(PTRACE_PEEKUSER, pid, (void *)place, NULL);
+}
+
+uint64_t tracee_address(pid_t pid) { return tracee_register(pid, offsetof(struct user, regs.rip)); }
+
+uint64_t tracee_back_from_breakpoint(pid_t pid) {
+    uint64_t address = tracee_address(pid) - 1;
+    void *rip = (void *)offsetof(struct user, regs.rip);
+    if (ptrace(PTRACE_POKEUSER, pid, rip, (void *)(uintptr_t)address) != 0) {
+        die("a victim cannot be set back: %s", strerror(errno));
+    }
+    return address;
 }
 
 bool tracee_continue(pid_t pid) { return ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
 
 bool tracee_single_step(pid_t pid) { return ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0 && wait_for_stop(pid); }
-
-void trace_begin(trace *t, bool sparse) {
-    *t = (trace){.sparse = sparse,
-                 .address = own_memory(TRACE_MOST * sizeof(*t->address)),
-                 .touched = own_memory(TRACE_MOST * sizeof(*t->touched)),
-                 .anchor = own_memory(TRACE_MOST * sizeof(*t->anchor)),
-                 .by_touch = own_memory(TRACE_MOST),
-                 .hits = own_memory(TRACE_MOST * sizeof(*t->hits)),
-                 .touches = own_memory(TRACE_MOST * sizeof(*t->touches)),
-                 .total = own_memory(TRACE_MOST * sizeof(*t->total)),
-                 .cost = own_memory(TRACE_MOST * sizeof(*t->cost)),
-                 .changes = own_memory(TRACE_MOST)};
-}
-
-void trace_add(trace *t, uint64_t address, uint64_t touched, uint8_t changed) {
-    if (t->steps == TRACE_MOST - 1) { /* one is left for the end */
-        die("a trace of more than %u steps", t->steps);
-    }
-    t->address[t->steps] = address;
-    t->touched[t->steps] = touched;
-    t->changes[t->steps] = changed;
-    t->steps += 1;
-}
-
-uint64_t tracee_state_key(stage *s, uint32_t step) {
-    if (step % WHOLE_LOOK == 0) {
-        (void)stage_delta(s); /* tells which pages differ at all */
-    }
-    uint64_t key = stage_hot_key(s);
-    return key * 31 + the_board->count * 2 + stage_structure_is_locked(s);
-}
-
-/* Step `steps`: the operation has returned, all its marks are made. */
-void trace_end(trace *t, uint64_t address) {
-    t->address[t->steps] = address;
-    t->changes[t->steps] = 1;
-    anchors_plan(t);
-}
-
-/* Where the next instruction reads or writes in the segment, whose place is the same in each victim; 0: nowhere. */
-static uint64_t touched_in_segment(const stage *s, pid_t pid, const operands *list, uint64_t instruction) {
-    uint64_t from = (uint64_t)(uintptr_t)s->survivor.m->base, touched;
-    bool known = list != NULL && operands_touched(list, pid, instruction, &touched);
-    return known && touched >= from && touched < from + s->size ? touched : 0;
-}
-
-void tracee_record(stage *s, const victim_plan *plan, const operands *list, const stores *writers, trace *t) {
-    trace_begin(t, false);
-    stage_restore(s);
-    pid_t pid = tracee_start(s, plan);
-    uint64_t before = tracee_state_key(s, 0);
-    uint32_t looks = 0;
-    uint8_t changed = 1;
-    while (the_board->finished == 0) {
-        uint64_t here = tracee_address(pid);
-        trace_add(t, here, touched_in_segment(s, pid, list, here), changed);
-        if (!tracee_single_step(pid)) {
-            die("a victim has ended amid its operation, at step %u", t->steps);
-        }
-        changed = 0;
-        if (writers == NULL || stores_may_write(writers, here)) {
-            uint64_t now = tracee_state_key(s, ++looks);
-            changed = now != before;
-            before = now;
-        }
-    }
-    trace_end(t, tracee_address(pid));
-    tracee_kill(pid);
-}
-
-void trace_free(trace *t) {
-    own_memory_end(t->address, TRACE_MOST * sizeof(*t->address));
-    own_memory_end(t->touched, TRACE_MOST * sizeof(*t->touched));
-    own_memory_end(t->anchor, TRACE_MOST * sizeof(*t->anchor));
-    own_memory_end(t->by_touch, TRACE_MOST);
-    own_memory_end(t->hits, TRACE_MOST * sizeof(*t->hits));
-    own_memory_end(t->touches, TRACE_MOST * sizeof(*t->touches));
-    own_memory_end(t->total, TRACE_MOST * sizeof(*t->total));
-    own_memory_end(t->cost, TRACE_MOST * sizeof(*t->cost));
-    own_memory_end(t->changes, TRACE_MOST);
-    *t = (trace){0};
-}
-
-reached tracee_run_to(pid_t pid, const trace *t, uint32_t step) {
-    if (t->sparse && step == t->steps) {
-        return tracee_finish(pid) ? REACHED : LEFT_PATH;
-    }
-    uint32_t at = 0;
-    if (t->anchor[step] != UINT32_MAX) {
-        at = t->anchor[step];
-        if (!anchor_reach(pid, t, at)) {
-            return LEFT_PATH;
-        }
-    }
-    while (at < step) {
-        if (!tracee_single_step(pid)) {
-            return LEFT_PATH;
-        }
-        at += 1;
-        if (tracee_address(pid) != t->address[at]) {
-            return LEFT_PATH;
-        }
-    }
-    return REACHED;
-}
 
 bool tracee_finish(pid_t pid) {
     if (the_board->finished != 0) {

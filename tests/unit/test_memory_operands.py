@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy
 import pytest
+from instructions import instruction_of
 from memory_operands import NONE, RECORD, REGISTERS, operand_of, write_operands
-from memory_stores import INSTRUCTION
 
 RDI, RDX, RCX, RAX, R12 = (REGISTERS.index(name) for name in ("rdi", "rdx", "rcx", "rax", "r12"))
 TOLD = {
@@ -31,9 +31,9 @@ NOT_TOLD = [
 
 
 def told(instruction: str) -> tuple[int, int, int, int] | None:
-    match = INSTRUCTION.match(f"  401000:\t{instruction}")
-    assert match is not None, instruction
-    return operand_of(match.group(2), match.group(3))
+    found = instruction_of(f"  401000:\t{instruction}")
+    assert found is not None, instruction
+    return operand_of(found.name, found.operands)
 
 
 @pytest.mark.parametrize("instruction", TOLD)
@@ -49,8 +49,9 @@ def test_what_touches_no_memory_or_not_by_registers_alone_is_left_out(instructio
 def test_the_records_are_in_the_order_of_their_instructions_and_as_large_as_the_driver_reads_them(
     tmp_path: Path,
 ) -> None:
-    lines = [(0x402000, "mov", "(%rdi),%rax"), (0x401000, "mov", "0x8(%rdx),%rax"), (0x401004, "ret", "")]
-    write_operands(lines, tmp_path / "table")
+    lines = ["402000:\tmov (%rdi),%rax", "401000:\tmov 0x8(%rdx),%rax", "401004:\tret"]
+    instructions = [found for line in lines if (found := instruction_of(line)) is not None]
+    write_operands(instructions, tmp_path / "table")
     assert (tmp_path / "table").stat().st_size == 2 * 24
     records = numpy.fromfile(tmp_path / "table", RECORD)
     assert records["instruction"].tolist() == [0x401000, 0x402000]

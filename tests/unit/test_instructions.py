@@ -1,7 +1,7 @@
-"""Which instructions count as stores: one too few would let a death go untried."""
+"""Which instructions count as stores: one too few would let a death go untried; and which are instructions at all."""
 
 import pytest
-from memory_stores import INSTRUCTION, may_write
+from instructions import ANY, REPEATS, WRITES, Instruction, instruction_of
 
 WRITERS = [
     "mov    %rax,0x8(%rdx)",
@@ -33,17 +33,29 @@ READERS = [
 ]
 
 
-def verdict(instruction: str) -> bool:
-    match = INSTRUCTION.match(f"  401000:\t{instruction}")
-    assert match is not None, instruction
-    return may_write(match.group(2), match.group(3))
+def kind_of(text: str) -> int:
+    instruction = instruction_of(f"  401000:\t{text}")
+    assert isinstance(instruction, Instruction), text
+    assert instruction.address == 0x401000
+    return instruction.kind
 
 
 @pytest.mark.parametrize("instruction", WRITERS)
 def test_what_may_write_to_memory_is_a_store(instruction: str) -> None:
-    assert verdict(instruction)
+    assert kind_of(instruction) & ~REPEATS == ANY | WRITES
 
 
 @pytest.mark.parametrize("instruction", READERS)
 def test_what_only_reads_or_writes_to_its_own_stack_is_none(instruction: str) -> None:
-    assert not verdict(instruction)
+    assert kind_of(instruction) == ANY
+
+
+def test_what_repeats_itself_is_known_by_its_prefix() -> None:
+    assert kind_of("rep stos %al,%es:(%rdi)") & REPEATS
+    assert kind_of("repnz scas %es:(%rdi),%al") & REPEATS
+    assert not kind_of("lock xadd %rax,(%rdx)") & REPEATS
+
+
+@pytest.mark.parametrize("line", ["", "0000000000401000 <main>:", "  401000:\t(bad)", "        ..."])
+def test_what_is_no_instruction_is_passed_by(line: str) -> None:
+    assert instruction_of(line) is None
