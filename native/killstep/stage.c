@@ -116,6 +116,9 @@ void stage_open(stage *s) {
         shmq_row_return(s->survivor.q[i], row);
     }
     s->base = own_memory(s->size);
+    s->scratch = (delta){.room = (uint32_t)(s->size / STAGE_PAGE),
+                         .pages = own_memory(s->size / STAGE_PAGE * sizeof(uint32_t)),
+                         .bytes = own_memory(s->size)};
     s->reserved = calloc(s->size / STAGE_PAGE, 1);
     s->hot = calloc(s->size / STAGE_PAGE, 1);
     s->page_keys = calloc(s->size / STAGE_PAGE, sizeof(*s->page_keys));

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stage.h"
+
 #define VALUES 8192u
 #define QUEUES 4u
 #define FIRST_OF_VICTIM 2000u
@@ -240,29 +242,30 @@ static void allow_for_gets(const court *t, unsigned allowed[QUEUES]) {
 }
 
 const char *verdict_of(board *b, const verdict_rules *rules) {
-    static court t;
+    static court *t;
     unsigned allowed[QUEUES];
-    memset(&t, 0, sizeof(t));
-    t.rules = rules;
-    for (uint32_t i = 0; i < b->count && t.fault[0] == 0; i++) {
+    t = t != NULL ? t : own_memory(sizeof(*t));
+    memset(t, 0, sizeof(*t));
+    t->rules = rules;
+    for (uint32_t i = 0; i < b->count && t->fault[0] == 0; i++) {
         if (b->calls[i].phase != CALL_UNWRITTEN) {
-            hear(&t, &b->calls[i]);
+            hear(t, &b->calls[i]);
         }
     }
-    allow_for_gets(&t, allowed);
-    for (unsigned v = 0; v < VALUES && t.fault[0] == 0; v++) {
-        const fate *f = &t.fates[v];
-        if (f->put != YES || f->settled != NO || f->drained != 0 || t.purging[f->queue]) {
+    allow_for_gets(t, allowed);
+    for (unsigned v = 0; v < VALUES && t->fault[0] == 0; v++) {
+        const fate *f = &t->fates[v];
+        if (f->put != YES || f->settled != NO || f->drained != 0 || t->purging[f->queue]) {
             continue;
         }
         if (allowed[f->queue] == 0) {
-            set_fault(&t, "lost: it was put, not settled, and is not there", v);
+            set_fault(t, "lost: it was put, not settled, and is not there", v);
         } else {
             allowed[f->queue] -= 1;
         }
     }
     if (b->count >= BOARD_CALLS) {
-        set_fault(&t, "the history is too long", 0);
+        set_fault(t, "the history is too long", 0);
     }
-    return t.fault[0] != 0 ? t.fault : NULL;
+    return t->fault[0] != 0 ? t->fault : NULL;
 }

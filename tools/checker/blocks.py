@@ -35,10 +35,10 @@ class Name:
 
 
 def names_of(ring: Ring) -> list[Name]:
+    if ring.is_unused:
+        return []
     use = ring.use
     named = use.is_named & (use.body != 0)
-    if not named.any():
-        return []
     found = []
     for i in numpy.flatnonzero(named).tolist():
         body, head = int(use.body[i]), int(use.head_len[i])

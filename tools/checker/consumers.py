@@ -53,7 +53,7 @@ def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
     groups = image.u32(queue.page + QUEUE["groups"])
     chunks = image.words_at(queue.page + QUEUE["chunks"], GROUPS)
     bits = image.words_at(queue.page + QUEUE["sleepers"], GROUPS * SLEEPERS.bytes // 8).reshape(GROUPS, -1)
-    for group in numpy.flatnonzero((chunks != 0) | bits.any(axis=1)).tolist():
+    for group in ((chunks != 0) | bits.any(axis=1)).nonzero()[0].tolist():
         chunk = int(chunks[group])
         idle, browse, used = (int(bits[group, SLEEPERS[name] // 8]) for name in ("idle", "browse", "used"))
         if chunk == 0:
@@ -94,7 +94,8 @@ def judge_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers
             text = f"row {row} of process {process} sleeps at 0x{target:x}, which is no wake word of it"
             findings.expect(shared, "consumer.target", where, text)
     for ring in queue.rings:
-        judge_owners(image, found, ring, findings)
+        if not ring.is_unused:
+            judge_owners(image, found, ring, findings)
     judge_waiters(image, queue, findings)
     return found
 
@@ -115,11 +116,11 @@ def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findi
     """
     use = ring.use
     owned = use.owner != 0
-    if not owned.any():
+    if not numpy.count_nonzero(owned):
         return
     is_deleted = image.u32(ring.page + QUEUE["state"]) == QUEUE_DELETED
     for owner in numpy.unique(use.owner[owned]).tolist():
-        first = int(use.slots[numpy.flatnonzero(use.owner == owner)[0]])
+        first = int(use.slots[(use.owner == owner).argmax()])
         where = f"{ring.where(first)}, {state_name(int(ring.state[first]))}"
         process = consumers.process_of(owner)
         if process is None:
@@ -133,13 +134,14 @@ def judge_owners(image: Image, consumers: Consumers, ring: Ring, findings: Findi
 def count_held(consumers: Consumers, held: dict[int, int]) -> None:
     """Adds the messages that each process has in hand on this queue."""
     for ring in consumers.queue.rings:
-        count_held_in(ring, consumers, held)
+        if not ring.is_unused:
+            count_held_in(ring, consumers, held)
 
 
 def count_held_in(ring: Ring, consumers: Consumers, held: dict[int, int]) -> None:
     use = ring.use
     taken = (use.state == ACQUIRED) | (use.state == LOCKED)
-    if not taken.any():
+    if not numpy.count_nonzero(taken):
         return
     owners, counts = numpy.unique(use.owner[taken], return_counts=True)
     for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):

@@ -81,24 +81,25 @@ def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
 
 def judge_granules(image: Image, queues: list[Queue], findings: Findings) -> None:
     words = image.granule_words
-    findings.expect(not (words & 0xFF00FC00).any(), "granule.word", "granule map", "bits that mean nothing are set")
-    for granule in numpy.flatnonzero(words & HEADERS).tolist():
+    meaningless = numpy.count_nonzero(words & 0xFF00FC00)
+    findings.expect(meaningless == 0, "granule.word", "granule map", "bits that mean nothing are set")
+    for granule in (words & HEADERS).nonzero()[0].tolist():
         class_word = image.u64(image.regions.slabs + granule * SLAB.bytes)
         good = class_word == 0 or granule in image.slabs
         findings.expect(good, "block.class", f"slab at granule {granule}", f"class {class_word - 1} of {CLASSES}")
     expected = roots_of(image, queues, findings).words
     in_use = expected != 0
-    unreserved = numpy.flatnonzero(in_use & (words & RESERVED == 0))
-    for granule in unreserved.tolist():
+    unreserved = in_use & (words & RESERVED == 0)
+    for granule in unreserved.nonzero()[0].tolist():
         findings.add("granule.reserved", f"granule {granule}", "in use, but its memory was never reserved")
     found = words & NAMED
     if image.u64(SEGMENT["dirty"]) == 0:
-        different = numpy.flatnonzero(found != expected)
+        different = found != expected
     else:
         # At work: what a root has is marked as used; more may be.
         pages_missing = expected & ~found & 0x00FF0000
-        different = numpy.flatnonzero(in_use & ((found & 0xFF != expected & 0xFF) | (pages_missing != 0)))
-    for granule in different.tolist():
+        different = in_use & ((found & 0xFF != expected & 0xFF) | (pages_missing != 0))
+    for granule in different.nonzero()[0].tolist():
         text = f"{describe(int(found[granule]))}; the roots say {describe(int(expected[granule]))}"
         findings.add("granule.map", f"granule {granule}", text)
 

@@ -55,7 +55,7 @@ def grouping_of(queue: Queue) -> int:
 def table_of(queue: Queue) -> Iterator[Words]:
     """Those that were ever used."""
     pairs = queue.image.words_at(queue.page + QUEUE["group_table"], 2 * GROUPS).reshape(GROUPS, 2)
-    for index in numpy.flatnonzero(pairs.any(axis=1)).tolist():
+    for index in (pairs[:, 0] | pairs[:, 1]).nonzero()[0].tolist():
         at = queue.page + QUEUE["group_table"] + index * GROUP.bytes
         image = queue.image
         yield Words(index + 1, image.u64(at + GROUP["owner"]), image.u64(at + GROUP["refused"]))
@@ -66,7 +66,7 @@ def groups_of(ring: Ring) -> Numbers:
     use = ring.use
     found = numpy.zeros(len(use.slots), dtype=numpy.int64)
     if ring.geometry.cold != 0:
-        for i in numpy.flatnonzero(use.is_named & (use.props & IN_GROUP != 0)).tolist():
+        for i in (use.is_named & (use.props & IN_GROUP != 0)).nonzero()[0].tolist():
             found[i] = ring.image.u64(ring.geometry.cold + int(use.slots[i]) * COLD.bytes + COLD["group"])
     return found
 
@@ -86,6 +86,8 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
             text = f"refused at a place that nobody has put anything to: 0x{found.refused:016x}"
             findings.expect(beyond > POSITION_MASK // 2, "group.refused", here, text)
     for ring in queue.rings:
+        if ring.is_unused:
+            continue
         groups = groups_of(ring)
         if grouping != NONE:
             claimed = ring.use.is_entry & (ring.use.props & IN_GROUP != 0)
@@ -109,6 +111,8 @@ def judge_groups_at_rest(consumers: Consumers, live: Collection[int], traces: in
     in_flight: set[int] = set()
     idle = []
     for ring in queue.rings:
+        if ring.is_unused:
+            continue
         taken = (ring.use.state == ACQUIRED) | (ring.use.state == LOCKED)
         in_flight |= set(groups_of(ring)[taken].tolist())
     for found in table_of(queue):

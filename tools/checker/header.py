@@ -1,5 +1,7 @@
 """What must hold of the header, at any moment."""
 
+import numpy
+
 from checker.crc32c import crc32c
 from checker.image import Image
 from checker.layout import FINGERPRINT_DOCUMENTED, GRANULE, PROCESS, PROCESS_ROWS, QUEUES, SEGMENT, SLAB, TARGETS
@@ -66,11 +68,11 @@ def judge_marks(image: Image, findings: Findings) -> None:
     if findings.expect(rows <= PROCESS_ROWS, "header.process_high", "header", f"{rows} rows"):
         stride = PROCESS.bytes // 8
         words = image.words_at(image.regions.processes, PROCESS_ROWS * stride)[::stride]
-        above = words[rows:]
-        findings.expect(not above.any(), "header.process_high", "header", f"a row above {rows} was used")
+        above = numpy.count_nonzero(words[rows:])
+        findings.expect(above == 0, "header.process_high", "header", f"a row above {rows} was used")
     if findings.expect(entries <= QUEUES, "header.queue_high", "header", f"{entries} entries"):
-        above = image.words_at(image.regions.directory, QUEUES * 8)[::8][entries:]
-        findings.expect(not above.any(), "header.queue_high", "header", f"an entry above {entries} was used")
+        above = numpy.count_nonzero(image.words_at(image.regions.directory, QUEUES * 8)[::8][entries:])
+        findings.expect(above == 0, "header.queue_high", "header", f"an entry above {entries} was used")
 
 
 def is_target(image: Image, offset: int) -> bool:

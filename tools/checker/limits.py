@@ -21,7 +21,7 @@ def judge_limits(queue: Queue, findings: Findings) -> None:
 
 def places(queue: Queue) -> int:
     """Slots that the count counts."""
-    return sum(int(ring.use.counts.sum()) for ring in queue.rings)
+    return sum(int(ring.use.counts.sum()) for ring in queue.rings if not ring.is_unused)
 
 
 def counted(queue: Queue) -> int:
@@ -32,6 +32,8 @@ def weighed(queue: Queue) -> tuple[int, int]:
     """Bytes as max_bytes counts them, and as the slots say: those that are filled, a claim does not say yet."""
     total = 0
     for ring in queue.rings:
+        if ring.is_unused:
+            continue
         use = ring.use
         filled = use.counts & ~IS_CLAIM[use.state]
         total += int((use.head_len + use.body_len)[filled].sum())

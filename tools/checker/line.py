@@ -38,8 +38,7 @@ class Line:
     def held(self) -> list[Ticket]:
         words = self.words
         return [
-            Ticket(i, int(words[i]) & 0xFF, int(words[i]) >> 8 & 0xFFFF)
-            for i in numpy.flatnonzero(words & 0xFF).tolist()
+            Ticket(i, int(words[i]) & 0xFF, int(words[i]) >> 8 & 0xFFFF) for i in (words & 0xFF).nonzero()[0].tolist()
         ]
 
 
@@ -52,7 +51,7 @@ def line_of(queue: Queue) -> Line:
 
 def judge_line(queue: Queue, findings: Findings) -> None:
     line = line_of(queue)
-    if line.front == line.end == 0 and not line.words.any():
+    if line.front == line.end == 0 and not numpy.count_nonzero(line.words):
         return  # nobody ever stood in it
     good = findings.expect(line.length <= TICKETS, "line.length", queue.title, f"{line.length} in line")
     low = line.words & 0xFFFFFFFF

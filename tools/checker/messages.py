@@ -22,9 +22,11 @@ BODIES_BYTES = 64 << 20
 
 
 def judge_messages(ring: Ring, findings: Findings) -> None:
+    if ring.is_unused:
+        return
     use = ring.use
     entry = use.is_entry
-    if not entry.any():
+    if not numpy.count_nonzero(entry):
         return
     room = ring.geometry.slot_size - SLOT_HEADER
     inline = use.body == 0
@@ -57,6 +59,8 @@ def judge_ids(rings: list[Ring], next_id: int, findings: Findings) -> None:
     """No message is in two places, and each id was handed out before it was used."""
     found: list[tuple[Ring, Words]] = []
     for ring in rings:
+        if ring.is_unused:
+            continue
         use = ring.use
         of_entries = use.message_id[use.is_entry]
         if len(of_entries):
@@ -81,12 +85,12 @@ def judge_checksums(ring: Ring, findings: Findings, entry: Mask) -> None:
     key = (geometry.slots, geometry.slot_size, ring.count)
     before = _verified.get(key)
     in_slot = entry & (use.body == 0)
-    if before is not None and in_slot.any():
-        candidates = numpy.flatnonzero(in_slot)
+    if before is not None and numpy.count_nonzero(in_slot):
+        candidates = in_slot.nonzero()[0]
         same = same_rows(before, ring.raw, use.slots[candidates])
         in_slot[candidates[same]] = False
-    new = numpy.flatnonzero(in_slot).tolist()
-    new += numpy.flatnonzero(entry & (use.body != 0)).tolist()
+    new = in_slot.nonzero()[0].tolist()
+    new += (entry & (use.body != 0)).nonzero()[0].tolist()
     wrong = numpy.zeros(len(use.slots), dtype=bool)
     for i, crc in zip(new, checksums(ring, new), strict=True):
         wrong[i] = crc is not None and crc != int(use.crc[i])

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy
-
 from checker.image import Image, Process
 from checker.layout import COUNTERS, PINS, PROCESS, PROCESS_PAGE, SEGMENT
 from checker.violation import Findings
@@ -41,7 +39,7 @@ class Pin:
 def pins_of(image: Image, process: Process) -> Iterator[Pin]:
     if image.is_page(process.pins):
         pairs = image.words_at(process.pins, 2 * PINS)
-        for number in numpy.flatnonzero(pairs[0::2]).tolist():
+        for number in pairs[0::2].nonzero()[0].tolist():
             yield Pin(process, number, int(pairs[2 * number]), int(pairs[2 * number + 1]))
 
 

@@ -174,8 +174,12 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
 
 
 def judge_slots(ring: Ring, consumers: Consumers, live: Collection[int], slack: Slack, findings: Findings) -> None:
-    image, where = ring.image, ring.title
-    use = ring.use
+    lead = epoch_lead(ring)
+    text = f"{lead} releases turned the head and did not raise the epoch, {slack.deaths} processes died"
+    findings.expect(lead <= slack.most, "quiet.epoch", ring.title, text)
+    if ring.is_unused:
+        return
+    image, where, use = ring.image, ring.title, ring.use
     tell(ring, findings, "quiet.slot", UNFINISHED[use.state], "nobody is at work on it")
     for owner in numpy.unique(use.owner[use.owner != 0]).tolist():
         process = consumers.process_of(owner)
@@ -186,9 +190,6 @@ def judge_slots(ring: Ring, consumers: Consumers, live: Collection[int], slack: 
     stranded = use.state == AVAILABLE
     stranded &= is_behind(ring, use.position.astype(numpy.int64))
     tell(ring, findings, "quiet.stranded", stranded, f"no walk meets it: they begin at {ring.head}")
-    lead = epoch_lead(ring)
-    text = f"{lead} releases turned the head and did not raise the epoch, {slack.deaths} processes died"
-    findings.expect(lead <= slack.most, "quiet.epoch", where, text)
 
 
 def judge_blocks(image: Image, rings: list[Ring], live: Collection[int], slack: Slack, findings: Findings) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from checker.image import Entry, Image, Words
 from checker.layout import COLD, GRANULE, QUEUE, RING, SLOT
-from checker.words import BROKEN, CARRIED, FREE, LOCKED, PENDING, POSITION_MASK, QUARANTINED
+from checker.words import BROKEN, CARRIED, LOCKED, PENDING, POSITION_MASK, QUARANTINED
 
 Numbers = NDArray[numpy.int64]
 Mask = NDArray[numpy.bool_]
@@ -97,8 +97,7 @@ class Ring:
         self.cells: Words = image.words_at(at + RING["cells"], 64)
         words_a_slot = geometry.slot_size // 8
         self.raw: Words = image.words_at(geometry.slots, self.count * words_a_slot).reshape(self.count, words_a_slot)
-        self.columns: Words = numpy.ascontiguousarray(self.raw[:, :HEADER_WORDS].T)
-        self.word: Words = self.columns[0]
+        self.word: Words = self.raw[:, 0].copy()
         self.state: NDArray[numpy.uint8] = (self.word & 15).astype(numpy.uint8)
         self.carried_bits: Words = image.words_at(geometry.carried, self.count // 64)
 
@@ -129,7 +128,12 @@ class Ring:
     @cached_property
     def used(self) -> Numbers:
         """The slots in use, in whatever state."""
-        return numpy.flatnonzero(self.state != FREE)
+        return self.state.nonzero()[0]
+
+    @property
+    def is_unused(self) -> bool:
+        """No slot is in use: there is nothing to be asked of messages."""
+        return self.used.size == 0
 
     @cached_property
     def use(self) -> "Use":
@@ -146,7 +150,8 @@ class Use:
         self.ring = ring
         self.slots = slots
         full = len(slots) == ring.count
-        columns = ring.columns if full else ring.columns[:, slots]
+        rows = ring.raw[:, :HEADER_WORDS]
+        columns = numpy.ascontiguousarray((rows if full else rows[slots]).T)
         self.word: Words = columns[_WORD_OF["word"]]
         self.position: Words = columns[_WORD_OF["position"]]
         self.message_id: Words = columns[_WORD_OF["message_id"]]

@@ -43,16 +43,17 @@ UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, AVAILABLE, HELD, OFF
 
 def judge_ring(ring: Ring, findings: Findings) -> None:
     judge_laps(ring, findings)
-    judge_words(ring, findings)
-    judge_positions(ring, findings)
-    judge_records(ring, findings)
     judge_pointers(ring, findings)
     judge_cells(ring, findings)
+    if not ring.is_unused:
+        judge_words(ring, findings)
+        judge_positions(ring, findings)
+        judge_records(ring, findings)
 
 
 def tell(ring: Ring, findings: Findings, rule: str, wrong: Mask, why: str) -> None:
     """One violation for each slot in use where the mask is set."""
-    if wrong.any():
+    if numpy.count_nonzero(wrong):
         use = ring.use
         for i in numpy.flatnonzero(wrong).tolist():
             text = f"{slot_text(int(use.word[i]))}, position {int(use.position[i])}: {why}"
@@ -68,11 +69,11 @@ def judge_laps(ring: Ring, findings: Findings) -> None:
         # The slot of the tail itself: the tail follows a claim, so the slot may be in use, or used and free again.
         ahead = int(ring.ahead[at])
         wrong[at] = not (ahead == 1 or (ahead == 2 and free[at]))
-    for slot in numpy.flatnonzero(wrong).tolist():
+    for slot in wrong.nonzero()[0].tolist():
         text = f"{slot_text(int(ring.word[slot]))} does not go with the tail {ring.tail}"
         findings.add("slot.lap", ring.where(slot), text)
     stale = free & (ring.word & 0xFFFFFFEF != 0)
-    for slot in numpy.flatnonzero(stale).tolist():
+    for slot in stale.nonzero()[0].tolist():
         findings.add("slot.free", ring.where(slot), f"{slot_text(int(ring.word[slot]))}: FREE with owner, tag or R")
 
 
@@ -96,14 +97,12 @@ def judge_words(ring: Ring, findings: Findings) -> None:
 
 def judge_positions(ring: Ring, findings: Findings) -> None:
     use = ring.use
-    if len(use.slots) == 0:
-        return
     has = HAS_POSITION[use.state]
     position = use.position.astype(numpy.int64)
     in_turn = has & ~use.carried
     tell(ring, findings, "slot.position", in_turn & (position != use.at_turn), "not the position of its turn")
     carried = has & use.carried
-    if carried.any():
+    if numpy.count_nonzero(carried):
         behind = (position < use.at_turn) & (position >= 0) & (position % ring.count == use.slots)
         tell(ring, findings, "slot.position", carried & ~behind, "not an earlier position of this slot")
         bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
