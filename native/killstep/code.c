@@ -67,23 +67,37 @@ static void write_word(const breakpoints *b, uint64_t address) {
     poke(b->pid, at, bytes);
 }
 
-void breakpoints_set(breakpoints *b, const code *c, pid_t pid, uint8_t kinds) {
-    unsigned char bytes[STAGE_PAGE];
+static void break_all(code *c, uint8_t kinds) {
+    uint64_t bytes = c->end - c->first;
+    if (c->broken == NULL) {
+        c->broken = own_memory(bytes);
+        c->has_broken = own_memory(bytes / STAGE_PAGE);
+    }
+    c->broken_kinds = kinds;
+    memcpy(c->broken, c->original, bytes);
+    memset(c->has_broken, 0, bytes / STAGE_PAGE);
+    for (uint64_t i = 0; i < bytes; i++) {
+        if ((c->kinds[i] & kinds) != 0) {
+            c->broken[i] = BREAKPOINT;
+            c->has_broken[i / STAGE_PAGE] = 1;
+        }
+    }
+}
+
+void breakpoints_set(breakpoints *b, code *c, pid_t pid, uint8_t kinds) {
     char path[64];
     *b = (breakpoints){.code = c, .pid = pid, .kinds = kinds};
+    if (c->broken_kinds != kinds) {
+        break_all(c, kinds);
+    }
     snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0) {
         die("cannot open %s", path);
     }
-    for (uint64_t page = c->first; page < c->end; page += STAGE_PAGE) {
-        bool any = false;
-        for (uint64_t i = 0; i < STAGE_PAGE; i++) {
-            bool broken = (c->kinds[page - c->first + i] & kinds) != 0;
-            bytes[i] = broken ? BREAKPOINT : c->original[page - c->first + i];
-            any |= broken;
-        }
-        if (any && pwrite(fd, bytes, STAGE_PAGE, (off_t)page) != STAGE_PAGE) {
+    for (uint64_t at = 0; at < c->end - c->first; at += STAGE_PAGE) {
+        if (c->has_broken[at / STAGE_PAGE] &&
+            pwrite(fd, c->broken + at, STAGE_PAGE, (off_t)(c->first + at)) != STAGE_PAGE) {
             die("cannot write to a victim's code: %s", strerror(errno));
         }
     }

@@ -19,6 +19,9 @@ typedef struct code {
     uint64_t first, end; /* of the pages that hold any */
     uint8_t *kinds; /* by address; 0: no instruction begins there */
     const unsigned char *original;
+    uint8_t broken_kinds; /* which of them have breakpoints in what follows */
+    unsigned char *broken; /* the code */
+    uint8_t *has_broken; /* by page: any */
 } code;
 
 /* A file of instructions, 8 bytes each, in the order of their addresses. */
@@ -30,13 +33,13 @@ uint64_t code_behind(const code *c, uint64_t address);
 
 /* Breakpoints at all instructions of some kinds in a victim's code, but for one that is open, and one more anywhere. */
 typedef struct breakpoints {
-    const code *code;
+    code *code;
     pid_t pid;
     uint8_t kinds;
     uint64_t open, extra; /* 0: none */
 } breakpoints;
 
-void breakpoints_set(breakpoints *b, const code *c, pid_t pid, uint8_t kinds);
+void breakpoints_set(breakpoints *b, code *c, pid_t pid, uint8_t kinds);
 void breakpoints_move(breakpoints *b, uint64_t open, uint64_t extra);
 
 /* One breakpoint in the code of a victim that has no others. */

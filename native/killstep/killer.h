@@ -18,7 +18,7 @@ typedef struct killer_order {
     uint32_t depth;       /* several deaths: at most so many, one after the other */
     bool alike;           /* images that differ in laps, counters and ids alone are one */
     const char *path;     /* several deaths: not NULL: only these, as in a report of a failure */
-    const code *code; /* not NULL: where instructions are; several deaths are recorded by those alone that may write */
+    code *code; /* not NULL: where instructions are; several deaths are recorded by those alone that may write */
     const operands *operands; /* not NULL: which memory instructions touch, for shorter ways to a step */
     uint64_t seed;
     uint32_t broken_most; /* so many failures are told, then it ends */

@@ -249,10 +249,13 @@ static uint64_t page_key(const stage *s, uint32_t page, const unsigned char *byt
             }
         }
     }
-    for (uint32_t i = 0; i < STAGE_PAGE / 8; i++) {
-        key = mix(key, words[i]);
+    uint64_t lanes[4] = {key, key + 1, key + 2, key + 3}; /* of which none waits for another */
+    for (uint32_t i = 0; i < STAGE_PAGE / 8; i += 4) {
+        for (uint32_t lane = 0; lane < 4; lane++) {
+            lanes[lane] = mix(lanes[lane], words[i + lane]);
+        }
     }
-    return key;
+    return mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
 }
 
 void delta_add(delta *d, uint32_t page, const unsigned char *bytes) {
@@ -312,10 +315,14 @@ static uint64_t base_page_key(stage *s, uint32_t page) {
 }
 
 /* A sum over the pages, so that the key is the image's, whatever image it is compared with. */
-static void add_to_scratch(stage *s, uint32_t page) {
+static void add_to_key(stage *s, uint32_t page) {
     const unsigned char *bytes = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
-    delta_add(&s->scratch, page, bytes);
     s->scratch.key += page_key(s, page, bytes) - base_page_key(s, page);
+}
+
+static void add_to_scratch(stage *s, uint32_t page) {
+    delta_add(&s->scratch, page, s->survivor.m->base + (uint64_t)page * STAGE_PAGE);
+    add_to_key(s, page);
 }
 
 const delta *stage_delta(stage *s) {
@@ -326,9 +333,8 @@ const delta *stage_delta(stage *s) {
 }
 
 uint64_t stage_hot_key(stage *s) {
-    s->scratch.count = 0;
     s->scratch.key = s->base_key;
-    each_changed_page(s, LOOK_HOT, add_to_scratch);
+    each_changed_page(s, LOOK_HOT, add_to_key);
     return s->scratch.key;
 }
 

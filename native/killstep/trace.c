@@ -86,7 +86,7 @@ static uint64_t one_step(const stage *s, pid_t pid, breakpoints *b, uint64_t her
     return tracee_continue(pid) ? tracee_back_from_breakpoint(pid) : 0;
 }
 
-void trace_record(stage *s, const victim_plan *plan, const operands *list, const code *c, trace *t) {
+void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, trace *t) {
     begin(t, false);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
@@ -110,7 +110,7 @@ void trace_record(stage *s, const victim_plan *plan, const operands *list, const
     tracee_kill(pid);
 }
 
-void trace_record_writes(stage *s, const victim_plan *plan, const code *c, trace *t) {
+void trace_record_writes(stage *s, const victim_plan *plan, code *c, trace *t) {
     begin(t, true);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);

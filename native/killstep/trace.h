@@ -24,9 +24,9 @@ typedef struct trace {
 
 /* Runs a victim to its end and records each step. Without a list of operands nothing is known of what is touched; without
  * the code's it takes single steps, and looks after each of them whether anything differs. */
-void trace_record(stage *s, const victim_plan *plan, const operands *list, const code *c, trace *t);
+void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, trace *t);
 /* The instructions that may write alone: between two of them nothing can differ. */
-void trace_record_writes(stage *s, const victim_plan *plan, const code *c, trace *t);
+void trace_record_writes(stage *s, const victim_plan *plan, code *c, trace *t);
 void trace_free(trace *t);
 
 #endif
