@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import step_driver
 
 from tests.conftest import is_strict
 from tests.repo.tree import ROOT
@@ -81,6 +82,29 @@ def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(fi
     figure("two deaths", pairs=pairs, broken=len(broken))
     assert not broken, "\n".join(broken)
     assert all(outcome["nodes"] > 1 and outcome["pairs"] > outcome["nodes"] for outcome in results["outcomes"])
+
+
+def steps_of(program: Path, scenario: str, *tables: str | Path) -> int:
+    """How many steps the driver records."""
+    driver = step_driver.start(program, [scenario, "--mode", "kill", "--step", "0", *map(str, tables)])
+    assert driver.stdout is not None
+    frames = list(step_driver.read_frames(driver.stdout))
+    assert step_driver.stop(driver) == ""
+    events = [frame.event for frame in frames if isinstance(frame, step_driver.Line)]
+    return next(int(event["steps"]) for event in events if event["event"] == "trace")
+
+
+@pytest.mark.parametrize("scenario", ["get", "ack-block", "release"])
+def test_breakpoints_record_each_step_that_single_steps_do(scenario: str, tool: Callable[[str], str]) -> None:
+    """Of operations without an instruction that repeats itself, of which single steps would record each turn."""
+    tool("objdump")
+    program = step_driver.build()
+    reason = step_driver.why_ptrace_is_forbidden(program)
+    if reason is not None:
+        pytest.skip(f"ptrace is forbidden here: {reason}")
+    alone = steps_of(program, scenario)
+    assert alone > 100
+    assert steps_of(program, scenario, "--code", step_driver.code_of(program)) == alone
 
 
 def drivers_of(tool: int) -> set[int]:
