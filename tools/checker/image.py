@@ -119,9 +119,11 @@ class Image:
         if regions is None:
             raise Unreadable(f"no segment has {self.size} bytes")
         self.regions: Regions = regions
+        self.data_end = regions.data + regions.granule_count * GRANULE
         self.longs: Words = self.bytes.view(numpy.uint64)
         self._longs = memoryview(self.longs.data)
         self._ints = memoryview(self.bytes.view(numpy.uint32).data)
+        self._lines: dict[tuple[int, int], int | None] = {}
 
     @classmethod
     def of_file(cls, path: Path) -> "Image":
@@ -153,11 +155,7 @@ class Image:
         return offset % unit == 0 and self.regions.data <= offset <= self.size - count
 
     def is_page(self, offset: int) -> bool:
-        return self.holds(offset, PAGE_BYTES, PAGE_BYTES) and offset < self.data_end
-
-    @property
-    def data_end(self) -> int:
-        return self.regions.data + self.regions.granule_count * GRANULE
+        return offset % PAGE_BYTES == 0 and self.regions.data <= offset <= self.data_end - PAGE_BYTES
 
     @cached_property
     def process_high(self) -> int:
@@ -207,6 +205,12 @@ class Image:
 
     def line(self, process: Process, queue_index: int) -> int | None:
         """Offset of the process's counter line on a queue."""
+        key = process.row, queue_index
+        if key not in self._lines:
+            self._lines[key] = self._line(process, queue_index)
+        return self._lines[key]
+
+    def _line(self, process: Process, queue_index: int) -> int | None:
         if not self.is_page(process.pins):
             return None
         chunk = self.u64(process.pins + PROCESS_PAGE["chunks"] + queue_index // LINES_A_CHUNK * 8)

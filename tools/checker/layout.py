@@ -20,15 +20,12 @@ class Undocumented(Exception):
     """The page does not say what a reader of segments has to know."""
 
 
-@dataclass(frozen=True)
-class Struct:
+class Struct(dict[str, int]):
     """One struct: its bytes, and where each field begins."""
 
-    bytes: int
-    offsets: Mapping[str, int]
-
-    def __getitem__(self, field: str) -> int:
-        return self.offsets[field]
+    def __init__(self, size: int, offsets: Mapping[str, int]) -> None:
+        super().__init__(offsets)
+        self.bytes: Final = size
 
 
 def read(page: str) -> dict[str, Struct]:
