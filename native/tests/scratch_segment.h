@@ -49,6 +49,13 @@ static inline void scratch_create(bool anonymous) {
     CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
 }
 
+/* With a patience that no busy machine uses up: where nobody may be taken for one that was stopped. */
+static inline void scratch_create_patient(void) {
+    shmq_segment_plan plan = scratch_plan(false);
+    plan.patience_ns = UINT64_C(10000000000);
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+}
+
 static inline shmq_member *scratch_attach(void) {
     shmq_member *m = NULL;
     shmq_status status = shmq_member_attach(scratch_name, -1, &m);

@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     CHECK_EQUAL(m->row, 0);
     time_t until = time(NULL) + 20;
     uint64_t round = 0;
-    for (; round < rounds && time(NULL) < until; round++) {
+    for (; round < rounds && (time(NULL) < until || round < rounds / 4); round++) {
         round_of_two(&random);
         if (round % 25 == 24) {
             traffic_drain(m, table);
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
     printf("%llu rounds, %llu steps, %llu pins, %llu times memory was full\n", (unsigned long long)round,
            (unsigned long long)shmq_load_seq(&table->operations), (unsigned long long)shmq_load_seq(&table->pinned),
            (unsigned long long)shmq_load_seq(&table->full));
-    CHECK(round >= rounds / 4 && shmq_load_seq(&table->operations) > round && shmq_load_seq(&table->pinned) > 0);
+    CHECK(shmq_load_seq(&table->operations) > round && shmq_load_seq(&table->pinned) > 0);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_member_leave(m, true);
     return 0;

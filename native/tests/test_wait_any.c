@@ -17,8 +17,7 @@ static bool nobody_is_dead(void *context, uint32_t row) {
 }
 static const shmq_liveness all_live = {.is_dead = nobody_is_dead};
 
-static void begin(void) {
-    scratch_create(false);
+static void join(void) {
     m = scratch_attach();
     other = scratch_attach();
     for (int i = 0; i < QUEUES; i++) {
@@ -26,6 +25,17 @@ static void begin(void) {
         theirs[i] = scratch_queue(other, names[i], 0, true);
         CHECK_EQUAL(shmq_row_open(theirs[i], SHMQ_CONSUMER, &rows[i]), SHMQ_OK);
     }
+}
+
+static void begin(void) {
+    scratch_create(false);
+    join();
+}
+
+/* Where no rescue may be counted. */
+static void begin_patient(void) {
+    scratch_create_patient();
+    join();
 }
 
 static void end(void) {
@@ -90,7 +100,7 @@ static void await_idle(int count) {
 
 /* Shows S41. */
 static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
-    begin();
+    begin_patient();
     sleeper s;
     for (int round = 0; round < 30; round++) {
         int which = round % QUEUES;
@@ -124,7 +134,7 @@ static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
 
 /* Announced on two queues, notified on both before it is awake: the one that it does not use goes to the other sleeper. */
 static void a_wake_that_it_does_not_use_is_passed_on(void) {
-    begin();
+    begin_patient();
     for (int round = 0; round < 50; round++) {
         sleeper both, next;
         start(&both, 0, true);
@@ -285,18 +295,21 @@ static void it_ends_with_its_time_and_with_a_queue(void) {
     end();
 }
 
-/* Who was to wake it has died with its bit: it looks by itself, and that is counted. Behind a claim it looks more often. */
+/* Who was to wake it has died with its bit: it looks by itself, and that is counted, unless the put was so late in its sleep
+ * that this was no rescue, which happens on a busy machine. Behind a claim it looks more often. */
 static void it_looks_by_itself_when_nobody_wakes_it(void) {
     begin();
     sleeper s;
-    start(&s, 0, true);
-    await_idle(1);
-    shmq_store_seq(&q[2]->page->sleepers[0].idle, 0);
-    CHECK_EQUAL(put_number(q[2], 5), SHMQ_OK);
-    pthread_join(s.thread, NULL);
-    CHECK_EQUAL(s.status, SHMQ_OK);
-    CHECK_EQUAL(s.number, 5);
-    CHECK_EQUAL(s.from, 2);
+    for (int round = 0; round < 50 && shmq_load_seq(&m->header->rescues) == 0; round++) {
+        start(&s, 0, true);
+        await_idle(1);
+        shmq_store_seq(&q[2]->page->sleepers[0].idle, 0);
+        CHECK_EQUAL(put_number(q[2], 5), SHMQ_OK);
+        pthread_join(s.thread, NULL);
+        CHECK_EQUAL(s.status, SHMQ_OK);
+        CHECK_EQUAL(s.number, 5);
+        CHECK_EQUAL(s.from, 2);
+    }
     CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 1);
 
     uint64_t position = claim_by_hand(q[1]), claimed = shmq_load_seq(&shmq_slot_at(q[1], position)->word);
@@ -316,7 +329,7 @@ static void it_looks_by_itself_when_nobody_wakes_it(void) {
 
 /* Of a queue where it stands by nobody wakes it; of the others it is served. */
 static void it_is_not_announced_where_it_stands_by(void) {
-    begin();
+    begin_patient();
     shmq_declaration d = {0};
     int differs = -1;
     uint32_t second;
