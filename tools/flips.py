@@ -15,11 +15,13 @@ The exit code is 1 if anything failed.
 
 import argparse
 import faulthandler
+import gc
 import json
 import mmap
 import os
 import random
 import secrets
+import select
 import signal
 import sys
 import tempfile
@@ -44,6 +46,8 @@ from checker.words import PENDING
 FLIPS = 8  # of one process in one round
 CALLS = 6  # between two flips
 MOVERS = 300  # killed at most, until one dies amid a move
+WARM_CALLS = 500
+LOOK_SECONDS = 0.05
 BEFORE = 0.25  # share of the rounds in which the damage is there before anybody joins
 WRONG, FOREIGN = 3, 4  # exit codes of a process
 
@@ -164,6 +168,22 @@ def name_of_segment(directory: Path) -> Path:
     return Path("/dev/shm") / name.strip('",')
 
 
+def warm_up(directory: Path) -> None:
+    """Calls everything once here, on a sound broker: else each of thousands of children imports, compiles patterns, and
+    makes its interpreter quick for itself; and its collector writes to each page that it has from here."""
+    try:
+        with shmq.open(directory, memory="8MiB"):
+            victim = Victim(str(directory), random.Random(1), lambda call: None)
+            for _ in range(WARM_CALLS):
+                victim.turn()
+            victim.end()
+    finally:
+        name_of_segment(directory).unlink(missing_ok=True)
+    del victim
+    gc.collect()
+    gc.freeze()
+
+
 class Range:
     """One broker that is damaged and put back, round by round."""
 
@@ -172,8 +192,7 @@ class Range:
         self.directory = directory
         self.seed = seed
         self.processes = processes
-        with shmq.open(None, memory="8MiB") as warm:
-            warm.statistics()  # imports here what each child would import for itself
+        warm_up(directory.with_name("warm"))
         pid = forked(lambda: fill(directory, seed, checksum))
         if os.waitpid(pid, 0)[1] != 0:
             raise RuntimeError("the segment could not be filled")
@@ -221,27 +240,34 @@ class Range:
         failures = []
         seen = {pid: (self.beats.last(process), time.monotonic()) for pid, process in pids.items()}
         hung: set[int] = set()
-        while pids:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                for each, process in pids.items():
-                    beat = self.beats.last(process)
-                    if beat != seen[each][0]:
-                        seen[each] = (beat, time.monotonic())
-                    elif time.monotonic() - seen[each][1] > self.limit and each not in hung:
-                        hung.add(each)
-                        os.kill(each, signal.SIGUSR1)  # it prints where it is, if it still can
-                        time.sleep(0.2)
-                        os.kill(each, signal.SIGKILL)
-                time.sleep(0.0005)
-                continue
-            process = pids.pop(pid)
-            code = os.waitstatus_to_exitcode(status)
-            if code != 0:
-                kind, what = ("hang", f"no answer within {self.limit:g} s") if pid in hung else self._meaning(code)
-                failures.append({"round": number, "process": process, "kind": kind, "what": what})
-                failures[-1]["call"] = self._call(process)
+        ends = {os.pidfd_open(pid): pid for pid in pids}  # readable when it has ended
+        while ends:
+            over = select.select(ends, (), (), LOOK_SECONDS)[0]
+            if not over:
+                self._end_hung({pid: pids[pid] for pid in ends.values()}, seen, hung)
+            for descriptor in over:
+                os.close(descriptor)
+                pid = ends.pop(descriptor)
+                process = pids[pid]
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                if code != 0:
+                    hangs = "hang", f"no answer within {self.limit:g} s"
+                    kind, what = hangs if pid in hung else self._meaning(code)
+                    failures.append({"round": number, "process": process, "kind": kind, "what": what})
+                    failures[-1]["call"] = self._call(process)
         return failures
+
+    def _end_hung(self, pids: dict[int, int], seen: dict[int, tuple[tuple[int, int], float]], hung: set[int]) -> None:
+        """Ends each that is still in the same call after the limit."""
+        for pid, process in pids.items():
+            beat = self.beats.last(process)
+            if beat != seen[pid][0]:
+                seen[pid] = (beat, time.monotonic())
+            elif time.monotonic() - seen[pid][1] > self.limit and pid not in hung:
+                hung.add(pid)
+                os.kill(pid, signal.SIGUSR1)  # it prints where it is, if it still can
+                time.sleep(0.2)
+                os.kill(pid, signal.SIGKILL)
 
     def _call(self, process: int) -> str:
         names = [name for name in sorted(dir(Victim)) if name.startswith("call_")]
