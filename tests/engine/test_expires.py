@@ -21,7 +21,7 @@ def gone(broker: shmq.Broker, name: str) -> bool:
 
 
 def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", expires=0.1)
+    queue = broker.queue("jobs", expires=0.3)
     queue.put("lost")
     eventually(lambda: gone(broker, "jobs"))
     with pytest.raises(shmq.NotFound):
@@ -32,8 +32,8 @@ def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Brok
 def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Broker, grave: Any) -> None:
     """Though nobody calls anything else."""
     broker.queue("graves")
-    broker.queue("jobs", expires=0.02, **grave).put("x")
-    past = time.monotonic() + 0.03
+    broker.queue("jobs", expires=0.3, **grave).put("x")
+    past = time.monotonic() + 0.31
     eventually(lambda: time.monotonic() > past)
     assert names(broker) == {"graves"}
     assert broker.queue("graves").qsize() == len(grave)
@@ -51,7 +51,7 @@ def test_a_queue_from_which_get_takes_something_stays(broker: shmq.Broker) -> No
 
 
 def test_a_queue_with_a_consumer_stays_and_goes_after_the_last_one(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", expires=0.05)
+    queue = broker.queue("jobs", expires=0.3)
     with queue.consumer() as first:
         with queue.consumer():
             pass
@@ -86,7 +86,7 @@ def test_the_consumer_that_is_killed_was_the_last_one(broker_dir: Path, broker: 
 
 def test_its_messages_go_to_the_dead_letters_if_they_were_named(broker: shmq.Broker) -> None:
     graves: shmq.Queue[Any] = broker.queue("graves")
-    queue = broker.queue("jobs", expires=0.05, dead_letter="graves")
+    queue = broker.queue("jobs", expires=0.3, dead_letter="graves")
     queue.put("kept")
     eventually(lambda: gone(broker, "jobs"))
     with graves.receive(timeout=0) as m:

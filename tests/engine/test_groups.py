@@ -477,7 +477,7 @@ def test_an_expired_message_does_not_keep_its_group(broker: shmq.Broker) -> None
 
 def test_a_late_settlement_does_not_free_what_another_has(broker: shmq.Broker) -> None:
     """Taken from a live one when the lease was over: its owner's ack fails, and the group stays with whom it is now."""
-    queue = broker.queue("leased", groups="shared", lease=0.05)
+    queue = broker.queue("leased", groups="shared", lease=0.5)
     fill(queue, "aa")
     with queue.consumer() as one, queue.consumer() as two:
         late = taken(one, "a1")

@@ -28,13 +28,13 @@ def dead_of(queue: shmq.Queue[Any]) -> list[tuple[Any, str]]:
 
 def test_a_delayed_message_is_for_nobody_before_its_time(queue: shmq.Queue[Any], take: Taker) -> None:
     put_at = time.monotonic()
-    queue.put("later", delay=0.05)
+    queue.put("later", delay=0.4)
     with pytest.raises(shmq.Empty):
         take(queue, 0)
     s = queue.statistics()
     assert (s.ready, s.delayed, s.unsettled) == (0, 1, 0)
     assert take(queue, 30) == "later"
-    assert time.monotonic() - put_at >= 0.05
+    assert time.monotonic() - put_at >= 0.4
 
 
 def test_what_is_not_delayed_overtakes(queue: shmq.Queue[Any]) -> None:
@@ -270,7 +270,7 @@ def test_what_expires_while_nobody_takes_goes_by_itself(queue: shmq.Queue[Any]) 
 
 def test_what_expires_in_a_hand_is_taken_from_it(queue: shmq.Queue[Any]) -> None:
     """Shows E11, R7, R8."""
-    queue.put("a", ttl=0.05)
+    queue.put("a", ttl=0.5)
     m = queue.receive(timeout=0)
     eventually(lambda: queue.statistics().expired == 1, "its end")
     with pytest.raises(shmq.SettlementError, match="it had expired"):
@@ -363,7 +363,7 @@ def test_from_a_queue_for_the_dead_the_expired_are_dropped(broker: shmq.Broker) 
 
 def test_a_message_that_is_held_too_long_is_taken_back(broker: shmq.Broker) -> None:
     """Shows E9, E11, R8."""
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.05)
+    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.5)
     queue.put_many("ab")
     m = queue.receive(timeout=0)
     other = queue.consumer()
@@ -458,12 +458,12 @@ def test_many_threads_with_delays_leases_and_lives_lose_nothing(broker: shmq.Bro
 
 
 def test_delays_lives_and_leases_hold_on_every_level(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("levels", priorities=10, lease=0.05)
+    queue: shmq.Queue[Any] = broker.queue("levels", priorities=10, lease=0.5)
     for priority in range(10):
         queue.put(["later", priority], priority=priority, delay=FAR)
         queue.put(["gone", priority], priority=priority, ttl=0)
         queue.put(["now", priority], priority=priority)
-        queue.put(["soon", priority], priority=priority, delay=SOON)
+        queue.put(["soon", priority], priority=priority, delay=0.5)
     kept = [queue.receive(timeout=0) for _ in range(10)]
     assert [m.body for m in kept] == [["now", priority] for priority in range(9, -1, -1)]
     eventually(lambda: queue.qsize() == 20, "the end of leases and delays")
