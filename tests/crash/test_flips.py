@@ -23,7 +23,7 @@ def flips(count: int, seed: int, *more: str) -> tuple[int, Any]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.timeout(sized(1500, 80_000))  # about 60 s of one CPU; beside much else it has a small part of one
+@pytest.mark.timeout(sized(1500, 80_000))  # about 40 s of one CPU; beside much else it has a small part of one
 def test_no_damage_under_several_processes_crashes_hangs_or_shows_a_wrong_body(
     seed: int, figure: Callable[..., None]
 ) -> None:
