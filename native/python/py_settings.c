@@ -69,7 +69,9 @@ static PyObject *delays(const shmq_queue_shm *page) {
     return result;
 }
 
-static PyObject *value_of(const shmq_queue_shm *page, int setting) {
+/* NULL: no memory, or one that is damaged: the binding takes it for a place in a list. */
+static PyObject *value_of(py_queue *self, int setting) {
+    const shmq_queue_shm *page = self->q->page;
     if (setting == SHMQ_SET_RETRY_DELAY) {
         return delays(page);
     }
@@ -78,7 +80,11 @@ static PyObject *value_of(const shmq_queue_shm *page, int setting) {
         uint32_t letters = shmq_dead_letter(page, name);
         return PyBytes_FromStringAndSize(name, (Py_ssize_t)letters);
     }
-    return PyLong_FromUnsignedLongLong(shmq_setting_value(page, setting));
+    uint64_t value = shmq_setting_value(page, setting);
+    if (!shmq_setting_possible(setting, value)) {
+        return queue_raise(self, shmq_damage(self->q->m, "a setting that there is not", value));
+    }
+    return PyLong_FromUnsignedLongLong(value);
 }
 
 static const char *const names[SHMQ_SETTINGS] = {
@@ -119,7 +125,7 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
                       "created_ns", (unsigned long long)page->created_ns, "created_by", page->created_by);
     bool ok = result != NULL && add(result, "given_by", setters(page));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
-        ok = add(result, names[i], value_of(page, i));
+        ok = add(result, names[i], value_of(self, i));
     }
     if (!ok) {
         Py_CLEAR(result);

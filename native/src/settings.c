@@ -83,6 +83,11 @@ uint64_t shmq_setting_value(const shmq_queue_shm *page, int setting) {
                                                       : shmq_load_relaxed((shmq_a32 *)kept_at(page, setting));
 }
 
+bool shmq_setting_possible(int setting, uint64_t value) {
+    SHMQ_ASSERT(is_number(setting));
+    return value >= numbers[setting].least && value <= numbers[setting].most;
+}
+
 static void keep_number(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
     uint64_t value = shmq_declared(d, setting);
     if (numbers[setting].bytes == sizeof value) {
@@ -251,8 +256,7 @@ const char *shmq_settings_valid(const shmq_queue_shm *page) {
         return "a limit that is not counted for";
     }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        uint64_t value = is_number(i) ? shmq_setting_value(page, i) : numbers[i].least;
-        if (value < numbers[i].least || value > numbers[i].most) {
+        if (is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
             return "a setting that there is not";
         }
     }

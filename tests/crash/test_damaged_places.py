@@ -3,7 +3,7 @@
 import json
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -191,3 +191,22 @@ def test_a_word_that_leads_into_another_queue_is_damage(
         with pytest.raises((shmq.CorruptionError, shmq.NotFound)):
             again.queue("hurt", create=False).get(timeout=0.1)
         assert again.queue("other").get(timeout=1) == "of other"
+
+
+@pytest.mark.parametrize("setting", ["overflow", "grouping", "priorities", "live_consumers"])
+def test_a_setting_that_there_is_not_is_damage_also_where_an_error_was_about_to_name_it(
+    target: tuple[shmq.Broker, SegmentBytes], setting: str
+) -> None:
+    broker, memory = target
+    queue = broker.queue("jobs", maxsize=1)
+    queue.put("kept")
+    memory.write(memory.page(queue) + place_of("queue", "settings") + place_of("settings", setting), 0x4000_0000, 4)
+    asked: list[Callable[[], object]] = [
+        lambda: queue.put("refused", timeout=0),
+        lambda: queue.options,
+        lambda: broker.queue("jobs", maxsize=2),
+    ]
+    for ask in asked:
+        with pytest.raises(shmq.CorruptionError, match="a setting that there is not"):
+            ask()
+    assert queue.get(timeout=0) == "kept"

@@ -115,6 +115,8 @@ void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value);
 uint64_t shmq_declared(const shmq_declaration *d, int setting);
 /* The value in force of a setting that is a number. */
 uint64_t shmq_setting_value(const struct shmq_queue_shm *page, int setting);
+/* Can a setting that is a number have this value? Else it is damaged. */
+bool shmq_setting_possible(int setting, uint64_t value);
 /* All settings of a page that nobody sees yet. */
 void shmq_settings_fill(struct shmq_queue_shm *page, const shmq_declaration *d);
 /* Given and given before: equal, or refused as a whole: SHMQ_EXISTS with `differs`. Given for the first time: set, but for
