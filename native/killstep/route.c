@@ -144,7 +144,10 @@ static void set_debug_register(pid_t pid, uint64_t address, uint64_t control) {
 
 static bool run_to_breakpoint(pid_t pid, uint64_t address) {
     breakpoint_put(pid, address);
-    bool met = tracee_continue(pid) && tracee_back_from_breakpoint(pid) == address;
+    if (!tracee_continue(pid)) {
+        return false; /* it has ended, perhaps: nothing can be written to it any more */
+    }
+    bool met = tracee_back_from_breakpoint(pid) == address;
     breakpoint_take(pid, address);
     return met;
 }
