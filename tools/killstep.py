@@ -1,6 +1,7 @@
 """Kills a real process at each machine step of an operation, lets survivors work, and judges what is left.
 
-    tools/killstep [--pause | --two | --closure] [--only SCENARIO]... [--kills N | --every K | --all] [--jobs N]
+    tools/killstep [--pause | --two | --closure] [--begin new|lap-end|wrap] [--only SCENARIO]...
+                   [--kills N | --every K | --all] [--jobs N]
     tools/killstep --only SCENARIO --step K [--pause]     one again
     tools/killstep --only SCENARIO --path DEATHS          one again, of several deaths
     tools/killstep --list
@@ -9,12 +10,14 @@ Each step of the recorded run is a place to die. --kills N (20,000 by default) s
 first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
 get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
 that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one before
-(hours). Exit code 1: something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps
+(hours). --begin says where in the numbers the queues stand: new by default, or at the end of a lap, or where positions
+and laps are about to begin with 0 again (17,592,186,044,414 messages later). Exit code 1: something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps
 that are being tried, tells what was done until then, and exits with 130; a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all
     tools/killstep --pause --kills 20000 --seed 7
+    tools/killstep --begin wrap --kills 200000
     tools/killstep --two --only ack-block
 """
 
@@ -57,6 +60,7 @@ DEFAULT_KILLS = 20_000
 MOST_DEATHS = 28
 DEARER = 8  # times as much does a kill cost where the whole segment is in use
 INTERRUPTED = 130  # exit code, as of any program that SIGINT ends
+BEGINNINGS = ("new", "lap-end", "wrap")  # native/killstep/beginning.c
 TOLD = 5  # failures of one scenario that are shown in full
 
 
@@ -66,6 +70,7 @@ class Order:
 
     scenario: str
     mode: str  # kill, pause, deaths
+    begin: str = BEGINNINGS[0]
     budget: int = 0
     every: int = 0
     step: int = -1
@@ -75,7 +80,8 @@ class Order:
     seed: int = 0
 
     def arguments(self, program: Path, cpu: int) -> list[str]:
-        words = [self.scenario, "--mode", self.mode, "--seed", str(self.seed), "--cpu", str(cpu)]
+        words = [self.scenario, "--mode", self.mode, "--begin", self.begin]
+        words += ["--seed", str(self.seed), "--cpu", str(cpu)]
         for name in ("budget", "every", "depth", "path"):
             if getattr(self, name):
                 words += [f"--{name}", str(getattr(self, name))]
@@ -92,6 +98,8 @@ class Order:
 def again(where: dict[str, Any]) -> str:
     """The command that shows a failure again."""
     words = ["tools/killstep", "--only", where["scenario"]]
+    if where.get("begin", BEGINNINGS[0]) != BEGINNINGS[0]:
+        words += ["--begin", where["begin"]]
     if where.get("path"):
         words += ["--path", where["path"]]
     elif "step" in where:
@@ -300,6 +308,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("--two", action="store_true")
     parser.add_argument("--closure", action="store_true")
+    parser.add_argument("--begin", choices=BEGINNINGS, default=BEGINNINGS[0])
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--slots", action="store_true")
     parser.add_argument("--kills", type=int, default=DEFAULT_KILLS)
@@ -327,6 +336,7 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
         Order(
             one.name,
             mode,
+            options.begin,
             every=options.every,
             step=options.step,
             depth=depth if several else 0,

@@ -45,6 +45,7 @@ typedef struct board_actor {
 typedef struct board {
     volatile uint32_t finished; /* the traced part of an operation is over */
     shmq_a32 count; /* places given away */
+    uint64_t first_position; /* of the first message in each ring */
     char segment[64]; /* for a victim that attaches by itself */
     call calls[BOARD_CALLS];
     board_actor actors[BOARD_ACTORS];

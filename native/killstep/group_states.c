@@ -25,6 +25,7 @@ static void make_in_place_of(stage *s, unsigned queue, const char *name, uint32_
         die("a queue with groups: %s", shmq_status_name(a->last));
     }
     shmq_row_return(a->q[queue], row);
+    beginning_apply(s->begins, a->q[queue]);
 }
 
 static void make(stage *s, uint32_t grouping) { make_in_place_of(s, QUEUE_A, "groups", grouping, 1024); }
@@ -93,7 +94,7 @@ void state_groups_offered(stage *s) {
 
 static void die_robbing(act *a) {
     act_get(a, QUEUE_A, 0); /* passes what is the survivor's */
-    act_rob(a, QUEUE_A, 0);
+    act_rob(a, QUEUE_A, the_board->first_position);
 }
 
 void state_groups_dead_thief(stage *s) {

@@ -18,10 +18,12 @@ volatile sig_atomic_t killer_has_begun, killer_stops;
 
 void killer_name_place(const killer *k, const char *path, uint32_t step, const trace *t) {
     static const char *const modes[] = {"kill", "pause", "deaths"};
-    snprintf(killer_where, sizeof(killer_where),
-             "{\"scenario\": \"%s\", \"mode\": \"%s\", \"path\": \"%s\", \"step\": %u, \"steps\": %u, "
-             "\"address\": %llu}",
-             k->order->what->name, modes[k->order->mode], path, step, t->steps, (unsigned long long)t->address[step]);
+    snprintf(
+        killer_where, sizeof(killer_where),
+        "{\"scenario\": \"%s\", \"begin\": \"%s\", \"mode\": \"%s\", \"path\": \"%s\", \"step\": %u, \"steps\": %u, "
+        "\"address\": %llu}",
+        k->order->what->name, beginning_name(k->order->begins), modes[k->order->mode], path, step, t->steps,
+        (unsigned long long)t->address[step]);
 }
 
 static void report_broken(killer *k, const char *wrong) {
@@ -104,7 +106,6 @@ static void check_ending(killer *k, const victim_plan *plan) {
     }
     tracee_kill(pid);
     if (last == NULL || last->status != k->order->what->expected) {
-        snprintf(killer_where, sizeof(killer_where), "{\"scenario\": \"%s\"}", k->order->what->name);
         char text[160];
         snprintf(text, sizeof(text), "undisturbed it ends with %s instead of %s",
                  last == NULL ? "nothing" : shmq_status_name((shmq_status)last->status),
@@ -152,7 +153,9 @@ static void one_death(killer *k, const victim_plan *plan) {
 unsigned killer_run(const killer_order *order) {
     static killer k;
     k.order = order;
-    stage_open(&k.stage);
+    snprintf(killer_where, sizeof(killer_where), "{\"scenario\": \"%s\", \"begin\": \"%s\"}", order->what->name,
+             beginning_name(order->begins));
+    stage_open(&k.stage, order->begins);
     order->what->build(&k.stage);
     stage_ready(&k.stage);
     report_base(&k.stage);

@@ -12,6 +12,7 @@ enum killer_mode { KILLER_KILL, KILLER_PAUSE, KILLER_DEATHS };
 typedef struct killer_order {
     const scenario *what;
     enum killer_mode mode;
+    beginning begins;
     uint32_t budget;      /* at most so many steps; 0: all */
     uint32_t every;       /* 0, or each so manyth step */
     int64_t step;         /* not -1: only this one */

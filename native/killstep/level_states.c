@@ -23,6 +23,7 @@ void state_levels_empty(stage *s) {
         die("a queue of three levels: %s", shmq_status_name(a->last));
     }
     shmq_row_return(a->q[QUEUE_A], row);
+    beginning_apply(s->begins, a->q[QUEUE_A]);
 }
 
 void state_levels_low(stage *s) {

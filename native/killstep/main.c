@@ -57,10 +57,11 @@ static void pin(const char *cpu) {
 }
 
 static void usage(void) {
-    fprintf(stderr,
-            "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--budget N] [--every N] [--step K] "
-            "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--code FILE] "
-            "[--operands FILE]\n");
+    fprintf(
+        stderr,
+        "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--begin new|lap-end|wrap] [--budget N] [--every N] [--step K] "
+        "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--code FILE] "
+        "[--operands FILE]\n");
     exit(2);
 }
 
@@ -69,6 +70,8 @@ static bool take_option(killer_order *o, const char *name, const char *value) {
         o->mode = strcmp(value, "pause") == 0    ? KILLER_PAUSE
                   : strcmp(value, "deaths") == 0 ? KILLER_DEATHS
                                                  : KILLER_KILL;
+    } else if (strcmp(name, "--begin") == 0) {
+        return beginning_named(value, &o->begins);
     } else if (strcmp(name, "--budget") == 0) {
         o->budget = (uint32_t)strtoul(value, NULL, 10);
     } else if (strcmp(name, "--every") == 0) {

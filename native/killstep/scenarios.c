@@ -118,7 +118,7 @@ static void receive_and_drop(act *a) {
 static void put_immediate(act *a) { act_immediate(a, QUEUE_A, VALUE, 0); }
 static void put_immediate_patiently(act *a) { act_immediate(a, QUEUE_A, VALUE, soon(PATIENCE_NS / 50)); }
 static void purge(act *a) { act_purge(a, QUEUE_A); }
-static void steal(act *a) { act_steal(a, QUEUE_A, 0); }
+static void steal(act *a) { act_steal(a, QUEUE_A, the_board->first_position); }
 static void browse(act *a) { act_browse(a, QUEUE_A); }
 static void browse_sleeping(act *a) { act_browse_wait(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
 static void census(act *a) { act_census(a, QUEUE_A); }

@@ -75,12 +75,14 @@ void *own_memory(uint64_t bytes) {
 
 void own_memory_end(void *at, uint64_t bytes) { munmap(at, bytes); }
 
-void stage_open(stage *s) {
+void stage_open(stage *s, beginning b) {
     memset(s, 0, sizeof(*s));
+    s->begins = b;
     if (the_board == NULL) {
         the_board = shared_memory(sizeof(board));
     }
     memset(the_board, 0, sizeof(*the_board));
+    the_board->first_position = beginning_position(b);
     static unsigned made;
     snprintf(s->name, sizeof(s->name), "shmq-killstep-%ld-%u", (long)gettid(), made++);
     snprintf(the_board->segment, sizeof(the_board->segment), "%s", s->name);
@@ -107,6 +109,9 @@ void stage_open(stage *s) {
     s->survivor.q[QUEUE_LIMITED] = declare(m, "limited", 4);
     if (s->survivor.q[QUEUE_A]->mask != 1023) {
         die("the ring has %llu slots", (unsigned long long)s->survivor.q[QUEUE_A]->mask + 1);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        beginning_apply(b, s->survivor.q[i]);
     }
     for (unsigned i = 0; i < 2; i++) { /* rows to sleep on, so that the survivor needs no lock for it later */
         uint32_t row;

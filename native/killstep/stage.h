@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "act.h"
+#include "beginning.h"
 #include "board.h"
 #include "shmq/group.h"
 
@@ -42,6 +43,7 @@ typedef struct stage_book {
 
 typedef struct stage {
     char name[64];
+    beginning begins; /* of each of its queues */
     act survivor, survivor_copy;
     shmq_member member_copy;
     stage_book book_copies[STAGE_BOOKS]; /* of the queues with groups */
@@ -60,7 +62,7 @@ typedef struct stage {
     delta scratch;
 } stage;
 
-void stage_open(stage *s); /* a new segment with the queues "a" and "limited", the driver in row 0 */
+void stage_open(stage *s, beginning b); /* a new segment with the queues "a" and "limited", the driver in row 0 */
 void stage_ready(stage *s); /* the state is complete: this is the prepared image */
 void stage_close(stage *s);
 void stage_unlink(void); /* only the name: when the driver ends early; in the process that has made it */

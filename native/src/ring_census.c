@@ -94,7 +94,11 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
 }
 
 static bool is_level_ready(shmq_queue *q) {
-    uint64_t position = shmq_head_position(q, shmq_load_seq(&q->ring->head));
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+    uint64_t position = shmq_position_near(tail, shmq_load_seq(&q->ring->head));
+    if (tail > count && position < tail - count) {
+        position = 0; /* as in a walk: where in the old region, the head does not say */
+    }
     shmq_delivery d;
     for (;;) {
         if (shmq_browse(q, &position, &d) != SHMQ_OK) {

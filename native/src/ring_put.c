@@ -149,6 +149,7 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
                 continue;
             }
             shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
+            shmq_tail_passed(q, t);
             if (shmq_word_carried(word)) {
                 shmq_and_seq(&q->carried[(t & q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
             }

@@ -64,6 +64,7 @@ bool shmq_carry(shmq_queue *q, uint64_t t) {
             break;
         }
         shmq_cas_seq(&q->ring->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
+        shmq_tail_passed(q, p);
     }
     return reach != 0;
 }

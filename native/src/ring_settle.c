@@ -95,7 +95,7 @@ static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
     uint64_t head, wanted;
     do { /* R2: the epoch rises even if the position stays, so that a late advance over p fails */
         head = shmq_load_seq(&ring->head);
-        uint64_t position = shmq_head_position(q, head);
+        uint64_t position = shmq_position_near(tail, head); /* we may know the queue from long ago only */
         uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
         wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
     } while (!shmq_cas_seq(&ring->head, head, wanted)); /* SYNC ring.head */

@@ -110,11 +110,13 @@ static const char *check_position(const shmq_queue *q, const sight *s) {
     }
     shmq_slot_shm *slot = shmq_slot_at(q, s->index);
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, p));
     if ((p & q->mask) != s->index) {
         return "an entry whose position is another slot's";
     }
-    if (p > s->after || (shmq_word_carried(s->word) ? ahead <= 0 : ahead != 0)) {
+    /* Its lap as a position: laps of 32 bits are compared near the tail, for a carried one may be from any time ago. */
+    uint64_t last = s->index + ((s->after - s->index) >> q->shift << q->shift);
+    uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(q, last)) << q->shift);
+    if (s->after < s->index || (shmq_word_carried(s->word) ? p >= at : p != at)) {
         return "an entry whose position is of another lap";
     }
     return NULL;

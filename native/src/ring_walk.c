@@ -9,9 +9,7 @@
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 
 uint64_t shmq_head_position(shmq_queue *q, uint64_t head) {
-    uint64_t near = shmq_load_relaxed(&q->near);
-    uint64_t forward = ((head & SHMQ_POSITION_MASK) - near) & SHMQ_POSITION_MASK;
-    return forward <= SHMQ_POSITION_MASK / 2 ? near + forward : near - (SHMQ_POSITION_MASK + 1 - forward);
+    return shmq_position_near(shmq_load_relaxed(&q->near), head);
 }
 
 /* The lowest position released in the epochs (from, to]; 0 ("from the beginning") when a cell does not say. */
@@ -196,12 +194,31 @@ void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p) {
     shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
 
+void shmq_head_follow(shmq_queue *q, uint64_t p) {
+    uint64_t head = shmq_load_seq(&q->ring->head), count = shmq_slot_count(q);
+    uint64_t below = p - count - 1;
+    if (p > count && (int64_t)(shmq_position_near(p, head) - below) < 0) {
+        shmq_head_advance(q, head, below);
+    }
+}
+
 #define LONGEST_WALK 64 /* laps */
 
 /* Asked once in a lap of steps. Behind the tail there is nothing to walk over but the claim of a producer that died before
  * it moved the tail on; each lap ends below the tail of its time: only damaged words lead elsewhere. */
 static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&q->ring->tail) + 1 || steps >> q->shift > LONGEST_WALK;
+}
+
+/* A head's position is extended against what this process has seen last. That may be from before so many messages that its
+ * 44 bits began anew meanwhile: then p is a position of long ago, and it is to walk again, which it does once. */
+static bool was_away(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail);
+    if (d->by != NULL || shmq_position_near(tail, p) == p) {
+        return false;
+    }
+    shmq_store_relaxed(&q->near, tail);
+    return true;
 }
 
 /* A path of its own begins where it ended, or at what was released since then. */
@@ -268,6 +285,10 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     uint64_t start = start_of_walk(q, d), p = start, epoch = d->epoch_seen, stop_at = 0;
     bool plain = d->by == NULL && !d->ranked && !d->peek; /* with groups everybody has a subscription */
     bool compared = false;
+    shmq_status status;
+    if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {
+        return status; /* a path may be from any time ago, and laps of 32 bits tell only what is near */
+    }
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(q, p);
         /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is the last look of who is about to
@@ -285,7 +306,8 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
         if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
-            return shmq_damage(q->m, "a position that the ring has not reached", p);
+            return was_away(q, p, d) ? SHMQ_INTERRUPTED
+                                     : shmq_damage(q->m, "a position that the ring has not reached", p);
         }
         compared = compared && (steps & q->mask) != q->mask; /* the tail may have gone on for laps meanwhile */
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
@@ -293,7 +315,6 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
         }
         if (ahead > 0 && !compared) {
             compared = true;
-            shmq_status status;
             if (meet_old(q, start, &p, epoch, d, &status)) {
                 return status;
             }
@@ -324,7 +345,7 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
-        shmq_status status = pass_by(q, slot, word);
+        status = pass_by(q, slot, word);
         if (status == SHMQ_CORRUPT) {
             return status;
         }
@@ -420,11 +441,15 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
         if (status != SHMQ_OK) {
             return status;
         }
-        const shmq_queue *level = shmq_level(q, d->depth);
+        shmq_queue *level = shmq_level(q, d->depth);
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);
         shmq_delivery_read(level, slot, d);
         if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {
             return SHMQ_OK; /* of a peek it may be torn, or damaged: who comes to take it sees that */
+        }
+        if (was_away(level, d->position, d)) {
+            shmq_offer_cancel(q, d);
+            continue;
         }
         shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */

@@ -20,7 +20,7 @@
  *   2944    settings              holder of the structure lock        all; the old value applies once more
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
- * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position.
+ * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
  * cell: epoch's low 20 bits (44 to 63), released position (0 to 43). */
 #ifndef SHMQ_QUEUE_H
 #define SHMQ_QUEUE_H
@@ -32,6 +32,11 @@
 #define SHMQ_POSITION_BITS 44u
 #define SHMQ_POSITION_MASK ((UINT64_C(1) << SHMQ_POSITION_BITS) - 1)
 #define SHMQ_EPOCH_MASK ((UINT64_C(1) << 20) - 1)
+
+/* The position whose 44 bits a word has: of all such the nearest one. */
+static inline uint64_t shmq_position_near(uint64_t near, uint64_t word) {
+    return near + (uint64_t)((int64_t)((word - near) << (64 - SHMQ_POSITION_BITS)) >> (64 - SHMQ_POSITION_BITS));
+}
 
 enum shmq_queue_state { SHMQ_QUEUE_LIVE = 1, SHMQ_QUEUE_DELETED = 2 };
 enum shmq_shut_down { SHMQ_OPEN = 0, SHMQ_DRAINING = 1, SHMQ_STOPPED = 2 };

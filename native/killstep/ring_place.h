@@ -1,0 +1,27 @@
+/* A ring as messages leave it that came and went: for what happens only after more of them than any test can send. */
+#ifndef SHMQ_RING_PLACE_H
+#define SHMQ_RING_PLACE_H
+
+#include "shmq/handle.h"
+
+static inline uint64_t epoch_and_position(uint64_t epoch, uint64_t position) {
+    return (epoch & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS | (position & SHMQ_POSITION_MASK);
+}
+
+/* An unused ring: every slot is free for its next position from `position` on, and the last epochs' cells say what was
+ * released in them. */
+static inline void ring_place(shmq_queue *level, uint64_t position, uint64_t epoch) {
+    for (uint64_t p = position; p < position + shmq_slot_count(level); p++) {
+        shmq_store_seq(&shmq_slot_at(level, p)->word, shmq_word(shmq_turn(level, p), 0, 0, 0, SHMQ_FREE));
+    }
+    for (uint64_t e = epoch; e != 0 && e + SHMQ_CELLS != epoch; e--) {
+        shmq_store_seq(&level->ring->cells[e % SHMQ_CELLS], epoch_and_position(e, position - 1));
+    }
+    shmq_store_seq(&level->ring->epoch, epoch);
+    shmq_store_seq(&level->ring->tail, position);
+    shmq_store_seq(&level->ring->floor, position);
+    shmq_store_seq(&level->ring->head, epoch_and_position(epoch, position));
+    shmq_store_relaxed(&level->near, position);
+}
+
+#endif

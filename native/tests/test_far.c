@@ -1,0 +1,248 @@
+/* After more messages than any test can send: laps of 32 bits and positions of 44 begin with 0 again. Whoever was away
+ * meanwhile, or comes then for the first time, finds what is there. */
+#include "../killstep/ring_place.h"
+#include "scratch_queue.h"
+#include "shmq/subscription.h"
+
+#define LAPS(count) ((uint64_t)(count) * 1024)
+#define LAPS_BEGIN_AGAIN LAPS(UINT64_C(1) << 32)
+#define POSITIONS_BEGIN_AGAIN (SHMQ_POSITION_MASK + 1)
+
+static shmq_member *m;
+static shmq_queue *q;
+
+static void begin_with(uint64_t maxsize, uint64_t position) {
+    scratch_create(false);
+    m = scratch_attach();
+    q = scratch_queue(m, "jobs", maxsize, true);
+    CHECK_EQUAL(shmq_slot_count(q), maxsize);
+    ring_place(q, position, 0);
+}
+
+static void begin(uint64_t position) { begin_with(1024, position); }
+
+static void end(void) {
+    check_ring(q);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    shmq_queue_unbind(q);
+    shmq_member_leave(m, true);
+    scratch_remove();
+}
+
+static bool is_even(void *context, const shmq_queue *queue, const shmq_delivery *d) {
+    uint64_t number;
+    (void)context;
+    (void)queue;
+    memcpy(&number, d->bytes, sizeof number);
+    return number % 2 == 0;
+}
+
+static uint64_t take(shmq_subscription *s) {
+    shmq_delivery d;
+    shmq_status status = shmq_offer_to(q, shmq_self(q), s, &d);
+    if (status != SHMQ_OK) {
+        CHECK_EQUAL(status, SHMQ_EMPTY);
+        return UINT64_MAX;
+    }
+    CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+    uint64_t number = number_of(&d);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    return number;
+}
+
+static void put_some(uint64_t first, uint64_t count) {
+    for (uint64_t i = first; i < first + count; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+    }
+}
+
+/* What has gone by before it: half of all laps and all of them, half of all positions and all of them, and a little more. */
+static const uint64_t far[] = {
+    LAPS_BEGIN_AGAIN / 2 - 5,      LAPS_BEGIN_AGAIN / 2 + 5,      LAPS_BEGIN_AGAIN - 5,      LAPS_BEGIN_AGAIN + 5,
+    POSITIONS_BEGIN_AGAIN / 2 - 5, POSITIONS_BEGIN_AGAIN / 2 + 5, POSITIONS_BEGIN_AGAIN - 5, POSITIONS_BEGIN_AGAIN + 5,
+};
+#define FAR (sizeof far / sizeof far[0])
+
+/* Shows S2, S23. */
+static void order_is_kept_where_numbers_begin_again(void) {
+    for (unsigned i = 0; i < FAR; i++) {
+        begin(far[i]);
+        put_some(0, 1024);
+        CHECK_EQUAL(put_number(q, 1024), SHMQ_FULL_COUNT);
+        for (uint64_t n = 0; n < 1024; n++) {
+            CHECK_EQUAL(get_number(q), n);
+        }
+        CHECK_EQUAL(get_number(q), UINT64_MAX);
+        end();
+    }
+}
+
+static void a_taker_of_some_that_comes_now_finds_what_it_wants(void) {
+    for (unsigned i = 0; i < FAR; i++) {
+        begin(far[i]);
+        shmq_subscription s;
+        shmq_subscription_begin(&s, is_even, NULL);
+        put_some(1, 9);
+        for (uint64_t n = 2; n < 10; n += 2) {
+            CHECK_EQUAL(take(&s), n);
+        }
+        CHECK_EQUAL(take(&s), UINT64_MAX);
+        shmq_subscription_end(&s);
+        end();
+    }
+}
+
+/* Older than a lap, too. */
+static void a_taker_of_some_finds_what_was_carried(void) {
+    for (unsigned i = 0; i < FAR; i++) {
+        begin(far[i]);
+        shmq_subscription s;
+        shmq_subscription_begin(&s, is_even, NULL);
+        put_some(1, 2);
+        shmq_delivery held[2];
+        for (unsigned k = 0; k < 2; k++) {
+            CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held[k]), SHMQ_OK);
+            CHECK_EQUAL(shmq_offer_acquire(q, &held[k]), SHMQ_OK);
+        }
+        for (uint64_t n = 0; n < 3000; n++) {
+            CHECK_EQUAL(put_number(q, n), SHMQ_OK);
+            CHECK_EQUAL(get_number(q), n);
+        }
+        CHECK_EQUAL(take(&s), UINT64_MAX);
+        for (unsigned k = 0; k < 2; k++) {
+            CHECK_EQUAL(shmq_release(q, &held[k], false), SHMQ_OK);
+        }
+        CHECK_EQUAL(take(&s), 2);
+        CHECK_EQUAL(take(&s), UINT64_MAX);
+        CHECK_EQUAL(get_number(q), 1);
+        shmq_subscription_end(&s);
+        end();
+    }
+}
+
+/* All that this process knows of the queue is from before. In rings of more than 4,096 slots laps tell that it was away, in
+ * others the position of what it finds. Shows S2. */
+static void one_that_was_away_for_long_takes_in_order(void) {
+    for (unsigned i = 0; i < 2 * FAR; i++) {
+        begin_with(i < FAR ? 1024 : 8192, far[i % FAR]);
+        put_some(1, 3);
+        shmq_store_relaxed(&q->near, 0);
+        for (uint64_t n = 1; n <= 3; n++) {
+            CHECK_EQUAL(get_number(q), n);
+        }
+        CHECK_EQUAL(get_number(q), UINT64_MAX);
+        end();
+    }
+}
+
+static void what_one_that_was_away_for_long_gives_back_is_first_again(void) {
+    for (unsigned i = 0; i < FAR; i++) {
+        begin(far[i]);
+        put_some(1, 3);
+        shmq_delivery d;
+        CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+        CHECK_EQUAL(get_number(q), 2);
+        uint64_t now = shmq_load_relaxed(&q->near);
+        shmq_store_relaxed(&q->near, 0);
+        CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+        shmq_store_relaxed(&q->near, now);
+        CHECK_EQUAL(get_number(q), 1);
+        CHECK_EQUAL(get_number(q), 3);
+        end();
+    }
+}
+
+static uint64_t behind_the_tail(void) {
+    return (shmq_load_seq(&q->ring->tail) - shmq_load_seq(&q->ring->head)) & SHMQ_POSITION_MASK;
+}
+
+/* They have paths of their own and never move it; else it would be further behind one day than 44 bits can say. */
+static void the_head_does_not_stay_behind_where_all_take_some(void) {
+    begin(0);
+    shmq_subscription s;
+    shmq_subscription_begin(&s, NULL, NULL);
+    put_some(0, 1); /* in slot 0 for ever: the first place of each lap is nobody's */
+    shmq_delivery held;
+    CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &held), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    for (uint64_t n = 1; n < 6000; n++) {
+        CHECK_EQUAL(put_number(q, n), SHMQ_OK);
+        CHECK_EQUAL(take(&s), n);
+        CHECK(behind_the_tail() <= 2048 + 1);
+    }
+    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), 0);
+    shmq_subscription_end(&s);
+    end();
+}
+
+static void the_head_does_not_stay_behind_where_nobody_takes(void) {
+    scratch_create(false);
+    m = scratch_attach();
+    shmq_declaration d = {
+        .given = 1u << SHMQ_SET_OVERFLOW, .overflow = SHMQ_OVERFLOW_DROP_OLDEST, .checksum = true, .create = true};
+    q = scratch_declare(m, "jobs", d, 10);
+    for (uint64_t n = 0; n < 6000; n++) {
+        CHECK_EQUAL(put_number(q, n), SHMQ_OK);
+        CHECK(behind_the_tail() <= 2048 + 1);
+    }
+    for (uint64_t n = 5990; n < 6000; n++) {
+        CHECK_EQUAL(get_number(q), n);
+    }
+    end();
+}
+
+/* Who looks whether there is anything begins at the head, which says nothing of what is older than a lap. Shows S2. */
+static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
+    begin(0);
+    put_some(0, 1);
+    shmq_delivery held;
+    CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    for (uint64_t n = 1; n < 3000; n++) {
+        CHECK_EQUAL(put_number(q, n), SHMQ_OK);
+        CHECK_EQUAL(get_number(q), n);
+    }
+    CHECK(!shmq_ring_ready(q));
+    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
+    CHECK(shmq_ring_ready(q));
+    CHECK_EQUAL(get_number(q), 0);
+    CHECK(!shmq_ring_ready(q));
+    end();
+}
+
+/* Somebody has held it while the ring went round 2,147,483,653 times. */
+static void what_was_held_for_so_long_is_sound(void) {
+    begin(0);
+    put_some(7, 1);
+    shmq_delivery held;
+    CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    shmq_slot_shm *slot = shmq_slot_at(q, held.position);
+    uint64_t word = shmq_load_seq(&slot->word), now = LAPS(UINT64_C(2147483653)) + 1;
+    ring_place(q, now, 0);
+    shmq_store_seq(&slot->word, shmq_word(shmq_turn(q, now), shmq_word_tag(word), shmq_word_owner(word),
+                                          SHMQ_FLAG_CARRIED, shmq_word_state(word)));
+    shmq_or_seq(&q->carried[0], UINT64_C(1) << held.position);
+    check_ring(q);
+    put_some(8, 2000 - 1000);
+    CHECK_EQUAL(get_number(q), 8);
+    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), 7);
+    CHECK_EQUAL(get_number(q), 9);
+    end();
+}
+
+int main(void) {
+    order_is_kept_where_numbers_begin_again();
+    a_taker_of_some_that_comes_now_finds_what_it_wants();
+    a_taker_of_some_finds_what_was_carried();
+    one_that_was_away_for_long_takes_in_order();
+    what_one_that_was_away_for_long_gives_back_is_first_again();
+    the_head_does_not_stay_behind_where_all_take_some();
+    the_head_does_not_stay_behind_where_nobody_takes();
+    what_comes_back_from_laps_ago_is_there_for_who_looks();
+    what_was_held_for_so_long_is_sound();
+    return 0;
+}
