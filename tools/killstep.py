@@ -10,9 +10,10 @@ Each step of the recorded run is a place to die. --kills N (20,000 by default) s
 first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
 get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
 that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one before
-(hours). --begin says where in the numbers the queues stand: new by default, or at the end of a lap, or where positions
-and laps are about to begin with 0 again (17,592,186,044,414 messages later). Exit code 1: something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps
-that are being tried, tells what was done until then, and exits with 130; a second one ends it at once.
+(hours). --begin says how much has gone through the queues before: nothing (new, the default), up to the end of a lap,
+or until positions and laps are about to begin with 0 again. Exit code 1: something is broken; the command that shows it
+again is printed. Ctrl-C ends it behind the steps that are being tried, tells what was done until then, and exits with
+130; a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all

@@ -12,7 +12,8 @@ static inline uint64_t epoch_and_position(uint64_t epoch, uint64_t position) {
  * released in them. */
 static inline void ring_place(shmq_queue *level, uint64_t position, uint64_t epoch) {
     for (uint64_t p = position; p < position + shmq_slot_count(level); p++) {
-        shmq_store_seq(&shmq_slot_at(level, p)->word, shmq_word(shmq_turn(level, p), 0, 0, 0, SHMQ_FREE));
+        shmq_a64 *word = &shmq_slot_at(level, p)->word;
+        shmq_cas_seq(word, shmq_load_seq(word), shmq_word(shmq_turn(level, p), 0, 0, 0, SHMQ_FREE));
     }
     for (uint64_t e = epoch; e != 0 && e + SHMQ_CELLS != epoch; e--) {
         shmq_store_seq(&level->ring->cells[e % SHMQ_CELLS], epoch_and_position(e, position - 1));

@@ -221,6 +221,10 @@ static bool was_away(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
     return true;
 }
 
+static shmq_status led_astray(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
+    return was_away(q, p, d) ? SHMQ_INTERRUPTED : shmq_damage(q->m, "a position that the ring has not reached", p);
+}
+
 /* A path of its own begins where it ended, or at what was released since then. */
 static uint64_t path_start(shmq_queue *q, uint64_t epoch, shmq_delivery *d) {
     d->path = shmq_path_of(d->by, q);
@@ -283,8 +287,7 @@ static inline shmq_status walk(shmq_queue *q, shmq_delivery *d) __attribute__((a
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
     uint64_t start = start_of_walk(q, d), p = start, epoch = d->epoch_seen, stop_at = 0;
-    bool plain = d->by == NULL && !d->ranked && !d->peek; /* with groups everybody has a subscription */
-    bool compared = false;
+    bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups everybody has a path */
     shmq_status status;
     if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {
         return status; /* a path may be from any time ago, and laps of 32 bits tell only what is near */
@@ -306,8 +309,7 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
         if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
-            return was_away(q, p, d) ? SHMQ_INTERRUPTED
-                                     : shmq_damage(q->m, "a position that the ring has not reached", p);
+            return led_astray(q, p, d);
         }
         compared = compared && (steps & q->mask) != q->mask; /* the tail may have gone on for laps meanwhile */
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
