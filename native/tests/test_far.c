@@ -234,6 +234,82 @@ static void what_was_held_for_so_long_is_sound(void) {
     end();
 }
 
+/* ---- under load ------------------------------------------------------------------------------------------------------ */
+
+enum { PRODUCERS = 2, TAKERS = 3, EACH = 20000 };
+
+typedef struct board {
+    shmq_a64 taken;
+    shmq_a32 times[PRODUCERS][EACH];
+} board;
+
+static void produce(uint64_t producer) {
+    for (uint64_t i = 0; i < EACH; i++) {
+        uint64_t number = producer << 32 | i;
+        CHECK_EQUAL(put_bytes(q, &number, sizeof number, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
+    }
+}
+
+/* The first two take whatever comes, by the head; the others what they want, by a path: everything. */
+static void take_all(board *b, unsigned number) {
+    uint64_t last[PRODUCERS] = {0};
+    shmq_subscription s;
+    shmq_subscription_begin(&s, NULL, NULL);
+    while (shmq_load_seq(&b->taken) < PRODUCERS * EACH) {
+        shmq_delivery d;
+        shmq_status status =
+            shmq_offer_wait_to(q, shmq_self(q), number < 2 ? NULL : &s, 0, shmq_now_ns() + SECOND / 100, &d);
+        if (status == SHMQ_EMPTY) {
+            continue;
+        }
+        CHECK_EQUAL(status, SHMQ_OK);
+        uint64_t value = number_of(&d), producer = value >> 32, i = value & UINT32_MAX;
+        if (shmq_offer_finish(q, &d) != SHMQ_OK) {
+            continue;
+        }
+        CHECK(producer < PRODUCERS && i < EACH);
+        CHECK(i + 1 > last[producer]);
+        last[producer] = i + 1;
+        shmq_add_seq(&b->times[producer][i], 1);
+        shmq_add_seq(&b->taken, 1);
+    }
+    shmq_subscription_end(&s);
+}
+
+/* Each process its own member; the numbers begin again in the midst of it. Shows S2, S23. */
+static void all_are_taken_once_and_in_order_while_numbers_begin_again(void) {
+    begin(POSITIONS_BEGIN_AGAIN - PRODUCERS * EACH / 2);
+    board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(b != MAP_FAILED);
+    pid_t children[PRODUCERS + TAKERS];
+    for (unsigned i = 0; i < PRODUCERS + TAKERS; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            m = scratch_attach();
+            q = scratch_queue(m, "jobs", 1024, true);
+            if (i < PRODUCERS) {
+                produce(i);
+            } else {
+                take_all(b, i - PRODUCERS);
+            }
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < PRODUCERS + TAKERS; i++) {
+        int status = 0;
+        CHECK(waitpid(children[i], &status, 0) == children[i]);
+        CHECK_EQUAL(status, 0);
+    }
+    for (unsigned i = 0; i < PRODUCERS * EACH; i++) {
+        CHECK_EQUAL(shmq_load_seq(&b->times[i / EACH][i % EACH]), 1);
+    }
+    CHECK(shmq_load_seq(&q->ring->tail) >= POSITIONS_BEGIN_AGAIN + PRODUCERS * EACH / 2);
+    CHECK(behind_the_tail() <= 1);
+    munmap(b, sizeof *b);
+    shmq_reap_now(m);
+    end();
+}
+
 int main(void) {
     order_is_kept_where_numbers_begin_again();
     a_taker_of_some_that_comes_now_finds_what_it_wants();
@@ -244,5 +320,6 @@ int main(void) {
     the_head_does_not_stay_behind_where_nobody_takes();
     what_comes_back_from_laps_ago_is_there_for_who_looks();
     what_was_held_for_so_long_is_sound();
+    all_are_taken_once_and_in_order_while_numbers_begin_again();
     return 0;
 }

@@ -124,6 +124,25 @@ def test_a_killed_consumer_gives_back_what_it_had_not_done(ctx: Any, start: Star
     queue.join()
 
 
+def test_what_comes_back_after_many_others_have_gone_is_there(start: Start) -> None:
+    """More of them than the ring has places: the oldest then lies where the ring's head says nothing of it."""
+    ctx = get_context("fork")
+    queue, results, go = ctx.JoinableQueue(1000), ctx.Queue(), ctx.Queue()
+    queue.put("oldest")
+    child = start(ctx, children.get_and_wait, queue, results, go)
+    assert results.get(timeout=30) == "oldest"
+    for number in range(3000):
+        queue.put(number)
+        assert queue.get(timeout=5) == number
+        queue.task_done()
+    assert queue.empty()
+    child.kill()
+    child.join(30)
+    assert own_broker().statistics() is not None  # looks for the dead
+    assert not queue.empty()
+    assert queue.get(timeout=5) == "oldest"
+
+
 def test_a_consumer_that_ends_gives_back_what_it_had_not_done(ctx: Any, start: Start) -> None:
     queue, results, go = ctx.JoinableQueue(), ctx.Queue(), ctx.Queue()
     queue.put("only")
