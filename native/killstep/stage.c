@@ -236,24 +236,9 @@ static uint64_t mix(uint64_t a, uint64_t b) {
     return a ^ a >> 29;
 }
 
-/* Without what differs from run to run and means nothing to the protocols: start times in the process table. */
-static uint64_t page_key(const stage *s, uint32_t page, const unsigned char *bytes) {
+static uint64_t page_key(uint32_t page, const unsigned char *bytes) {
     uint64_t words[STAGE_PAGE / 8], key = page + 1;
-    const shmq_member *m = s->survivor.m;
-    uint64_t from = (uint64_t)((unsigned char *)m->rows - m->base), at = (uint64_t)page * STAGE_PAGE;
     memcpy(words, bytes, STAGE_PAGE);
-    if (at + STAGE_PAGE > from && at < from + SHMQ_PROCESS_ROWS * sizeof(shmq_process_shm)) {
-        uint64_t row = at > from ? (at - from) / sizeof(shmq_process_shm) : 0;
-        for (;; row++) {
-            uint64_t field = from + row * sizeof(shmq_process_shm) + offsetof(shmq_process_shm, start_time);
-            if (field >= at + STAGE_PAGE) {
-                break;
-            }
-            if (field >= at) {
-                words[(field - at) / 8] = 0;
-            }
-        }
-    }
     uint64_t lanes[4] = {key, key + 1, key + 2, key + 3}; /* of which none waits for another */
     for (uint32_t i = 0; i < STAGE_PAGE / 8; i += 4) {
         for (uint32_t lane = 0; lane < 4; lane++) {
@@ -314,7 +299,7 @@ static enum look next_look(const stage *s) { return s->runs % FULL_LOOK == 0 ? L
 
 static uint64_t base_page_key(stage *s, uint32_t page) {
     if (s->page_keys[page] == 0) {
-        s->page_keys[page] = page_key(s, page, s->base + (uint64_t)page * STAGE_PAGE);
+        s->page_keys[page] = page_key(page, s->base + (uint64_t)page * STAGE_PAGE);
     }
     return s->page_keys[page];
 }
@@ -322,7 +307,7 @@ static uint64_t base_page_key(stage *s, uint32_t page) {
 /* A sum over the pages, so that the key is the image's, whatever image it is compared with. */
 static void add_to_key(stage *s, uint32_t page) {
     const unsigned char *bytes = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
-    s->scratch.key += page_key(s, page, bytes) - base_page_key(s, page);
+    s->scratch.key += page_key(page, bytes) - base_page_key(s, page);
 }
 
 static void add_to_scratch(stage *s, uint32_t page) {

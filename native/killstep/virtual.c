@@ -3,6 +3,7 @@
 #include "virtual.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +17,6 @@
 
 #define LOOK_NS 100
 #define WALL_NS UINT64_C(1700000000000000000) /* wall clock minus monotonic clock */
-#define REAL_SLEEP_NS 1 /* one process moves at a time: nobody would end the sleep */
 
 static uint64_t now_ns = VIRTUAL_START;
 static pid_t pid = 1;
@@ -33,6 +33,22 @@ uint64_t shmq_wall_ns(void) { return shmq_now_ns() + WALL_NS; }
 
 pid_t __wrap_getpid(void);
 pid_t __wrap_getpid(void) { return pid; }
+
+/* When a process began is for people, means nothing to the protocols, and takes the kernel long to say. */
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+
+int __wrap_open(const char *path, int flags, ...) {
+    va_list list;
+    va_start(list, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : 0;
+    va_end(list);
+    if (strcmp(path, "/proc/self/stat") == 0) {
+        errno = ENOENT;
+        return -1;
+    }
+    return __real_open(path, flags, mode);
+}
 
 static void (*before_sleep)(void);
 
@@ -56,7 +72,7 @@ long __wrap_syscall(long number, ...) {
         before_sleep();
     }
     const struct timespec *limit = (const struct timespec *)a[3];
-    struct timespec real = {.tv_nsec = REAL_SLEEP_NS};
+    struct timespec real = {0}; /* one process moves at a time: nobody would end the sleep */
     long result = __real_syscall(number, a[0], a[1], a[2], &real, a[4], a[5]);
     if (result != 0 && errno == ETIMEDOUT) {
         now_ns += (uint64_t)limit->tv_sec * UINT64_C(1000000000) + (uint64_t)limit->tv_nsec;
