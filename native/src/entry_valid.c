@@ -52,9 +52,11 @@ static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, ui
     return shmq_state_used(state) && shmq_state_gen(state) == generation ? NULL : "its body's block is free";
 }
 
-/* A walk begins at the head, or in the old region if the head lies below tail - N. */
-static bool is_met(const shmq_queue *q, uint64_t position, uint64_t tail) {
-    uint64_t head = shmq_load_seq(&q->ring->head), count = shmq_slot_count(q);
+/* A walk begins at the head, or in the old region if the head lies below tail - N. The head is read first: one that is below
+ * the tail of that time less N is below each later one's. */
+static bool is_met(const shmq_queue *q, uint64_t position) {
+    uint64_t head = shmq_load_seq(&q->ring->head);
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
     uint64_t behind = (tail - head) & SHMQ_POSITION_MASK; /* the head's 44 bits, extended against the tail */
     uint64_t first = behind <= SHMQ_POSITION_MASK / 2 ? tail - behind : tail;
     return position >= first || (tail > count && position < tail - count && first < tail - count);
@@ -65,7 +67,7 @@ static bool may_be_missed(const shmq_queue *q, const shmq_slot_shm *slot, uint64
         return false;
     }
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
-    return !is_met(q, p, shmq_load_seq(&q->ring->tail));
+    return !is_met(q, p);
 }
 
 const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray) {

@@ -93,19 +93,41 @@ void shmq_ring_census(shmq_queue *q, shmq_census *c) {
     }
 }
 
+static bool can_be_taken(uint64_t word) {
+    return shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_OFFERED;
+}
+
+static bool any_carried(const shmq_queue *q) {
+    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
+            const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            uint64_t word = shmq_load_seq(&((shmq_slot_shm *)(uintptr_t)slot)->word);
+            if (shmq_word_carried(word) && can_be_taken(word)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The head, then the tail: a head below the tail of that time less N is below each later one's. What is there the head
+ * does not say, as in a walk. */
 static bool is_level_ready(shmq_queue *q) {
+    uint64_t head = shmq_load_seq(&q->ring->head);
     uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
-    uint64_t position = shmq_position_near(tail, shmq_load_seq(&q->ring->head));
+    uint64_t position = shmq_position_near(tail, head);
     if (tail > count && position < tail - count) {
-        position = 0; /* as in a walk: where in the old region, the head does not say */
+        if (any_carried(q)) {
+            return true;
+        }
+        position = tail - count;
     }
     shmq_delivery d;
     for (;;) {
         if (shmq_browse(q, &position, &d) != SHMQ_OK) {
             return false;
         }
-        uint32_t state = shmq_word_state(d.word);
-        if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
+        if (can_be_taken(d.word)) {
             return true;
         }
         position++;

@@ -40,8 +40,8 @@ static bool more_behind(shmq_queue *q, uint64_t p) {
 static bool more_below(const shmq_queue *q) {
     shmq_queue level;
     for (uint32_t depth = q->depth + 1; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        uint64_t tail = shmq_load_seq(&level.ring->tail), count = shmq_slot_count(&level);
         uint64_t head = shmq_head_position(&level, shmq_load_seq(&level.ring->head));
+        uint64_t tail = shmq_load_seq(&level.ring->tail), count = shmq_slot_count(&level);
         if ((tail > count && head < tail - count) || more_behind(&level, head - 1)) {
             return true;
         }

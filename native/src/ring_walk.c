@@ -194,10 +194,11 @@ void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p) {
     shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
 
-void shmq_head_follow(shmq_queue *q, uint64_t p) {
-    uint64_t head = shmq_load_seq(&q->ring->head), count = shmq_slot_count(q);
-    uint64_t below = p - count - 1;
-    if (p > count && (int64_t)(shmq_position_near(p, head) - below) < 0) {
+void shmq_head_follow(shmq_queue *q) {
+    uint64_t head = shmq_load_seq(&q->ring->head);
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+    uint64_t below = tail - count - 1;
+    if (tail > count && (int64_t)(shmq_position_near(tail, head) - below) < 0) {
         shmq_head_advance(q, head, below);
     }
 }
@@ -210,19 +211,34 @@ static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&q->ring->tail) + 1 || steps >> q->shift > LONGEST_WALK;
 }
 
-/* A head's position is extended against what this process has seen last. That may be from before so many messages that its
- * 44 bits began anew meanwhile: then p is a position of long ago, and it is to walk again, which it does once. */
-static bool was_away(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail);
-    if (d->by != NULL || shmq_position_near(tail, p) == p) {
-        return false;
-    }
+/* For who was led to a wrong position by the head. Its 44 bits are extended against what this process has seen last, which
+ * may be from before so many messages that they began anew meanwhile; or the head is damaged. Afterwards neither is so.
+ * False: it was damaged. */
+static bool find_head(shmq_queue *q) {
+    uint64_t head = shmq_load_seq(&q->ring->head), tail = shmq_load_seq(&q->ring->tail);
+    bool beyond = (int64_t)(shmq_position_near(tail, head) - tail) > 1;
     shmq_store_relaxed(&q->near, tail);
-    return true;
+    if (beyond) {
+        shmq_rewind_all(q);
+    }
+    shmq_head_follow(q);
+    return !beyond;
 }
 
 static shmq_status led_astray(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
-    return was_away(q, p, d) ? SHMQ_INTERRUPTED : shmq_damage(q->m, "a position that the ring has not reached", p);
+    bool away = d->by == NULL && shmq_position_near(shmq_load_seq(&q->ring->tail), p) != p;
+    if (d->by == NULL && find_head(q) && away) {
+        return SHMQ_INTERRUPTED;
+    }
+    return shmq_damage(q->m, "a position that the ring has not reached", p);
+}
+
+/* Offered by us at another position than the entry's, which is where the tail says that a slot of this lap is. */
+static bool is_elsewhere(const shmq_queue *q, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail), near = tail - ((tail - d->position) & q->mask);
+    *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(q, near)) << q->shift);
+    return d->by == NULL && d->in_turn && *position != d->position &&
+           shmq_load_acquire(&((shmq_slot_shm *)(uintptr_t)slot)->position) == *position; /* SYNC ring.publish */
 }
 
 /* A path of its own begins where it ended, or at what was released since then. */
@@ -449,9 +465,14 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
         if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {
             return SHMQ_OK; /* of a peek it may be torn, or damaged: who comes to take it sees that */
         }
-        if (was_away(level, d->position, d)) {
+        uint64_t elsewhere;
+        if (is_elsewhere(level, slot, d, &elsewhere)) {
+            d->position = elsewhere;
             shmq_offer_cancel(q, d);
-            continue;
+            if (find_head(level)) {
+                continue;
+            }
+            return shmq_damage(q->m, "a head that leads elsewhere", elsewhere);
         }
         shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */

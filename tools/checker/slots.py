@@ -169,8 +169,9 @@ def judge_cells(ring: Ring, findings: Findings) -> None:
     for number in numpy.flatnonzero(ring.cells).tolist():
         cell = int(ring.cells[number])
         epoch, position = cell >> POSITION_BITS, cell & POSITION_MASK
-        late = (ring.epoch - epoch) & EPOCH_MASK
+        # Neither is of the future; one of long ago may say anything else.
+        early = (epoch - ring.epoch) & EPOCH_MASK
         beyond = (position - ring.tail) & POSITION_MASK
-        good = epoch % 64 == number and late <= EPOCH_MASK // 2 and not 0 < beyond <= POSITION_MASK // 2
+        good = epoch % 64 == number and not 0 < early <= 64 and not 0 < beyond <= ring.count
         text = f"cell {number} says epoch {epoch}, position {position}; ring: epoch {ring.epoch}, tail {ring.tail}"
         findings.expect(good, "ring.cell", ring.title, text)

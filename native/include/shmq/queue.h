@@ -33,6 +33,9 @@
 #define SHMQ_POSITION_MASK ((UINT64_C(1) << SHMQ_POSITION_BITS) - 1)
 #define SHMQ_EPOCH_MASK ((UINT64_C(1) << 20) - 1)
 
+/* Further behind the tail 44 bits of a position are kept nowhere: they would soon say another one. */
+#define SHMQ_POSITION_FAR (INT64_C(1) << (SHMQ_POSITION_BITS - 2))
+
 /* The position whose 44 bits a word has: of all such the nearest one. */
 static inline uint64_t shmq_position_near(uint64_t near, uint64_t word) {
     return near + (uint64_t)((int64_t)((word - near) << (64 - SHMQ_POSITION_BITS)) >> (64 - SHMQ_POSITION_BITS));

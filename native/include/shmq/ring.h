@@ -184,12 +184,12 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
 /* Inner steps, shared by the files that make up the ring. */
 uint64_t shmq_head_position(shmq_queue *q, uint64_t head);
 void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p);
-/* The tail has passed p, the first position of a lap: the head comes after it. */
-void shmq_head_follow(shmq_queue *q, uint64_t p);
-/* The tail has passed p. */
+/* A head that lies more than a lap behind the tail comes after it. */
+void shmq_head_follow(shmq_queue *q);
+/* The tail has passed p: once a lap the head follows. */
 static inline void shmq_tail_passed(shmq_queue *q, uint64_t p) {
     if (SHMQ_UNLIKELY((p & q->mask) == 0)) {
-        shmq_head_follow(q, p);
+        shmq_head_follow(q);
     }
 }
 bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p);
