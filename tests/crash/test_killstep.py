@@ -207,7 +207,7 @@ MISTAKES = {
     "a path from long ago goes by laps of 32 bits": (
         "ring_walk.c",
         "if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {",
-        "if (d->by != NULL && p == UINT64_MAX) {",
+        "if (d->by != NULL && p == UINT64_MAX && meet_old(q, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
