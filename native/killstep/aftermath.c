@@ -179,9 +179,13 @@ static unsigned groups_of(const scenario *what) {
                                              : 0;
 }
 
-const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
-    const verdict_rules rules = {
+verdict_rules aftermath_rules(const scenario *what) {
+    return (verdict_rules){
         .victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0, .groups = groups_of(what)};
+}
+
+const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
+    const verdict_rules rules = aftermath_rules(what);
     next_value = FIRST_VALUE;
     const char *wrong = reap(s, what, where);
     if (wrong == NULL && check_sleepers) {
@@ -258,11 +262,8 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 }
 
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
-    const verdict_rules rules = {.stopped_victim = true,
-                                 .victims_die = true,
-                                 .actors_die = true,
-                                 .levels = (what->flags & LEVELS) != 0,
-                                 .groups = groups_of(what)};
+    verdict_rules rules = aftermath_rules(what);
+    rules.stopped_victim = true;
     const char *wrong = reap(s, what, where);
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;

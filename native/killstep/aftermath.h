@@ -3,8 +3,11 @@
 #define SHMQ_KILLSTEP_AFTERMATH_H
 
 #include "scenario.h"
+#include "verdict.h"
 
-/* `where`: JSON for the reports. NULL, or what is wrong. `rules` NULL: victims have died, in order. */
+/* Victims and actors have died. */
+verdict_rules aftermath_rules(const scenario *what);
+/* `where`: JSON for the reports. NULL, or what is wrong. */
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers);
 /* While a victim stands still: others put, get and settle within the patience and a little. */
 const char *aftermath_of_pause(stage *s, const scenario *what, const char *where);

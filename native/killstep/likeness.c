@@ -139,26 +139,7 @@ static void add_memory(const shmq_member *m) {
     }
 }
 
-/* Which marks there are; how often, by whom and in which order does not matter for what may be missing. */
-static uint64_t of_history(uint32_t first_call) {
-    uint64_t sum = 0;
-    for (uint32_t i = first_call; i < the_board->count; i++) {
-        const call *c = &the_board->calls[i];
-        uint64_t mark = c->value << 24 | (uint64_t)c->queue << 16 | (uint64_t)c->phase << 8 | c->kind;
-        bool known = c->phase == CALL_UNWRITTEN || c->kind == CALL_OTHER;
-        for (uint32_t j = first_call; j < i && !known; j++) {
-            const call *d = &the_board->calls[j];
-            known = d->kind == c->kind && d->phase == c->phase && d->queue == c->queue && d->value == c->value;
-        }
-        if (!known) {
-            mark *= UINT64_C(0xbf58476d1ce4e5b9);
-            sum += mark ^ mark >> 31;
-        }
-    }
-    return sum;
-}
-
-uint64_t likeness(stage *s, uint32_t first_call) {
+uint64_t likeness(stage *s, uint64_t of_history) {
     shmq_member *m = s->survivor.m;
     hash = 1;
     add_header(m->header);
@@ -167,6 +148,6 @@ uint64_t likeness(stage *s, uint32_t first_call) {
         add_queue(m, index);
     }
     add_memory(m);
-    add(of_history(first_call));
+    add(of_history);
     return hash;
 }

@@ -5,6 +5,7 @@
 
 #include "stage.h"
 
-uint64_t likeness(stage *s, uint32_t first_call);
+/* `of_history`: as verdict_likeness says. */
+uint64_t likeness(stage *s, uint64_t of_history);
 
 #endif

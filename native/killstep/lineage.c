@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "aftermath.h"
 #include "choice.h"
 #include "likeness.h"
 #include "report.h"
@@ -24,7 +25,7 @@ typedef struct follower {
     void (*operate)(act *);
 } follower;
 
-static void put(act *a) { act_put(a, QUEUE_A, 3000u + a->who, SMALL_BYTES, 0); }
+static void put(act *a) { act_put(a, QUEUE_A, 3000u, SMALL_BYTES, 0); }
 static void get(act *a) { act_get(a, QUEUE_A, 0); }
 static void receive(act *a) {
     act_receive(a, QUEUE_A, 0);
@@ -73,7 +74,8 @@ void lineage_keep(killer *k, const lineage *birth, uint32_t step) {
     }
     delta image = {0};
     stage_delta_from_origin(s, &image);
-    uint64_t key = k->order->alike ? likeness(s, base_calls) : exact_key(&image);
+    const verdict_rules rules = aftermath_rules(k->order->what);
+    uint64_t key = k->order->alike ? likeness(s, verdict_likeness(the_board, &rules)) : exact_key(&image);
     for (uint32_t i = 0; i < node_count; i++) {
         if (nodes[i].key == key) {
             delta_free(&image);

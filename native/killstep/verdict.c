@@ -241,9 +241,8 @@ static void allow_for_gets(const court *t, unsigned allowed[QUEUES]) {
     }
 }
 
-const char *verdict_of(board *b, const verdict_rules *rules) {
+static court *hear_all(board *b, const verdict_rules *rules) {
     static court *t;
-    unsigned allowed[QUEUES];
     t = t != NULL ? t : own_memory(sizeof(*t));
     memset(t, 0, sizeof(*t));
     t->rules = rules;
@@ -252,6 +251,29 @@ const char *verdict_of(board *b, const verdict_rules *rules) {
             hear(t, &b->calls[i]);
         }
     }
+    return t;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    a = (a ^ b) * UINT64_C(0x9e3779b97f4a7c15);
+    return a ^ a >> 29;
+}
+
+uint64_t verdict_likeness(board *b, const verdict_rules *rules) {
+    const court *t = hear_all(b, rules);
+    uint64_t key = 1;
+    for (unsigned v = 0; v < VALUES; v++) {
+        const fate *f = &t->fates[v];
+        if (f->put != NO) {
+            key = mix(key, (uint64_t)v << 16 | (unsigned)f->queue << 8 | (f->settled == YES));
+        }
+    }
+    return key;
+}
+
+const char *verdict_of(board *b, const verdict_rules *rules) {
+    court *t = hear_all(b, rules);
+    unsigned allowed[QUEUES];
     allow_for_gets(t, allowed);
     for (unsigned v = 0; v < VALUES && t->fault[0] == 0; v++) {
         const fate *f = &t->fates[v];
