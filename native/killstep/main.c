@@ -57,11 +57,10 @@ static void pin(const char *cpu) {
 }
 
 static void usage(void) {
-    fprintf(
-        stderr,
-        "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--begin new|lap-end|wrap] [--budget N] [--every N] [--step K] "
-        "[--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--code FILE] "
-        "[--operands FILE]\n");
+    fprintf(stderr,
+            "killstep --list | --probe | SCENARIO [--mode kill|pause|deaths] [--begin new|lap-end|wrap] [--budget N] "
+            "[--every N] [--step K] [--path PATH] [--depth N] [--alike yes] [--seed N] [--cpu N] [--code FILE] "
+            "[--operands FILE]\n");
     exit(2);
 }
 

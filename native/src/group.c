@@ -74,8 +74,8 @@ uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t 
 
 /* ---- G1: refused ----------------------------------------------------------------------------------------------------- */
 
-/* What is further behind the tail than 44 bits of a position can say: it is said of the last place that they can. */
-static bool is_far(const shmq_queue *q, uint64_t *position) {
+/* In place of one further behind the tail than 44 bits of a position can say, the last one that they can. True: it was. */
+static bool bring_near(const shmq_queue *q, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&q->ring->tail);
     bool far = (int64_t)(tail - *position) > SHMQ_POSITION_FAR;
     *position = far ? tail - (uint64_t)SHMQ_POSITION_FAR : *position;
@@ -91,7 +91,7 @@ static int64_t is_ahead(uint64_t refused, uint32_t depth, uint64_t position) {
 static void record(shmq_queue *q, uint32_t group, uint64_t position) {
     shmq_a64 *refused = &shmq_group_at(q, group)->refused;
     uint64_t seen, now;
-    (void)is_far(q, &position);
+    (void)bring_near(q, &position);
     do { /* a new version in any case: whoever clears it meanwhile has to look again */
         seen = shmq_load_seq(refused);
         bool lower = !shmq_is_refused(seen) || is_ahead(seen, q->depth, position) > 0;
@@ -224,7 +224,7 @@ enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t p
     bool ours = claim(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
-        behind = !is_far(q, &position) && is_ahead(refused, q->depth, position) < 0;
+        behind = !bring_near(q, &position) && is_ahead(refused, q->depth, position) < 0;
         /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
          * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
         turn_back_to(q, refused);

@@ -103,7 +103,8 @@ static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
 }
 
 /* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. The cell
- * has p itself, also where it lies in the old region: two entries there have an order, too. */
+ * has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back than 44 bits
+ * can say gets none, which reads as "from the beginning". */
 void shmq_rewind(shmq_queue *q, uint64_t p) {
     uint64_t e = rewind_head(q, p);
     if ((int64_t)(shmq_load_seq(&q->ring->tail) - p) < SHMQ_POSITION_FAR) {

@@ -67,6 +67,15 @@ static inline uint64_t number_of(const shmq_delivery *d) {
     return number;
 }
 
+/* What a subscription wants: messages with an even number. */
+static inline bool wants_even(void *context, const shmq_queue *q, const shmq_delivery *d) {
+    uint64_t number;
+    (void)context;
+    (void)q;
+    memcpy(&number, d->bytes, sizeof number); /* torn, perhaps: who takes it looks again */
+    return number % 2 == 0;
+}
+
 /* Taken for good, without waiting; UINT64_MAX: nothing there. */
 static inline uint64_t get_number(shmq_queue *q) {
     for (;;) {

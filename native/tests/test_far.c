@@ -29,14 +29,6 @@ static void end(void) {
     scratch_remove();
 }
 
-static bool is_even(void *context, const shmq_queue *queue, const shmq_delivery *d) {
-    uint64_t number;
-    (void)context;
-    (void)queue;
-    memcpy(&number, d->bytes, sizeof number);
-    return number % 2 == 0;
-}
-
 static uint64_t take(shmq_subscription *s) {
     shmq_delivery d;
     shmq_status status = shmq_offer_to(q, shmq_self(q), s, &d);
@@ -81,7 +73,7 @@ static void a_taker_of_some_that_comes_now_finds_what_it_wants(void) {
     for (unsigned i = 0; i < FAR; i++) {
         begin(far[i]);
         shmq_subscription s;
-        shmq_subscription_begin(&s, is_even, NULL);
+        shmq_subscription_begin(&s, wants_even, NULL);
         put_some(1, 9);
         for (uint64_t n = 2; n < 10; n += 2) {
             CHECK_EQUAL(take(&s), n);
@@ -97,13 +89,11 @@ static void a_taker_of_some_finds_what_was_carried(void) {
     for (unsigned i = 0; i < FAR; i++) {
         begin(far[i]);
         shmq_subscription s;
-        shmq_subscription_begin(&s, is_even, NULL);
+        shmq_subscription_begin(&s, wants_even, NULL);
         put_some(1, 2);
         shmq_delivery held[2];
-        for (unsigned k = 0; k < 2; k++) {
-            CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held[k]), SHMQ_OK);
-            CHECK_EQUAL(shmq_offer_acquire(q, &held[k]), SHMQ_OK);
-        }
+        held[0] = receive(q, shmq_self(q));
+        held[1] = receive(q, shmq_self(q));
         for (uint64_t n = 0; n < 3000; n++) {
             CHECK_EQUAL(put_number(q, n), SHMQ_OK);
             CHECK_EQUAL(get_number(q), n);
@@ -139,9 +129,7 @@ static void what_one_that_was_away_for_long_gives_back_is_first_again(void) {
     for (unsigned i = 0; i < FAR; i++) {
         begin(far[i]);
         put_some(1, 3);
-        shmq_delivery d;
-        CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
-        CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+        shmq_delivery d = receive(q, shmq_self(q));
         CHECK_EQUAL(get_number(q), 2);
         uint64_t now = shmq_load_relaxed(&q->near);
         shmq_store_relaxed(&q->near, 0);
@@ -197,9 +185,7 @@ static void the_head_does_not_stay_behind_where_nobody_takes(void) {
 static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
     begin(0);
     put_some(0, 1);
-    shmq_delivery held;
-    CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
-    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    shmq_delivery held = receive(q, shmq_self(q));
     for (uint64_t n = 1; n < 3000; n++) {
         CHECK_EQUAL(put_number(q, n), SHMQ_OK);
         CHECK_EQUAL(get_number(q), n);
@@ -218,9 +204,7 @@ static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_path) {
     shmq_subscription s;
     shmq_subscription_begin(&s, NULL, NULL);
     put_some(7, 1);
-    shmq_delivery held;
-    CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
-    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    shmq_delivery held = receive(q, shmq_self(q));
     shmq_slot_shm *slot = shmq_slot_at(q, held.position);
     uint64_t word = shmq_load_seq(&slot->word), now = LAPS(laps) + 1;
     ring_place(q, now, 0);

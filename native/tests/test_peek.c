@@ -27,11 +27,7 @@ static void end(void) {
 }
 
 static bool is_odd(void *context, const shmq_queue *queue, const shmq_delivery *d) {
-    uint64_t number;
-    (void)context;
-    (void)queue;
-    memcpy(&number, d->bytes, sizeof number);
-    return number % 2 != 0;
+    return !wants_even(context, queue, d);
 }
 
 static uint64_t idle(void) { return shmq_load_seq(&q->page->sleepers[0].idle); }
