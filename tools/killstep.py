@@ -1,6 +1,6 @@
 """Kills a real process at each machine step of an operation, lets survivors work, and judges what is left.
 
-    tools/killstep [--pause | --two | --closure] [--begin new|lap-end|wrap] [--only SCENARIO]...
+    tools/killstep [--pause | --two | --closure [--deaths N]] [--begin new|lap-end|wrap] [--only SCENARIO]...
                    [--kills N | --every K | --all] [--jobs N]
     tools/killstep --only SCENARIO --step K [--pause]     one again
     tools/killstep --only SCENARIO --path DEATHS          one again, of several deaths
@@ -9,11 +9,12 @@
 Each step of the recorded run is a place to die. --kills N (20,000 by default) spreads N deaths over the scenarios:
 first the steps that are not one turn of a loop among many. --pause stops the process there instead, and others have to
 get on within the patience. --two kills a second process, at each step that changes anything, on each distinct image
-that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one before
-(hours). --begin says how much has gone through the queues before: nothing (new, the default), up to the end of a lap,
-or until positions and laps are about to begin with 0 again. Exit code 1: something is broken; the command that shows it
-again is printed. Ctrl-C ends it behind the steps that are being tried, tells what was done until then, and exits with
-130; a second one ends it at once.
+that a first death left. --closure goes on so, breadth first, until no death leaves an image that is not like one
+before (an hour for a scenario); of the deaths that leave what is like something tried, one in twenty is tried all the
+same. --deaths ends it after so many in turn. --begin says how much has gone through the queues before: nothing (new,
+the default), up to the end of a lap, or until positions and laps are about to begin with 0 again. Exit code 1:
+something is broken; the command that shows it again is printed. Ctrl-C ends it behind the steps that are being tried,
+tells what was done until then, and exits with 130; a second one ends it at once.
 
 Examples:
     tools/killstep --only put-few --all
@@ -133,7 +134,7 @@ def note(outcome: Outcome, event: dict[str, Any], program: Path) -> None:
     elif event["event"] == "trace":
         outcome.steps = event["steps"]
     elif event["event"] == "nodes":
-        outcome.nodes, outcome.pairs = event["nodes"], event["pairs"]
+        outcome.nodes, outcome.pairs, outcome.spared = event["nodes"], event["pairs"], event["spared"]
         outcome.depth, outcome.whole = event["depth"], event["whole"]
     elif event["event"] == "end":
         outcome.tried, outcome.left_path = event["tried"], event["left_path"]
@@ -284,6 +285,9 @@ def print_table(outcomes: Sequence[Outcome], mode: str) -> None:
         print(f"{sum(one.nodes for one in outcomes)} distinct images and histories to go on from, ", end="")
         deepest = max((one.depth for one in outcomes), default=0)
         print(f"{sum(one.pairs for one in outcomes)} deaths on them, up to {deepest} in turn")
+        spared = sum(one.spared for one in outcomes)
+        if spared:
+            print(f"{spared} more were not tried: what they leave is like what another death left")
         for one in outcomes:
             if not one.whole:
                 print(f"{one.scenario}: more images than are kept; not all of them were gone into")
@@ -309,6 +313,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("--two", action="store_true")
     parser.add_argument("--closure", action="store_true")
+    parser.add_argument("--deaths", type=int, default=MOST_DEATHS)
     parser.add_argument("--begin", choices=BEGINNINGS, default=BEGINNINGS[0])
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--slots", action="store_true")
@@ -332,7 +337,7 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
         chosen = [one for one in chosen if one.on_slots]
     if not options.only and mode == "pause":
         chosen = [one for one in chosen if not one.steady]
-    depth = options.path.count("/") + 1 if options.path else MOST_DEATHS if options.closure else 2
+    depth = options.path.count("/") + 1 if options.path else options.deaths if options.closure else 2
     return [
         Order(
             one.name,
@@ -347,6 +352,16 @@ def orders_of(options: argparse.Namespace, table: Sequence[Scenario], seed: int)
         )
         for one in chosen
     ]
+
+
+def what_is_wrong(options: argparse.Namespace, table: Sequence[Scenario]) -> str | None:
+    """With what was asked for."""
+    unknown = set(options.only) - {one.name for one in table}
+    if unknown:
+        return f"no scenario {', '.join(sorted(unknown))}; --list names all"
+    if not 2 <= options.deaths <= MOST_DEATHS:
+        return f"--deaths {options.deaths}: give 2 to {MOST_DEATHS}"
+    return None
 
 
 def outcomes_of(
@@ -373,10 +388,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.list:
         print("\n".join(one.name for one in table))
         return 0
-    unknown = set(options.only) - {one.name for one in table}
-    reason = (
-        f"no scenario {', '.join(sorted(unknown))}; --list names all" if unknown else why_ptrace_is_forbidden(program)
-    )
+    reason = what_is_wrong(options, table) or why_ptrace_is_forbidden(program)
     if reason is not None:
         print(f"killstep: {reason}", file=sys.stderr)
         return 2

@@ -86,6 +86,7 @@ class Outcome:
     images: int = 0
     nodes: int = 0  # distinct images and histories from which the next victim started
     pairs: int = 0  # deaths after the first
+    spared: int = 0  # deaths that leave what is like something tried
     depth: int = 1
     whole: bool = True
     interrupted: bool = False  # it would have gone on

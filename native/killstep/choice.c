@@ -45,12 +45,3 @@ uint32_t choose_steps(const trace *t, uint32_t budget, uint32_t every, uint64_t 
     }
     return taken;
 }
-
-uint32_t choose_changes(const trace *t, uint8_t *chosen) {
-    uint32_t taken = 0;
-    for (uint32_t k = 0; k <= t->steps; k++) {
-        chosen[k] = t->changes[k];
-        taken += chosen[k];
-    }
-    return taken;
-}

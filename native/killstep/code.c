@@ -37,6 +37,14 @@ uint8_t code_kind(const code *c, uint64_t address) {
     return address >= c->first && address < c->end ? c->kinds[address - c->first] : 0;
 }
 
+void code_has_changed(code *c, uint64_t address) {
+    uint8_t *kind = &c->kinds[address - c->first];
+    if ((*kind & CODE_CHANGES) == 0) {
+        *kind |= CODE_CHANGES;
+        c->broken_kinds = 0; /* breakpoints are to be laid out anew */
+    }
+}
+
 uint64_t code_behind(const code *c, uint64_t address) {
     do {
         address += 1;

@@ -14,6 +14,7 @@
 #define CODE_INSTRUCTION 0x1u /* any */
 #define CODE_WRITES 0x2u /* it may write to memory other than its stack */
 #define CODE_REPEATS 0x4u /* itself (rep stos): a single step is one turn */
+#define CODE_CHANGES 0x8u /* others have seen something differ after it, in a run before: code_has_changed */
 
 typedef struct code {
     uint64_t first, end; /* of the pages that hold any */
@@ -28,6 +29,7 @@ typedef struct code {
 code *code_read(const char *path);
 /* 0: no instruction that is known begins there. */
 uint8_t code_kind(const code *c, uint64_t address);
+void code_has_changed(code *c, uint64_t address);
 /* Of an instruction that writes, which never jumps: the one after it. */
 uint64_t code_behind(const code *c, uint64_t address);
 

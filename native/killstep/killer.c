@@ -12,6 +12,7 @@
 
 #define TRIES 3          /* of a step whose run leaves the path */
 #define HANG_SECONDS 20
+#define WHOLE 32u /* of several deaths one in so many operations is recorded by all instructions that may write */
 
 char killer_where[1024];
 volatile sig_atomic_t killer_has_begun, killer_stops;
@@ -26,7 +27,7 @@ void killer_name_place(const killer *k, const char *path, uint32_t step, const t
         (unsigned long long)t->address[step]);
 }
 
-static void report_broken(killer *k, const char *wrong) {
+void killer_report_broken(killer *k, const char *wrong) {
     k->tally.broken += 1;
     if (k->tally.broken <= k->order->broken_most) {
         report_line("{\"event\": \"broken\", \"wrong\": \"%s\", \"where\": %s}", wrong, killer_where);
@@ -67,7 +68,7 @@ void killer_kill_at(killer *k, const victim_plan *plan, const trace *t, uint32_t
     const char *wrong = aftermath_of_death(&k->stage, k->order->what, killer_where, sleepers);
     alarm(0);
     if (wrong != NULL) {
-        report_broken(k, wrong);
+        killer_report_broken(k, wrong);
     }
 }
 
@@ -92,7 +93,7 @@ static void pause_at(killer *k, const victim_plan *plan, const trace *t, uint32_
     wrong = wrong == NULL ? aftermath_of_resumption(&k->stage, k->order->what, killer_where) : wrong;
     alarm(0);
     if (wrong != NULL) {
-        report_broken(k, wrong);
+        killer_report_broken(k, wrong);
     }
 }
 
@@ -110,7 +111,7 @@ static void check_ending(killer *k, const victim_plan *plan) {
         snprintf(text, sizeof(text), "undisturbed it ends with %s instead of %s",
                  last == NULL ? "nothing" : shmq_status_name((shmq_status)last->status),
                  shmq_status_name((shmq_status)k->order->what->expected));
-        report_broken(k, text);
+        killer_report_broken(k, text);
     }
 }
 
@@ -128,18 +129,20 @@ static void over_steps(killer *k, const victim_plan *plan, const trace *t, const
     }
 }
 
-void killer_record(killer *k, const victim_plan *plan, trace *t) {
-    if (k->order->mode == KILLER_DEATHS && k->order->code != NULL) {
-        trace_record_writes(&k->stage, plan, k->order->code, t);
-    } else {
-        trace_record(&k->stage, plan, k->order->operands, k->order->code, t);
+void killer_record(killer *k, const victim_plan *plan, const onlooker *who, trace *t) {
+    static uint32_t recorded;
+    code *c = k->order->code;
+    if (k->order->mode != KILLER_DEATHS || c == NULL) {
+        trace_record(&k->stage, plan, k->order->operands, c, who, t);
+    } else if (recorded++ % WHOLE == 0 || !trace_record_changes(&k->stage, plan, c, who, t)) {
+        trace_record_writes(&k->stage, plan, c, who, t);
     }
     killer_has_begun = 1;
 }
 
 static void one_death(killer *k, const victim_plan *plan) {
     trace t;
-    killer_record(k, plan, &t);
+    killer_record(k, plan, NULL, &t);
     k->steps = t.steps;
     uint8_t *chosen = malloc(t.steps + 1);
     bool one = k->order->step >= 0;

@@ -39,9 +39,11 @@ typedef struct lineage lineage;
 /* Answers how many were broken. */
 unsigned killer_run(const killer_order *order);
 
-/* For lineage.c. */
-void killer_record(killer *k, const victim_plan *plan, trace *t);
+/* For lineage.c. Several deaths are recorded by the instructions after which something has differed before; now and then,
+ * and where another one has changed something, by all that may write. */
+void killer_record(killer *k, const victim_plan *plan, const onlooker *who, trace *t);
 void killer_kill_at(killer *k, const victim_plan *plan, const trace *t, uint32_t step, const lineage *birth);
+void killer_report_broken(killer *k, const char *wrong);
 void killer_name_place(const killer *k, const char *path, uint32_t step, const trace *t);
 
 /* An interrupt ends the work behind the step that is being tried: what was tried until then is told. Before there is

@@ -28,16 +28,11 @@ static void add_header(const shmq_segment_shm *header) {
     }
 }
 
-static void add_rows(const stage *s) {
+static void add_rows(const stage *s, uint64_t alive) {
     const shmq_member *m = s->survivor.m;
-    uint32_t dead[16];
-    uint32_t count = stage_rows(s, true, dead, 16);
-    for (uint32_t i = 0; i < count; i++) {
-        add(dead[i]);
-    }
     for (uint32_t row = 0; row < m->header->process_high; row++) {
         const shmq_process_shm *process = &m->rows[row];
-        add(shmq_row_state(process->word));
+        add((uint64_t)shmq_row_state(process->word) << 1 | (row < 64 && (alive >> row & 1) != 0));
         add((uint64_t)process->held << 32 | process->memory_changing << 16 | process->memory_waiting);
         const shmq_process_page_shm *page = process->pins != 0 ? shmq_at(m, process->pins) : NULL;
         for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
@@ -139,11 +134,11 @@ static void add_memory(const shmq_member *m) {
     }
 }
 
-uint64_t likeness(stage *s, uint64_t of_history) {
+uint64_t likeness(stage *s, uint64_t alive, uint64_t of_history) {
     shmq_member *m = s->survivor.m;
     hash = 1;
     add_header(m->header);
-    add_rows(s);
+    add_rows(s, alive);
     for (uint32_t index = 0; index < m->header->queue_high; index++) {
         add_queue(m, index);
     }

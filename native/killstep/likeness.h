@@ -5,7 +5,7 @@
 
 #include "stage.h"
 
-/* `of_history`: as verdict_likeness says. */
-uint64_t likeness(stage *s, uint64_t of_history);
+/* `alive`: bits, of the rows whose processes are, or shall pass for it; `of_history`: as verdict_likeness says. */
+uint64_t likeness(stage *s, uint64_t alive, uint64_t of_history);
 
 #endif

@@ -3,20 +3,21 @@
 #include <string.h>
 
 #include "aftermath.h"
-#include "choice.h"
+#include "image_store.h"
+#include "keys.h"
 #include "likeness.h"
 #include "report.h"
 
-#define NODES_MOST 20000u
+#define NODES_MOST 200000u
 #define DEPTH_MOST 28u /* victims have numbers */
 #define PATH_MOST 640u
 #define DEAD_MOST 2u /* at once, where only unlike images are kept: else each early death makes a new one for ever */
+#define FOLLOWER_VALUE 3000u
+#define AGAIN 20u /* one in so many of the deaths that leave what is like something tried is tried all the same */
 
 typedef struct node {
-    delta image; /* against the prepared image of the scenario */
-    uint64_t key;
-    uint32_t depth, calls;
-    call *marks;
+    stored_image image;
+    uint32_t depth;
     char path[PATH_MOST];
 } node;
 
@@ -25,7 +26,7 @@ typedef struct follower {
     void (*operate)(act *);
 } follower;
 
-static void put(act *a) { act_put(a, QUEUE_A, 3000u, SMALL_BYTES, 0); }
+static void put(act *a) { act_put(a, QUEUE_A, FOLLOWER_VALUE, SMALL_BYTES, 0); }
 static void get(act *a) { act_get(a, QUEUE_A, 0); }
 static void receive(act *a) {
     act_receive(a, QUEUE_A, 0);
@@ -40,9 +41,12 @@ static const follower followers[] = {{"reap", reap}, {"put", put}, {"get", get},
 static node *nodes;
 static uint32_t node_count;
 static uint32_t base_calls; /* of the scenario's state */
+static keys met; /* of what deaths have left that were tried */
+static bool cut_short; /* there was more than is kept */
+static uint64_t spared; /* deaths that were not tried, since they leave what is like something that was */
 
-static uint64_t exact_key(const delta *image) {
-    uint64_t key = image->key;
+static uint64_t exact_key(stage *s) {
+    uint64_t key = stage_hot_key(s);
     for (uint32_t i = base_calls; i < the_board->count; i++) {
         uint64_t words[2];
         if (the_board->calls[i].phase == CALL_UNWRITTEN) {
@@ -55,6 +59,20 @@ static uint64_t exact_key(const delta *image) {
     return key;
 }
 
+static uint64_t alive_now(const stage *s) {
+    uint32_t rows[64], count = stage_rows(s, false, rows, 64);
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= rows[i] < 64 ? UINT64_C(1) << rows[i] : 0;
+    }
+    return bits;
+}
+
+static uint64_t alike_key(killer *k, uint64_t alive) {
+    const verdict_rules rules = aftermath_rules(k->order->what);
+    return likeness(&k->stage, alive, verdict_likeness(the_board, &rules));
+}
+
 static void path_of(char path[PATH_MOST], const lineage *birth, uint32_t step) {
     if (birth->name == NULL) {
         snprintf(path, PATH_MOST, "%u", step);
@@ -65,30 +83,22 @@ static void path_of(char path[PATH_MOST], const lineage *birth, uint32_t step) {
 
 void lineage_keep(killer *k, const lineage *birth, uint32_t step) {
     stage *s = &k->stage;
-    if (birth->depth >= k->order->depth || birth->depth >= DEPTH_MOST || node_count == NODES_MOST) {
-        return;
-    }
     uint32_t rows[DEAD_MOST + 1];
-    if (k->order->alike && stage_rows(s, true, rows, DEAD_MOST + 1) > DEAD_MOST) {
+    uint64_t key = k->order->alike ? alike_key(k, alive_now(s)) : exact_key(s);
+    if (k->order->alike && key != birth->expected) {
+        killer_report_broken(k, "the death has left something else than there was when the operation was recorded");
+    }
+    if (!keys_add(&met, key) || birth->depth >= k->order->depth ||
+        (k->order->alike && stage_rows(s, true, rows, DEAD_MOST + 1) > DEAD_MOST)) {
         return;
     }
-    delta image = {0};
-    stage_delta_from_origin(s, &image);
-    const verdict_rules rules = aftermath_rules(k->order->what);
-    uint64_t key = k->order->alike ? likeness(s, verdict_likeness(the_board, &rules)) : exact_key(&image);
-    for (uint32_t i = 0; i < node_count; i++) {
-        if (nodes[i].key == key) {
-            delta_free(&image);
-            return;
-        }
+    if (birth->depth >= DEPTH_MOST || node_count == NODES_MOST ||
+        !image_store(s, base_calls, &nodes[node_count].image)) {
+        cut_short = true;
+        return;
     }
     node *n = &nodes[node_count++];
-    *n = (node){.image = image, .key = key, .depth = birth->depth, .calls = the_board->count - base_calls};
-    n->marks = malloc((n->calls + 1) * sizeof(call));
-    if (n->marks == NULL) {
-        die("no memory");
-    }
-    memcpy(n->marks, &the_board->calls[base_calls], n->calls * sizeof(call));
+    n->depth = birth->depth;
     path_of(n->path, birth, step);
 }
 
@@ -103,41 +113,108 @@ static bool is_wanted(const killer *k, const lineage *birth, uint32_t step) {
     return strncmp(path, k->order->path, length) == 0 && (k->order->path[length] == 0 || k->order->path[length] == '/');
 }
 
-static void kill_all(killer *k, const victim_plan *plan, const lineage *birth) {
+typedef struct selection {
+    killer *k;
+    uint64_t alive; /* before the victim came */
+    uint64_t *keys; /* by step, of those to be tried: of what a death there leaves */
+    uint32_t spared;
+    uint64_t random;
+    keys here; /* what this operation leaves */
+} selection;
+
+/* While the operation is recorded: would a death here leave something that is not like what was tried before? */
+static void choose_unlike(void *context, uint32_t step) {
+    selection *c = context;
+    uint64_t key = alike_key(c->k, c->alive);
+    c->random = c->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    bool is_new = keys_add(&c->here, key) && !keys_have(&met, key);
+    if (is_new || (c->random >> 33) % AGAIN == 0) {
+        c->keys[step] = key;
+    } else {
+        c->spared += 1;
+    }
+}
+
+static void select_none(void *context) {
+    selection *c = context;
+    if (c->keys != NULL) {
+        own_memory_end(c->keys, TRACE_MOST * sizeof(*c->keys));
+    }
+    keys_clear(&c->here);
+    c->keys = own_memory(TRACE_MOST * sizeof(*c->keys));
+    c->spared = 0;
+}
+
+/* Records the operation, and selects which of its steps are to be tried: those that leave something unlike, or all. */
+static void record(killer *k, const victim_plan *plan, selection *c, trace *t) {
+    static uint32_t recorded;
+    *c = (selection){.k = k, .random = k->order->seed + recorded++};
+    if (k->order->alike) {
+        const onlooker who = {.begin = select_none, .look = choose_unlike, .context = c};
+        stage_restore(&k->stage);
+        c->alive = alive_now(&k->stage);
+        killer_record(k, plan, &who, t);
+        spared += c->spared;
+        return;
+    }
+    killer_record(k, plan, NULL, t);
+    select_none(c);
+    for (uint32_t step = 0; step <= t->steps; step++) {
+        c->keys[step] = t->changes[step];
+    }
+}
+
+static void kill_all(killer *k, const victim_plan *plan, lineage *birth) {
     trace t;
+    selection c;
     char path[PATH_MOST];
-    killer_record(k, plan, &t);
+    record(k, plan, &c, &t);
     if (birth->depth == 1) {
         k->steps = t.steps;
     }
-    uint8_t *chosen = malloc(t.steps + 1);
-    choose_changes(&t, chosen);
     for (uint32_t step = 0; step <= t.steps && !killer_stops; step++) {
-        if (chosen[step] && is_wanted(k, birth, step)) {
+        if (c.keys[step] != 0 && is_wanted(k, birth, step)) {
             path_of(path, birth, step);
             killer_name_place(k, path, step, &t);
+            birth->expected = c.keys[step];
             killer_kill_at(k, plan, &t, step, birth);
         }
     }
-    free(chosen);
+    own_memory_end(c.keys, TRACE_MOST * sizeof(*c.keys));
+    keys_clear(&c.here);
     trace_free(&t);
 }
 
-static void enter(stage *s, node *n) {
+/* The node's image becomes the prepared one, and the other way round. */
+static void change_places(stage *s, delta *image, uint32_t calls) {
     stage_restore(s);
-    report_swap(&n->image);
-    stage_swap(s, &n->image);
-    memcpy(&the_board->calls[base_calls], n->marks, n->calls * sizeof(call));
-    the_board->count = base_calls + n->calls;
-    s->base_calls = base_calls + n->calls;
+    s->base_calls = calls;
+    report_swap(image);
+    stage_swap(s, image);
 }
 
-static void leave(stage *s, node *n) {
+static void enter(stage *s, const node *n, delta *image) {
+    image_fetch(s, &n->image, image);
+    change_places(s, image, base_calls + n->image.calls);
+    memcpy(&the_board->calls[base_calls], image_calls(&n->image), n->image.calls * sizeof(call));
+    the_board->count = s->base_calls;
+}
+
+static void leave(stage *s, delta *image) {
+    change_places(s, image, base_calls);
     stage_restore(s);
-    s->base_calls = base_calls;
-    report_swap(&n->image);
-    stage_swap(s, &n->image);
-    stage_restore(s);
+    delta_free(image);
+}
+
+/* Messages must come to an end. */
+static bool has_put(const node *n) {
+    const call *calls = image_calls(&n->image);
+    for (uint32_t i = 0; i < n->image.calls; i++) {
+        if (calls[i].phase != CALL_UNWRITTEN && calls[i].kind == CALL_PUT && calls[i].value == FOLLOWER_VALUE) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void from_node(killer *k, uint32_t index) {
@@ -149,28 +226,24 @@ static void from_node(killer *k, uint32_t index) {
             .operate = followers[j].operate, .who = (uint8_t)(WHO_VICTIM + depth - 1), .pid = 200 + (int)depth};
         lineage birth = {.depth = depth, .path = path, .name = followers[j].name};
         snprintf(begins, sizeof(begins), "%s/%s:", path, followers[j].name);
-        bool second_put =
-            followers[j].operate == put && strstr(path, "/put:") != NULL; /* messages must come to an end */
-        if (second_put && k->order->alike) {
+        if (followers[j].operate == put && k->order->alike && has_put(&nodes[index])) {
             continue;
         }
         if (killer_stops) {
             return;
         }
         if (k->order->path == NULL || strncmp(begins, k->order->path, strlen(begins)) == 0) {
-            enter(&k->stage, &nodes[index]);
+            delta image;
+            enter(&k->stage, &nodes[index], &image);
             kill_all(k, &plan, &birth);
-            leave(&k->stage, &nodes[index]);
+            leave(&k->stage, &image);
         }
     }
 }
 
 void lineage_run(killer *k, const victim_plan *first) {
     lineage birth = {.depth = 1, .path = ""};
-    nodes = calloc(NODES_MOST, sizeof(*nodes));
-    if (nodes == NULL) {
-        die("no memory");
-    }
+    nodes = own_memory(NODES_MOST * sizeof(*nodes));
     base_calls = k->stage.base_calls;
     kill_all(k, first, &birth);
     uint32_t first_tried = k->tally.tried, deepest = 1;
@@ -178,13 +251,12 @@ void lineage_run(killer *k, const victim_plan *first) {
     for (uint32_t i = 0; i < node_count && !killer_stops; i++) { /* it grows meanwhile: breadth first */
         deepest = nodes[i].depth + 1;
         from_node(k, i);
-        delta_free(&nodes[i].image);
-        free(nodes[i].marks);
         if ((i & 15) == 15) {
             report_line("{\"event\": \"progress\", \"nodes\": %u, \"done\": %u}", node_count, i + 1);
         }
     }
-    report_line("{\"event\": \"nodes\", \"nodes\": %u, \"pairs\": %u, \"depth\": %u, \"whole\": %s}", node_count,
-                k->tally.tried - first_tried, deepest, node_count < NODES_MOST ? "true" : "false");
-    free(nodes);
+    report_line("{\"event\": \"nodes\", \"nodes\": %u, \"pairs\": %u, \"spared\": %llu, \"depth\": %u, \"whole\": %s}",
+                node_count, k->tally.tried - first_tried, (unsigned long long)spared, deepest,
+                cut_short ? "false" : "true");
+    own_memory_end(nodes, NODES_MOST * sizeof(*nodes));
 }

@@ -9,6 +9,7 @@ struct lineage {
     uint32_t depth; /* how many have died, this one included */
     const char *path; /* the deaths before: "12/reap:40" */
     const char *name; /* of this victim's operation; NULL: the scenario's */
+    uint64_t expected; /* where only unlike images count: the key of what it leaves */
 };
 
 /* After a kill: is this image, with this history, a new one? */

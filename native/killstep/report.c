@@ -5,41 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "keys.h"
+
 #define ROWS 64u
 
-typedef struct keys {
-    uint64_t *slots;
-    uint32_t room, count;
-} keys;
-
 static keys known[3];
-
-static bool keys_add(keys *k, uint64_t key) {
-    if (k->count * 2 >= k->room) {
-        keys old = *k;
-        *k = (keys){.room = old.room != 0 ? old.room * 2 : 1024};
-        k->slots = calloc(k->room, sizeof(*k->slots));
-        if (k->slots == NULL) {
-            die("no memory");
-        }
-        for (uint32_t i = 0; i < old.room; i++) {
-            if (old.slots[i] != 0) {
-                keys_add(k, old.slots[i]);
-            }
-        }
-        free(old.slots);
-    }
-    key += key == 0;
-    uint32_t at = (uint32_t)key & (k->room - 1);
-    for (; k->slots[at] != 0; at = (at + 1) & (k->room - 1)) {
-        if (k->slots[at] == key) {
-            return false;
-        }
-    }
-    k->slots[at] = key;
-    k->count += 1;
-    return true;
-}
 
 static keys *known_of(enum frame_kind kind) { return &known[kind == FRAME_DEATH ? 0 : kind == FRAME_QUIET ? 1 : 2]; }
 

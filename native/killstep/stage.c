@@ -286,9 +286,8 @@ static void each_changed_page(stage *s, enum look look, void (*visit)(stage *, u
         mark_reserved(s, now);
     }
     for (uint32_t page = 0; page < pages; page++) {
-        bool wanted = look == LOOK_HOT ? s->hot[page]
-                                       : (now[page] || s->reserved[page]) && (look == LOOK_FULL || !is_far(s, page));
-        if (wanted && page_differs(s, page)) {
+        bool near = look != LOOK_HOT && (now[page] || s->reserved[page]) && (look == LOOK_FULL || !is_far(s, page));
+        if ((near || s->hot[page]) && page_differs(s, page)) {
             s->hot[page] = 1;
             visit(s, page);
         }
@@ -328,16 +327,6 @@ uint64_t stage_hot_key(stage *s) {
     return s->scratch.key;
 }
 
-void stage_delta_from_origin(stage *s, delta *d) {
-    *d = (delta){.key = stage_hot_key(s)};
-    for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
-        const unsigned char *now = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
-        if (s->hot[page] && memcmp(now, s->origin + (uint64_t)page * STAGE_PAGE, STAGE_PAGE) != 0) {
-            delta_add(d, page, now);
-        }
-    }
-}
-
 static void put_back(stage *s, uint32_t page) {
     uint64_t at = (uint64_t)page * STAGE_PAGE;
     memcpy(s->survivor.m->base + at, s->base + at, STAGE_PAGE);
@@ -374,13 +363,6 @@ void stage_swap(stage *s, delta *d) {
         memcpy(mine, keep, STAGE_PAGE);
         s->hot[d->pages[i]] = 1;
         s->page_keys[d->pages[i]] = 0;
-    }
-}
-
-void delta_copy(delta *to, const delta *from) {
-    *to = (delta){.key = from->key};
-    for (uint32_t i = 0; i < from->count; i++) {
-        delta_add(to, from->pages[i], from->bytes + (size_t)i * STAGE_PAGE);
     }
 }
 

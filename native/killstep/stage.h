@@ -72,11 +72,8 @@ void stage_restore(stage *s);
 void stage_swap(stage *s, delta *d);
 /* What differs now. The answer is valid until the next call. */
 const delta *stage_delta(stage *s);
-/* The same against the first prepared image; a copy. */
-void stage_delta_from_origin(stage *s, delta *d);
 /* The key alone, of the pages that have ever differed. */
 uint64_t stage_hot_key(stage *s);
-void delta_copy(delta *to, const delta *from);
 void delta_free(delta *d);
 void delta_add(delta *d, uint32_t page, const unsigned char *bytes);
 

@@ -6,7 +6,10 @@
 
 #define WHOLE_LOOK 64u /* while recording, all pages are compared each so many steps */
 
-static void begin(trace *t, bool sparse) {
+static void begin(trace *t, bool sparse, const onlooker *who) {
+    if (who != NULL) {
+        who->begin(who->context);
+    }
     *t = (trace){.sparse = sparse,
                  .address = own_memory(TRACE_MOST * sizeof(*t->address)),
                  .touched = own_memory(TRACE_MOST * sizeof(*t->touched)),
@@ -30,20 +33,28 @@ void trace_free(trace *t) {
     *t = (trace){0};
 }
 
-static void add(trace *t, uint64_t address, uint64_t touched, bool changed) {
+static void tell(const onlooker *who, uint32_t step, bool changed) {
+    if (who != NULL && changed) {
+        who->look(who->context, step);
+    }
+}
+
+static void add(trace *t, uint64_t address, uint64_t touched, bool changed, const onlooker *who) {
     if (t->steps == TRACE_MOST - 1) { /* one is left for the end */
         die("a trace of more than %u steps", t->steps);
     }
     t->address[t->steps] = address;
     t->touched[t->steps] = touched;
     t->changes[t->steps] = changed;
+    tell(who, t->steps, changed);
     t->steps += 1;
 }
 
 /* Step `steps`: the operation has returned, all its marks are made. */
-static void end(trace *t, uint64_t address) {
+static void end(trace *t, uint64_t address, const onlooker *who) {
     t->address[t->steps] = address;
     t->changes[t->steps] = 1;
+    tell(who, t->steps, true);
     route_plan(t);
 }
 
@@ -86,8 +97,8 @@ static uint64_t one_step(const stage *s, pid_t pid, breakpoints *b, uint64_t her
     return tracee_continue(pid) ? tracee_back_from_breakpoint(pid) : 0;
 }
 
-void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, trace *t) {
-    begin(t, false);
+void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, const onlooker *who, trace *t) {
+    begin(t, false, who);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
     breakpoints b = {0};
@@ -98,7 +109,7 @@ void trace_record(stage *s, const victim_plan *plan, const operands *list, code 
     (void)has_changed(s, &key, 0);
     bool changed = true;
     for (uint32_t looks = 1; the_board->finished == 0;) {
-        add(t, here, touched_in_segment(s, pid, list, here), changed);
+        add(t, here, touched_in_segment(s, pid, list, here), changed, who);
         uint8_t kind = c != NULL ? code_kind(c, here) : 0;
         here = one_step(s, pid, &b, here);
         if (here == 0) {
@@ -106,38 +117,58 @@ void trace_record(stage *s, const victim_plan *plan, const operands *list, code 
         }
         changed = (kind == 0 || (kind & CODE_WRITES) != 0) && has_changed(s, &key, looks++);
     }
-    end(t, here);
+    end(t, here, who);
     tracee_kill(pid);
 }
 
-void trace_record_writes(stage *s, const victim_plan *plan, code *c, trace *t) {
-    begin(t, true);
+/* From breakpoint to breakpoint. False: something has changed on the way from one to the next. */
+static bool record_sparse(stage *s, const victim_plan *plan, code *c, uint8_t kind, const onlooker *who, trace *t) {
+    begin(t, true, who);
     stage_restore(s);
     pid_t pid = tracee_start(s, plan);
     breakpoints b;
-    breakpoints_set(&b, c, pid, CODE_WRITES);
+    breakpoints_set(&b, c, pid, kind);
     uint64_t key = 0, here = 0;
     (void)has_changed(s, &key, 0);
-    bool changed = true;
+    bool changed = true, sound = true;
     while (the_board->finished == 0) {
-        if ((code_kind(c, here) & CODE_WRITES) == 0) { /* else it is the next one already */
+        if ((code_kind(c, here) & kind) == 0) { /* else it is the next one already */
             here = tracee_continue(pid) ? tracee_back_from_breakpoint(pid) : 0;
+            sound = kind == CODE_WRITES || !has_changed(s, &key, the_board->finished != 0 ? 0 : t->steps);
         }
-        if (the_board->finished != 0) {
+        if (the_board->finished != 0 || !sound) {
             break;
         }
         uint64_t behind = code_behind(c, here);
-        if ((code_kind(c, here) & CODE_WRITES) == 0) {
+        if ((code_kind(c, here) & kind) == 0) {
             die("a victim ends or stops where no breakpoint is, after %u writes", t->steps);
         }
-        add(t, here, 0, changed);
+        add(t, here, 0, changed, who);
         breakpoints_move(&b, here, behind); /* to its end, if it repeats itself */
         if (!tracee_continue(pid) || (here = tracee_back_from_breakpoint(pid)) != behind) {
             die("a victim has ended amid its operation, at write %u", t->steps);
         }
         breakpoints_move(&b, 0, 0);
         changed = has_changed(s, &key, t->steps);
+        if (changed) {
+            code_has_changed(c, t->address[t->steps - 1]);
+        }
     }
-    end(t, 0);
+    if (sound) {
+        end(t, 0, who);
+    }
     tracee_kill(pid);
+    return sound;
+}
+
+void trace_record_writes(stage *s, const victim_plan *plan, code *c, const onlooker *who, trace *t) {
+    (void)record_sparse(s, plan, c, CODE_WRITES, who, t);
+}
+
+bool trace_record_changes(stage *s, const victim_plan *plan, code *c, const onlooker *who, trace *t) {
+    bool sound = record_sparse(s, plan, c, CODE_CHANGES, who, t);
+    if (!sound) {
+        trace_free(t);
+    }
+    return sound;
 }

@@ -22,11 +22,22 @@ typedef struct trace {
     uint32_t *cost;    /* by step: of the whole way, in stops at a breakpoint */
 } trace;
 
+/* Sees what a death at each step would leave that differs from the step before, while the victim stands there. */
+typedef struct onlooker {
+    void (*begin)(void *context); /* from the first step on; once more if the operation is recorded once more */
+    void (*look)(void *context, uint32_t step);
+    void *context;
+} onlooker;
+
 /* Runs a victim to its end and records each step. Without a list of operands nothing is known of what is touched; without
- * the code's it takes single steps, and looks after each of them whether anything differs. */
-void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, trace *t);
-/* The instructions that may write alone: between two of them nothing can differ. */
-void trace_record_writes(stage *s, const victim_plan *plan, code *c, trace *t);
+ * the code's it takes single steps, and looks after each of them whether anything differs. `who` may be NULL. */
+void trace_record(stage *s, const victim_plan *plan, const operands *list, code *c, const onlooker *who, trace *t);
+/* The instructions that may write alone: between two of them nothing can differ. Those after which anything differs are
+ * kept in mind (CODE_CHANGES). */
+void trace_record_writes(stage *s, const victim_plan *plan, code *c, const onlooker *who, trace *t);
+/* Of these only the ones after which anything has ever differed. False: another one has changed something, and there is no
+ * trace. */
+bool trace_record_changes(stage *s, const victim_plan *plan, code *c, const onlooker *who, trace *t);
 void trace_free(trace *t);
 
 #endif

@@ -85,7 +85,17 @@ def test_no_second_death_on_any_image_that_a_first_one_leaves_breaks_anything(fi
     pairs = sum(outcome["pairs"] for outcome in results["outcomes"])
     figure("two deaths", pairs=pairs, broken=len(broken))
     assert not broken, "\n".join(broken)
+    assert all(outcome["left_path"] == 0 for outcome in results["outcomes"]), "images are put back by halves"
     assert all(outcome["nodes"] > 1 and outcome["pairs"] > outcome["nodes"] for outcome in results["outcomes"])
+
+
+def test_three_deaths_one_after_the_other_break_nothing() -> None:
+    """What they leave that is like what another death left is tried now and then; the rest of it is not."""
+    _, results = run("--closure", "--deaths", "3", "--only", "get")
+    (outcome,) = results["outcomes"]
+    assert not broken_of(results), "\n".join(broken_of(results))
+    assert (outcome["depth"], outcome["left_path"], outcome["whole"]) == (3, 0, True)
+    assert outcome["spared"] > outcome["pairs"] > outcome["nodes"] > 10
 
 
 def steps_of(program: Path, scenario: str, *tables: str | Path) -> int:
