@@ -34,6 +34,7 @@ static void add_rows(const stage *s, uint64_t alive) {
         const shmq_process_shm *process = &m->rows[row];
         add((uint64_t)shmq_row_state(process->word) << 1 | (row < 64 && (alive >> row & 1) != 0));
         add((uint64_t)process->held << 32 | process->memory_changing << 16 | process->memory_waiting);
+        add((uint64_t)process->seats << 32 | process->inside);
         const shmq_process_page_shm *page = process->pins != 0 ? shmq_at(m, process->pins) : NULL;
         for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
             add(page->pins[i].cell << 16);
@@ -94,6 +95,19 @@ static void add_line(const shmq_queue *q) {
     }
 }
 
+/* Without their versions. */
+static void add_groups(const shmq_queue *q) {
+    for (uint32_t i = 0; i < SHMQ_GROUPS; i++) {
+        const shmq_group_shm *group = &q->page->group_table[i];
+        uint64_t owner = group->owner & ((UINT64_C(1) << 40) - 1), refused = group->refused & ((UINT64_C(1) << 48) - 1);
+        if ((owner | refused) != 0) {
+            add(i);
+            add(owner); /* with its row's generation: who has an earlier one has no group */
+            add(refused);
+        }
+    }
+}
+
 static void add_queue(shmq_member *m, uint32_t index) {
     shmq_queue q;
     add(shmq_entry_state(m->directory[index].word));
@@ -115,6 +129,7 @@ static void add_queue(shmq_member *m, uint32_t index) {
         add_level(&level);
     }
     add_consumers(&q);
+    add_groups(&q);
 }
 
 static void add_memory(const shmq_member *m) {
