@@ -174,7 +174,12 @@ class Work:
             signal.signal(signal.SIGINT, self.interrupt)
 
 
-def run(program: Path, order: Order, cpu: int, work: Work) -> Outcome:
+def show_line(text: str) -> None:
+    """In place of the one before."""
+    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def run(program: Path, order: Order, cpu: int, work: Work, progress: bool) -> Outcome:
     """One driver from start to end; every frame is judged as it comes."""
     outcome = Outcome(order.scenario)
     begin = time.monotonic()
@@ -187,6 +192,8 @@ def run(program: Path, order: Order, cpu: int, work: Work) -> Outcome:
         for frame in read_frames(driver.stdout):
             if isinstance(frame, Line):
                 note(outcome, frame.event, program)
+                if progress and frame.event["event"] == "progress":
+                    show_line(f"{order.scenario}: {frame.event['done']} of {frame.event['nodes']} images gone into")
                 ended = ended or frame.event["event"] == "end"
                 continue
             wrong = judge_calls(frame) if isinstance(frame, History) else bench.judge(frame)
@@ -222,7 +229,7 @@ class Pool:
         """None: it was not begun."""
         cpu = self.cpus.get()
         try:
-            return None if self.work.interrupts else run(self.program, order, cpu, self.work)
+            return None if self.work.interrupts else run(self.program, order, cpu, self.work, self.progress)
         finally:
             self.cpus.put(cpu)
 
@@ -241,18 +248,13 @@ class Pool:
                 threads.shutdown(wait=True, cancel_futures=True)
                 raise
         if self.progress:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            show_line("")
         return done
 
     def show(self, done: Sequence[Outcome], of: int) -> None:
         if self.progress:
             tried, wrong = sum(one.tried for one in done), sum(len(one.broken) for one in done)
-            print(
-                f"\r\033[K{len(done)} of {of} scenarios, {tried} tried, {wrong} broken",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
+            show_line(f"{len(done)} of {of} scenarios, {tried} tried, {wrong} broken")
 
 
 def spread(pool: Pool, orders: Sequence[Order], long: set[str], dear: set[str], kills: int) -> list[Outcome]:
