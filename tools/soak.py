@@ -89,6 +89,7 @@ def forked(work: Callable[[], object]) -> int:
         code = 1
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             work()
             code = 0
         except BaseException:
@@ -342,6 +343,7 @@ def main(words: list[str]) -> int:
     result = Result(seed, arguments.processes)
     say: Callable[[str], None] = (lambda text: None) if arguments.json else partial(print, flush=True)
     say(f"seed {seed}, {arguments.processes} processes")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does, with what was done until then
     home = Path(tempfile.mkdtemp(prefix="shmq-soak-"))
     run(result, home, arguments.minutes * 60, say, arguments.fault)
     if result.broken:
