@@ -363,6 +363,8 @@ def what_is_wrong(options: argparse.Namespace, table: Sequence[Scenario]) -> str
         return f"no scenario {', '.join(sorted(unknown))}; --list names all"
     if not 2 <= options.deaths <= MOST_DEATHS:
         return f"--deaths {options.deaths}: give 2 to {MOST_DEATHS}"
+    if options.deaths != MOST_DEATHS and not options.closure:
+        return f"--deaths {options.deaths} is for --closure; --two is for two"
     return None
 
 
