@@ -1,5 +1,6 @@
 """What every test has: its own broker directory, a printed seed, and a watch over what is left in /dev/shm."""
 
+import faulthandler
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import settings
 
 from tests.support.skips import is_excused
@@ -23,6 +25,7 @@ GRACE_SECONDS = 3.0
 UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
 # A broker's directory names its segment in a small file; the big ones hold messages and need not be searched.
 SMALL_FILE_BYTES = 64 * 1024
+STACKS_AT = 0.9  # of a test's time limit, as faulthandler_timeout is of the common one
 
 # What searches for what a crash could break, by the begin of its name: tools/test --instruments.
 INSTRUMENTS = (
@@ -129,6 +132,14 @@ def time_limit(item: pytest.Item) -> float:
     """Seconds; 0: the common limit."""
     marker = item.get_closest_marker("timeout")
     return float(marker.args[0]) if marker is not None and marker.args else 0.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stacks are shown shortly before a test's own limit, not before the common one."""
+    seconds, stderr = time_limit(item), item.config.stash.get(fault_handler_stderr_fd_key, None)
+    if seconds > 0 and stderr is not None:
+        faulthandler.dump_traceback_later(seconds * STACKS_AT, file=stderr)
 
 
 def segments() -> set[str]:

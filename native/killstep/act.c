@@ -15,18 +15,24 @@
 
 board *the_board;
 
-static struct {
+typedef struct body {
     uint64_t value;
     uint32_t bytes;
-    unsigned char body[BLOCK_BYTES];
-} bodies[BODIES];
+    unsigned char text[BLOCK_BYTES];
+} body;
+
+static body bodies[BODIES], kept_bodies[BODIES];
+
+void act_bodies_keep(void) { memcpy(kept_bodies, bodies, sizeof(bodies)); }
+
+void act_bodies_restore(void) { memcpy(bodies, kept_bodies, sizeof(bodies)); }
 
 const unsigned char *act_body_of(uint64_t value, uint32_t bytes) {
     unsigned at = value % BODIES;
     if (bodies[at].value != value || bodies[at].bytes != bytes) {
         act_body(value, bytes);
     }
-    return bodies[at].body;
+    return bodies[at].text;
 }
 
 void act_body(uint64_t value, uint32_t bytes) {
@@ -34,9 +40,9 @@ void act_body(uint64_t value, uint32_t bytes) {
     bodies[at].value = value;
     bodies[at].bytes = bytes;
     for (uint32_t i = 0; i < bytes; i++) {
-        bodies[at].body[i] = (unsigned char)(value * 31 + i);
+        bodies[at].text[i] = (unsigned char)(value * 31 + i);
     }
-    memcpy(bodies[at].body, &value, sizeof(value));
+    memcpy(bodies[at].text, &value, sizeof(value));
 }
 
 /* Its value; UINT64_MAX: not a body of ours, or not all of it. */

@@ -40,6 +40,9 @@ typedef struct act {
 
 /* Fills the buffer of a body before it is needed, so that the traced part only copies. */
 void act_body(uint64_t value, uint32_t bytes);
+/* Which buffers are filled; else a victim's steps would depend on the messages that the driver has met before. */
+void act_bodies_keep(void);
+void act_bodies_restore(void);
 void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t until_ns);
 void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count);
 /* SHMQ_OK: a->taken. */

@@ -132,6 +132,16 @@ static void sweep_blocks(act *a) { act_sweep_blocks(a); }
 static void rebuild(act *a) { act_rebuild(a); }
 
 /* Levels, and takers of some messages */
+static void body_high(act *a) {
+    (void)a;
+    act_body(VALUE + HIGH, SMALL_BYTES);
+}
+static void bodies_middle(act *a) {
+    (void)a;
+    for (uint64_t i = 0; i < 3; i++) {
+        act_body(VALUE + MIDDLE + i, SMALL_BYTES);
+    }
+}
 static void put_high(act *a) { act_put(a, QUEUE_A, VALUE + HIGH, SMALL_BYTES, 0); }
 static void put_middle(act *a) { act_put_many(a, QUEUE_A, VALUE + MIDDLE, 3); }
 static void make_levels(act *a) { act_declare_levels(a, QUEUE_EXTRA, "extra", 3); }
@@ -372,9 +382,9 @@ const scenario scenarios[] = {
     {"lease-ack", state_leased, receive, settle, SHMQ_OK, TIMED},
     {"lease-end", state_leased_held, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
     {"levels-put", state_levels, bodies_small, put, SHMQ_OK, LEVELS | ON_SLOTS},
-    {"levels-put-high", state_levels_below, bodies_small, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
-    {"levels-put-few", state_levels, bodies_small, put_middle, SHMQ_OK, LEVELS | ON_SLOTS},
-    {"levels-put-sleeper", state_levels_sleeper, bodies_small, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-high", state_levels_below, body_high, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-few", state_levels, bodies_middle, put_middle, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"levels-put-sleeper", state_levels_sleeper, body_high, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
     {"levels-get", state_levels, NULL, get_many, SHMQ_OK, LEVELS | ON_SLOTS},
     {"levels-get-low", state_levels_low, NULL, get, SHMQ_OK, LEVELS | ON_SLOTS},
     {"levels-get-empty", state_levels_empty, NULL, get_sleeping, SHMQ_EMPTY, LEVELS},

@@ -175,6 +175,7 @@ static void keep_private_state(stage *s) {
     s->survivor_copy = s->survivor;
     s->member_copy = *s->survivor.m;
     each_book(s, true);
+    act_bodies_keep();
     for (shmq_queue *q = s->survivor.m->handles; q != NULL; q = q->next) {
         if (at == STAGE_HANDLES) {
             die("too many queue handles");
@@ -198,6 +199,7 @@ static void restore_private_state(stage *s) {
     *m = s->member_copy;
     s->survivor = s->survivor_copy;
     each_book(s, false);
+    act_bodies_restore();
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         *q = s->handle_copies[at++];
         for (uint32_t i = 0; i + 1 < q->levels; i++) {
