@@ -192,6 +192,6 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         return CorruptionError(
             f"damage in queue {name!r}: {what}",
             figures=figures,
-            remedy="the slot is quarantined and the rest works on; shmq check tells more",
+            remedy="the rest works on; shmq check tells what is damaged",
         )
     return exception_of(status, trail, errno)
