@@ -12,7 +12,7 @@
 
 static void stop_here(void) { __asm__ volatile("int3" ::: "memory"); }
 
-_Noreturn static void be_victim(const stage *s, const victim_plan *plan) {
+_Noreturn static __attribute__((noinline)) void operate(const stage *s, const victim_plan *plan) {
     act a;
     ptrace(PTRACE_TRACEME, 0, NULL, NULL);
     if (plan->attaches) {
@@ -32,6 +32,14 @@ _Noreturn static void be_victim(const stage *s, const victim_plan *plan) {
     for (;;) {
         pause();
     }
+}
+
+/* Where in its page a frame lies decides on the way that the C library's string functions go. So it is the same for each
+ * victim, from whatever depth of the driver and in whatever run. */
+_Noreturn static __attribute__((noinline)) void be_victim(const stage *s, const victim_plan *plan) {
+    void *gap = __builtin_alloca((uintptr_t)__builtin_frame_address(0) % STAGE_PAGE);
+    __asm__ volatile("" : : "r"(gap) : "memory");
+    operate(s, plan);
 }
 
 static bool wait_for_stop(pid_t pid) {
