@@ -136,10 +136,7 @@ def print_table(results: Sequence[Result]) -> None:
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
     commits = sorted({commit for result in results for commit in result.commits})
-    if commits:
-        print(f"measured at {', '.join(commits)}; a + stands for changes that were not committed")
-    else:
-        print("nothing has been measured here; run tools/test, or tools/reliability without --report")
+    print(f"measured at {', '.join(commits) or 'no commit'}; a + stands for changes that were not committed")
 
 
 def measured_by() -> list[str]:

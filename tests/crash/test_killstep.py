@@ -108,28 +108,6 @@ def steps_of(program: Path, scenario: str, *tables: str | Path) -> int:
     return next(int(event["steps"]) for event in events if event["event"] == "trace")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--kills", "0"], "--kills: 0: give 1 or more"),
-        (["--step", "3"], "name it with --only"),
-        (["--step", "99999", "--only", "get"], "get has the steps 0 to "),
-        (["--pause", "--two"], "give one"),
-        (["--pause", "--only", "shut-down"], "shut-down: others are kept out on purpose"),
-        (["--only", "got"], "no scenario got"),
-    ],
-)
-def test_what_cannot_be_tried_is_refused_and_not_reported_as_tried(words: list[str], said: str) -> None:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT / "tools"))
-    result = subprocess.run(
-        [sys.executable, TOOL, *words], capture_output=True, text=True, env=environment, check=False
-    )
-    if "forbidden" in result.stderr and not is_strict():
-        pytest.skip(result.stderr.strip())
-    assert (result.returncode, result.stdout) == (2, "")
-    assert said in result.stderr
-
-
 @pytest.fixture
 def program(tool: Callable[[str], str]) -> Path:
     """The driver, and beside it what is known of its instructions."""
