@@ -5,10 +5,31 @@ queues. Below: runtime wires, engine has queues and messages, core is the thin f
 """
 
 import sys
+
+if "".join(sys.orig_argv[1:2]).endswith("/shmq") or sys.orig_argv[1:3] == ["-m", "shmq"]:
+    # This process is the command: from here on Ctrl-C prints no traceback of what is just being loaded. (sys.argv would
+    # not do: the processes that multiprocessing starts have it from their parent.)
+    from shmq.command_start import guard_the_start
+
+    guard_the_start()
+
+import os
 import typing
 
 if not sys.platform.startswith("linux"):
     raise ImportError("shmq runs on Linux only: it stands on futexes, open-file-description locks and /dev/shm")
+
+try:
+    import shmq._native  # noqa: F401 - first of all, to say why it is missing
+except ModuleNotFoundError:
+    _home = os.path.dirname(__path__[0])
+    _text = f"shmq in {_home} has no native core; install shmq again"
+    if os.path.exists(os.path.join(_home, "pyproject.toml")):
+        _text = (
+            f"{_home} is the source tree of shmq, and is not built for this Python; start Python in another directory "
+            f"to use the shmq that is installed, or use {_home}/.venv/bin/python, which {_home}/tools/run makes"
+        )
+    raise ImportError(_text, name="shmq._native") from None
 
 from shmq.codec import Codec
 from shmq.death import Death
@@ -46,7 +67,7 @@ from shmq.version import __version__
 
 if typing.TYPE_CHECKING:
     from shmq.pool.worker_pool import WorkerPool
-    from shmq.statistics import BrokerStatistics, ProcessInfo, QueueStatistics
+    from shmq.statistics import BrokerStatistics, PoolCounts, ProcessInfo, QueueStatistics
 
 __all__ = [
     "Broker",
@@ -70,6 +91,7 @@ __all__ = [
     "NotFound",
     "OptionsMismatch",
     "OutOfSpace",
+    "PoolCounts",
     "ProcessInfo",
     "PutOptions",
     "Queue",
@@ -100,7 +122,7 @@ def __getattr__(name: str) -> typing.Any:
         from shmq.pool.worker_pool import WorkerPool
 
         return WorkerPool
-    if name in ("BrokerStatistics", "ProcessInfo", "QueueStatistics"):  # made when somebody looks
+    if name in ("BrokerStatistics", "PoolCounts", "ProcessInfo", "QueueStatistics"):  # made when somebody looks
         from shmq import statistics
 
         return getattr(statistics, name)

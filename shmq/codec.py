@@ -94,7 +94,9 @@ class Codec(Generic[T]):
         check_content_type(self.content_type)
         for name in ("encode", "decode"):
             if not callable(function := getattr(self, name)):
-                raise TypeError(f"{name} of a Codec is a {type(function).__name__}; give a function of one argument")
+                raise TypeError(
+                    f"{name} of a Codec is of the type {type(function).__name__}; give a function of one argument"
+                )
 
 
 AnyCodec = None | Literal["bytes", "pickle"] | Codec[Any]
@@ -157,14 +159,18 @@ def encode(body: Any, codec: AnyCodec = None) -> Encoded:
     if codec == "bytes":
         piece = _one_piece(body)
         if piece is None:
-            raise TypeError(f'{_article(body)} is no body for codec="bytes"; give bytes, or memoryview(body) if meant')
+            raise TypeError(
+                f'a body {_of_type(body)} is none for codec="bytes"; give bytes, or memoryview(body) if meant'
+            )
         return Encoded(OCTETS, None, [piece], len(piece))
     if codec == "pickle":
         return _of_pieces(PICKLE, encode_pickle(body))
     made = codec.encode(body)
     piece = _one_piece(made)
     if piece is None:
-        raise TypeError(f"encode of the Codec {codec.content_type!r} returned {_article(made)}; it must return bytes")
+        raise TypeError(
+            f"encode of the Codec {codec.content_type!r} returned a value {_of_type(made)}; it must return bytes"
+        )
     code = _CODES.get(codec.content_type, NAMED)
     return Encoded(code, codec.content_type if code == NAMED else None, [piece], len(piece))
 
@@ -185,7 +191,7 @@ def _encode_default(body: Any) -> Encoded:
     if is_array(body):
         return _of_pieces(ARRAY, encode_array(body))
     if isinstance(body, (bytes, bytearray)):
-        name = f"a {kind.__module__}.{kind.__qualname__}"
+        name = f"of the type {kind.__module__}.{kind.__qualname__}"
         refuse("body", name, 'use bytes(body), or open the queue with codec="pickle"')
     text = encode_json(body)
     return Encoded(JSON, None, [text], len(text))
@@ -212,8 +218,8 @@ def _of_pieces(content: int, pieces: list[bytes | memoryview]) -> Encoded:
     return Encoded(content, None, pieces, sum(map(len, pieces)))
 
 
-def _article(body: object) -> str:
-    return f"a {type(body).__qualname__}"
+def _of_type(body: object) -> str:
+    return f"of the type {type(body).__qualname__}"
 
 
 # ---- out -------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def encode_array(array: NDArray[Any]) -> list[bytes | memoryview]:
 
     if type(array) is not np.ndarray:
         kind = f"{type(array).__module__}.{type(array).__qualname__}"
-        refuse("body", f"a {kind}, which is more than an array,", f"use numpy.asarray(body), or {_REMEDY}")
+        refuse("body", f"of the type {kind}, which is more than an array,", f"use numpy.asarray(body), or {_REMEDY}")
     if array.flags.c_contiguous:
         order: Order = "C"
     elif array.flags.f_contiguous:

@@ -83,6 +83,9 @@ class ShmqError(Exception):
     Catch it to treat all of shmq's errors alike. `str(error)` is "what happened: figures; remedy"; the parts that do
     not apply are left out, and `error.remedy` is the last one alone. Can be pickled and copied with all its attributes.
 
+    Attributes:
+        accepted: of `put_many` and `move`: how many messages of this call are in; they stay. Else 0.
+
     Arguments:
         what: what happened, naming the queue or broker.
         figures: the numbers or values that led to it.
@@ -97,6 +100,7 @@ class ShmqError(Exception):
     _what = ""
     _figures = ""
     _remedy = ""
+    accepted: int = 0
 
     def __init__(self, what: str = "", *, figures: str = "", remedy: str = "") -> None:
         self._keep(what, figures, remedy)
@@ -114,8 +118,9 @@ class ShmqError(Exception):
 
     @property
     def figures(self) -> str:
-        """The numbers or values that led to it; "" if there are none."""
-        return self._figures
+        """The numbers or values that led to it, and `accepted` if it is not 0; "" if there are none."""
+        done = f"{self.accepted:,} of this call accepted" if self.accepted else ""
+        return ", ".join(filter(None, (self._figures, done)))
 
     @property
     def remedy(self) -> str:
@@ -123,7 +128,7 @@ class ShmqError(Exception):
         return self._remedy
 
     def __str__(self) -> str:
-        return _join(self._what, self._figures, self._remedy)
+        return _join(self._what, self.figures, self._remedy)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._native_arguments()), dict(self.__dict__)
@@ -159,7 +164,7 @@ class Full(ShmqError, queue.Full):
             "memory" (the broker's budget) or "disk" (its budget on disk).
         limit: that limit, in messages for "maxsize", else in bytes.
         used: how much of it was in use, in the same unit.
-        accepted: of `put_many`: how many messages had been put; they stay.
+        accepted: of `put_many` and `move`: how many messages of this call are in; they stay. Else 0.
 
     Example:
         >>> small = broker.queue("small", maxsize=1)
@@ -330,7 +335,7 @@ class ConsumerRefused(ShmqError):
     Example:
         >>> consumers = [queue.consumer() for _ in range(1088)]
         Traceback (most recent call last):
-        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,087 consumers ...
+        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,024 consumers ...
     """
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from os import PathLike
 
 from shmq.engine.broker import Broker
 from shmq.engine.opening import open_anonymous_broker, open_directory
 from shmq.names import parse_broker_path
-from shmq.options import Durability, Size, check_bool, check_broker_options
+from shmq.options import Size, check_bool, check_broker_options
 
 __all__ = ["Broker", "open"]
-
-logging.getLogger("shmq").addHandler(logging.NullHandler())
 
 
 def open(
@@ -23,9 +19,9 @@ def open(
     memory: Size | None = None,
     mode: int | None = None,
     patience: float | None = None,
-    disk: Size | None = None,
-    durability: Durability | None = None,
-    encryption_key: bytes | Callable[[], bytes] | None = None,
+    disk: None = None,
+    durability: None = None,
+    encryption_key: None = None,
 ) -> Broker:
     """Open the broker in a directory; make it if there is none.
 

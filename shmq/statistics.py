@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
-__all__ = ["Alerts", "BrokerStatistics", "ProcessInfo", "QueueStatistics", "as_json"]
+from shmq.death import DeathReason
+
+__all__ = ["Alerts", "BrokerStatistics", "PoolCounts", "ProcessInfo", "QueueStatistics", "as_json"]
 
 ProcessState = Literal["live", "stopped", "dead"]
 
@@ -22,6 +24,7 @@ class QueueStatistics:
         delayed: messages that are not yet due.
         bytes: of all of them, bodies and headers.
         memory_bytes: of these, resident in shared memory.
+        reserved_bytes: of shared memory that the queue has for its slots, whether messages are in them or not.
         disk_bytes: of these, on disk; 0 in this stage.
         flowed: whether part of it lies on disk; False in this stage.
         oldest_age: seconds since the oldest ready message was put; None: none is ready.
@@ -48,6 +51,7 @@ class QueueStatistics:
     delayed: int  # not yet due
     bytes: int  # of all of them, bodies and headers
     memory_bytes: int  # of these, resident in shared memory
+    reserved_bytes: int  # of shared memory, for its slots
     disk_bytes: int  # of these, on disk
     flowed: bool  # part of it lies on disk
     oldest_age: float | None  # seconds, of the oldest ready entry
@@ -122,6 +126,35 @@ class BrokerStatistics:
     log_bytes: int
     processes: tuple[ProcessInfo, ...]
     queues: Mapping[str, QueueStatistics]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolCounts:
+    """What became of the messages of one run of a WorkerPool, also of those whose worker was killed.
+
+    Attributes:
+        handled: messages whose handler returned, or acked them itself.
+        retried: failed attempts after which the message was to be tried again.
+        dead: messages that died, by reason: "rejected", "max_deliveries", "max_deaths". What expires is not in it.
+
+    Example:
+        >>> queue.put_many(["a", "b", "bad"])
+        >>> pool = shmq.WorkerPool(queue, lambda m: m.reject() if m.body == "bad" else None, processes=0)
+        >>> counts = pool.run(until_empty=True)
+        >>> counts
+        PoolCounts(handled=2, retried=0, dead={'rejected': 1})
+        >>> counts.died
+        1
+    """
+
+    handled: int
+    retried: int  # attempts, not messages
+    dead: Mapping[DeathReason, int]  # only reasons that there were
+
+    @property
+    def died(self) -> int:
+        """How many messages died, for whatever reason."""
+        return sum(self.dead.values())
 
 
 @dataclass(frozen=True, slots=True)

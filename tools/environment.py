@@ -1,6 +1,9 @@
 """Keeps the virtual environment of this checkout up to date and runs commands in it.
 
-    tools/interpreter tools/environment.py COMMAND [ARGUMENT...]
+    tools/interpreter tools/environment.py [--without-tools] [--spark] COMMAND [ARGUMENT...]
+
+--without-tools: only what shmq itself needs; else also what tests, checks and formatters need.
+--spark: also PySpark, and a Java where there is none that Spark can use.
 
 The environment is `.venv` in the checkout (SHMQ_VENV names another directory). It holds shmq as an editable install,
 so a change of Python code needs nothing; a change of pyproject.toml, of anything in native/ or of the interpreter
@@ -9,6 +12,7 @@ leads to a rebuild at the next start. Only the standard library is used here: th
 
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -23,6 +27,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("SHMQ_VENV", ROOT / ".venv")).absolute()
 STAMP = VENV / "shmq-stamp.json"
+ADDITIONS = ("tools", "spark")  # parts of the environment that not every command needs
+BUILDERS = ("cmake", "ninja")  # of the tools those that a build needs
+NO_INDEX = (
+    " pip needs an index of packages: name one that this machine reaches (PIP_INDEX_URL=https://...), a proxy "
+    "(HTTPS_PROXY=http://...), or a directory with the wheels (PIP_NO_INDEX=1 PIP_FIND_LINKS=/path/to/wheels)."
+)
 DEBIAN_REMEDY = "Debian, Ubuntu: apt-get install"
 
 
@@ -59,12 +69,13 @@ def warnings_are_errors() -> bool:
     return os.environ.get("SHMQ_WERROR", "").upper() in {"1", "ON", "TRUE", "YES"}
 
 
-def wanted_stamp() -> dict[str, str]:
-    """Describes the environment as it has to be; the three parts lead to three depths of a rebuild."""
+def wanted_stamp(*, tools: bool = True, spark: bool = False) -> dict[str, str]:
+    """Describes the environment as it has to be; the parts lead to different depths of a rebuild."""
     python = f"{sys.version} {os.path.realpath(sys.executable)} {ROOT}"
     project = digest([ROOT / "pyproject.toml", ROOT / "shmq" / "version.py"])
     native = digest([path for path in (ROOT / "native").rglob("*") if path.is_file()])
-    return {"python": python, "project": project, "native": f"{native} werror={warnings_are_errors()}"}
+    wanted = {"python": python, "project": project, "native": f"{native} werror={warnings_are_errors()}"}
+    return {**wanted, **({"tools": project} if tools else {}), **({"spark": project} if spark else {})}
 
 
 def found_stamp() -> dict[str, str]:
@@ -75,15 +86,20 @@ def found_stamp() -> dict[str, str]:
     return stamp if isinstance(stamp, dict) and (VENV / "bin" / "python").exists() else {}
 
 
-def run(*command: str | Path) -> None:
-    """Runs one step of the build; its output is shown only when it fails."""
+def is_current(found: dict[str, str], wanted: dict[str, str]) -> bool:
+    """Whether what was found is all that is wanted; there may be more."""
+    return wanted.items() <= found.items()
+
+
+def run(*command: str | Path, remedy: str = "") -> None:
+    """Runs one step of the build; its output, and what may help, is shown only when it fails."""
     result = subprocess.run(
         command, cwd=ROOT, env=activated(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     if result.returncode != 0:
         sys.stderr.buffer.write(result.stdout)
         text = " ".join(str(word) for word in command)
-        raise Unusable(f"`{text}` failed with exit code {result.returncode}; its output stands above.")
+        raise Unusable(f"`{text}` failed with exit code {result.returncode}; its output stands above.{remedy}")
 
 
 def activated() -> dict[str, str]:
@@ -104,24 +120,46 @@ def build(wanted: dict[str, str], found: dict[str, str]) -> None:
     if problems:
         raise Unusable("\n".join(problems))
     done: dict[str, str] = {}
+    if found.get("python") == wanted["python"]:
+        done = {part: found[part] for part in ADDITIONS if part in found}  # stay, though this start may not need them
     STAMP.unlink(missing_ok=True)
     if found.get("python") != wanted["python"]:
         report(f"making {VENV} with Python {sys.version.split()[0]}")
         run(sys.executable, "-m", "venv", "--clear", VENV)
-        found = {}
+        found, done = {}, {}
     record(done, wanted, "python")
     pip: list[str | Path] = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)
+    project = declared["project"]
+    extras = project["optional-dependencies"]
+    tools = extras["test"]
     if found.get("project") != wanted["project"]:
-        report("installing what the build, shmq and its tests need")
-        with (ROOT / "pyproject.toml").open("rb") as file:
-            declared = tomllib.load(file)
-        project = declared["project"]
-        extra = project["optional-dependencies"]["test"]
-        run(*pip, *declared["build-system"]["requires"], *project["dependencies"], *extra)
+        report("installing what the build and shmq need")
+        builders = [each for each in tools if each.startswith(BUILDERS)]
+        run(*pip, *declared["build-system"]["requires"], *builders, *project["dependencies"], remedy=NO_INDEX)
     record(done, wanted, "project")
-    report("building the native core")
-    run(*pip, "--no-build-isolation", "--no-deps", *build_options(), "--editable", ".")
+    if any(found.get(part) != wanted[part] for part in ("project", "native")):
+        report("building the native core")
+        run(*pip, "--no-build-isolation", "--no-deps", *build_options(), "--editable", ".")
     record(done, wanted, "native")
+    if "tools" in wanted and found.get("tools") != wanted["tools"]:
+        report("installing what the tests and tools need")
+        run(*pip, *tools, remedy=NO_INDEX)
+        record(done, wanted, "tools")
+    if "spark" in wanted and found.get("spark") != wanted["spark"]:
+        report("installing PySpark: half a gigabyte, which takes some minutes")
+        run(*pip, *extras["spark"], remedy=NO_INDEX)
+        if not has_java():
+            report("installing a Java for Spark: this machine has none of version 17 or later")
+            run(*pip, *extras["spark-jvm"], remedy=NO_INDEX)
+        record(done, wanted, "spark")
+
+
+def has_java() -> bool:
+    """Whether shmq, which is installed by now, finds a Java that Spark can use."""
+    command: list[str | Path] = [VENV / "bin" / "python", "-c", "from shmq.spark.jvm import find_jvm; find_jvm()"]
+    return subprocess.run(command, cwd=ROOT, env=activated(), capture_output=True).returncode == 0
 
 
 def record(done: dict[str, str], wanted: dict[str, str], part: str) -> None:
@@ -142,7 +180,7 @@ def report(text: str) -> None:
 
 
 @contextmanager
-def prepared() -> Iterator[None]:
+def prepared(*, tools: bool = True, spark: bool = False) -> Iterator[None]:
     """Makes the environment current and keeps it from being rebuilt inside the `with` block.
 
     Users hold the lock shared, a build holds it alone: so concurrent starts build once, and no build replaces the
@@ -151,11 +189,11 @@ def prepared() -> Iterator[None]:
     VENV.parent.mkdir(parents=True, exist_ok=True)
     with VENV.with_name(f"{VENV.name}.lock").open("w") as lock:
         acquire(lock.fileno(), fcntl.LOCK_SH)
-        while found_stamp() != wanted_stamp():
+        while not is_current(found_stamp(), wanted_stamp(tools=tools, spark=spark)):
             acquire(lock.fileno(), fcntl.LOCK_EX)
             # While this start waited for the lock, another one may have done the work.
-            wanted, found = wanted_stamp(), found_stamp()
-            if found != wanted:
+            wanted, found = wanted_stamp(tools=tools, spark=spark), found_stamp()
+            if not is_current(found, wanted):
                 build(wanted, found)
             fcntl.flock(lock, fcntl.LOCK_SH)
         yield
@@ -170,11 +208,13 @@ def acquire(descriptor: int, kind: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
+    options = list(itertools.takewhile({"--without-tools", "--spark"}.__contains__, arguments))
+    arguments = arguments[len(options) :]
     if not arguments:
         print(__doc__, file=sys.stderr)
         return 2
     try:
-        with prepared():
+        with prepared(tools="--without-tools" not in options, spark="--spark" in options):
             program = shutil.which(arguments[0], path=activated()["PATH"])
     except Unusable as error:
         print(f"shmq: {error}", file=sys.stderr)

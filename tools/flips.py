@@ -10,7 +10,7 @@ with an answer or one of shmq's errors; a body that comes out must be one that w
 an exception of another kind, a wrong body and a hang are failures: each is printed with its round.
 
 --round does one round alone, for a repeat: the same damage and the same calls, but not the same timing.
-The exit code is 1 if anything failed.
+The exit code is 1 if anything failed. Ctrl-C ends the run early, with its verdict.
 """
 
 import argparse
@@ -29,10 +29,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
+from arguments import not_negative, positive, positive_time
 from segment_image import Damage, SegmentImage
 from victim import Victim, body_of
 
@@ -206,6 +208,8 @@ class Range:
 
     def _work(self, process: int, numbers: random.Random, flips: int) -> None:
         faulthandler.register(signal.SIGUSR1)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches all; the parent ends this one
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         damage = Damage(self.image, random.Random(numbers.getrandbits(64)))
         memory = self._memory()
         victim = Victim(str(self.directory), numbers, lambda call: self.beats.beat(process, call))
@@ -234,7 +238,15 @@ class Range:
         for process in range(self.processes):
             own = flips // self.processes + (process < flips % self.processes)
             pids[forked(partial(self._work, process, random.Random(numbers.getrandbits(64)), own))] = process
-        return self._wait(number, pids)
+        try:
+            return self._wait(number, pids)
+        except KeyboardInterrupt:
+            for pid in pids:
+                with suppress(ProcessLookupError, ChildProcessError):  # it has ended, and has been waited for
+                    if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                        os.kill(pid, signal.SIGKILL)
+                        os.waitpid(pid, 0)
+            raise
 
     def _wait(self, number: int, pids: dict[int, int]) -> list[dict[str, object]]:
         failures = []
@@ -318,12 +330,12 @@ def run(arguments: argparse.Namespace) -> Result:
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools/flips", description="Damages a live segment under several processes.")
-    parser.add_argument("--count", type=int, default=20_000, help="words to damage (20000)")
+    parser.add_argument("--count", type=positive, default=20_000, help="words to damage (20000)")
     parser.add_argument("--seed", type=int, help="for a repeat; else at random")
-    parser.add_argument("--round", type=int, help="this round alone")
-    parser.add_argument("--processes", type=int, default=3, help="at work at a time (3)")
+    parser.add_argument("--round", type=not_negative, help="this round alone")
+    parser.add_argument("--processes", type=positive, default=3, help="at work at a time (3)")
     parser.add_argument(
-        "--limit", type=float, default=20.0, help="seconds for a call; undisturbed it takes a few ms (20)"
+        "--limit", type=positive_time, default=20.0, help="seconds for a call; undisturbed it takes a few ms (20)"
     )
     parser.add_argument(
         "--without-checksums", action="store_true", help="queues with checksum=False: wrong bodies will be found"
@@ -334,6 +346,7 @@ def main(words: list[str]) -> int:
         arguments.seed = secrets.randbits(32)
     if not arguments.json:
         print(f"seed {arguments.seed}", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does, with the verdict so far
     result = run(arguments)
     if arguments.json:
         print(json.dumps(asdict(result)))

@@ -40,6 +40,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from arguments import not_negative, positive
 from step_driver import (
     History,
     Line,
@@ -319,13 +320,13 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--begin", choices=BEGINNINGS, default=BEGINNINGS[0])
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--slots", action="store_true")
-    parser.add_argument("--kills", type=int, default=DEFAULT_KILLS)
-    parser.add_argument("--every", type=int, default=0)
+    parser.add_argument("--kills", type=positive, default=DEFAULT_KILLS)
+    parser.add_argument("--every", type=not_negative, default=0)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--step", type=int, default=-1)
+    parser.add_argument("--step", type=not_negative, default=-1)
     parser.add_argument("--path", default="")
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", type=positive, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--source", type=Path, default=None)  # another tree, with a mistake in its core
     parser.add_argument("--json", action="store_true")
     return parser.parse_args(arguments)
@@ -365,6 +366,13 @@ def what_is_wrong(options: argparse.Namespace, table: Sequence[Scenario]) -> str
         return f"--deaths {options.deaths}: give 2 to {MOST_DEATHS}"
     if options.deaths != MOST_DEATHS and not options.closure:
         return f"--deaths {options.deaths} is for --closure; --two is for two"
+    if options.pause + options.two + options.closure > 1:
+        return "--pause, --two and --closure are three ways to try; give one"
+    if options.step >= 0 and len(options.only) != 1:
+        return f"--step {options.step} is a step of one scenario; name it with --only"
+    if options.pause:
+        steady = sorted(one.name for one in table if one.steady and one.name in options.only)
+        return f"{', '.join(steady)}: others are kept out on purpose; not with --pause" if steady else None
     return None
 
 
@@ -398,10 +406,13 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     seed = options.seed if options.seed is not None else secrets.randbits(32)
     orders = orders_of(options, table, seed)
-    pool = Pool(program, max(options.jobs, 1), sys.stderr.isatty())
+    pool = Pool(program, options.jobs, sys.stderr.isatty())
     pool.work.heed_interrupts()
     outcomes = outcomes_of(options, pool, orders, table)
     interrupted = pool.work.interrupts > 0
+    if options.step > outcomes[0].steps > 0:
+        print(f"killstep: {outcomes[0].scenario} has the steps 0 to {outcomes[0].steps}", file=sys.stderr)
+        return 2
     if options.json:
         results = {"seed": seed, "interrupted": interrupted, "outcomes": [asdict(one) for one in outcomes]}
         print(json.dumps(results))

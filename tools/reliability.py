@@ -3,11 +3,11 @@
     tools/reliability [--report] [--full] [--json]
 
 Without options the tests that measure these figures are run first; with --report only the figures of the last run of
-tools/test or tools/reliability are shown. --full runs the large sizes (hours). The exit code is 1 if a figure misses
-its goal or has not been measured.
+tools/test --all or tools/reliability are shown. --full runs the large sizes (hours). The exit code is 1 if a figure
+misses its goal or has not been measured.
 
 Examples:
-    tools/test && tools/reliability --report
+    tools/test --all && tools/reliability --report
     tools/reliability --report --json | jq '.[] | select(.met | not)'
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import figures
 from environment import ROOT, Unusable, prepared
-from suite import run_tests
+from suite import Wish, run_tests
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,10 @@ def print_table(results: Sequence[Result]) -> None:
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
     commits = sorted({commit for result in results for commit in result.commits})
-    print(f"measured at {', '.join(commits) or 'no commit'}; a + stands for changes that were not committed")
+    if commits:
+        print(f"measured at {', '.join(commits)}; a + stands for changes that were not committed")
+    else:
+        print("nothing has been measured here; run tools/test --all, or tools/reliability without --report")
 
 
 def measured_by() -> list[str]:
@@ -162,7 +165,7 @@ def main(arguments: Sequence[str]) -> int:
             os.environ["SHMQ_FULL"] = "1"
         try:
             with prepared():
-                run_tests(measured_by(), strict=False)
+                run_tests(measured_by(), Wish())
         except Unusable as error:
             print(f"shmq: {error}", file=sys.stderr)
             return 1

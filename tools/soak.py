@@ -29,6 +29,7 @@ from functools import partial
 from pathlib import Path
 
 import soak_process
+from arguments import positive_time
 from history import AGAIN, History, Kind
 from soak_audit import Audit
 from soak_process import QUEUES, declare, named, shared_numbers
@@ -332,7 +333,7 @@ def run(result: Result, home: Path, seconds: float, say: Callable[[str], None], 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools/soak", description="Processes killed and stopped: nothing is lost.")
-    parser.add_argument("--minutes", type=float, default=1.0, help="how long (1)")
+    parser.add_argument("--minutes", type=positive_time, default=1.0, help="how long (1)")
     parser.add_argument("--seed", type=int, help="else at random")
     parser.add_argument("--processes", type=int, default=8, choices=range(2, 65), metavar="P", help="at a time (8)")
     parser.add_argument("--json", action="store_true", help="one object at the end instead of lines")

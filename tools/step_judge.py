@@ -75,11 +75,12 @@ def in_halves(calls: list[list[int]]) -> list[list[int]]:
 
 def is_strange(history: History, marks: list[list[int]]) -> bool:
     """What the judge has no words for, and the driver's own verdict has to do for: a purge that does not say what it
-    took, entries taken from a living holder (by time, too), several releases at once when a process leaves."""
+    took, entries taken from a living holder (by time, too), several releases at once when a process leaves, another
+    move of what the dead may have moved already."""
     released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
     leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
     scenario = history.where.get("scenario", "")
-    taken = scenario == "steal" or scenario.startswith(("expire", "lease")) or scenario in ROBBED
+    taken = scenario == "steal" or scenario.startswith(("expire", "lease", "move-all", "claim")) or scenario in ROBBED
     return leaving or taken or any(mark[KIND] in REMOVALS for mark in marks)
 
 

@@ -1,12 +1,19 @@
 """Runs every check of the tree and sums up what happened.
 
-    tools/test [--strict] [--full] [--instruments] [ARGUMENT OF PYTEST...]
+    tools/test [--all] [--strict] [--full] [--instruments] [--spark] [ARGUMENT OF PYTEST...]
+
+    tools/test                       before a commit: linters, types, and all tests but the instruments
+    tools/test --instruments         the instruments alone: they search for what a crash could break, by step kills,
+                                     stops, flips, soak, the judge, models, weak memory and races
+    tools/test --all                 both
+    tools/test --spark               as without it, and the tests that run Spark; so with each of the others
+    tools/test tests/engine -k line  these tests, instruments or not
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
-Tests that need a tool which is missing (spin, clang) or a right are skipped and named at the end; --strict makes them
-fail, but for the reasons in tests/support/skips.py.
---full does ten times as much of what is random or large, and takes as much longer. --instruments runs that part alone
-which searches for what a crash could break: step kills, stops, flips, soak, the judge, models, weak memory, races.
+Tests that need a tool which is missing (spin, clang) or a right are skipped; the end says how many, by reason. --strict
+makes them fail, but for the reasons in tests/support/skips.py.
+--spark installs PySpark and runs the tests that need it, too; without it they are skipped, also under --strict.
+--full does ten times as much of what is random or large, and takes as much longer.
 """
 
 import os
@@ -15,7 +22,8 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +35,9 @@ NO_TESTS_COLLECTED = 5
 WORKERS = len(os.sched_getaffinity(0)) + 1
 # The tests with the longest time limits come first (tests/conftest.py), each to the next worker that is free.
 SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "load", "--maxschedchunk", "1"]
+# A Spark takes 1 GiB and, in bursts, every processor. The tests of a file share the one of their worker.
+TWO_SPARKS = ["-n", "2", "--dist", "loadfile"]
+OPTIONS = ("--all", "--strict", "--full", "--instruments", "--spark")
 FULL_SECONDS = 3600  # that the longest test may take with --full: no stacks are shown before
 
 
@@ -38,17 +49,26 @@ class Stage:
     seconds: float
     status: int
     detail: str = ""
-    not_run: list[str] = field(default_factory=list)
+    not_run: Counter[str] = field(default_factory=Counter)  # tests, by reason
 
 
-def run_stage(name: str, *command: str | Path, strict: bool = False) -> Stage:
+@dataclass(frozen=True)
+class Wish:
+    """What the tests shall do, as tests/conftest.py reads it from their environment."""
+
+    strict: bool = False
+    spark: bool = False
+
+    def variables(self) -> dict[str, str]:
+        strict = {"SHMQ_TEST_STRICT": "1"} if self.strict else {}
+        return {**strict, "SHMQ_TEST_SPARK": str(int(self.spark))}
+
+
+def run_stage(name: str, *command: str | Path, variables: Mapping[str, str] | None = None) -> Stage:
     """Runs one checker with its output shown, and takes the time."""
     print(f"\n=== {name}", flush=True)
-    variables = activated()
-    if strict:
-        variables["SHMQ_TEST_STRICT"] = "1"
     start = time.monotonic()
-    status = subprocess.run(command, cwd=ROOT, env=variables).returncode
+    status = subprocess.run(command, cwd=ROOT, env={**activated(), **(variables or {})}).returncode
     return Stage(name, time.monotonic() - start, status)
 
 
@@ -62,18 +82,18 @@ def run_lint() -> list[Stage]:
     ]
 
 
-def run_pytest(name: str, arguments: Sequence[str], strict: bool) -> Stage:
+def run_pytest(name: str, arguments: Sequence[str], wish: Wish) -> Stage:
     """Runs pytest and reads its counts and the reasons of its skips from the report."""
     with tempfile.TemporaryDirectory(prefix="suite-") as directory:
         report = Path(directory) / "report.xml"
-        stage = run_stage(name, "python", "-m", "pytest", f"--junitxml={report}", *arguments, strict=strict)
+        command = ("python", "-m", "pytest", f"--junitxml={report}", *arguments)
+        stage = run_stage(name, *command, variables=wish.variables())
         if not report.exists():
             return stage
         for case in ElementTree.parse(report).iter("testcase"):
             skipped = case.find("skipped")
             if skipped is not None:
-                test = f"{case.get('classname')}.{case.get('name')}"
-                stage.not_run.append(f"{test}: {skipped.get('message')}")
+                stage.not_run[skipped.get("message", "no reason given")] += 1
         figures.keep(figures.read_report(report))
         totals = next(ElementTree.parse(report).iter("testsuite")).attrib
     failed = int(totals["failures"]) + int(totals["errors"])
@@ -81,16 +101,21 @@ def run_pytest(name: str, arguments: Sequence[str], strict: bool) -> Stage:
     return stage
 
 
-def run_tests(extra: Sequence[str], strict: bool, only: str = "") -> list[Stage]:
-    """Runs the tests (those with the marker `only`) side by side, then those that watch a clock, one after another."""
-    also = f" and {only}" if only else ""
+def run_tests(extra: Sequence[str], wish: Wish, among: str = "") -> list[Stage]:
+    """Runs the tests (`among`: of those markers) side by side, then those that watch a clock, one after another, then
+    those with a Spark, two at a time.
+    """
+    meant = f" and {among}" if among else ""
     if any(word.startswith("-m") for word in extra):
-        return [run_pytest("pytest", ["-n", "0", *extra], strict)]
+        return [run_pytest("pytest", ["-n", "0", *extra], wish)]
+    here = f"{meant} and not spark" if wish.spark else meant  # without the wish they are skipped, and counted as such
     stages = [
-        run_pytest("pytest", [*SIDE_BY_SIDE, "-m", f"not alone{also}", *extra], strict),
-        run_pytest("pytest (alone)", [*extra, "-n", "0", "-m", f"alone{also}"], strict),
+        run_pytest("pytest", [*SIDE_BY_SIDE, "-m", f"not alone{here}", *extra], wish),
+        run_pytest("pytest (alone)", [*extra, "-n", "0", "-m", f"alone{here}"], wish),
     ]
-    # A selection may well lie in one of the two halves; only nothing in both is a mistake.
+    if wish.spark:
+        stages.append(run_pytest("pytest (spark)", [*TWO_SPARKS, "-m", f"spark{meant}", *extra], wish))
+    # A selection may well lie in one of the parts; only nothing in all of them is a mistake.
     if any(stage.status != NO_TESTS_COLLECTED for stage in stages):
         for stage in stages:
             if stage.status == NO_TESTS_COLLECTED:
@@ -103,30 +128,36 @@ def print_summary(stages: Sequence[Stage]) -> None:
     for stage in stages:
         result = "ok" if stage.status == 0 else "FAILED"
         print(f"{stage.name:16} {result:7} {stage.seconds:7.1f} s  {stage.detail}".rstrip())
-    not_run = [line for stage in stages for line in stage.not_run]
+    not_run = sum((stage.not_run for stage in stages), Counter[str]())
     if not_run:
-        print(f"not run ({len(not_run)}):")
-        for line in not_run:
-            print(f"  {line}")
+        print(f"not run ({not_run.total()}):")
+        for reason, count in not_run.most_common():
+            print(f"  {count:5} {reason}")
+
+
+def among(arguments: Sequence[str], extra: Sequence[str]) -> str:
+    """Which tests are meant, as an expression of pytest's markers."""
+    if "--instruments" in arguments:
+        return "instrument"
+    return "" if extra or "--all" in arguments else "not instrument"
 
 
 def main(arguments: Sequence[str]) -> int:
-    strict = "--strict" in arguments
+    wish = Wish(strict="--strict" in arguments, spark="--spark" in arguments)
     if "--full" in arguments:
         os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
-    instruments = "--instruments" in arguments
-    extra = [word for word in arguments if word not in ("--strict", "--full", "--instruments")]
+    extra = [word for word in arguments if word not in OPTIONS]
     run_options = ["-o", f"faulthandler_timeout={FULL_SECONDS}"] if "--full" in arguments else []
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)
         return 0
     start = time.monotonic()
     try:
-        with prepared():
+        with prepared(spark=wish.spark):
             stages = [Stage("environment", time.monotonic() - start, 0)]
-            if not extra and not instruments:
+            if not extra and "--instruments" not in arguments:
                 stages += run_lint()
-            stages += run_tests([*run_options, *extra], strict, "instrument" if instruments else "")
+            stages += run_tests([*run_options, *extra], wish, among(arguments, extra))
     except Unusable as error:
         print(f"shmq: {error}", file=sys.stderr)
         return 1

@@ -45,8 +45,7 @@ void act_body(uint64_t value, uint32_t bytes) {
     memcpy(bodies[at].text, &value, sizeof(value));
 }
 
-/* Its value; UINT64_MAX: not a body of ours, or not all of it. */
-static uint64_t value_of(const shmq_delivery *d) {
+uint64_t act_value_of(const shmq_delivery *d) {
     uint64_t value;
     if (d->body_len < sizeof(value)) {
         return UINT64_MAX;
@@ -145,14 +144,14 @@ static shmq_status next_offer(shmq_queue *q, uint32_t owner, shmq_subscription *
 /* One try of a get; SHMQ_SETTLED: taken over meanwhile, again. */
 static shmq_status take(act *a, shmq_queue *q, shmq_delivery *d, uint64_t *value) {
     if (d->body == 0) {
-        *value = value_of(d);
+        *value = act_value_of(d);
         return shmq_offer_finish(q, d);
     }
     shmq_status status = shmq_offer_acquire(q, d);
     if (status == SHMQ_SETTLED) {
         return status;
     }
-    *value = value_of(d);
+    *value = act_value_of(d);
     status = shmq_settle(q, d);
     if (status == SHMQ_OK) {
         shmq_add_relaxed(&q->counters->got, 1);
@@ -200,7 +199,7 @@ void act_received(act *a, unsigned queue, shmq_status status, const shmq_deliver
         return;
     }
     shmq_add_relaxed(&q->counters->received, 1);
-    uint64_t value = shmq_delivery_intact(q, d) ? value_of(d) : UINT64_MAX;
+    uint64_t value = shmq_delivery_intact(q, d) ? act_value_of(d) : UINT64_MAX;
     SHMQ_ASSERT(a->held_count < ACT_HELD);
     a->held[a->held_count].d = *d;
     a->held[a->held_count].value = value;
@@ -231,6 +230,24 @@ static void end_hold(act *a, uint8_t kind, bool attempt) {
 void act_settle(act *a) { end_hold(a, CALL_SETTLE, false); }
 
 void act_release(act *a, bool attempt) { end_hold(a, CALL_RELEASE, attempt); }
+
+void act_release_all(act *a) {
+    SHMQ_ASSERT(a->held_count != 0);
+    shmq_delivery *all[ACT_HELD];
+    unsigned queue = a->held[0].queue, count = a->held_count;
+    uint64_t values[ACT_HELD];
+    for (unsigned i = 0; i < count; i++) {
+        SHMQ_ASSERT(a->held[i].queue == queue);
+        all[i] = &a->held[i].d;
+        values[i] = a->held[i].value;
+        act_begin(a, CALL_RELEASE, queue, values[i]);
+    }
+    shmq_release_all(a->q[queue], all, count);
+    for (unsigned i = 0; i < count; i++) {
+        act_end(a, CALL_RELEASE, queue, values[i], SHMQ_OK);
+    }
+    a->held_count = 0;
+}
 
 void act_find_out(act *a) {
     for (unsigned i = 0; i < a->held_count; i++) {
@@ -330,7 +347,7 @@ void act_steal(act *a, unsigned queue, uint64_t position) {
     shmq_delivery d;
     act_begin(a, CALL_GET, queue, 0);
     shmq_status status = shmq_steal(q, position, false, &d);
-    uint64_t value = status == SHMQ_OK ? value_of(&d) : 0;
+    uint64_t value = status == SHMQ_OK ? act_value_of(&d) : 0;
     status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
     if (status == SHMQ_OK) {
         end_delivery(a, CALL_GET, queue, value, &d);
@@ -345,7 +362,7 @@ void act_drop_oldest(act *a, unsigned queue) {
     shmq_delivery d;
     uint64_t at = 0;
     act_begin(a, CALL_GET, queue, 0);
-    uint64_t value = shmq_browse(q, &at, &d) == SHMQ_OK ? value_of(&d) : 0;
+    uint64_t value = shmq_browse(q, &at, &d) == SHMQ_OK ? act_value_of(&d) : 0;
     if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
         end_delivery(a, CALL_GET, queue, value, &d);
     } else {
@@ -440,7 +457,7 @@ void act_attach(act *a, const char *name) {
     int differs = -1;
     shmq_declaration d = {0};
     act_begin(a, CALL_OTHER, QUEUE_A, 0);
-    shmq_status status = shmq_member_attach(name, -1, &a->m);
+    shmq_status status = shmq_member_attach(name, NULL, &a->m);
     if (status == SHMQ_OK) {
         status = shmq_queue_declare(a->m, "a", 1, &d, &a->q[QUEUE_A], &differs);
     }

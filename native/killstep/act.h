@@ -55,6 +55,7 @@ void act_receive_by(act *a, unsigned queue, struct shmq_subscription *by, uint64
 void act_received(act *a, unsigned queue, shmq_status status, const shmq_delivery *d);
 void act_settle(act *a); /* the oldest in hand */
 void act_release(act *a, bool attempt);
+void act_release_all(act *a); /* all in hand, of one queue, at once */
 void act_find_out(act *a); /* lets go of what was taken from it; no call of the history */
 void act_loan(act *a, uint32_t bytes);
 void act_commit(act *a, unsigned queue, uint64_t value);
@@ -85,6 +86,8 @@ void act_leave(act *a);
 /* For the operations in other files: marks of the history, bodies, what is in hand. */
 void act_begin(const act *a, uint8_t kind, unsigned queue, uint64_t value);
 void act_end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status);
+/* UINT64_MAX: not a body of ours, or not all of it. */
+uint64_t act_value_of(const shmq_delivery *d);
 const unsigned char *act_body_of(uint64_t value, uint32_t bytes);
 void act_forget_oldest(act *a);
 

@@ -2,6 +2,8 @@
 
 #include "act_group.h"
 
+#include "shmq/level.h"
+#include "shmq/reap.h"
 #include "shmq/ring_move.h"
 
 /* A letter as it is in hand, on its way. */
@@ -27,6 +29,34 @@ void act_move(act *a, unsigned to) {
     act_end(a, CALL_MOVE, to, value, status);
     if (status == SHMQ_OK) {
         act_forget_oldest(a);
+    }
+}
+
+/* From nobody's hands: in the history it is a move from before it was taken. */
+static shmq_status move_ready(act *a, const shmq_delivery *seen, unsigned to) {
+    shmq_queue *from = a->q[QUEUE_A];
+    uint64_t value = act_value_of(seen);
+    shmq_delivery d;
+    act_begin(a, CALL_MOVE, to, value);
+    shmq_status status = shmq_steal(shmq_level(from, seen->depth), seen->position, true, &d);
+    if (status == SHMQ_OK) {
+        struct iovec piece = {(void *)(uintptr_t)act_body_of(value, d.body_len), d.body_len};
+        shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = d.body_len, .priority = d.priority};
+        do {
+            status = shmq_move(from, &d, a->q[to], &o);
+        } while (status == SHMQ_INTERRUPTED);
+        shmq_unprepare(a->q[to], &o);
+    }
+    act_end(a, CALL_MOVE, to, value, status);
+    return status;
+}
+
+void act_move_all(act *a) {
+    shmq_delivery seen;
+    uint32_t reaped;
+    a->last = shmq_reap_dead(a->m, &reaped);
+    for (uint64_t at = 0; a->last == SHMQ_OK && shmq_browse(a->q[QUEUE_A], &at, &seen) == SHMQ_OK; at++) {
+        a->last = move_ready(a, &seen, QUEUE_LIMITED);
     }
 }
 

@@ -8,6 +8,12 @@ void act_row_open_as(act *a, unsigned queue, int32_t priority, bool exclusive) {
     act_end(a, CALL_OTHER, queue, 0, shmq_row_open_as(a->q[queue], &terms, &a->row));
 }
 
+void act_row_open_implicit(act *a, unsigned queue) {
+    shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .implicit = true};
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_row_open_as(a->q[queue], &terms, &a->row));
+}
+
 void act_receive_wanting(act *a, unsigned queue) {
     shmq_want(a->q[queue], a->row);
     act_receive(a, queue, 0);

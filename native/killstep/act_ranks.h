@@ -6,6 +6,7 @@
 
 void act_row_open_as(act *a, unsigned queue, int32_t priority, bool exclusive);
 /* A consumer's receive on a queue whose consumers differ in priority: wanting, while it is inside. */
+void act_row_open_implicit(act *a, unsigned queue); /* as queue.receive() does */
 void act_receive_wanting(act *a, unsigned queue);
 void act_limit_live(act *a, unsigned queue, uint32_t live);
 

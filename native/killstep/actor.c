@@ -1,6 +1,7 @@
 /* Processes that belong to a state. A dead one leaves only what it did to the segment; a holder lives, stopped as it
  * were; a sleeper sleeps in the kernel on its word, and tells when it was woken. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
@@ -71,6 +72,7 @@ void stage_actor_start(stage *s, actor_kind kind, void (*part)(act *), bool (*du
         stage_join_as(&a, s, WHO_ACTOR, 100 + (int)index);
         word_of_actor = NULL;
         part(&a);
+        shared->row = a.m->row;
         shared->word = (uint64_t)(uintptr_t)word_of_actor; /* the same address here and in the driver: one mapping */
         shared->ready = 1;
         futex(&shared->ready, FUTEX_WAKE, 1, NULL);
@@ -99,6 +101,52 @@ void stage_actor_start(stage *s, actor_kind kind, void (*part)(act *), bool (*du
     actor->word = (shmq_a32 *)(uintptr_t)shared->word;
     if (kind == ACTOR_DEAD) {
         waitpid(pid, NULL, 0);
+    }
+}
+
+void stage_mortals_kill(stage *s) {
+    for (uint32_t i = 0; i < s->actor_count; i++) {
+        if (s->actors[i].kind == ACTOR_MORTAL && s->actors[i].pid > 0) {
+            kill(s->actors[i].pid, SIGKILL);
+            waitpid(s->actors[i].pid, NULL, 0);
+            s->actors[i].pid = 0;
+        }
+    }
+}
+
+/* Of a process that does nothing the lock is all that others see, besides the image. */
+_Noreturn static void hold_row(const stage *s, uint32_t row, int tell) {
+    char path[128];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(path, sizeof(path), "/dev/shm/%s", s->name);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fcntl(fd, F_OFD_SETLK, &lock) != 0 || write(tell, "", 1) != 1) {
+        _exit(1);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+void stage_mortals_revive(stage *s) {
+    for (uint32_t i = 0; i < s->actor_count; i++) {
+        int ends[2];
+        char said;
+        if (s->actors[i].kind != ACTOR_MORTAL || s->actors[i].pid != 0) {
+            continue;
+        }
+        if (pipe(ends) != 0 || (s->actors[i].pid = fork()) < 0) {
+            die("fork");
+        }
+        if (s->actors[i].pid == 0) {
+            hold_row(s, the_board->actors[i].row, ends[1]);
+        }
+        close(ends[1]);
+        if (read(ends[0], &said, 1) != 1) {
+            die("an actor cannot come back");
+        }
+        close(ends[0]);
     }
 }
 
@@ -152,7 +200,7 @@ bool stage_sleepers_awake(stage *s, uint32_t count) {
 
 void stage_close(stage *s) {
     for (uint32_t i = 0; i < s->actor_count; i++) {
-        if (s->actors[i].kind != ACTOR_DEAD) {
+        if (s->actors[i].kind != ACTOR_DEAD && s->actors[i].pid > 0) {
             kill(s->actors[i].pid, SIGKILL);
             waitpid(s->actors[i].pid, NULL, 0);
         }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "act_line.h"
+#include "act_move.h"
 #include "act_time.h"
+#include "act_watch.h"
 #include "report.h"
 #include "shmq/sleepers.h"
 #include "verdict.h"
@@ -82,12 +84,13 @@ static const char *work_on(act *a, unsigned queue, uint64_t wait_ns) {
     return wrong == NULL ? use_empty(a, queue) : wrong;
 }
 
-static const char *look_at_counters(const act *a) {
+static const char *look_at_counters(const act *a, const scenario *what) {
     const shmq_segment_shm *header = a->m->header;
     if (shmq_load_seq((shmq_a64 *)&header->damage) != 0) {
         return "damage was found";
     }
-    return shmq_load_seq((shmq_a64 *)&header->rescues) != 0 ? "a sleeper was rescued by its time limit" : NULL;
+    bool rescued = (what->flags & PASSES) == 0 && shmq_load_seq((shmq_a64 *)&header->rescues) != 0;
+    return rescued ? "a sleeper was rescued by its time limit" : NULL;
 }
 
 /* The queue that the operation was about to make can be made, or is there. */
@@ -121,15 +124,12 @@ static const char *take_all(stage *s, const scenario *what) {
     if (wrong == NULL && (what->flags & MAKES) != 0) {
         wrong = use_extra(a);
     }
-    return wrong == NULL ? look_at_counters(a) : wrong;
+    return wrong == NULL ? look_at_counters(a, what) : wrong;
 }
 
 static const char *reap(stage *s, const scenario *what, const char *where) {
     uint32_t rows[4];
     act_reap(&s->survivor);
-    if (s->survivor.last == SHMQ_OK) {
-        act_rebuild(&s->survivor); /* one without a row yet may have died in the structure lock: nobody was reaped */
-    }
     if (s->survivor.last != SHMQ_OK) {
         return say("the reaper fails", &s->survivor);
     }
@@ -140,7 +140,7 @@ static const char *reap(stage *s, const scenario *what, const char *where) {
     if ((what->flags & BUSY) == 0) {
         report_image(FRAME_QUIET, s, stage_delta(s), where);
     }
-    return look_at_counters(&s->survivor);
+    return look_at_counters(&s->survivor, what);
 }
 
 static const stage_actor *nth_sleeper(const stage *s, uint32_t n) {
@@ -184,10 +184,34 @@ verdict_rules aftermath_rules(const scenario *what) {
         .victims_die = true, .actors_die = true, .levels = (what->flags & LEVELS) != 0, .groups = groups_of(what)};
 }
 
+/* A further process is killed, in whose hand the oldest message is; this one sleeps, or begins to. */
+static const char *look_at_watch(stage *s, const scenario *what) {
+    act *a = &s->survivor;
+    if ((what->flags & WATCHED) == 0) {
+        return NULL;
+    }
+    uint64_t begin = virtual_clock();
+    stage_mortals_kill(s);
+    act_watch_sleep_on(a);
+    act_receive(a, QUEUE_A, begin + WATCH_BOUND_NS + MARGIN_NS);
+    if (a->last != SHMQ_OK || virtual_clock() - begin > WATCH_BOUND_NS + MARGIN_NS) {
+        return say("what a killed process held is not with a sleeper in time", a);
+    }
+    act_settle(a);
+    return a->last != SHMQ_OK ? say("the survivor cannot settle what a killed process held", a) : NULL;
+}
+
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
     const verdict_rules rules = aftermath_rules(what);
     next_value = FIRST_VALUE;
-    const char *wrong = reap(s, what, where);
+    if ((what->flags & MOVES) != 0) {
+        act_move_all(&s->survivor);
+        if (s->survivor.last != SHMQ_OK) {
+            return say("the survivor cannot move the rest", &s->survivor);
+        }
+    }
+    const char *wrong = look_at_watch(s, what);
+    wrong = wrong == NULL ? reap(s, what, where) : wrong;
     if (wrong == NULL && check_sleepers) {
         wrong = look_at_sleepers(s);
     }
@@ -251,6 +275,7 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
     next_value = FIRST_VALUE;
     (void)where;
     const char *wrong = settle_what_is_held(a);
+    wrong = wrong == NULL ? look_at_watch(s, what) : wrong;
     if (wrong != NULL) {
         return wrong;
     }

@@ -37,6 +37,7 @@ typedef struct call {
 
 typedef struct board_actor {
     volatile uint32_t ready; /* its part of the state is built */
+    volatile uint32_t row; /* in the table of processes */
     volatile uint32_t arm; /* raised by the driver: sleep again (futex) */
     volatile uint32_t woken; /* equals arm once it was woken */
     volatile uint64_t word; /* address of what a sleeper sleeps on */

@@ -40,6 +40,9 @@ static pid_t bring_to(killer *k, const victim_plan *plan, const trace *t, uint32
         stage_restore(&k->stage);
         pid_t pid = tracee_start(&k->stage, plan);
         if (route_run(pid, t, step) == REACHED) {
+            if ((k->order->what->flags & WATCHED) != 0) {
+                virtual_clock_set(tracee_clock(pid)); /* what it has said of its time is of all */
+            }
             return pid;
         }
         tracee_kill(pid);
@@ -81,6 +84,9 @@ static void pause_at(killer *k, const victim_plan *plan, const trace *t, uint32_
     report_image(FRAME_DEATH, &k->stage, stage_delta(&k->stage), killer_where);
     alarm(HANG_SECONDS);
     const char *wrong = aftermath_of_pause(&k->stage, k->order->what, killer_where);
+    if ((k->order->what->flags & WATCHED) != 0) {
+        tracee_clock_set(pid, virtual_clock());
+    }
     if (!tracee_finish(pid) && wrong == NULL) {
         wrong = "the call of the one that was stopped does not return";
     }

@@ -7,6 +7,7 @@
 #include "shmq/waiters.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/ring_memory.h"
 
 static uint64_t hash;
 
@@ -78,7 +79,7 @@ static void add_consumers(const shmq_queue *q) {
 static void add_level(const shmq_queue *q) {
     add(q->ring->tail);
     add(q->ring->head & SHMQ_POSITION_MASK);
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         add_slot(q, i);
     }
     for (uint64_t i = 0; i <= q->mask / 64; i++) {

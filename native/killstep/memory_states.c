@@ -32,11 +32,17 @@ void state_no_memory(stage *s) {
 void state_little_memory(stage *s) {
     put_blocks(s);
     shmq_member *m = s->survivor.m;
-    while (shmq_granules_free(m) > (uint64_t)shmq_granules_kept(m) + LEFT) {
-        if (!take(&s->survivor, ONE_GRANULE)) {
-            die("memory is full too early");
-        }
+    shmq_block block = {0}, last[LEFT];
+    for (uint32_t count = 0; shmq_take_block(s->survivor.q[QUEUE_A], ONE_GRANULE, 0, &block) == SHMQ_OK; count++) {
+        last[count % LEFT] = block;
     }
+    for (uint32_t i = 0; i < LEFT; i++) { /* whatever bodies leave to others, these are bodies' */
+        shmq_block_drop(m, last[i].offset, last[i].generation, 0);
+    }
+    if (shmq_structure_lock(m) != SHMQ_OK || shmq_blocks_reclaim(m) != LEFT) {
+        die("not two granules were left");
+    }
+    shmq_structure_unlock(m);
 }
 
 static void take_two(act *a) {

@@ -3,6 +3,7 @@
 #define SHMQ_RING_PLACE_H
 
 #include "shmq/handle.h"
+#include "shmq/ring_memory.h"
 
 static inline uint64_t epoch_and_position(uint64_t epoch, uint64_t position) {
     return (epoch & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS | (position & SHMQ_POSITION_MASK);
@@ -11,6 +12,7 @@ static inline uint64_t epoch_and_position(uint64_t epoch, uint64_t position) {
 /* An unused ring: every slot is free for its next position from `position` on, and the last epochs' cells say what was
  * released in them. */
 static inline void ring_place(shmq_queue *level, uint64_t position, uint64_t epoch) {
+    SHMQ_ASSERT(shmq_ring_lay(level, level->mask) == SHMQ_OK); /* the tail has passed all of them */
     for (uint64_t p = position; p < position + shmq_slot_count(level); p++) {
         shmq_a64 *word = &shmq_slot_at(level, p)->word;
         shmq_cas_seq(word, shmq_load_seq(word), shmq_word(shmq_turn(level, p), 0, 0, 0, SHMQ_FREE));

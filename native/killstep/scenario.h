@@ -15,6 +15,10 @@
 #define LONG 128u      /* tens of thousands of steps: what budget short ones leave goes here */
 #define GROUPED 2048u /* queue "a" has groups */
 #define BOTH_GROUPED 4096u /* and the limited one */
+#define MOVES \
+    8192u /* the survivor moves the rest of queue "a" to the limited one, before anybody has looked for the dead */
+#define WATCHED 16384u /* an actor is killed in the aftermath: a sleeper has what it held within the bound */
+#define PASSES 32768u /* somebody passes one that is stopped when its sleep is over: that counts as a rescue */
 #define LEVELS 512u /* queue "a" has three */
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
@@ -34,6 +38,8 @@ const scenario *scenario_named(const char *name);
 /* states.c */
 void state_empty(stage *s);
 void state_few(stage *s);
+void state_edge(stage *s);      /* the next put needs memory for more slots */
+void state_edge_dead(stage *s); /* and a dead one was about to reserve it */
 void state_blocks(stage *s);
 void state_weighed(stage *s); /* with a max_bytes that leaves room */
 void state_slab(stage *s); /* blocks have been used, none is */
@@ -55,6 +61,7 @@ void state_old_hole(stage *s);     /* it has become a hole, and the tail comes r
 void state_sleeper(stage *s);
 void state_sleeper_of_two(stage *s); /* on the limited queue, too */
 void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet */
+void state_entries_sleeper(stage *s); /* and three */
 void state_sleepers(stage *s);
 void state_browser(stage *s);
 void state_released(stage *s); /* an entry that was delivered before */
@@ -67,9 +74,19 @@ void state_dead_blocks(stage *s);
 void state_dead_waiter(stage *s);
 void state_dead_sleeper(stage *s);
 void state_dead_maker(stage *s); /* amid a change of the structure */
+void state_dead_attacher(stage *s); /* the same, and it has no row */
 void state_dead_temporary(stage *s);
+void state_dead_user(stage *s); /* of memory that nobody needs any more */
 void state_recount_due(stage *s);
 void state_few_beside_full(stage *s); /* entries, and the limited queue takes no more */
+
+/* watch_states.c: one that can be killed holds the only message. */
+void state_watch_none(stage *s);
+void state_watch_stopped(stage *s); /* one is stopped as the watcher */
+void state_watch_both_stopped(stage *s); /* and one as its deputy */
+void state_watch_asleep(stage *s); /* the survivor sleeps as the deputy of one that is stopped */
+void state_watch_volunteer(stage *s); /* and here as a volunteer behind two */
+void state_ranked_stopped(stage *s); /* entries, and a stopped consumer of higher priority that wants them */
 
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);

@@ -4,12 +4,14 @@
 
 #include "act_move.h"
 #include "act_any.h"
+#include "act_claim.h"
 #include "act_group.h"
 #include "act_line.h"
 #include "act_ranks.h"
 #include "act_peek.h"
 #include "act_select.h"
 #include "act_time.h"
+#include "act_watch.h"
 #include "virtual.h"
 
 #define VALUE 2000u /* the victim's first message */
@@ -52,6 +54,7 @@ static void receive_any_sleeping(act *a) { act_receive_any(a, soon(PATIENCE_NS /
 static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
+static void release_all(act *a) { act_release_all(a); }
 static void bury(act *a) { act_bury(a, QUEUE_LIMITED); }
 static void move_on(act *a) { act_move(a, QUEUE_LIMITED); }
 static void move_back(act *a) { act_move(a, QUEUE_A); }
@@ -61,8 +64,22 @@ static void receive_as_consumer(act *a) {
     act_row_open(a, QUEUE_A);
     act_receive(a, QUEUE_A, 0);
 }
+static void receive_two(act *a) {
+    act_row_open(a, QUEUE_A);
+    act_receive(a, QUEUE_A, 0);
+    act_receive(a, QUEUE_A, 0);
+}
+static void receive_two_and_drop(act *a) {
+    receive_two(a);
+    act_delete(a, QUEUE_A);
+}
 static void close_consumer(act *a) { act_row_close(a, QUEUE_A); }
 static void as_exclusive(act *a) { act_row_open_as(a, QUEUE_A, 0, true); }
+static void as_implicit(act *a) {
+    act_row_open_implicit(a, QUEUE_A);
+    act_receive(a, QUEUE_A, 0);
+    act_settle(a);
+}
 static void as_first(act *a) { act_row_open_as(a, QUEUE_A, 1, false); }
 static void as_live(act *a) {
     act_limit_live(a, QUEUE_A, 1);
@@ -220,6 +237,9 @@ static void put_past_silent(act *a) { act_put(a, QUEUE_LIMITED, VALUE, SMALL_BYT
 const scenario scenarios[] = {
     /* name, state, set-up, operation, how the operation ends, flags */
     {"put-empty", state_empty, bodies_small, put, SHMQ_OK, ON_SLOTS},
+    {"put-lays", state_edge, bodies_small, put, SHMQ_OK, STEADY},
+    {"put-many-lays", state_edge, bodies_small, put_many, SHMQ_OK, STEADY},
+    {"put-lays-past-dead", state_edge_dead, bodies_small, put, SHMQ_OK, LONG | STEADY},
     {"put-few", state_few, bodies_small, put, SHMQ_OK, ON_SLOTS}, /* Shows E2. */
     {"put-wrapping", state_wrapping, bodies_small, put_many, SHMQ_OK, ON_SLOTS},
     {"put-full-ring", state_full_ring, bodies_small, put, SHMQ_FULL_RING, ON_SLOTS | LONG},
@@ -289,15 +309,29 @@ const scenario scenarios[] = {
     {"release-wrapping", state_wrapping_more, receive, release, SHMQ_OK, ON_SLOTS},
     {"release-as-consumer", state_few, receive_as_consumer, release, SHMQ_OK, ON_SLOTS},
     {"release-wakes", state_entry_sleeper, receive, release, SHMQ_OK, BUSY}, /* Shows S54. */
+    {"release-all", state_few, receive_two, release_all, SHMQ_OK, ON_SLOTS}, /* Shows S2, R2. */
+    {"release-all-carried", state_carried, receive_two, release_all, SHMQ_OK, ON_SLOTS},
+    {"release-all-wrapping", state_wrapping_more, receive_two, release_all, SHMQ_OK, ON_SLOTS},
+    {"release-all-wakes", state_entries_sleeper, receive_two, release_all, SHMQ_OK, BUSY},
+    {"release-all-ending", state_few, receive_two_and_drop, release_all, SHMQ_OK, ENDS_QUEUE},
+    {"release-all-levels", state_levels, receive_two, release_all, SHMQ_OK, LEVELS | ON_SLOTS},
+    {"release-all-groups", state_groups, receive_two, release_all, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
     {"retry", state_few, receive, retry, SHMQ_OK, ON_SLOTS},
     {"retry-carried", state_carried, receive, retry, SHMQ_OK, ON_SLOTS},
     {"reject-first", state_few, receive_as_consumer, bury, SHMQ_OK, LONG},
     {"reject", state_movable, receive_as_consumer, bury, SHMQ_OK, ON_SLOTS},
     {"reject-block", state_movable_blocks, receive_as_consumer, bury, SHMQ_OK, ON_SLOTS},
     {"move", state_movable, receive, move_on, SHMQ_OK, ON_SLOTS},
+    {"move-all", state_movable, NULL, act_move_all, SHMQ_OK, MOVES},
+    {"move-all-blocks", state_movable_blocks, NULL, act_move_all, SHMQ_OK, MOVES | LONG},
     {"move-block", state_movable_blocks, receive, move_on, SHMQ_OK, 0},
     {"move-carries", state_movable_carry, receive_limited, move_back, SHMQ_OK, ON_SLOTS},
     {"move-to-sleeper", state_movable_sleeper, receive_limited, move_back, SHMQ_OK, BUSY},
+    {"claim-few", state_movable, NULL, act_claim_two, SHMQ_OK, MOVES},
+    {"claim-blocks", state_movable_blocks, NULL, act_claim_all, SHMQ_OK, MOVES | LONG},
+    {"claim-carried", state_carried, NULL, act_claim_all, SHMQ_OK, LONG},
+    {"claim-without-room", state_few_beside_full, NULL, act_claim_all, SHMQ_FULL_COUNT, LONG},
+    {"claim-groups", state_groups_both, NULL, act_claim_all, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED | LONG},
     {"bury-block", state_blocks, receive_as_consumer, bury_block, SHMQ_OK, MAKES},
     {"bury-without-room", state_few_beside_full, receive_as_consumer, bury, SHMQ_FULL_COUNT, LONG},
     {"loan", state_slab, NULL, loan, SHMQ_OK, 0},
@@ -308,6 +342,7 @@ const scenario scenarios[] = {
     {"consumer-open", state_few, NULL, as_consumer, SHMQ_OK, 0}, /* Shows R21. */
     {"consumer-close", state_few, as_consumer, close_consumer, SHMQ_OK, 0}, /* Shows C11. */
     {"exclusive-open", state_few, NULL, as_exclusive, SHMQ_OK, STEADY},
+    {"exclusive-beside-implicit", state_few, as_implicit, as_exclusive, SHMQ_OK, STEADY},
     {"exclusive-close", state_few, as_exclusive, close_consumer, SHMQ_OK, STEADY},
     {"ranked-open", state_sleeper, NULL, as_first, SHMQ_OK, 0},
     {"ranked-receive", state_entry_sleeper, as_first, receive_wanting, SHMQ_OK, ON_SLOTS | STEADY},
@@ -332,6 +367,8 @@ const scenario scenarios[] = {
     {"purge", state_few, NULL, purge, SHMQ_OK, 0},
     {"purge-carried", state_carried, NULL, purge, SHMQ_OK, 0},
     {"purge-blocks", state_blocks, NULL, purge, SHMQ_OK, 0},
+    {"discard", state_few, NULL, act_discard, SHMQ_OK, 0},
+    {"discard-carried", state_carried, NULL, act_discard, SHMQ_OK, 0},
     {"steal", state_carried_held, NULL, steal, SHMQ_OK, 0}, /* Shows E11. */
     {"browse", state_few, NULL, browse, SHMQ_OK, 0},
     {"browse-sleeps", state_few, NULL, browse_sleeping, SHMQ_EMPTY, 0},
@@ -365,6 +402,7 @@ const scenario scenarios[] = {
     {"reap-blocks", state_dead_blocks, NULL, reap, SHMQ_OK, LONG},
     {"reap-waiter", state_dead_waiter, NULL, reap, SHMQ_OK, LONG},
     {"reap-sleeper", state_dead_sleeper, NULL, reap, SHMQ_OK, LONG},
+    {"reap-memory", state_dead_user, NULL, reap, SHMQ_OK, MAKES | LONG},
     {"reap-temporary", state_dead_temporary, NULL, reap, SHMQ_OK, LONG},
     {"put-held-first", state_few, bodies_small, put_held, SHMQ_OK, TIMED},
     {"put-held", state_held, bodies_small, put_held, SHMQ_OK, TIMED | ON_SLOTS},
@@ -439,6 +477,14 @@ const scenario scenarios[] = {
     {"attach-get-no-memory", state_no_memory, NULL, attach_and_get, SHMQ_OK, ATTACHES | DEAR},
     {"make-queue-no-memory", state_no_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
     {"make-queue-half-way", state_little_memory, NULL, make, SHMQ_FULL_MEMORY, DEAR},
+    {"watch-first", state_watch_none, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"watch-silent", state_watch_stopped, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"watch-deputy", state_watch_stopped, act_watch_begin_behind, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"watch-volunteer", state_watch_both_stopped, act_watch_begin_behind, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"watch-asleep", state_watch_asleep, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"watch-asleep-behind", state_watch_volunteer, act_watch_begin, act_watch_wait, SHMQ_EMPTY, BUSY | WATCHED},
+    {"ranked-pass", state_ranked_stopped, as_consumer, act_watch_wait, SHMQ_OK, BUSY | PASSES},
+    {"reap-structure", state_dead_attacher, NULL, reap, SHMQ_OK, 0},
     {"rebuild", state_dead_maker, NULL, rebuild, SHMQ_OK, 0},
 };
 

@@ -11,7 +11,6 @@
 #include "shmq/structure.h"
 #include "virtual.h"
 
-#define RING_GRANULES 40u /* so much free memory makes rings of 1,024 slots */
 #define FULL_LOOK 16u     /* each so many runs all pages are compared */
 #define NEAR_ROWS 32u     /* of the tables; what lies beyond is compared at a full look only */
 
@@ -24,17 +23,6 @@ void die(const char *format, ...) {
     va_end(list);
     stage_unlink();
     _exit(2);
-}
-
-/* The ring of a queue without a limit takes a part of what is free; here it shall be small. */
-static void hide_memory(shmq_member *m, bool hide) {
-    if (shmq_structure_lock(m) != SHMQ_OK) {
-        die("structure lock");
-    }
-    for (uint32_t i = RING_GRANULES; i < m->granule_count; i++) {
-        shmq_store_seq(&m->granules[i], hide ? SHMQ_GRANULE_INSIDE : SHMQ_GRANULE_FREE);
-    }
-    shmq_structure_unlock(m);
 }
 
 static shmq_queue *declare(shmq_member *m, const char *name, uint64_t maxsize) {
@@ -84,28 +72,29 @@ void stage_open(stage *s, beginning b) {
     memset(the_board, 0, sizeof(*the_board));
     the_board->first_position = beginning_position(b);
     static unsigned made;
-    snprintf(s->name, sizeof(s->name), "shmq-killstep-%ld-%u", (long)gettid(), made++);
+    snprintf(s->name, sizeof(s->name), "shmq-killstep-%010ld-%u", (long)gettid(), made++);
     snprintf(the_board->segment, sizeof(the_board->segment), "%s", s->name);
     snprintf(made_path, sizeof(made_path), "/dev/shm/%s", s->name);
     maker = gettid();
     virtual_clock_set(VIRTUAL_START);
     shmq_segment_plan plan = {.name = s->name,
                               .memory = STAGE_MEMORY,
+                              .room = STAGE_MEMORY,
                               .patience_ns = PATIENCE_NS,
                               .mode = 0600,
                               .path = "/nowhere",
                               .uuid = {1, 2, 3}};
     shmq_member *m = NULL;
     shmq_status status = shmq_segment_create(&plan);
-    status = status == SHMQ_OK ? shmq_member_attach(s->name, -1, &m) : status;
+    status = status == SHMQ_OK ? shmq_member_attach(s->name, NULL, &m) : status;
     if (status != SHMQ_OK) {
         die("segment: %s %s", shmq_status_name(status), shmq_trail());
     }
     s->size = m->size;
     s->survivor = (act){.m = m, .who = WHO_BUILDER};
-    hide_memory(m, true);
+    m->memory = STAGE_MEMORY / 2; /* the ring of a queue without a limit is a share of it; here it shall be small */
     s->survivor.q[QUEUE_A] = declare(m, "a", 0);
-    hide_memory(m, false);
+    m->memory = STAGE_MEMORY;
     s->survivor.q[QUEUE_LIMITED] = declare(m, "limited", 4);
     if (s->survivor.q[QUEUE_A]->mask != 1023) {
         die("the ring has %llu slots", (unsigned long long)s->survivor.q[QUEUE_A]->mask + 1);
@@ -142,10 +131,8 @@ static void mark_reserved(const stage *s, uint8_t *reserved) {
         if ((word & SHMQ_GRANULE_HEADERS) != 0) {
             reserved[slabs / STAGE_PAGE + i] = 1;
         }
-        if ((word & SHMQ_GRANULE_RESERVED) != 0) {
-            uint64_t at = m->data + ((uint64_t)i << SHMQ_GRANULE_SHIFT);
-            memset(reserved + at / STAGE_PAGE, 1, SHMQ_GRANULE_BYTES / STAGE_PAGE);
-        }
+        uint64_t at = m->data + ((uint64_t)i << SHMQ_GRANULE_SHIFT);
+        memset(reserved + at / STAGE_PAGE, 1, shmq_granule_reserved(word) / STAGE_PAGE);
     }
 }
 
@@ -347,6 +334,7 @@ void stage_restore(stage *s) {
     the_board->count = s->base_calls;
     the_board->finished = 0;
     virtual_clock_set(VIRTUAL_START + UINT64_C(10000000000));
+    stage_mortals_revive(s);
     for (uint32_t i = 0; i < s->actor_count; i++) {
         if (s->actors[i].kind == ACTOR_SLEEPER) {
             stage_sleeper_lay_down(s, i);

@@ -27,10 +27,10 @@ typedef struct delta {
     uint64_t key; /* of the image, equal for equal ones whatever the order of events was */
 } delta;
 
-typedef enum actor_kind { ACTOR_DEAD, ACTOR_HOLDER, ACTOR_SLEEPER } actor_kind;
+typedef enum actor_kind { ACTOR_DEAD, ACTOR_HOLDER, ACTOR_SLEEPER, ACTOR_MORTAL } actor_kind;
 
 typedef struct stage_actor {
-    pid_t pid;
+    pid_t pid; /* 0: of a mortal that was killed */
     actor_kind kind;
     shmq_a32 *word; /* a sleeper's */
     bool (*due)(act *survivor); /* is there a reason for it to be awake? */
@@ -79,6 +79,9 @@ void delta_add(delta *d, uint32_t page, const unsigned char *bytes);
 
 /* A process of the state: attaches, does its part, then sleeps, stays, or ends without leaving. */
 void stage_actor_start(stage *s, actor_kind kind, void (*part)(act *), bool (*due)(act *));
+/* Kill those that are mortal. Back with the prepared image, as another process that holds the same lock. */
+void stage_mortals_kill(stage *s);
+void stage_mortals_revive(stage *s);
 /* Called by a sleeper's part: where it sleeps. */
 void stage_actor_sleeps_on(shmq_a32 *word);
 void stage_sleeper_lay_down(stage *s, uint32_t actor);

@@ -4,8 +4,10 @@
 #include "act_move.h"
 #include "act_time.h"
 
+#include "../src/process_table.h"
 #include "shmq/cold.h"
 #include "shmq/reap.h"
+#include "shmq/ring_memory.h"
 #include "act_any.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -35,6 +37,27 @@ static void put_numbers(stage *s, unsigned queue, uint64_t first, uint32_t count
 }
 
 void state_empty(stage *s) { (void)s; }
+
+/* The next put comes to a slot whose next one has no memory yet. */
+void state_edge(stage *s) {
+    uint64_t laid = shmq_slots_laid(s->survivor.q[QUEUE_A]);
+    pass_through(s, QUEUE_A, (uint32_t)laid - 3);
+    put_numbers(s, QUEUE_A, 1, 2, SMALL_BYTES);
+}
+
+/* Amid the same: there is memory, and the ring does not say so yet. */
+static void die_laying(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    if (shmq_structure_lock(a->m) != SHMQ_OK ||
+        shmq_rings_reserve(a->m, q->page->ring.run, SHMQ_GRANULE_BYTES) != SHMQ_OK) {
+        die("no memory for slots");
+    }
+}
+
+void state_edge_dead(stage *s) {
+    state_edge(s);
+    stage_actor_start(s, ACTOR_DEAD, die_laying, NULL);
+}
 
 void state_few(stage *s) { put_numbers(s, QUEUE_A, 1, 3, SMALL_BYTES); }
 
@@ -76,7 +99,7 @@ static void wait_for_room(act *a) {
 static bool has_room(act *survivor) {
     shmq_queue *q = survivor->q[QUEUE_LIMITED];
     uint64_t used = 0;
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         used += shmq_word_state(shmq_load_seq(&shmq_slot_at(q, i)->word)) != SHMQ_FREE;
     }
     return used < 4;
@@ -202,6 +225,11 @@ void state_entry_sleeper(stage *s) {
     state_sleeper(s);
 }
 
+void state_entries_sleeper(stage *s) {
+    state_few(s);
+    state_sleeper(s);
+}
+
 void state_sleepers(stage *s) {
     state_sleeper(s);
     state_sleeper(s);
@@ -292,6 +320,17 @@ void state_dead_maker(stage *s) {
     stage_actor_start(s, ACTOR_DEAD, die_making, NULL);
 }
 
+/* Dead there without a row, as who was about to get one: nothing in the table leads to it. */
+static void die_attaching(act *a) {
+    die_making(a);
+    shmq_row_give(a->m);
+}
+
+void state_dead_attacher(stage *s) {
+    state_blocks(s);
+    stage_actor_start(s, ACTOR_DEAD, die_attaching, NULL);
+}
+
 static void make_temporary(act *a) {
     act_declare(a, QUEUE_EXTRA, "extra", true);
     act_body(1, BLOCK_BYTES);
@@ -301,6 +340,19 @@ static void make_temporary(act *a) {
 }
 
 void state_dead_temporary(stage *s) { stage_actor_start(s, ACTOR_DEAD, make_temporary, NULL); }
+
+/* A deleted queue that nobody else has open, and a slab without a used block. */
+static void leave_memory(act *a) {
+    act_declare(a, QUEUE_EXTRA, "extra", false);
+    act_put(a, QUEUE_A, 9, BLOCK_BYTES, 0);
+    act_get(a, QUEUE_A, 0);
+    act_delete(a, QUEUE_EXTRA);
+}
+
+void state_dead_user(stage *s) {
+    stage_actor_start(s, ACTOR_DEAD, leave_memory, NULL);
+    state_few(s);
+}
 
 void state_recount_due(stage *s) {
     put_numbers(s, QUEUE_LIMITED, 1, 3, SMALL_BYTES);

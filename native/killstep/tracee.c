@@ -102,6 +102,14 @@ bool tracee_finish(pid_t pid) {
     return tracee_continue(pid) && the_board->finished != 0;
 }
 
+uint64_t tracee_clock(pid_t pid) { return (uint64_t)ptrace(PTRACE_PEEKDATA, pid, virtual_clock_word(), NULL); }
+
+void tracee_clock_set(pid_t pid, uint64_t ns) {
+    if (ptrace(PTRACE_POKEDATA, pid, virtual_clock_word(), (void *)(uintptr_t)ns) != 0) {
+        die("a victim's clock cannot be set: %s", strerror(errno));
+    }
+}
+
 const char *tracee_forbidden(void) {
     pid_t pid = fork();
     if (pid == 0) {

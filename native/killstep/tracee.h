@@ -16,6 +16,9 @@ typedef struct victim_plan {
 pid_t tracee_start(stage *s, const victim_plan *plan);
 /* By its place in struct user. */
 uint64_t tracee_register(pid_t pid, size_t place);
+/* Its virtual clock. */
+uint64_t tracee_clock(pid_t pid);
+void tracee_clock_set(pid_t pid, uint64_t ns);
 uint64_t tracee_address(pid_t pid);
 /* Stopped at a breakpoint, which is behind it then: sets it back before the instruction there, and answers where. */
 uint64_t tracee_back_from_breakpoint(pid_t pid);

@@ -183,6 +183,7 @@ static void hear_of_value(court *t, const call *c) {
             arrive(f, c->queue);
         } else {
             f->moving = c->phase == CALL_BEGUN ? (uint8_t)(c->queue + 1) : 0;
+            raise_to(&f->delivered, MAYBE); /* also out of nobody's hands: what comes back says that somebody had it */
             raise_to(&f->released, c->phase == CALL_BEGUN ? MAYBE : YES);
             f->holder = c->phase == CALL_BEGUN ? f->holder : 0;
         }

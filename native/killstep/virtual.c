@@ -25,6 +25,8 @@ void virtual_clock_set(uint64_t ns) { now_ns = ns; }
 
 uint64_t virtual_clock(void) { return now_ns; }
 
+uint64_t *virtual_clock_word(void) { return &now_ns; }
+
 void virtual_pid_set(int number) { pid = number; }
 
 uint64_t shmq_now_ns(void) { return now_ns += LOOK_NS; }

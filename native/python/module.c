@@ -37,6 +37,29 @@ PyObject *shmq_py_raise(shmq_status status) {
     return NULL;
 }
 
+int shmq_py_home_from(PyObject *object, void *result) {
+    shmq_py_home *home = result;
+    const char *uuid;
+    Py_ssize_t bytes;
+    home->given = NULL;
+    if (object == Py_None) {
+        return 1;
+    }
+    if (!PyTuple_Check(object) || !PyArg_ParseTuple(object, "iy#:home", &home->home.dir_fd, &uuid, &bytes)) {
+        if (!PyErr_Occurred()) {
+            PyErr_Format(PyExc_TypeError, "a home is (descriptor, uuid) or None, not %R", object);
+        }
+        return 0;
+    }
+    if (bytes != sizeof(home->home.uuid)) {
+        PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd", bytes);
+        return 0;
+    }
+    memcpy(home->home.uuid, uuid, sizeof(home->home.uuid));
+    home->given = &home->home;
+    return 1;
+}
+
 int shmq_py_put(PyObject *dict, const char *name, PyObject *value) {
     if (value == NULL) {
         return -1;
@@ -108,6 +131,7 @@ static int add_constants(PyObject *module) {
         {"QUEUES", SHMQ_QUEUES},
         {"CONSUMER_ROWS", SHMQ_CONSUMER_ROWS},
         {"NAME_MAX", SHMQ_NAME_MAX},
+        {"OBITUARY_MOVER", SHMQ_OBITUARY_MOVER},
         {"OBITUARY_PROCESS", SHMQ_OBITUARY_PROCESS},
         {"PATH_MAX", SHMQ_PATH_MAX},
         {"HEAD_MAX", SHMQ_HEAD_MAX},

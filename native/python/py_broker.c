@@ -26,6 +26,8 @@ static shmq_member *member_of(PyObject *o) {
     return shmq_py_usable(o);
 }
 
+static PyObject *deleted(void) { return shmq_py_raise(shmq_fail(SHMQ_GONE, "this broker was deleted")); }
+
 /* queue_declare(member, name, settings, create) -> (index, incarnation, None), or (0, 0, index of the setting that differs).
  * NotFound is raised. */
 static PyObject *declare(PyObject *module, PyObject *args) {
@@ -45,6 +47,9 @@ static PyObject *declare(PyObject *module, PyObject *args) {
     if (name_len < 1 || name_len > (Py_ssize_t)SHMQ_NAME_MAX) {
         PyErr_SetString(PyExc_ValueError, "a queue name of 1 to 200 bytes is expected");
         return NULL;
+    }
+    if (shmq_member_gone(m)) {
+        return deleted();
     }
     d.create = create != 0;
     shmq_queue *q = NULL;
@@ -70,7 +75,7 @@ static PyObject *declare(PyObject *module, PyObject *args) {
 static PyObject *names(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     (void)module;
-    return m != NULL ? shmq_py_queue_names(m) : NULL;
+    return m == NULL ? NULL : shmq_member_gone(m) ? deleted() : shmq_py_queue_names(m);
 }
 
 /* ending_queues(member) -> [(name, index, incarnation)] of deleted queues in which something waits for its burial */

@@ -171,11 +171,40 @@ static PyObject *queue_ends(PyObject *o, PyObject *unused) {
     return ends;
 }
 
+/* _discard_below(position) -> how many were ready at positions below, and are settled. Of a queue with one level. */
+static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long position;
+    uint64_t discarded = 0;
+    shmq_status status;
+    if (!PyArg_ParseTuple(args, "K", &position) || !queue_ready(self)) {
+        return NULL;
+    }
+    if (self->q->levels != 1) {
+        PyErr_Format(PyExc_ValueError, "this queue has %u levels, and positions of each", self->q->levels);
+        return NULL;
+    }
+    do {
+        uint64_t before = discarded;
+        BEGIN_WAIT(self)
+        status = shmq_queue_usable(self->q);
+        if (status == SHMQ_OK) {
+            status = shmq_discard_below(self->q, position, &discarded);
+        }
+        shmq_add_relaxed(&self->q->counters->purged, discarded - before);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
+    return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(discarded) : queue_raise(self, status);
+}
+
 PyMethodDef queue_browse_methods[] = {
     {"_purge", queue_purge, METH_NOARGS, NULL},
     {"_purge_at", queue_purge_at, METH_VARARGS, NULL},
+    {"_discard_below", queue_discard_below, METH_VARARGS, NULL},
     {"_steal", queue_steal, METH_VARARGS, NULL},
     {"_browse", queue_browse, METH_VARARGS, NULL},
+    {"_put_column", queue_put_column, METH_VARARGS, NULL},
+    {"_browse_columns", queue_browse_columns, METH_VARARGS, NULL},
     {"_browse_wait", queue_browse_wait, METH_VARARGS, NULL},
     {"_ends", queue_ends, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

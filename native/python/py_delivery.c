@@ -268,6 +268,57 @@ static PyObject *delivery_view(PyObject *o, PyObject *unused) {
     return (PyObject *)view;
 }
 
+/* The deliveries of one queue that are still to be given back, from item `*at` of the list on. Answers how many. */
+static uint32_t next_of_one_queue(PyObject *list, Py_ssize_t *at, shmq_delivery **all, shmq_queue **q) {
+    uint32_t count = 0;
+    for (*q = NULL; *at < PyList_Size(list); ++*at) {
+        py_delivery *one = (py_delivery *)PyList_GetItem(list, *at);
+        if (*q != NULL && one->q != *q) {
+            break;
+        }
+        if (!one->over && usable(one) == SHMQ_OK) {
+            *q = one->q;
+            one->over = true;
+            all[count++] = &one->d;
+        }
+    }
+    return count;
+}
+
+/* release_all([Delivery in the order of their places, ...]): back, uncounted, all at once. */
+static PyObject *release_all(PyObject *module, PyObject *list) {
+    (void)module;
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "release_all([Delivery, ...])");
+        return NULL;
+    }
+    Py_ssize_t size = PyList_Size(list);
+    for (Py_ssize_t i = 0; i < size; i++) {
+        if (Py_TYPE(PyList_GetItem(list, i)) != delivery_type) {
+            PyErr_SetString(PyExc_TypeError, "release_all([Delivery, ...])");
+            return NULL;
+        }
+    }
+    shmq_delivery **all = PyMem_Malloc(((size_t)size + 1) * sizeof *all);
+    if (all == NULL) {
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t at = 0; at < size;) {
+        shmq_queue *q;
+        uint32_t count = next_of_one_queue(list, &at, all, &q);
+        if (count != 0) {
+            shmq_release_all(q, all, count);
+        }
+    }
+    PyMem_Free(all);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef delivery_functions[] = {
+    {"release_all", release_all, METH_O, "release_all([Delivery, ...]) Back in their places, as one."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyMethodDef delivery_methods[] = {
     {"settle", delivery_settle, METH_NOARGS, "Settled for good. False: not ours any more."},
     {"move", delivery_move, METH_VARARGS, "move(to, content, head, pieces, why) It is there now, not here."},

@@ -2,8 +2,14 @@
  *
  * Not a __del__ of the Message itself: that would be Python code at the end of every message, in which a signal's handler
  * may run - and a KeyboardInterrupt that is raised in a destructor is printed and forgotten. A settled message disarms its
- * notice, so Python runs here only after a message was dropped unsettled. */
+ * notice, so Python runs here only after a message was dropped unsettled; and what a handler raises there is raised again
+ * in the main thread, a moment later. */
 #include "py_queue.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define TRIES 3 /* a handler that raises may do so before the callback has done anything */
 
 PyTypeObject *drop_type;
 
@@ -35,6 +41,32 @@ static PyObject *drop_disarm(PyObject *o, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static int raise_again(void *error) {
+    PyErr_SetObject((PyObject *)Py_TYPE((PyObject *)error), (PyObject *)error);
+    Py_DECREF((PyObject *)error);
+    return -1;
+}
+
+/* What a handler has raised: the interpreter raises it before it goes on with the caller's code. Handlers run in the main
+ * thread alone, so what is raised in another is none of theirs, and is printed, as all that is raised in a destructor. */
+static void pass_on(PyObject *callback) {
+    PyObject *kind, *error, *trace;
+    if (syscall(SYS_gettid) == getpid()) {
+        PyErr_Fetch(&kind, &error, &trace);
+        PyErr_NormalizeException(&kind, &error, &trace);
+        if (error != NULL && trace != NULL) {
+            (void)PyException_SetTraceback(error, trace);
+        }
+        if (error != NULL && Py_AddPendingCall(raise_again, error) == 0) {
+            Py_XDECREF(kind); /* the error is the call's now */
+            Py_XDECREF(trace);
+            return;
+        }
+        PyErr_Restore(kind, error, trace);
+    }
+    PyErr_WriteUnraisable(callback);
+}
+
 static void drop_dealloc(PyObject *o) {
     py_drop *self = (py_drop *)o;
     PyTypeObject *type = Py_TYPE(o);
@@ -42,9 +74,12 @@ static void drop_dealloc(PyObject *o) {
     if (self->callback != NULL) {
         PyObject *kind, *error, *trace;
         PyErr_Fetch(&kind, &error, &trace);
-        PyObject *done = PyObject_CallFunctionObjArgs(self->callback, self->argument, NULL);
-        if (done == NULL) {
-            PyErr_WriteUnraisable(self->callback);
+        PyObject *done = NULL;
+        for (int tries = 0; done == NULL && tries < TRIES; tries++) {
+            done = PyObject_CallFunctionObjArgs(self->callback, self->argument, NULL);
+            if (done == NULL) {
+                pass_on(self->callback);
+            }
         }
         Py_XDECREF(done);
         PyErr_Restore(kind, error, trace);

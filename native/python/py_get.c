@@ -52,11 +52,8 @@ static enum got damaged(py_queue *self, shmq_delivery *d) {
     return GOT_ERROR;
 }
 
-static bool is_poisoned(const py_queue *self, const shmq_delivery *d) {
-    uint32_t max_deaths = shmq_load_relaxed(&self->q->page->max_deaths);
-    uint32_t max_deliveries = shmq_load_relaxed(&self->q->page->max_deliveries);
-    return (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) ||
-           (d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries) ||
+static inline bool is_to_be_buried(const py_queue *self, const shmq_delivery *d) {
+    return (SHMQ_UNLIKELY((d->deaths | d->delivery) != 0) && shmq_is_poisoned(self->q, d)) ||
            shmq_is_for_the_grave(self->q, d);
 }
 
@@ -97,14 +94,11 @@ static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) 
     if (status == SHMQ_SETTLED) {
         return GOT_AGAIN;
     }
-    bool direct = is_direct(self, d->content);
-    if (status == SHMQ_POISONED || !direct) {
-        shmq_add_relaxed(&self->q->counters->received, 1);
-    }
     if (status == SHMQ_POISONED) {
         return bury(self, d) ? GOT_AGAIN : GOT_ERROR;
     }
-    if (!direct) {
+    if (!is_direct(self, d->content)) {
+        shmq_add_relaxed(&self->q->counters->received, 1);
         PyObject *delivery = delivery_new(self, d);
         PyObject *taken = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
         Py_XDECREF(delivery);
@@ -142,7 +136,7 @@ static enum got get_one(py_queue *self, uint64_t until_ns, PyObject **body, shmq
         return GOT_ERROR;
     }
     bool simple = d.body == 0 && is_direct(self, d.content);
-    if (SHMQ_LIKELY(simple) && !is_poisoned(self, &d)) {
+    if (SHMQ_LIKELY(simple) && !is_to_be_buried(self, &d)) {
         return get_inline(self, &d, body);
     }
     return get_acquired(self, &d, body);
@@ -234,6 +228,9 @@ bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObje
     if (status == SHMQ_SETTLED) {
         return true;
     }
+    if (status != SHMQ_OK) {
+        return bury(self, d);
+    }
     shmq_add_relaxed(&self->q->counters->received, 1);
     bool intact = true;
     if (d->body_len > BIG_COPY) {
@@ -245,9 +242,6 @@ bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObje
     }
     if (!intact) {
         return damaged(self, d) == GOT_AGAIN;
-    }
-    if (status != SHMQ_OK) {
-        return bury(self, d);
     }
     *delivery = delivery_new(self, d);
     if (*delivery == NULL) {

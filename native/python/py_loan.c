@@ -47,11 +47,13 @@ PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t unti
     shmq_block block;
     shmq_status status;
     uint64_t total = shmq_body_start((uint32_t)head_len) + bytes;
+    room_wait wait = {0};
+    room_wait_begins(&wait, until_ns);
     do {
         BEGIN_WAIT(self)
         status = shmq_take_block(self->q, total, until_ns, &block);
         END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self, &wait, SHMQ_FULL_MEMORY));
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
@@ -148,12 +150,14 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
                          .block = self->block};
     parcel_timed(&out, &x);
     shmq_status status;
+    room_wait wait = {0};
     until = shmq_overflow_until(self->q, until);
+    room_wait_begins(&wait, until);
     do {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &out, until);
         END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
+    } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self->queue, &wait, out.lacking));
     if (status != SHMQ_OK) {
         shmq_line_leave(self->q, &out.ticket); /* an interrupted wait has kept it */
         if (self->pinned) {

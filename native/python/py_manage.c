@@ -5,9 +5,11 @@
 #include "shmq/ending.h"
 #include "shmq/examine.h"
 #include "shmq/ranks.h"
+#include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 #include "shmq/unused.h"
 #include "shmq/waiters.h"
+#include "shmq/watch.h"
 
 static PyObject *none_or(py_queue *self, shmq_status status) {
     if (status != SHMQ_OK) {
@@ -40,12 +42,13 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
         return queue_raise(self, status);
     }
     BEGIN_WAIT(self)
+    shmq_look_for_dead(self->q->m); /* who only counts never sleeps, so it does here what sleepers do */
     shmq_ring_census(self->q, &c);
     END_WAIT(self)
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed", c.delayed,
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed", c.delayed,
                          "claimed", c.claimed, "holes", c.holes, "broken", c.broken, "bytes", c.bytes, "memory_bytes",
                          c.memory_bytes, "oldest_ns", c.oldest_ns, "first_position", c.first_position, "next_position",
-                         c.next_position);
+                         c.next_position, "reserved_bytes", shmq_queue_reserved(self->q));
 }
 
 static PyObject *queue_counters(PyObject *o, PyObject *unused) {
@@ -96,16 +99,42 @@ static PyObject *queue_crowd(PyObject *o, PyObject *unused) {
                          shmq_waiters_in(shmq_load_seq(&self->q->ring->waiters)));
 }
 
-/* _row_open(priority, exclusive) -> row */
+/* _takers() -> pids of those that have a consumer of the queue */
+static PyObject *queue_takers(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    PyObject *pids = queue_ready(self) ? PySet_New(NULL) : NULL;
+    shmq_member *m = self->q != NULL ? self->q->m : NULL;
+    for (uint32_t group = 0; pids != NULL && group < SHMQ_CHUNKS; group++) {
+        uint64_t used = shmq_load_seq(&self->q->page->sleepers[group].used);
+        for (; pids != NULL && used != 0; used &= used - 1) {
+            shmq_consumer_shm *row = shmq_row_at(self->q, group * 64 + (uint32_t)__builtin_ctzll(used));
+            uint64_t word = row != NULL ? shmq_load_acquire(&row->word) : 0; /* SYNC row.owner */
+            if (row == NULL || shmq_row_state(word) == SHMQ_ROW_FREE || shmq_row_inner(word) >= SHMQ_PROCESS_ROWS ||
+                shmq_load_relaxed(&row->kind) != SHMQ_CONSUMER) {
+                continue;
+            }
+            PyObject *pid = PyLong_FromUnsignedLong(m->rows[shmq_row_inner(word)].pid);
+            if (pid == NULL || PySet_Add(pids, pid) < 0) {
+                Py_CLEAR(pids);
+            }
+            Py_XDECREF(pid);
+        }
+    }
+    return pids;
+}
+
+/* _row_open(priority, exclusive, implicit) -> row */
 static PyObject *queue_row_open(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     uint32_t row;
     shmq_status status;
-    int priority, exclusive;
-    if (!PyArg_ParseTuple(args, "ip", &priority, &exclusive) || !queue_ready(self)) {
+    int priority, exclusive, implicit = 0;
+    if (!PyArg_ParseTuple(args, "ip|p", &priority, &exclusive, &implicit) || !queue_ready(self)) {
         return NULL;
     }
-    shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive != 0};
+    shmq_row_terms terms = {
+        .kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive != 0, .implicit = implicit != 0};
     do {
         BEGIN_WAIT(self)
         status = shmq_queue_usable(self->q);
@@ -250,6 +279,20 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _steal_poisoned() -> Delivery of a message that nobody may be given any more, to be buried; None: there is none. */
+static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    shmq_delivery d = {0};
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    if (shmq_steal_poisoned(self->q, &d) != SHMQ_OK) {
+        Py_RETURN_NONE;
+    }
+    return delivery_new(self, &d);
+}
+
 /* _steal_left() -> Delivery of a message that nobody has in hand, of a queue that is deleted; None: there is none. */
 static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
@@ -277,6 +320,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_settings", queue_settings, METH_NOARGS, NULL},
     {"_alter", queue_alter, METH_O, NULL},
     {"_crowd", queue_crowd, METH_NOARGS, NULL},
+    {"_takers", queue_takers, METH_NOARGS, NULL},
     {"_row_open", queue_row_open, METH_VARARGS, NULL},
     {"_row_closing", queue_row_closing, METH_VARARGS, NULL},
     {"_row_close", queue_row_close, METH_VARARGS, NULL},
@@ -288,6 +332,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_check", queue_check, METH_NOARGS, NULL},
     {"_is_unused", queue_is_unused, METH_NOARGS, NULL},
     {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, to be buried; or None."},
+    {"_steal_poisoned", queue_steal_poisoned, METH_NOARGS, "A message that has failed too often; or None."},
     {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, to be buried; or None."},
     {"_identity", queue_identity, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},

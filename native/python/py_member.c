@@ -31,10 +31,10 @@ static bool try_again(shmq_status status) { return status == SHMQ_INTERRUPTED &&
 static PyObject *fail(shmq_status status) { return PyErr_Occurred() ? NULL : shmq_py_raise(status); }
 
 static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "dir_fd", NULL};
+    static char *names[] = {"name", "home", NULL};
     const char *name;
-    int dir_fd;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "si:Member", names, &name, &dir_fd)) {
+    shmq_py_home home = SHMQ_PY_NO_HOME;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sO&:Member", names, &name, shmq_py_home_from, &home)) {
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -45,7 +45,7 @@ static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     shmq_status status;
     do {
         Py_BEGIN_ALLOW_THREADS
-        status = shmq_member_attach(name, dir_fd, &as_member(self)->member);
+        status = shmq_member_attach(name, home.given, &as_member(self)->member);
         Py_END_ALLOW_THREADS
     } while (try_again(status));
     if (status != SHMQ_OK) {
@@ -154,6 +154,26 @@ static PyObject *member_after_fork(PyObject *self, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
+static PyObject *member_delete(PyObject *self, PyObject *force) {
+    shmq_member *m = shmq_py_usable(self);
+    int forced = PyObject_IsTrue(force);
+    if (m == NULL || forced < 0) {
+        return NULL;
+    }
+    shmq_status status;
+    as_member(self)->calls += 1;
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        status = shmq_member_delete(m, forced != 0);
+        Py_END_ALLOW_THREADS
+    } while (try_again(status));
+    as_member(self)->calls -= 1;
+    if (status != SHMQ_OK) {
+        return fail(status);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *row_tuple(shmq_member *m, uint32_t row, uint64_t word) {
     const shmq_process_shm *process = &m->rows[row];
     char name[sizeof(process->name)];
@@ -209,6 +229,18 @@ static PyObject *member_usage(PyObject *self, PyObject *nothing) {
     return shmq_py_usage_dict(&usage);
 }
 
+static PyObject *member_memory_users(PyObject *self, PyObject *nothing) {
+    (void)nothing;
+    shmq_member *m = shmq_py_usable(self);
+    if (m == NULL) {
+        return NULL;
+    }
+    as_member(self)->calls += 1;
+    PyObject *list = shmq_py_memory_users(m);
+    as_member(self)->calls -= 1;
+    return list;
+}
+
 static PyObject *member_header(PyObject *self, PyObject *nothing) {
     (void)nothing;
     shmq_member *m = shmq_py_usable(self);
@@ -219,16 +251,11 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
     char path[SHMQ_PATH_MAX];
     memcpy(path, header->path, sizeof(path));
     shmq_py_number numbers[] = {
-        {"version", header->version},
-        {"fingerprint", header->fingerprint},
-        {"memory", m->size},
-        {"features_required", header->features_required},
-        {"features", header->features},
-        {"created_ns", header->created_ns},
-        {"patience_ns", m->patience_ns},
-        {"clock_offset_ns", m->clock_offset_ns},
-        {"granules", m->granule_count},
-        {"uid", header->uid},
+        {"version", header->version},    {"fingerprint", header->fingerprint},
+        {"memory", m->memory},           {"features_required", header->features_required},
+        {"features", header->features},  {"created_ns", header->created_ns},
+        {"patience_ns", m->patience_ns}, {"clock_offset_ns", m->clock_offset_ns},
+        {"granules", m->granule_count},  {"uid", header->uid},
         {"mode", header->mode},
     };
     PyObject *dict = shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
@@ -341,17 +368,23 @@ static PyMethodDef methods[] = {
      "Rows in use: (row, generation, state, pid, start_time, pid_namespace, attached_ns, name, held, pinned_bytes, "
      "inside, dead)."},
     {"usage", member_usage, METH_NOARGS, "Memory and counters of the whole segment, as a dict."},
+    {"memory_users", member_memory_users, METH_NOARGS,
+     "Of all queues (name, bytes for slots, bytes of bodies); nothing while somebody makes or deletes a queue."},
     {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
     {"valid", member_valid, METH_NOARGS,
      "None, or the first thing of the segment that makes no sense; rings have their own check."},
     {"burials", member_burials, METH_NOARGS, "Has anything expired that is to be taken to the dead? Asks once."},
-    {"gone", member_gone, METH_NOARGS, "Has the broker's directory been deleted?"},
+    {"gone", member_gone, METH_NOARGS, "Has the broker been deleted, or its directory?"},
+    {"delete", member_delete, METH_O,
+     "delete(force)\n\nTake the segment's name away: the broker is gone for all members."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Member(name, dir_fd)\n\nThis process' membership in the broker whose segment is /dev/shm/name.\n"
-                "dir_fd: descriptor of the broker's directory (it is duplicated), -1 for an anonymous one."},
+    {Py_tp_doc,
+     "Member(name, home)\n\nThis process' membership in the broker whose segment is /dev/shm/name.\n"
+     "home: (descriptor, uuid) of the directory that asks (the descriptor is duplicated), (-1, bytes(16)) for an "
+     "anonymous one, None: nobody asks."},
     {Py_tp_new, member_new},
     {Py_tp_dealloc, member_dealloc},
     {Py_tp_methods, methods},

@@ -5,6 +5,7 @@
 #include "shmq/examine.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 
 typedef struct {
     PyObject_HEAD shmq_member *member;
@@ -28,9 +29,10 @@ static py_observer *usable(PyObject *o) {
     ->calls -= 1;
 
 static PyObject *observer_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", NULL};
+    static char *names[] = {"name", "home", NULL};
     const char *name;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "s:Observer", names, &name)) {
+    shmq_py_home home = SHMQ_PY_NO_HOME;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sO&:Observer", names, &name, shmq_py_home_from, &home)) {
         return NULL;
     }
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -38,7 +40,7 @@ static PyObject *observer_new(PyTypeObject *type, PyObject *arguments, PyObject 
     if (self == NULL) {
         return NULL;
     }
-    shmq_status status = shmq_observer_open(name, &((py_observer *)self)->member);
+    shmq_status status = shmq_observer_open(name, home.given, &((py_observer *)self)->member);
     if (status != SHMQ_OK) {
         Py_DECREF(self);
         return shmq_py_raise(status);
@@ -126,7 +128,7 @@ static int view_of(shmq_member *m, unsigned int index, unsigned int incarnation,
 
 /* False: an exception is set. */
 static bool append_heads(PyObject *list, const shmq_queue *level) {
-    for (uint64_t i = 0; i <= level->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(level); i++) {
         shmq_delivery d;
         if (!shmq_peep(level, i, &d)) {
             continue;

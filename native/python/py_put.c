@@ -7,8 +7,6 @@
 #include "shmq/receipt.h"
 #include "shmq/overflow.h"
 
-#define BATCH 64 /* claims held at once: few enough to be published within microseconds */
-
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     if (timeout == NULL || timeout == Py_None) {
         *until_ns = SHMQ_FOR_EVER;
@@ -48,7 +46,7 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
 }
 
 /* Put one prepared parcel: at once with the interpreter lock, then waiting without it. */
-static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
+static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
     shmq_status status = SHMQ_FULL_COUNT;
     if (p->out.body_len <= BIG_COPY && !p->out.ticket.held) { /* who stands in line would leave it */
         status = shmq_put(self->q, &p->out, 0);
@@ -56,15 +54,15 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns) {
     if (SHMQ_UNLIKELY(shmq_no_room(status)) && p->out.body_len <= BIG_COPY) {
         until_ns = shmq_overflow_until(self->q, until_ns);
     }
+    if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
+        room_wait_begins(wait, until_ns);
+    }
     while (status == SHMQ_INTERRUPTED ||
            ((until_ns != 0 || p->out.body_len > BIG_COPY) && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY))) {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &p->out, until_ns);
         END_WAIT(self)
-        if (status != SHMQ_INTERRUPTED) {
-            break;
-        }
-        if (PyErr_CheckSignals() < 0) {
+        if (status != SHMQ_INTERRUPTED || !room_wait_goes_on(self, wait, p->out.lacking)) {
             break;
         }
     }
@@ -104,7 +102,8 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
         taken_by = immediate == 0 ? shmq_immediate_until(self->q) : 0;
         p->out.receipt = shmq_receipt_begin(self->q->m);
     }
-    shmq_status status = put_parcel(self, p, until_ns);
+    room_wait wait = {0};
+    shmq_status status = put_parcel(self, p, until_ns, &wait);
     uint64_t id = p->out.message_id;
     if (SHMQ_UNLIKELY(p->immediate) && status == SHMQ_OK) {
         status = see_taken(self, p, taken_by != 0 ? taken_by : shmq_now_ns() + immediate);
@@ -220,9 +219,8 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch 
     return ok;
 }
 
-/* Put `count` parcels in order; *done of them were put when it fails. */
-static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
-                             uint32_t *done) {
+shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
+                            room_wait *wait, uint32_t *done) {
     shmq_status status = shmq_queue_usable(self->q);
     *done = 0;
     if (count != 0) {
@@ -247,7 +245,8 @@ static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out
         }
         *done += put;
         if (*done < count && (status != SHMQ_OK || put == 0)) {
-            status = put_parcel(self, &parcels[*done], until_ns); /* alone, and waiting: no room, or a large body */
+            /* Alone, and waiting: no room, or a large body. */
+            status = put_parcel(self, &parcels[*done], until_ns, wait);
             *done += status == SHMQ_OK;
         }
     }
@@ -257,11 +256,24 @@ static shmq_status put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out
     return status;
 }
 
-/* -> number put; on Full the exception's `accepted` is set by the Python face. */
-static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns) {
+void queue_tell_accepted(unsigned long long accepted) {
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    PyObject *count = PyLong_FromUnsignedLongLong(accepted);
+    if (count == NULL || PyObject_SetAttrString(error, "accepted", count) < 0) {
+        PyErr_Clear(); /* an exception of the iterator's that takes no attributes is raised as it is */
+    }
+    Py_XDECREF(count);
+    PyErr_Restore(kind, error, trace);
+}
+
+/* False: an exception is set. *total: how many were put, in either case. */
+static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns,
+                         unsigned long long *total) {
     parcel parcels[BATCH];
     shmq_outgoing out[BATCH];
-    unsigned long long total = 0;
+    room_wait wait = {0};
     bool more = true, failed = false;
     while (more && !failed) {
         uint32_t count = 0, done = 0;
@@ -289,8 +301,8 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b
         }
         PyObject *kind = NULL, *error = NULL, *trace = NULL;
         PyErr_Fetch(&kind, &error, &trace); /* what came before the faulty body is put: it was accepted in order */
-        shmq_status status = put_batch(self, parcels, out, count, until_ns, &done);
-        total += done;
+        shmq_status status = queue_put_batch(self, parcels, out, count, until_ns, &wait, &done);
+        *total += done;
         for (uint32_t i = 0; i < count; i++) {
             parcel_clear(&parcels[i]);
         }
@@ -299,11 +311,7 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b
             Py_XDECREF(error);
             Py_XDECREF(trace);
             failed = true;
-            if (!PyErr_Occurred()) {
-                PyObject *accepted = PyObject_CallMethod((PyObject *)self, "_accepted", "K", total);
-                Py_XDECREF(accepted);
-                queue_raise(self, status);
-            }
+            queue_raise(self, status);
         } else {
             PyErr_Restore(kind, error, trace);
         }
@@ -311,31 +319,31 @@ static PyObject *put_iterator(py_queue *self, PyObject *iterator, const batch *b
             failed = true;
         }
     }
-    return failed ? NULL : PyLong_FromUnsignedLongLong(total);
+    return !failed;
 }
 
-PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-    py_queue *self = (py_queue *)o;
+static bool put_many(py_queue *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
+                     unsigned long long *total) {
     bool others;
     uint64_t until = SHMQ_FOR_EVER;
     batch b = {Py_None, Py_None, NULL};
     if (nargs != 1) {
         PyErr_Format(PyExc_TypeError, "put_many() takes one positional argument, the bodies (%zd given)", nargs);
-        return NULL;
+        return false;
     }
     PyObject *timeout = only_timeout(args + nargs, names, &others);
     if (others) {
-        b.options = call_slow(o, "_batch_options", args[0], args + nargs, names);
+        b.options = call_slow((PyObject *)self, "_batch_options", args[0], args + nargs, names);
         if (b.options == NULL || !PyArg_ParseTuple(b.options, "OO", &b.headers, &b.extras)) {
             Py_XDECREF(b.options);
-            return NULL;
+            return false;
         }
     }
-    PyObject *result = NULL;
+    bool done = false;
     if ((timeout == NULL || parse_timeout(timeout, &until)) && queue_begins(self)) {
         PyObject *iterator = PyObject_GetIter(args[0]);
         if (iterator != NULL) {
-            result = put_iterator(self, iterator, &b, until);
+            done = put_iterator(self, iterator, &b, until, total);
             Py_DECREF(iterator);
         } else if (PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Format(PyExc_TypeError,
@@ -345,9 +353,14 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         }
     }
     Py_XDECREF(b.options);
-    if (result == NULL) {
+    return done;
+}
+
+PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+    unsigned long long total = 0;
+    if (!put_many((py_queue *)o, args, nargs, names, &total)) {
+        queue_tell_accepted(total);
         return NULL;
     }
-    Py_DECREF(result);
     Py_RETURN_NONE;
 }

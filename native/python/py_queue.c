@@ -45,6 +45,25 @@ bool queue_begins(py_queue *self) { return queue_ready(self) && bury_expired(sel
 
 bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && bury_expired(self); }
 
+void room_wait_begins(room_wait *w, uint64_t until_ns) {
+    w->since_ns = shmq_now_ns();
+    w->endless = until_ns == SHMQ_FOR_EVER;
+}
+
+bool room_wait_goes_on(py_queue *self, room_wait *w, shmq_status lacking) {
+    if (PyErr_CheckSignals() < 0) {
+        return false;
+    }
+    if (!w->endless || w->told || lacking == SHMQ_OK) {
+        return true;
+    }
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_waits_for_room", "sd", shmq_status_name(lacking),
+                                         (double)(shmq_now_ns() - w->since_ns) / 1e9);
+    w->told = told == Py_True;
+    Py_XDECREF(told);
+    return told != NULL;
+}
+
 PyObject *queue_raise(py_queue *self, shmq_status status) {
     if (PyErr_Occurred()) {
         return NULL;
@@ -143,25 +162,28 @@ PyDoc_STRVAR(
     "    1\n"
     "    >>> queue.get()\n"
     "    {'id': 7}");
-PyDoc_STRVAR(put_many_doc, "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
-                           "Put several messages in order; consumers are woken once for many.\n"
-                           "\n"
-                           "bodies: an iterable of what put() takes.\n"
-                           "timeout: seconds, for each wait for room; None waits for ever, 0 does not wait.\n"
-                           "options: headers, priority, group, ttl, delay; as for put(), the same for all.\n"
-                           "Raises as put(); what came before stays, and Full.accepted says how many that are.\n"
-                           "\n"
-                           "Example:\n"
-                           "    >>> queue.put_many(range(1000))\n"
-                           "    >>> queue.qsize()\n"
-                           "    1000");
+PyDoc_STRVAR(
+    put_many_doc,
+    "put_many($self, bodies, *, timeout=None, **options)\n--\n\n"
+    "Put several messages in order; consumers are woken once for many.\n"
+    "\n"
+    "bodies: an iterable of what put() takes.\n"
+    "timeout: seconds, for each wait for room; None waits for ever, 0 does not wait.\n"
+    "options: headers, priority, group, ttl, delay; as for put(), the same for all.\n"
+    "Raises as put(), and what the iterable raises. What came before stays: whatever the error is, its attribute\n"
+    "`accepted` says how many are in.\n"
+    "\n"
+    "Example:\n"
+    "    >>> queue.put_many(range(1000))\n"
+    "    >>> queue.qsize()\n"
+    "    1000");
 PyDoc_STRVAR(
     get_doc,
     "get($self, *, timeout=None)\n--\n\n"
     "Take the first message for good and answer its body.\n"
     "\n"
     "timeout: seconds; None waits for ever, 0 does not wait.\n"
-    "Raises Empty, ConsumerRefused (1,087 consumers and threads wait already), ShutDown (shut down and drained),\n"
+    "Raises Empty, ConsumerRefused (1,087 consumers and threads are there already), ShutDown (shut down and drained),\n"
     "NotFound, Closed, DecodeError (the message stays in its place when the handle does not know its content type),\n"
     "CorruptionError. Interrupted by a signal, nothing was taken.\n"
     "If this process dies before get() has returned, the message is still there.\n"
@@ -233,12 +255,18 @@ int shmq_py_add_queue(PyObject *module) {
     for (PyMethodDef *m = queue_browse_methods; m->ml_name != NULL; m++) {
         queue_methods[n++] = *m;
     }
+    for (PyMethodDef *m = queue_claim_methods; m->ml_name != NULL; m++) {
+        queue_methods[n++] = *m;
+    }
     queue_methods[n] = (PyMethodDef){0};
     queue_type = add_type(module, &queue_spec, "QueueHandle");
     if (queue_type == NULL || PyModule_AddFunctions(module, broker_functions) < 0) {
         return -1;
     }
-    return PyModule_AddFunctions(module, receive_any_functions);
+    if (PyModule_AddFunctions(module, receive_any_functions) < 0) {
+        return -1;
+    }
+    return PyModule_AddFunctions(module, delivery_functions);
 }
 
 int shmq_py_add_delivery(PyObject *module) {

@@ -20,6 +20,7 @@ enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
     shmq_py_leave((self)->owner);
 
 #define DEFAULT_PRIORITY 4u
+#define BATCH 64 /* claims held at once: few enough to be published within microseconds */
 
 /* Copies above this are made without the interpreter lock. */
 #define BIG_COPY 65536u
@@ -39,6 +40,14 @@ PyObject *queue_raise(py_queue *self, shmq_status status);
 bool queue_begins(py_queue *self);
 /* Between two pieces of a wait: signal handlers, and the burial of what has expired. False with an exception set. */
 bool queue_goes_on(py_queue *self);
+/* A call that waits for room. When it does so for long, and without an end, Python tells of it: once a call. */
+typedef struct room_wait {
+    uint64_t since_ns;
+    bool endless, told;
+} room_wait;
+void room_wait_begins(room_wait *w, uint64_t until_ns);
+/* Between two pieces of such a wait: signal handlers, and that word. False with an exception set. */
+bool room_wait_goes_on(py_queue *self, room_wait *w, shmq_status lacking);
 /* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
 
@@ -110,6 +119,15 @@ PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
 PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
 PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
-extern PyMethodDef queue_manage_methods[], queue_browse_methods[], broker_functions[], receive_any_functions[];
+/* Put `count` parcels in order; *done of them were put when it fails. `out`: memory for as many. */
+shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
+                            room_wait *wait, uint32_t *done);
+/* The exception that is set says how many of the call's messages are in. In C: a signal's handler that ran on the way would
+ * raise an exception that does not say so. */
+void queue_tell_accepted(unsigned long long accepted);
+PyObject *queue_browse_columns(PyObject *o, PyObject *args);
+PyObject *queue_put_column(PyObject *o, PyObject *args);
+extern PyMethodDef queue_manage_methods[], queue_browse_methods[], queue_claim_methods[], broker_functions[],
+    receive_any_functions[], delivery_functions[];
 
 #endif

@@ -7,32 +7,36 @@
 #include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "memory", "patience_ns", "mode",     "anonymous",
-                            "path", "uuid",   "directory",   "id_epoch", NULL};
-    const char *name, *uuid;
+    static char *names[] = {"name", "memory",    "patience_ns", "mode",  "anonymous", "path",
+                            "uuid", "directory", "id_epoch",    "group", NULL};
+    const char *name, *uuid, *directory_uuid = NULL;
     unsigned long long memory, patience_ns, device = 0, inode = 0;
-    unsigned int mode, id_epoch = 0;
+    unsigned int mode, id_epoch = 0, group = 0;
     int anonymous;
-    Py_ssize_t uuid_bytes;
+    Py_ssize_t uuid_bytes, directory_uuid_bytes = 16;
     PyObject *path = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KK)I:segment_create", names, &name, &memory,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KKy#)II:segment_create", names, &name, &memory,
                                      &patience_ns, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid, &uuid_bytes,
-                                     &device, &inode, &id_epoch)) {
+                                     &device, &inode, &directory_uuid, &directory_uuid_bytes, &id_epoch, &group)) {
         return NULL;
     }
     shmq_segment_plan plan = {.name = name,
                               .memory = memory,
                               .patience_ns = patience_ns,
                               .mode = mode,
+                              .group = group,
                               .anonymous = anonymous != 0,
                               .path = PyBytes_AsString(path),
                               .directory_device = device,
                               .directory_inode = inode,
                               .id_epoch = id_epoch};
-    if (uuid_bytes != sizeof(plan.uuid)) {
+    if (uuid_bytes != sizeof(plan.uuid) || directory_uuid_bytes != sizeof(plan.directory_uuid)) {
         Py_DECREF(path);
-        return PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd", uuid_bytes);
+        return PyErr_Format(PyExc_ValueError, "a uuid has 16 bytes, not %zd and %zd", uuid_bytes, directory_uuid_bytes);
+    }
+    if (directory_uuid != NULL) {
+        memcpy(plan.directory_uuid, directory_uuid, sizeof(plan.directory_uuid));
     }
     memcpy(plan.uuid, uuid, sizeof(plan.uuid));
     shmq_status status;
@@ -56,12 +60,14 @@ static PyObject *identity_dict(const shmq_identity *identity) {
         shmq_py_put(dict, "created_ns", PyLong_FromUnsignedLongLong(identity->created_ns)) != 0 ||
         shmq_py_put(dict, "patience_ns", PyLong_FromUnsignedLongLong(identity->patience_ns)) != 0 ||
         shmq_py_put(dict, "uid", PyLong_FromUnsignedLong(identity->uid)) != 0 ||
+        shmq_py_put(dict, "owner", PyLong_FromUnsignedLong(identity->owner)) != 0 ||
         shmq_py_put(dict, "mode", PyLong_FromUnsignedLong(identity->mode)) != 0 ||
         shmq_py_put(dict, "anonymous", PyBool_FromLong(identity->anonymous)) != 0 ||
         shmq_py_put(dict, "has_members", PyBool_FromLong(identity->has_members)) != 0 ||
         shmq_py_put(dict, "directory",
-                    Py_BuildValue("(KK)", (unsigned long long)identity->directory_device,
-                                  (unsigned long long)identity->directory_inode)) != 0 ||
+                    Py_BuildValue("(KKy#)", (unsigned long long)identity->directory_device,
+                                  (unsigned long long)identity->directory_inode, (const char *)identity->directory_uuid,
+                                  (Py_ssize_t)16)) != 0 ||
         shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)identity->uuid, 16)) != 0 ||
         shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)identity->boot_id, 16)) != 0 ||
         shmq_py_put(dict, "path", PyUnicode_DecodeFSDefaultAndSize(identity->path, path_bytes)) != 0) {
@@ -101,6 +107,22 @@ static PyObject *segment_sweep(PyObject *module, PyObject *text) {
     return status == SHMQ_OK ? PyBool_FromLong(removed) : shmq_py_raise(status);
 }
 
+static PyObject *segment_remove(PyObject *module, PyObject *arguments) {
+    (void)module;
+    const char *name;
+    int force;
+    shmq_py_home home = SHMQ_PY_NO_HOME;
+    if (!PyArg_ParseTuple(arguments, "sO&p:segment_remove", &name, shmq_py_home_from, &home, &force)) {
+        return NULL;
+    }
+    shmq_status status = home.given == NULL ? shmq_fail(SHMQ_FOREIGN, "no directory asks for the segment %s", name)
+                                            : shmq_segment_remove(name, home.given, force != 0);
+    if (status != SHMQ_OK) {
+        return shmq_py_raise(status);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *boot_id(PyObject *module, PyObject *nothing) {
     (void)module, (void)nothing;
     uint8_t id[16];
@@ -127,11 +149,15 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
 
 static PyMethodDef functions[] = {
     {"segment_create", (PyCFunction)(void (*)(void))segment_create, METH_VARARGS | METH_KEYWORDS,
-     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0), id_epoch=0)\n\n"
-     "directory: st_dev and st_ino of the broker's. id_epoch: the high 24 bits of message ids. Make the segment /dev/shm/name; it appears complete or not at all."},
+     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0, bytes(16)), id_epoch=0, "
+     "group=0)\n\n"
+     "directory: st_dev, st_ino and uuid of the broker's. id_epoch: the high 24 bits of message ids. group: of the file, if "
+     "its mode is 0o660. Make the segment /dev/shm/name; it appears complete or not at all."},
     {"segment_inspect", segment_inspect, METH_O, "segment_inspect(name)\n\nThe segment's identity, as a dict."},
     {"segment_sweep", segment_sweep, METH_O,
      "segment_sweep(name)\n\nRemove the segment unless it has members; True when it is removed."},
+    {"segment_remove", segment_remove, METH_VARARGS,
+     "segment_remove(name, home, force)\n\nRemove the segment if it names this directory, and has no members or `force`."},
     {"boot_id", boot_id, METH_NOARGS, "The kernel's id of this boot, 16 bytes."},
     {"filesystem_type", filesystem_type, METH_O, "filesystem_type(fd)\n\nf_type of fstatfs(2)."},
     {NULL, NULL, 0, NULL},

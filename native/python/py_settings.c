@@ -69,7 +69,6 @@ static PyObject *delays(const shmq_queue_shm *page) {
     return result;
 }
 
-/* NULL: no memory, or one that is damaged: the binding takes it for a place in a list. */
 static PyObject *value_of(py_queue *self, int setting) {
     const shmq_queue_shm *page = self->q->page;
     if (setting == SHMQ_SET_RETRY_DELAY) {
@@ -80,18 +79,8 @@ static PyObject *value_of(py_queue *self, int setting) {
         uint32_t letters = shmq_dead_letter(page, name);
         return PyBytes_FromStringAndSize(name, (Py_ssize_t)letters);
     }
-    uint64_t value = shmq_setting_value(page, setting);
-    if (!shmq_setting_possible(setting, value)) {
-        return queue_raise(self, shmq_damage(self->q->m, "a setting that there is not", value));
-    }
-    return PyLong_FromUnsignedLongLong(value);
+    return PyLong_FromUnsignedLongLong(shmq_setting_value(page, setting));
 }
-
-static const char *const names[SHMQ_SETTINGS] = {
-    "maxsize",     "slot_size",           "temporary", "max_deliveries", "max_deaths", "checksum",
-    "dead_letter", "max_bytes",           "overflow",  "priorities",     "groups",     "retry_delay",
-    "max_ttl",     "dead_letter_expired", "lease",     "live_consumers", "expires",
-};
 
 static bool add(PyObject *to, const char *name, PyObject *value) {
     bool ok = value != NULL && PyDict_SetItemString(to, name, value) == 0;
@@ -119,13 +108,17 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
         return NULL;
     }
     shmq_queue_shm *page = self->q->page;
+    shmq_status status = shmq_settings_check(self->q->m, page);
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
     PyObject *result =
         Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given), "slots",
                       (unsigned long long)shmq_slot_count(self->q), "shut_down", shmq_load_seq(&page->shut_down),
                       "created_ns", (unsigned long long)page->created_ns, "created_by", page->created_by);
     bool ok = result != NULL && add(result, "given_by", setters(page));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
-        ok = add(result, names[i], value_of(self, i));
+        ok = add(result, shmq_setting_name(i), value_of(self, i));
     }
     if (!ok) {
         Py_CLEAR(result);

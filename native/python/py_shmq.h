@@ -49,4 +49,12 @@ const shmq_selector *shmq_py_selector(PyObject *o);
 /* name = value of a new reference; steals it, NULL is passed on. Answers 0, or -1 with an exception set. */
 int shmq_py_put(PyObject *dict, const char *name, PyObject *value);
 
+/* The directory that asks for a segment, as PyArg_Parse's "O&" reads it from (descriptor, uuid) or None. */
+typedef struct {
+    shmq_home home;
+    const shmq_home *given; /* NULL: None */
+} shmq_py_home;
+#define SHMQ_PY_NO_HOME {.given = NULL}
+int shmq_py_home_from(PyObject *object, void *result);
+
 #endif

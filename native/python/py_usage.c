@@ -1,7 +1,11 @@
 #include "py_usage.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "shmq/ending.h"
 #include "shmq/handle.h"
+#include "shmq/memory_use.h"
 #include "shmq/structure.h"
 
 PyObject *shmq_py_numbers(const shmq_py_number *numbers, size_t count) {
@@ -17,6 +21,11 @@ PyObject *shmq_py_numbers(const shmq_py_number *numbers, size_t count) {
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage) {
     usage->m = m;
     usage->free = shmq_granules_free(m);
+    usage->used = (uint64_t)(m->slabs - m->base);
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        uint64_t word = shmq_load_relaxed(&m->granules[i]);
+        usage->used += shmq_granule_kind(word) != SHMQ_GRANULE_FREE ? shmq_granule_reserved(word) : 0;
+    }
     shmq_blocks_usage(m, &usage->blocks);
 }
 
@@ -25,10 +34,10 @@ PyObject *shmq_py_usage_dict(const shmq_py_usage *usage) {
     const shmq_block_usage *blocks = &usage->blocks;
     uint64_t fixed = (uint64_t)(m->slabs - m->base);
     shmq_py_number numbers[] = {
-        {"memory", m->size},
+        {"memory", m->memory},
         {"reserved", shmq_load_relaxed(&m->header->reserved_bytes)},
-        {"used", fixed + (m->granule_count - usage->free) * SHMQ_GRANULE_BYTES},
-        {"granules", m->granule_count},
+        {"used", usage->used - blocks->granules_unused * SHMQ_GRANULE_BYTES},
+        {"granules", (m->memory - fixed) / SHMQ_GRANULE_BYTES},
         {"granules_free", usage->free},
         {"slabs", blocks->slabs},
         {"blocks", blocks->blocks},
@@ -62,9 +71,44 @@ static PyObject *names_where(shmq_member *m, bool is_wanted(shmq_member *, uint3
 }
 
 static bool in_service(shmq_member *m, uint32_t index, char *name, uint32_t *incarnation) {
-    return shmq_queue_named(m, index, name, incarnation);
+    if (!shmq_queue_named(m, index, name, incarnation)) {
+        return false;
+    }
+    if (!m->read_only && shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_peek(&m->directory[index].name_hash)) {
+        (void)shmq_damage(m, "the name of a queue", index);
+        name[0] = 0; /* nobody's: Python says so where it matters */
+    }
+    return true;
 }
 
 PyObject *shmq_py_queue_names(shmq_member *m) { return names_where(m, in_service); }
 
 PyObject *shmq_py_ending_queues(shmq_member *m) { return names_where(m, shmq_queue_ending); }
+
+PyObject *shmq_py_memory_users(shmq_member *m) {
+    PyObject *list = PyList_New(0);
+    shmq_memory_use *uses = malloc(SHMQ_QUEUES * sizeof *uses);
+    uint32_t count = 0, high = shmq_queue_high(m);
+    if (list == NULL || uses == NULL) {
+        free(uses);
+        return list;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    if (shmq_structure_try(m) == SHMQ_OK) {
+        for (uint32_t index = 0; index < high; index++) {
+            count += shmq_memory_use_of(m, index, &uses[count]);
+        }
+        shmq_structure_unlock(m);
+    }
+    Py_END_ALLOW_THREADS
+    for (uint32_t i = 0; list != NULL && i < count; i++) {
+        PyObject *item =
+            Py_BuildValue("(yKK)", uses[i].name, (unsigned long long)uses[i].slots, (unsigned long long)uses[i].bodies);
+        if (item == NULL || PyList_Append(list, item) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    free(uses);
+    return list;
+}

@@ -9,11 +9,14 @@
 typedef struct {
     const shmq_member *m;
     uint64_t free; /* granules */
+    uint64_t used; /* bytes */
     shmq_block_usage blocks;
 } shmq_py_usage;
 
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage); /* without the GIL */
 PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
+/* [(name, bytes for slots, bytes of bodies)] of all queues; empty while somebody changes the structure. */
+PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
 PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones in which something waits for its burial */
 

@@ -44,7 +44,7 @@ void shmq_block_hint(shmq_member *m, const shmq_place *place) {
 }
 
 /* All of them, not one: they wait for blocks of different sizes, and the one that is woken may have no use for this. */
-static void wake_memory_waiters(shmq_member *m) {
+void shmq_wake_for_memory(shmq_member *m) {
     /* SYNC block.memory: the hints are set; who waits adds itself, then looks at the hints once more */
     if (shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != 0) {
         shmq_add_seq(&m->header->memory_full, 1);
@@ -65,7 +65,7 @@ bool shmq_block_finish(shmq_member *m, const shmq_place *place, uint32_t generat
         state = shmq_load_seq(&place->block->state); /* its owner just shared it */
     }
     shmq_block_hint(m, place);
-    wake_memory_waiters(m);
+    shmq_wake_for_memory(m);
     return true;
 }
 
@@ -232,7 +232,15 @@ static bool sweep_is_due(shmq_member *m) {
     return now - swept >= SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
 }
 
-/* No FREE block of this class: a new slab. First from the map; when that has no room, from slabs that nobody uses. */
+/* Granules that came back: deleted queues, slabs. */
+static uint64_t give_back_unused(shmq_member *m) {
+    uint64_t before = shmq_granules_free(m);
+    shmq_queues_release(m);
+    (void)shmq_blocks_reclaim(m);
+    return shmq_granules_free(m) - before;
+}
+
+/* No FREE block of this class: a new slab. First from the map; when that has no room, from what nobody uses. */
 static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_block *block) {
     if (find_block(m, size_class, block)) { /* another process made a slab while we waited for the lock */
         return SHMQ_OK;
@@ -242,7 +250,7 @@ static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_blo
         return status;
     }
     /* Also when /dev/shm is full: granules that come back have their memory already. */
-    uint64_t given_back = shmq_blocks_reclaim(m);
+    uint64_t given_back = give_back_unused(m);
     if (find_block(m, size_class, block)) {
         return SHMQ_OK;
     }
@@ -257,10 +265,10 @@ static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_blo
 
 shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
     uint32_t size_class = shmq_class_of(bytes);
-    if (size_class >= SHMQ_CLASSES || bytes > m->size / 4) {
+    if (size_class >= SHMQ_CLASSES || bytes > m->memory / 4) {
         uint64_t largest = shmq_class_bytes(SHMQ_CLASSES - 1);
         return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu fit", (unsigned long long)bytes,
-                         (unsigned long long)(largest < m->size / 4 ? largest : m->size / 4));
+                         (unsigned long long)(largest < m->memory / 4 ? largest : m->memory / 4));
     }
     if (find_block(m, size_class, block)) {
         return SHMQ_OK;

@@ -14,6 +14,7 @@ void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
             usage->building += shmq_state_of(state) == SHMQ_BLOCK_BUILDING;
         }
         usage->slabs += count != 0;
+        usage->granules_unused += count != 0 && used == 0 ? shmq_class_granules(size_class) : 0;
         usage->blocks += count;
         usage->used += used;
         usage->bytes_used += used * shmq_class_bytes(size_class);

@@ -15,7 +15,7 @@ static bool lies_well(const shmq_queue *q, uint64_t offset) {
 static bool is_run(const shmq_queue *q, uint64_t offset) {
     uint64_t word = shmq_load_relaxed(&q->m->granules[(offset - q->m->data) >> SHMQ_GRANULE_SHIFT]);
     return shmq_granule_kind(word) == SHMQ_GRANULE_RING && shmq_granule_length(word) == shmq_cold_granules(q->shift) &&
-           offset != (uint64_t)(q->slots - q->m->base);
+           offset != q->page->ring.run;
 }
 
 shmq_cold_shm *shmq_cold_at(const shmq_queue *q, const shmq_slot_shm *slot) {

@@ -98,6 +98,7 @@ static const char *check_row(const shmq_queue *q, const shmq_consumer_shm *consu
         return "a consumer row that sleeps on a word that is not its process'";
     }
     if (shmq_load_relaxed((shmq_a32 *)&consumer->sleeps) > 1 ||
+        shmq_load_relaxed((shmq_a32 *)&consumer->implicit) > 1 ||
         shmq_load_relaxed((shmq_a32 *)&consumer->exclusive) > 1 || shmq_load_relaxed((shmq_a32 *)&consumer->live) > 1) {
         return "a consumer row with a field that nobody writes";
     }

@@ -11,6 +11,7 @@
 #include "shmq/verdict.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
+#include "shmq/ring_memory.h"
 
 #define TRIES 8
 
@@ -171,7 +172,7 @@ typedef struct usage {
 } usage;
 
 static void count_level(const shmq_queue *q, usage *used) {
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         uint64_t word = shmq_load_seq(&slot->word);
         if (shmq_word_state(word) == SHMQ_FREE || shmq_word_state(word) == SHMQ_BROKEN) {

@@ -4,6 +4,7 @@
 #include "shmq/examine.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/ring_memory.h"
 #include "slab.h"
 
 /* A row becomes FREE when all that it had is given back, and each use of it is of a later generation. So a row that is FREE
@@ -72,7 +73,7 @@ static bool may_be_missed(const shmq_queue *q, const shmq_slot_shm *slot, uint64
 
 const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray) {
     *stray = (shmq_stray){.found = false};
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         uint64_t word = shmq_load_seq(&slot->word);
         const char *wrong = check_owner(q, slot, word);
@@ -172,7 +173,7 @@ bool shmq_peep(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
 const char *shmq_bodies_valid(const shmq_queue *q, shmq_bodies *bodies) {
     const char *wrong = NULL;
     *bodies = (shmq_bodies){.slot = SHMQ_NO_SLOT};
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         shmq_delivery d;
         if (!read_slot(q, i, &d)) {
             continue;

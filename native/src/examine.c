@@ -122,7 +122,7 @@ void shmq_part_examine(shmq_member *m, int number, shmq_judgement *j) {
         shmq_moment moment = shmq_moment_begin(m);
         bool counts = false;
         if (p->needs == SETTLED && moment.calm == SHMQ_LEFT) {
-            undecided(j, "a process died while it changed the structure; the next change mends that");
+            undecided(j, "a process died while it changed the structure; whoever looks for the dead mends that");
             return;
         }
         if (p->needs != SETTLED || moment.calm == SHMQ_CALM) {

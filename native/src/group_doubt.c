@@ -1,6 +1,7 @@
 /* Has an owner anything of its group? The slots of the rings say so: for the housekeeping, for a thief, for the reaper. */
 #include "group_words.h"
 #include "shmq/cold.h"
+#include "shmq/ring_memory.h"
 
 /* What is only offered was not handed out: it is taken back, as anyone may. True: in flight. */
 static bool is_in_flight(shmq_queue *q, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
@@ -27,7 +28,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
         if (shmq_load_seq(&level.ring->cold) == 0) {
             continue; /* no message of it has a group */
         }
-        for (uint64_t i = 0; i <= level.mask; i++) {
+        for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (is_in_flight(&level, shmq_slot_at(&level, i), group, owner)) {
                 return true;
             }

@@ -254,7 +254,7 @@ shmq_status shmq_queue_usable(shmq_queue *q) {
         shmq_due_look(m); /* whoever is always busy never sleeps, so nobody else may look */
     }
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_gone(m)) {
-        return shmq_fail(SHMQ_GONE, "the directory of this broker was deleted");
+        return shmq_fail(SHMQ_GONE, "this broker was deleted");
     }
     return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

@@ -20,16 +20,16 @@ const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring) {
         return "ring place";
     }
     /* Every level's ring lies in the run of the first. */
-    uint64_t first = q->page->ring.slots, run = q->page->ring.run_granules;
-    if (first < m->data || run > m->granule_count || slots < first || carried < slots + count * q->slot_size ||
-        carried + (count + 63) / 64 * 8 + SHMQ_LINE_BYTES > first + run * SHMQ_GRANULE_BYTES ||
+    uint64_t first = q->page->ring.run, run = q->page->ring.run_granules;
+    if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
+        slots < carried + (count + 63) / 64 * 8 || slots + count * q->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
         return "ring place"; /* one of them was changed, and may lead into another ring */
     }
     q->mask = count - 1;
     q->slots = shmq_at(m, slots);
     q->carried = shmq_at(m, carried);
-    q->tickets = shmq_at(m, first + run * SHMQ_GRANULE_BYTES - SHMQ_LINE_BYTES);
+    q->tickets = shmq_at(m, first);
     q->inline_bytes = q->slot_size - SHMQ_SLOT_HEADER;
     uint64_t tail = shmq_load_seq(&ring->tail);
     shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);

@@ -109,8 +109,11 @@ void shmq_line_call_all(shmq_queue *q) {
     }
 }
 
-/* Has it been called, and not answered, for as long as the patience? This process has seen that since then. */
-static bool is_silent(shmq_queue *q, uint32_t number) {
+#define NOBODY_BEHIND UINT64_MAX /* of `below`: only this one was called */
+
+/* Has it been called, and not answered, for as long as the patience? This process has seen that since then. *below: up to whom
+ * others were called when that began; then, up to whom they were. */
+static bool is_silent(shmq_queue *q, uint32_t number, uint64_t *below) {
     shmq_patience *wait = &q->lining;
     uint64_t call_number = shmq_load_seq(&ticket_at(q, number)->wake), now = shmq_now_ns();
     bool over = false;
@@ -121,8 +124,10 @@ static bool is_silent(shmq_queue *q, uint32_t number) {
         wait->since_ns = now;
         wait->position = number;
         wait->word = call_number;
+        wait->below = *below;
     } else if (now - wait->since_ns >= q->m->patience_ns) {
         wait->since_ns = 0;
+        *below = wait->below;
         over = true;
     }
     shmq_store_seq(&wait->busy, 0);
@@ -139,8 +144,33 @@ static void pass_process(shmq_queue *q, uint32_t row) {
     }
 }
 
+/* The first one does not come, and others before us may be stopped like it: all of them are called, so that they have the
+ * time of the next one to answer, together. */
+static void call_before(shmq_queue *q, uint32_t number, uint32_t stop) {
+    uint32_t first = number;
+    uint64_t word, below = stop;
+    if (!next_served(q, &first, stop, &word)) {
+        return;
+    }
+    for (uint32_t next = first; next_served(q, &next, stop, &word); next++) {
+        (void)call(q, next, word);
+    }
+    (void)is_silent(q, first, &below); /* from now on */
+}
+
+/* They were called with the first one, and nobody calls those behind one that does not answer a second time. */
+static void pass_before(shmq_queue *q, uint32_t number, uint32_t below) {
+    uint64_t word;
+    for (; next_served(q, &number, below, &word); number++) {
+        if (shmq_ticket_state(word) == SHMQ_TICKET_CALLED) {
+            pass_process(q, shmq_ticket_row(word));
+        }
+    }
+}
+
 /* Nothing is to be done about who stands in front while there is nothing that it could take. */
-static bool is_in_the_way(shmq_queue *q, uint32_t number, uint64_t word) {
+static bool is_in_the_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t word) {
+    uint64_t below = NOBODY_BEHIND;
     if (!shmq_room_left(q)) {
         return true;
     }
@@ -151,11 +181,16 @@ static bool is_in_the_way(shmq_queue *q, uint32_t number, uint64_t word) {
     if (shmq_ticket_state(word) != SHMQ_TICKET_CALLED) {
         return call(q, number, word); /* whoever made the room was stopped, or will be a moment later */
     }
-    if (is_silent(q, number)) {
-        pass_process(q, shmq_ticket_row(word));
-        return false;
+    if (!is_silent(q, number, &below)) {
+        return true;
     }
-    return true;
+    pass_process(q, shmq_ticket_row(word));
+    if (below == NOBODY_BEHIND) {
+        call_before(q, number, stop);
+    } else {
+        pass_before(q, number, (uint32_t)below);
+    }
+    return false;
 }
 
 /* What all who are to be served want together. False: one of them wants whatever there is. */
@@ -181,7 +216,7 @@ bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
         return true;
     }
     while (next_served(q, &number, stop, &word)) {
-        if (is_in_the_way(q, number, word)) {
+        if (is_in_the_way(q, number, stop, word)) {
             number++;
             t->second = !next_served(q, &number, stop, &word);
             return false;

@@ -108,20 +108,20 @@ static void init_mutexes(shmq_member *m) {
     m->structure_held = false;
 }
 
-static shmq_status attach(shmq_member *m, const char *name, int dir_fd) {
-    if (dir_fd >= 0) {
-        m->dir_fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+static shmq_status attach(shmq_member *m, const char *name, const shmq_home *home) {
+    if (home != NULL && home->dir_fd >= 0) {
+        m->dir_fd = fcntl(home->dir_fd, F_DUPFD_CLOEXEC, 0);
         if (m->dir_fd < 0) {
             return shmq_fail_errno("cannot duplicate the descriptor of the broker's directory");
         }
     }
     SHMQ_TRY(make_alive_page(m));
-    SHMQ_TRY(shmq_segment_map(m, name, O_RDWR));
+    SHMQ_TRY(shmq_segment_map(m, name, home, O_RDWR));
     SHMQ_TRY(open_lock(m));
     return shmq_row_take(m, false);
 }
 
-shmq_status shmq_member_attach(const char *name, int dir_fd, shmq_member **member) {
+shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_member **member) {
     shmq_member *m = calloc(1, sizeof(*m));
     if (m == NULL) {
         errno = ENOMEM;
@@ -132,7 +132,7 @@ shmq_status shmq_member_attach(const char *name, int dir_fd, shmq_member **membe
     m->serial = 1;
     init_mutexes(m);
     list_add(m);
-    shmq_status status = attach(m, name, dir_fd);
+    shmq_status status = attach(m, name, home);
     if (status != SHMQ_OK) {
         shmq_store_seq(&m->closed, 1);
         shmq_member_free(m);
@@ -201,6 +201,33 @@ static shmq_status unlink_if_last(shmq_member *m) {
     }
     shmq_structure_unlock(m);
     return SHMQ_OK;
+}
+
+/* The name is the broker: what has none is gone, whatever the header says. A death before the unlink has changed nothing,
+ * one after it has deleted the broker; the word only lets the others look at once. */
+static shmq_status delete_name(shmq_member *m) {
+    char path[128];
+    snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
+    if (unlink(path) != 0 && errno != ENOENT) {
+        struct stat file;
+        if ((errno == EPERM || errno == EACCES) && fstat(m->map_fd, &file) == 0) {
+            return shmq_fail(SHMQ_DENIED,
+                             "the segment %s is another user's\nowner uid %u, and we are uid %u\n"
+                             "let its owner delete the broker",
+                             m->name, (unsigned)file.st_uid, (unsigned)geteuid());
+        }
+        return shmq_fail_errno("cannot remove %s", path);
+    }
+    shmq_store_seq(&m->header->state, SHMQ_SEGMENT_GONE);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_member_delete(shmq_member *m, bool force) {
+    SHMQ_TRY(shmq_structure_lock(m));
+    shmq_status status =
+        !force && others_live(m) ? shmq_fail(SHMQ_IN_USE, "the segment %s has other members", m->name) : delete_name(m);
+    shmq_structure_unlock(m);
+    return status;
 }
 
 static void unmap(shmq_member *m) {
@@ -278,15 +305,16 @@ uint64_t shmq_new_id(shmq_member *m) {
     }
 }
 
-/* The directory itself is the truth, for whoever can see it: the word may be damaged, and the last one who leaves a broker
+/* Directory and file are the truth, for whoever can see them: the word may be damaged, and the last one who leaves a broker
  * that is gone removes its segment. */
 bool shmq_member_gone(shmq_member *m) {
     uint32_t said = shmq_load_seq(&m->header->state);
-    struct stat directory;
-    if (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0) {
+    struct stat directory, file;
+    bool deleted = fstat(m->map_fd, &file) == 0 && file.st_nlink == 0;
+    if (!deleted && (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0)) {
         return said == SHMQ_SEGMENT_GONE;
     }
-    bool gone = directory.st_nlink == 0;
+    bool gone = deleted || directory.st_nlink == 0;
     if (said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
         if (!gone) {
             (void)shmq_damage(m, "state of the segment", said);

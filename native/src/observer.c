@@ -9,7 +9,7 @@
 #include "segment_attach.h"
 #include "shmq/examine.h"
 
-shmq_status shmq_observer_open(const char *name, shmq_member **observer) {
+shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_member **observer) {
     shmq_member *m = calloc(1, sizeof *m);
     if (m == NULL) {
         errno = ENOMEM;
@@ -18,7 +18,7 @@ shmq_status shmq_observer_open(const char *name, shmq_member **observer) {
     m->lock_fd = m->map_fd = m->dir_fd = -1;
     m->row = SHMQ_NO_ROW;
     m->read_only = true;
-    shmq_status status = shmq_segment_map(m, name, O_RDONLY);
+    shmq_status status = shmq_segment_map(m, name, home, O_RDONLY);
     if (status != SHMQ_OK) {
         shmq_observer_close(m);
         return status;

@@ -10,6 +10,7 @@
 #include "shmq/level.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -75,6 +76,29 @@ static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
     return -1;
 }
 
+/* A queue of this name is there, but for damage: in its page, whose name does not fit the entry's hash, or in its entry. Else
+ * another one would be made beside it, and its messages be out of sight. Under the structure lock: names are read that others may write. */
+static bool is_hidden(const shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t i = 0; i < high; i++) {
+        const shmq_directory_shm *entry = &m->directory[i];
+        uint64_t word = shmq_load_acquire((shmq_a64 *)&entry->word); /* SYNC directory.entry */
+        const shmq_queue_shm *page =
+            shmq_entry_state(word) == SHMQ_ENTRY_LIVE
+                ? page_at(m, shmq_load_acquire((shmq_a64 *)&entry->page)) /* SYNC directory.entry */
+                : NULL;
+        if (page == NULL || shmq_load_seq((shmq_a32 *)&page->state) != SHMQ_QUEUE_LIVE) {
+            continue;
+        }
+        uint32_t has = shmq_peek(&page->name_len);
+        bool fits = has <= SHMQ_NAME_MAX && shmq_name_hash(page->name, has) == shmq_peek(&entry->name_hash);
+        if (!fits && (shmq_peek(&entry->name_hash) == hash || (has == len && memcmp(page->name, name, len) == 0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t shift_of(uint64_t slots) {
     uint32_t shift = 0;
     while ((UINT64_C(1) << shift) < slots) {
@@ -83,12 +107,13 @@ static uint32_t shift_of(uint64_t slots) {
     return shift;
 }
 
-/* Slots of a new ring: maxsize rounded up; without one, what takes an eighth of the memory that is still free. */
+/* Slots of a new ring: maxsize rounded up; without one, what would take a sixteenth of the broker's memory, so that it is the
+ * same for each queue of these options, whatever was made before it. */
 static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size, uint32_t levels) {
     if (d->maxsize != 0) {
         return shift_of(d->maxsize < SHMQ_RING_MIN ? SHMQ_RING_MIN : d->maxsize);
     }
-    uint64_t bytes = shmq_granules_free(m) * SHMQ_GRANULE_BYTES / 8 / levels;
+    uint64_t bytes = m->memory / SHMQ_RING_SHARE / levels;
     uint64_t slots = 65536;
     while (slots > SHMQ_RING_MIN && slots * slot_size > bytes) {
         slots /= 2;
@@ -96,46 +121,51 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
-/* The run of a queue: slots and bitmap of the first level, the rings of the others, then the slots and bitmap of each. */
-static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t run, uint32_t shift, uint32_t slot_size,
+static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,
                     uint32_t levels) {
-    uint64_t count = UINT64_C(1) << shift, at = run;
     page->levels = levels;
-    page->level_rings = levels > 1 ? run + shmq_ring_bytes(count, slot_size, 1) : 0;
+    page->level_rings = levels > 1 ? at + run->rings : 0;
+    page->ring.run = at;
+    page->ring.run_granules = run->granules;
     for (uint32_t depth = 0; depth < levels; depth++) {
         shmq_ring_shm *rings = shmq_at(m, page->level_rings);
         shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
-        at += depth == 1 ? (levels - 1) * sizeof(shmq_ring_shm) : 0;
         ring->kind = SHMQ_RING_FRONT;
         ring->shift = shift;
-        ring->slot_size = slot_size;
-        ring->slots = at;
-        ring->carried = at + count * slot_size;
-        at += shmq_ring_bytes(count, slot_size, 1);
+        shmq_poke(&ring->slot_size, (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
+        ring->slots = at + shmq_run_slots(run, depth);
+        ring->carried = at + run->carried + depth * run->bitmap;
+        shmq_store_relaxed(&ring->laid, shmq_laid_first(run, depth));
     }
+}
+
+/* The run, and memory for what each level needs before its first message. */
+static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels, uint64_t *at) {
+    SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, at));
+    shmq_status status = SHMQ_OK;
+    for (uint32_t depth = 0; depth < levels && status == SHMQ_OK; depth++) {
+        uint64_t begin = depth == 0 ? 0 : shmq_run_slots(run, depth);
+        status = shmq_rings_reserve(m, *at + begin, shmq_run_first(run, depth) - begin);
+    }
+    if (status != SHMQ_OK) {
+        shmq_rings_give(m, *at);
+    }
+    return status;
 }
 
 static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_queue_shm *page) {
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
     uint32_t shift = plan_shift(m, d, slot_size, levels);
-    for (;;) {
-        uint64_t count = UINT64_C(1) << shift, run;
-        uint32_t granules = (uint32_t)shmq_run_granules(count, slot_size, levels);
-        shmq_status status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);
-        if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
-            status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &run);
-        }
-        if (status == SHMQ_OK) {
-            lay_out(m, page, run, shift, slot_size, levels);
-            page->ring.run_granules = granules;
-            return SHMQ_OK;
-        }
-        if (status != SHMQ_FULL_MEMORY || d->maxsize != 0 || count <= SHMQ_RING_MIN) {
-            return status;
-        }
-        shift--;
+    shmq_run run = shmq_run_of(shift, slot_size, levels);
+    uint64_t at;
+    shmq_status status = take_run(m, &run, levels, &at);
+    if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
+        status = take_run(m, &run, levels, &at);
     }
+    SHMQ_TRY(status);
+    lay_out(m, page, at, &run, shift, levels);
+    return SHMQ_OK;
 }
 
 static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, uint32_t name_len,
@@ -199,16 +229,16 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
     uint32_t index = 0;
     for (int tries = 0; tries < DECLARE_TRIES; tries++) {
         int found = find(m, name, name_len, hash);
-        if (found < 0 && !d->create) {
-            return SHMQ_NOT_FOUND;
-        }
         if (found < 0 || d->given != 0) {
             SHMQ_TRY(shmq_structure_lock(m));
             found = find(m, name, name_len, hash);
             shmq_status status = SHMQ_OK;
             shmq_queue_shm *queue_page = found >= 0 ? page_of(m, (uint32_t)found) : NULL;
             if (found >= 0) {
-                status = queue_page != NULL ? shmq_settings_agree(queue_page, d, differs) : SHMQ_CORRUPT;
+                status = queue_page != NULL ? shmq_settings_check(m, queue_page) : SHMQ_CORRUPT;
+                status = status == SHMQ_OK ? shmq_settings_agree(queue_page, d, differs) : status;
+            } else if (is_hidden(m, name, name_len, hash)) {
+                status = shmq_damage(m, "the name of a queue", hash);
             } else if (d->create) {
                 status = make(m, name, name_len, d, hash, &index);
                 found = (int)index;
@@ -244,7 +274,8 @@ shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *diff
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = SHMQ_NOT_FOUND;
     if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
-        status = shmq_settings_alter(q->page, d, differs);
+        status = shmq_settings_check(q->m, q->page);
+        status = status == SHMQ_OK ? shmq_settings_alter(q->page, d, differs) : status;
         if (status == SHMQ_OK && (d->given & (1u << SHMQ_SET_LIVE_CONSUMERS)) != 0) {
             shmq_ranks_settle(q);
         }

@@ -9,6 +9,7 @@
  * Until D4 the directory leads to the queue, so that reapers find there what the dead had in hand. A death in between:
  * whoever reaps, or makes a queue, goes on. */
 #include "shmq/ending.h"
+#include "shmq/ring_memory.h"
 
 #include <string.h>
 
@@ -78,7 +79,7 @@ typedef bool wanted(uint32_t state);
 static bool any(const shmq_queue *q, wanted *is_wanted) {
     shmq_queue level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        for (uint64_t i = 0; i <= level.mask; i++) {
+        for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (is_wanted(shmq_word_state(shmq_load_seq(&shmq_slot_at(&level, i)->word)))) {
                 return true;
             }
@@ -101,7 +102,7 @@ static void empty_out(shmq_queue *q) {
         return;
     }
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        for (uint64_t i = 0; i <= level.mask; i++) {
+        for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             settle_slot(&level, shmq_slot_at(&level, i));
         }
     }
@@ -207,18 +208,16 @@ uint64_t shmq_ending_look(shmq_queue *q, uint64_t now) {
     return any(q, is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
 }
 
+static bool is_left(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
+    (void)q;
+    (void)slot;
+    return shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_HELD;
+}
+
 shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
-        for (uint64_t i = 0; i <= level->mask; i++) {
-            shmq_slot_shm *slot = shmq_slot_at(level, i);
-            uint64_t word = shmq_load_seq(&slot->word);
-            uint32_t state = shmq_word_state(word);
-            if ((state == SHMQ_AVAILABLE || state == SHMQ_HELD) &&
-                shmq_seize(level, slot, word, shmq_load_acquire(&slot->position), d)) { /* SYNC ring.publish */
-                return SHMQ_OK;
-            }
-        }
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+        status = shmq_steal_first(shmq_level(q, depth), is_left, d);
     }
-    return SHMQ_EMPTY;
+    return status;
 }

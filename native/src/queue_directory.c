@@ -7,6 +7,7 @@
 #include "shmq/level.h"
 #include "shmq/line.h"
 #include "shmq/reap.h"
+#include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
@@ -40,7 +41,7 @@ typedef struct holdings {
 } holdings;
 
 static void give_back(shmq_member *m, const holdings *held) {
-    shmq_run_give(m, held->ring);
+    shmq_rings_give(m, held->ring);
     for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
         if (held->cold[depth] != 0) {
             shmq_run_give(m, held->cold[depth]);
@@ -62,7 +63,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
         return;
     }
     shmq_queue_shm *page = shmq_at(m, offset);
-    holdings held = {.page = offset, .ring = page->ring.slots};
+    holdings held = {.page = offset, .ring = page->ring.run};
     for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
         shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         held.cold[depth] = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
@@ -75,6 +76,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     shmq_store_seq(&entry->word, shmq_entry_word(shmq_entry_incarnation(word), SHMQ_ENTRY_FREE));
     shmq_fence_release(); /* SYNC directory.name: the entry before all that becomes of its page */
     give_back(m, &held);
+    shmq_wake_for_memory(m);
 }
 
 void shmq_queues_release(shmq_member *m) {
@@ -89,6 +91,12 @@ void shmq_queues_release(shmq_member *m) {
     }
 }
 
+bool shmq_memory_regain(shmq_member *m) {
+    uint64_t before = shmq_memory_left(m);
+    shmq_queues_release(m);
+    return shmq_blocks_reclaim(m) != 0 || shmq_memory_left(m) > before;
+}
+
 static const char *check_settings(shmq_queue_shm *page) {
     if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX) {
         return "a name that is too long";
@@ -100,21 +108,25 @@ static const char *check_settings(shmq_queue_shm *page) {
     if (page->temporary_row >= SHMQ_PROCESS_ROWS) {
         return "a setting that there is not";
     }
-    return shmq_load_seq(&page->shut_down) > SHMQ_STOPPED ? "a way to be shut down that there is not" : NULL;
+    if (shmq_load_seq(&page->shut_down) > SHMQ_STOPPED) {
+        return "a way to be shut down that there is not";
+    }
+    return shmq_settings_sealed(page) ? NULL : "settings that do not fit their checksum";
 }
 
 static const char *check_constants(const shmq_queue *q) {
     shmq_ring_shm *ring = q->ring;
     const shmq_ring_shm *first = &q->page->ring;
-    uint64_t count = shmq_slot_count(q), slots = first->slots;
-    if (q->depth > 0) {
-        slots += shmq_ring_bytes(count, q->slot_size, q->depth) + (q->levels - q->depth) * sizeof(shmq_ring_shm);
-    }
-    uint64_t rings = q->levels > 1 ? first->slots + shmq_ring_bytes(count, q->slot_size, 1) : 0;
-    if (ring->slots != slots || ring->carried != slots + count * q->slot_size || q->page->level_rings != rings ||
+    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
+    uint64_t rings = q->levels > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
+    if (ring->slots != first->run + shmq_run_slots(&run, q->depth) ||
+        ring->carried != first->run + run.carried + q->depth * run.bitmap || q->page->level_rings != rings ||
         ring->shift != first->shift || ring->slot_size != first->slot_size ||
-        ring->run_granules != (q->depth > 0 ? 0 : shmq_run_granules(count, q->slot_size, q->levels))) {
+        ring->run_granules != (q->depth > 0 ? 0 : run.granules) || (q->depth > 0 && ring->run != 0)) {
         return "a ring that does not fill its run";
+    }
+    if (laid == 0 || (laid >= run.count && laid != SHMQ_LAID_ALL)) {
+        return "a ring with more slots than it has, or none";
     }
     uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
                      shmq_load_relaxed(&ring->level_shift);

@@ -1,4 +1,5 @@
 #include "shmq/reap.h"
+#include "shmq/ring_memory.h"
 #include "shmq/ranks.h"
 
 #include "shmq/seat.h"
@@ -44,33 +45,25 @@ static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) 
                : shmq_load_relaxed((shmq_a64 *)&a->order) < shmq_load_relaxed((shmq_a64 *)&b->order);
 }
 
-static void make_live(shmq_queue *q, shmq_consumer_shm *row, bool live) {
-    shmq_store_seq(&row->live, live);
-    shmq_row_wake(q->m, row);
-}
-
-/* One step towards so many live ones: the first of those who stand by becomes live, or the last live one stands by. A dead
- * one is live until it is reaped: who follows it is to get its messages before those behind them. */
-static bool change_one(shmq_queue *q, uint32_t limit) {
-    shmq_consumer_shm *row, *first = NULL, *last = NULL;
+/* One step towards so many live ones: the first of those who stand by becomes live. Nobody who is live is displaced, also when
+ * the limit is lowered: then nobody follows those who go until there are fewer. A dead one is live until it is reaped: who
+ * follows it is to get its messages before those behind them. */
+static bool add_one(shmq_queue *q, uint32_t limit) {
+    shmq_consumer_shm *row, *first = NULL;
     uint32_t live = 0;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         if (shmq_load_seq(&row->live) != 0) {
             live++;
-            last = last == NULL || goes_before(last, row) ? row : last;
         } else if ((first == NULL || goes_before(row, first)) && is_subscribed(q, row)) {
             first = row;
         }
     }
-    if (live > limit) {
-        make_live(q, last, false);
-        return true;
+    if (live >= limit || first == NULL) {
+        return false;
     }
-    if (live < limit && first != NULL) {
-        make_live(q, first, true);
-        return true;
-    }
-    return false;
+    shmq_store_seq(&first->live, 1);
+    shmq_row_wake(q->m, first);
+    return true;
 }
 
 /* Nothing of it is in use, and nothing was: the rows need not be looked at. */
@@ -89,7 +82,7 @@ void shmq_ranks_settle(shmq_queue *q) {
     }
     terms |= wanted != 0 ? SHMQ_TERM_LIMITED : 0;
     if (wanted != 0 || (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0) {
-        for (uint32_t steps = 0; steps < SHMQ_CONSUMER_ROWS && change_one(q, limit); steps++) {
+        for (uint32_t steps = 0; steps < SHMQ_CONSUMER_ROWS && add_one(q, limit); steps++) {
         }
     }
     uint32_t before = shmq_load_relaxed(&q->page->terms);
@@ -97,6 +90,28 @@ void shmq_ranks_settle(shmq_queue *q) {
     if (before != terms) {
         shmq_notify_all(q); /* who was held back by the old terms looks again */
     }
+}
+
+static bool is_level_in_hand(const shmq_queue *q, uint32_t owner) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
+        uint64_t word = shmq_load_seq(&shmq_slot_at(q, i)->word);
+        uint32_t state = shmq_word_state(word);
+        bool in_hand = state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
+        if (in_hand && shmq_word_owner(word) == owner) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nobody can close it by itself, and it has nothing in hand: so it is in nobody's way. */
+static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm *row) {
+    bool idle = shmq_load_relaxed((shmq_a32 *)&row->implicit) != 0;
+    shmq_queue level;
+    for (uint32_t depth = 0; idle && depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        idle = !is_level_in_hand(&level, r);
+    }
+    return idle;
 }
 
 /* Under the structure lock. */
@@ -107,7 +122,7 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     }
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         bool exclusive = shmq_load_relaxed(&row->exclusive) != 0;
-        if ((exclusive || terms->exclusive) && is_subscribed(q, row)) {
+        if ((exclusive || terms->exclusive) && is_subscribed(q, row) && !is_idle_implicit(q, r, row)) {
             uint32_t inner = shmq_row_inner(shmq_load_relaxed(&row->word));
             return shmq_fail(SHMQ_REFUSED, "%s of pid %u",
                              exclusive ? "it has an exclusive consumer," : "it has another consumer,",
@@ -117,9 +132,24 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     return SHMQ_OK;
 }
 
+/* Threads that wait without a consumer may use what consumers leave, and have some rows in any case. */
+static shmq_status check_number(const shmq_queue *q) {
+    uint32_t rows = 0, consumers = 0;
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        rows += (uint32_t)__builtin_popcountll(shmq_load_seq(&q->page->sleepers[group].used));
+    }
+    for (uint32_t r = 1; rows >= SHMQ_CONSUMERS && next_consumer(q, &r) != NULL; r++) {
+        consumers++;
+    }
+    return consumers < SHMQ_CONSUMERS ? SHMQ_OK : shmq_fail(SHMQ_LIMIT, "%u consumers of this queue", consumers);
+}
+
 static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = terms->kind == SHMQ_CONSUMER ? check_alone(q, terms) : SHMQ_OK;
+    if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
+        status = check_number(q);
+    }
     if (status == SHMQ_OK) {
         status = shmq_row_fill(q, terms, row);
     }
@@ -179,7 +209,18 @@ shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner) {
     if ((terms & SHMQ_TERM_LIMITED) != 0 && row != NULL) {
         shmq_seat_take(q, owner);
     }
+    if ((terms & SHMQ_TERM_RANKED) != 0 && row != NULL) {
+        shmq_add_seq(&row->rounds, 1);
+    }
     return SHMQ_OK;
+}
+
+void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
+    bool ranked = (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_RANKED) != 0;
+    shmq_consumer_shm *row = SHMQ_UNLIKELY(ranked) && !(owner & SHMQ_OWNER_PROCESS) ? shmq_row_at(q, owner) : NULL;
+    if (row != NULL) {
+        shmq_add_seq(&row->rounds, 1);
+    }
 }
 
 void shmq_want(shmq_queue *q, uint32_t row) {
@@ -197,38 +238,45 @@ void shmq_want_end(shmq_queue *q, uint32_t row) {
     }
 }
 
-/* Seen without a step for the patience, while it was in somebody's way. */
-static bool is_stopped(shmq_queue *q, uint32_t row, uint32_t rounds) {
-    uint64_t now = shmq_now_ns(), word = (uint64_t)rounds << 32 | row;
-    bool stopped = false;
-    if (!shmq_cas32_seq(&q->outranked.busy, 0, 1)) {
-        return false;
+/* `awaited` of a row: rounded up, so that nobody is passed before the patience is over. */
+#define ROUND_BITS 24
+#define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
+#define AWAITED_SHIFT 20
+
+/* Something waits for this row. Nobody has to wait for it any more once others have done so for the patience, in one round,
+ * together: it is stopped, and they pass it until it makes a step. Each who asks leaves word, so that all who are stopped at
+ * the same time are passed at the same time. */
+static bool is_passed(const shmq_queue *q, shmq_consumer_shm *row) {
+    uint64_t round =
+        shmq_load_seq(&row->rounds) & ROUND_MASK; /* first: what is said of an earlier one counts for nothing */
+    uint64_t word = shmq_load_seq(&row->awaited), now = shmq_now_ns();
+    uint64_t since = word >> ROUND_BITS << AWAITED_SHIFT, rounded = (now >> AWAITED_SHIFT) + 1;
+    if (word != 0 && (word & ROUND_MASK) == round && since <= rounded << AWAITED_SHIFT) {
+        return now >= since && now - since >= q->m->patience_ns;
     }
-    if (q->outranked.since_ns == 0 || q->outranked.word != word) {
-        q->outranked.since_ns = now;
-        q->outranked.word = word;
-    } else {
-        stopped = now - q->outranked.since_ns >= q->m->patience_ns;
-    }
-    shmq_store_seq(&q->outranked.busy, 0);
-    return stopped;
+    shmq_cas_seq(&row->awaited, word, rounded << ROUND_BITS | round);
+    return false;
 }
+
+/* May it take anything at all, and has it not looked at everything? Else nothing waits for it. */
+static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_has_looked(q, row); }
 
 bool shmq_is_outranked(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *own = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     int32_t priority = own != NULL ? priority_of(own) : 0;
+    bool outranked = false;
     for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
         uint64_t want = shmq_load_seq(&q->page->sleepers[group].want);
         for (; want != 0; want &= want - 1) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(want);
             shmq_consumer_shm *other = shmq_row_at(q, row);
-            if (other != NULL && other != own && priority_of(other) > priority && is_subscribed(q, other) &&
-                !shmq_has_looked(q, row) && !is_stopped(q, row, shmq_load_seq(&other->rounds))) {
-                return true;
+            if (other != NULL && other != own && priority_of(other) > priority && may_take(q, row) &&
+                !is_passed(q, other)) { /* of all of them, also when one is enough: see there */
+                outranked = outranked || is_subscribed(q, other);
             }
         }
     }
-    return false;
+    return outranked;
 }
 
 /* The highest of those who sleep and have not looked at everything; 0: none. */
@@ -268,7 +316,7 @@ static bool is_wanted_above(shmq_queue *q, int32_t priority) {
         for (; bits != 0; bits &= bits - 1) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
-            if (consumer != NULL && priority_of(consumer) > priority && !shmq_has_looked(q, row) &&
+            if (consumer != NULL && priority_of(consumer) > priority && may_take(q, row) && !is_passed(q, consumer) &&
                 is_there(q, consumer)) {
                 return true;
             }
@@ -284,8 +332,10 @@ void shmq_notify_ranked(shmq_queue *q) {
         if (row == 0 || is_wanted_above(q, priority)) {
             return; /* nobody; or one that looks by itself before it sleeps, and leaves a word when it takes nothing */
         }
-        if (shmq_wake_idle(q, row)) {
-            return;
+        shmq_consumer_shm *consumer = shmq_row_at(q, row);
+        bool passed = consumer != NULL && is_passed(q, consumer);
+        if (shmq_wake_idle(q, row) && !passed) {
+            return; /* one that was passed is woken, in case that it is about again, and so is the next */
         }
     }
 }

@@ -5,12 +5,14 @@
  *     then every queue again: each word that names it
  *     then rewind, wake sleepers without a bit, notify, wake full
  *   3 under the structure lock, if the generation still is g: its temporary queues are deleted, its blocks and pins, its
- *     counter lines' claims, its consumer rows given back; last the row word -> FREE, g + 1
+ *     counter lines' claims, its consumer rows given back; so is what nobody uses then (deleted queues, slabs); last the
+ *     row word -> FREE, g + 1
  *
  * Messages are back with others after step 2, which waits for nobody. A death in any step leaves a dead row that the next reaper begins anew. The
  * generation after each word is what makes that safe: with one look before the sweep a reaper that stalls while another
  * finishes would go on to take the entries of the row's next owner. */
 #include "shmq/reap.h"
+#include "shmq/ring_memory.h"
 
 #include "shmq/ending.h"
 #include "shmq/level.h"
@@ -120,7 +122,7 @@ static bool sweep_queues(sweep *s, bool locked) {
 
 static uint32_t named_in(const shmq_queue *q, uint64_t offset, uint32_t generation) {
     uint32_t bits = 0;
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);
@@ -172,7 +174,8 @@ static void delete_temporaries(sweep *s) {
         shmq_queue q;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_LIVE &&
             shmq_queue_view(m, index, &q) == SHMQ_OK && shmq_load_relaxed(&q.page->temporary) != 0 &&
-            q.page->temporary_row == s->row && (int32_t)(q.page->temporary_generation - s->generation) <= 0) {
+            shmq_settings_sealed(q.page) && q.page->temporary_row == s->row &&
+            (int32_t)(q.page->temporary_generation - s->generation) <= 0) {
             shmq_queue_take_out(&q);
         }
     }
@@ -186,11 +189,12 @@ static void finish_row(sweep *s) {
         return;
     }
     shmq_liveness l = this_row(s);
-    shmq_queues_end_deleted(s->m);
     delete_temporaries(s);
     shmq_pins_recover(s->m, s->row, &l);
     (void)shmq_blocks_sweep(s->m, l.is_dead, named, s);
     close_queues(s);
+    shmq_queues_release(s->m); /* and ends what it has half deleted */
+    (void)shmq_blocks_reclaim(s->m);
     shmq_watch_recover(s->m, &l);
     shmq_store_seq(&row->held, 0);
     shmq_store_seq(&row->seats, 0);
@@ -243,6 +247,7 @@ shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped) 
             ++*reaped;
         }
     }
+    shmq_structure_mend(m);
     return SHMQ_OK;
 }
 
@@ -272,7 +277,7 @@ shmq_status shmq_sweep_own(shmq_member *m) {
 }
 
 static void discard_level(const shmq_queue *q) {
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         shmq_slot_shm *slot = shmq_slot_at(q, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);

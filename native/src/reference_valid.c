@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "shmq/examine.h"
+#include "shmq/ring_memory.h"
 #include "shmq/level.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
@@ -141,7 +142,7 @@ static void note_levels(recount *r, const shmq_queue *q) {
         if (shmq_level_look(q, depth, &level) != NULL) {
             continue;
         }
-        for (uint64_t i = 0; i <= level.mask; i++) {
+        for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             shmq_slot_shm *slot = shmq_slot_at(&level, i);
             note_slot(r, &level, slot, shmq_load_acquire(&slot->word)); /* SYNC ring.publish */
         }

@@ -8,8 +8,7 @@ static bool can_be_seen(uint32_t state) {
            state == SHMQ_LOCKED;
 }
 
-/* The carried entry with the lowest position in [from, limit). */
-static bool next_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position) {
+bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position) {
     uint64_t best = UINT64_MAX;
     for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
@@ -43,7 +42,7 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
         shmq_slot_shm *slot;
         if (tail > count && p < tail - count) {
             uint64_t old;
-            if (!next_old(q, p, tail - count, &old)) {
+            if (!shmq_next_carried(q, p, tail - count, &old)) {
                 p = tail - count;
                 continue;
             }

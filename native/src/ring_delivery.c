@@ -25,6 +25,13 @@ void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_del
                         : 0;
 }
 
+bool shmq_is_poisoned(const shmq_queue *q, const shmq_delivery *d) {
+    uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
+    uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
+    return (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) ||
+           (d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries);
+}
+
 bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
     if (shmq_load_relaxed((shmq_a64 *)&slot->position) != d->position) {
         return false; /* no later step would find the entry again */

@@ -2,6 +2,7 @@
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
+#include "shmq/ring_memory.h"
 
 uint64_t shmq_expires_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns) {
     uint64_t expires = SHMQ_NEVER, max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns);
@@ -53,22 +54,30 @@ static bool is_expired(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t 
     return expires != 0 && shmq_now_ns() >= expires;
 }
 
-static shmq_status steal_expired_of(shmq_queue *q, shmq_delivery *d) {
-    for (uint64_t i = 0; i <= q->mask; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        if (is_expired(q, slot, word) &&
-            shmq_seize(q, slot, word, shmq_load_acquire(&slot->position), d)) { /* SYNC ring.publish */
+shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+        status = shmq_steal_first(shmq_level(q, depth), is_expired, d);
+    }
+    return status;
+}
+
+/* In order, and so they are buried. Counts only grow, so what was poisoned when it was seen still is. */
+static shmq_status steal_poisoned_of(shmq_queue *q, shmq_delivery *d) {
+    for (uint64_t p = 0; shmq_browse(q, &p, d) == SHMQ_OK; p++) {
+        bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */
+        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_is_poisoned(q, d) && !expired &&
+            shmq_steal(q, p, true, d) == SHMQ_OK) {
             return SHMQ_OK;
         }
     }
     return SHMQ_EMPTY;
 }
 
-shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
+shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
-        status = steal_expired_of(shmq_level(q, depth), d);
+        status = steal_poisoned_of(shmq_level(q, depth), d);
     }
     return status;
 }

@@ -9,6 +9,7 @@
  * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else takes
  * such a source: a deletion of its queue leaves it in the mover's hand. */
 #include "shmq/ring_move.h"
+#include "shmq/ring_memory.h"
 
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
@@ -162,7 +163,7 @@ shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_sourc
         if (shmq_load_acquire(&level.ring->cold) == 0) { /* SYNC ring.cold */
             continue; /* nothing was ever moved to it */
         }
-        for (uint64_t i = 0; i <= level.mask; i++) {
+        for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             SHMQ_TRY(decide(&level, shmq_slot_at(&level, i), l, look, context));
         }
     }

@@ -97,17 +97,33 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
             return shmq_taken_away(q, d); /* by time */
         }
         shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
+        took(q, d);
+        if (shmq_is_poisoned(q, d) || shmq_is_for_the_grave(q, d)) {
+            return SHMQ_POISONED; /* nobody is given it: it is buried, which is no delivery */
+        }
         if (word & SHMQ_FLAG_REDELIVERED) {
             shmq_add_relaxed(&q->counters->redelivered, 1);
         }
-        took(q, d);
-        uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
-        uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
-        bool poisoned =
-            (max_deaths != 0 && d->deaths >= max_deaths) || (max_deliveries != 0 && d->delivery >= max_deliveries);
-        return poisoned || shmq_is_for_the_grave(q, d) ? SHMQ_POISONED : SHMQ_OK;
+        return SHMQ_OK;
     }
     d->held = true; /* as was said above */
+    return shmq_taken_away(q, d);
+}
+
+shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d) {
+    q = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    uint32_t group = d->group;
+    uint64_t word;
+    while ((word = own_offer(q, slot, d)) != 0) {
+        bool ours = shmq_seize(q, slot, word, d->position, d); /* T13 */
+        d->group = group; /* our own offer: its group is ours until the end, and nothing was taken from anybody */
+        d->fate = SHMQ_KEPT;
+        if (ours) {
+            took(q, d);
+            return SHMQ_OK;
+        }
+    }
     return shmq_taken_away(q, d);
 }
 
@@ -125,4 +141,16 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
         }
     }
     (void)shmq_taken_away(q, d);
+}
+
+bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d) {
+    if (shmq_taker(q, by) == NULL) {
+        return false;
+    }
+    if (!d->peek) {
+        shmq_offer_cancel(q, d);
+    }
+    d->by = by;
+    d->version = shmq_version(q);
+    return true;
 }

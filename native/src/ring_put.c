@@ -5,6 +5,7 @@
 #include "shmq/group.h"
 #include "shmq/overflow.h"
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
@@ -96,6 +97,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     bool loaned = o->block.offset != 0;
     if (!loaned && o->head_len + o->body_len > q->inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
+        o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(shmq_take_block(q, start + o->body_len, until_ns, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
         if (o->head_len != 0) {
@@ -103,10 +105,11 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         }
         copy_pieces(to + start, o);
     }
-    o->message_id = shmq_new_id(q->m);
+    o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
     o->crc = q->checksum ? crc_of_message(o) : 0;
     o->prepared = true;
-    if (o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns) > SHMQ_SLICE_NS) {
+    /* With signs: what keeps an old time does not look each time, nor turn the clock of the others back. */
+    if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {
         shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
         (void)shmq_member_gone(q->m); /* the next call sees it */
     }
@@ -130,6 +133,11 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
     shmq_ring_shm *ring = q->ring;
     for (uint64_t steps = 0;; steps++) {
         uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
+        /* The slot behind ours, too: others walk to the tail. Only in the first lap of a ring can there be none. */
+        if (SHMQ_UNLIKELY(t + 1 >= shmq_load_acquire(&ring->laid))) { /* SYNC ring.laid */
+            SHMQ_TRY(shmq_ring_lay(q, t));
+            continue;
+        }
         uint32_t turn = shmq_turn(q, t);
         shmq_slot_shm *slot = shmq_slot_at(q, t);
         /* SYNC ring.free: the last reader's reads before our writes. Seq: a blocked producer's last look, too. */
@@ -295,6 +303,10 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
     shmq_ticket *ticket = &o->ticket;
     *done = 0;
     q = shmq_level_for(q, o->priority); /* all of one priority */
+    /* Not between claim and publish if it can be helped: others wait for what is claimed. */
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->ring->tail) + count >= shmq_load_relaxed(&q->ring->laid))) {
+        SHMQ_TRY(shmq_ring_lay(q, shmq_load_relaxed(&q->ring->tail) + count - 1));
+    }
     while (claimed < count && (status = claim_counted(q, &o[claimed], ticket)) == SHMQ_OK) {
         claimed++;
     }

@@ -6,6 +6,7 @@
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
+#include "shmq/ring_memory.h"
 
 /* The word was read before the row that it names, and the row before the question whether its process is dead. A consumer
  * row is free before the row of its process is, so a row that was used again in between is not taken for the dead one's.
@@ -45,6 +46,9 @@ static void repair(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, const shmq
             q->counters != NULL) {
             shmq_add_relaxed(&q->counters->died, 1);
         }
+        if (thief && !l->leaving) { /* noted before it is back: its owner's pool asks which of the two happened */
+            shmq_obituary_add(q->m, shmq_peek(&slot->message_id) | SHMQ_OBITUARY_MOVER, q->m->rows[process_row].pid, 0);
+        }
         shmq_cas_seq(&slot->word, word, available | SHMQ_FLAG_REDELIVERED); /* T15 */
         break;
     default:
@@ -68,7 +72,7 @@ static uint32_t recover_slot(shmq_queue *q, shmq_slot_shm *slot, const shmq_live
 
 static uint32_t recover_level(shmq_queue *q, const shmq_liveness *l) {
     uint32_t freed = 0;
-    for (uint64_t i = 0; i <= q->mask; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
         freed += recover_slot(q, shmq_slot_at(q, i), l);
     }
     shmq_rewind_all(q); /* always: a releaser that died after its R1 left no word with its name */

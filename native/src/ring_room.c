@@ -272,6 +272,7 @@ static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t unt
             break;
         }
         waited = true;
+        o->lacking = status;
         status = wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {
@@ -293,8 +294,29 @@ static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t unt
     return status;
 }
 
+#define SLOTS_PIECE_NS UINT64_C(20000000)
+
+/* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
+static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
+    shmq_member *m = q->m;
+    shmq_waiters crowd = shmq_memory_waiters(m, m->process);
+    uint32_t seen = shmq_load_seq(&m->header->memory_full);
+    uint64_t now = shmq_now_ns();
+    if (until_ns == 0 || now >= until_ns) {
+        return SHMQ_FULL_MEMORY;
+    }
+    shmq_join_count(&crowd);
+    uint64_t until = until_ns - now > SLOTS_PIECE_NS ? now + SLOTS_PIECE_NS : until_ns;
+    (void)shmq_sleep(m, &m->header->memory_full, seen, until); /* by time, if a wake came before */
+    shmq_leave_count(&crowd);
+    return shmq_slice_over(m);
+}
+
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     shmq_status status = put_waiting(q, o, until_ns);
+    if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY)) {
+        status = sleep_for_slots(q, until_ns);
+    }
     if (SHMQ_UNLIKELY(o->ticket.held) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
         shmq_line_leave(q, &o->ticket);
     }

@@ -4,8 +4,11 @@
 #include "shmq/group.h"
 #include "shmq/receipt.h"
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
+
+#include <string.h>
 
 static uint64_t own_word(const shmq_slot_shm *slot, const shmq_delivery *d) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
@@ -128,28 +131,80 @@ void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {
     } while (!shmq_cas_seq(&slot->summary, summary, summary + SHMQ_ONE_ATTEMPT));
 }
 
-shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) {
+/* With a receipt nobody had it, and its put waits on. */
+static uint64_t flag_of(const shmq_delivery *d) { return d->receipt == 0 ? SHMQ_FLAG_REDELIVERED : 0; }
+
+/* R1. Counted as held, for the head is still to be turned back. False: it was taken from us, and we have let go of it. */
+static bool make_available(shmq_queue *q, shmq_slot_shm *slot, shmq_delivery *d, uint64_t flag) {
+    uint64_t word;
+    while ((word = own_word(slot, d)) != 0) {
+        uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | flag;
+        if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
+            return true;
+        }
+    }
+    (void)shmq_taken_away(q, d);
+    return false;
+}
+
+static shmq_status give_back(shmq_queue *q, shmq_delivery *d, bool attempt, uint64_t flag) {
     q = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    uint64_t word;
     if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(q, d)) {
         return shmq_expire(q, d);
     }
     if (attempt) {
         shmq_attempt_count(slot, d);
     }
-    while ((word = own_word(slot, d)) != 0) {
-        uint64_t again = d->receipt == 0 ? SHMQ_FLAG_REDELIVERED : 0; /* nobody had it, and its put waits on */
-        uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag) | again;
-        if (shmq_cas_seq(&slot->word, word, available)) { /* R1, T15 */
-            shmq_rewind(q, d->position);
-            shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
-            shmq_notify(q); /* R5 */
-            shmq_came_back(q, slot);
-            return SHMQ_OK;
+    if (!make_available(q, slot, d, flag)) {
+        return SHMQ_SETTLED;
+    }
+    shmq_rewind(q, d->position);
+    shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
+    shmq_notify(q); /* R5 */
+    shmq_came_back(q, slot);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) { return give_back(q, d, attempt, flag_of(d)); }
+
+shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d) { return give_back(q, d, false, 0); }
+
+/* R1 of each; what could be given back is then at the front of the array. Answers how many, and the lowest of each level. */
+static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t count, uint64_t *lowest) {
+    uint32_t back = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        shmq_delivery *d = all[i];
+        shmq_queue *level = shmq_level(q, d->depth);
+        if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(level, d)) {
+            (void)shmq_expire(level, d);
+        } else if (make_available(level, shmq_slot_at(level, d->position), d, flag_of(d))) {
+            lowest[d->depth] = d->position < lowest[d->depth] ? d->position : lowest[d->depth];
+            all[back++] = d;
         }
     }
-    return shmq_taken_away(q, d);
+    return back;
+}
+
+/* One R2 to R4 for all of a level: until then the head is behind them, and nobody meets them; from then on everybody
+ * meets the first one first. The more important levels come first, as a walk goes over them in this order. */
+void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
+    uint64_t lowest[SHMQ_LEVELS_MAX];
+    memset(lowest, 0xff, sizeof lowest);
+    uint32_t back = make_all_available(q, all, count, lowest);
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        if (lowest[depth] != UINT64_MAX) {
+            shmq_rewind(shmq_level(q, depth), lowest[depth]);
+        }
+    }
+    for (uint32_t i = 0; i < back; i++) {
+        shmq_let_go(shmq_level(q, all[i]->depth), all[i]); /* after the heads, as above */
+    }
+    for (uint32_t i = 0; i < back; i++) {
+        shmq_queue *level = shmq_level(q, all[i]->depth);
+        shmq_notify(level); /* R5 */
+        shmq_came_back(level, shmq_slot_at(level, all[i]->position));
+    }
 }
 
 /* Whose put waits for a consumer that takes it, and none ever had it. An offer is not a hand that has it. */
@@ -207,6 +262,37 @@ shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delive
             return SHMQ_CORRUPT;
         }
     }
+}
+
+/* From exactly the word that was asked about: another's CAS or ours wins. */
+static bool steal_at(shmq_queue *q, uint64_t p, shmq_may_steal *may, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(q, p);
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        if (!shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(q, p)), p) || !may(q, slot, word)) {
+            return false;
+        }
+        if (shmq_seize(q, slot, word, p, d)) {
+            return true;
+        }
+    }
+}
+
+/* Slots are not in the order of their entries once the ring has turned: what is carried comes first, then its last turn. */
+shmq_status shmq_steal_first(shmq_queue *q, shmq_may_steal *may, shmq_delivery *d) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q), laid = shmq_slots_laid(q);
+    uint64_t last_turn = tail > count ? tail - count : 0;
+    for (uint64_t p = 0; shmq_next_carried(q, p, last_turn, &p); p++) {
+        if (steal_at(q, p, may, d)) {
+            return SHMQ_OK;
+        }
+    }
+    for (uint64_t p = last_turn; p <= tail; p++) {
+        if ((p & q->mask) < laid && steal_at(q, p, may, d)) { /* a damaged tail does not lead behind what is laid */
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_EMPTY;
 }
 
 static shmq_status purge_level(shmq_queue *q, uint64_t *purged) {

@@ -5,6 +5,7 @@
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/verdict.h"
+#include "shmq/ring_memory.h"
 
 /* One look at a slot: the tail before its word and after it. */
 typedef struct sight {
@@ -188,7 +189,7 @@ const char *shmq_ring_valid(shmq_queue *q, uint64_t *where) {
     wrong = wrong != NULL ? wrong : check_cells(q);
     wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&q->ring->due));
     wrong = wrong != NULL ? wrong : shmq_load_seq(&q->ring->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
-    for (uint64_t i = 0; i <= q->mask && wrong == NULL; i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(q) && wrong == NULL; i++) {
         wrong = check_slot(q, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;
     }

@@ -7,6 +7,16 @@
 #include "shmq/waiter.h"
 #include "shmq/watch.h"
 
+/* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
+uint64_t shmq_version(const shmq_queue *q) {
+    uint64_t version = 0;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        version += shmq_load_seq(&ring->tail) + shmq_load_seq(&ring->epoch);
+    }
+    return version | SHMQ_VERSIONED;
+}
+
 static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
     return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(q, w->owner, w->by, d) : shmq_offer_to(q, w->owner, w->by, d);
 }
@@ -45,13 +55,13 @@ void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
 }
 
 void shmq_progress_publish(const shmq_waiter *w, uint64_t version) {
-    if (w->by != NULL || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
+    if (version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
         shmq_store_seq(&w->consumer->progress, version);
     }
 }
 
 void shmq_wake_pass_on(shmq_queue *q, const shmq_waiter *w, shmq_status status) {
-    if (status != SHMQ_EMPTY || (w->by != NULL && shmq_anybody_idle(q) && shmq_ring_ready(q))) {
+    if (status != SHMQ_EMPTY || (shmq_taker(q, w->by) != NULL && shmq_anybody_idle(q) && shmq_ring_ready(q))) {
         shmq_notify(q);
     }
 }
@@ -59,6 +69,11 @@ void shmq_wake_pass_on(shmq_queue *q, const shmq_waiter *w, shmq_status status) 
 bool shmq_is_closing(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
+}
+
+uint64_t shmq_look_limit(shmq_queue *q, bool left) {
+    uint64_t limit = shmq_sleep_limit(q), passed = q->m->patience_ns + SHMQ_ROUNDING_NS;
+    return SHMQ_UNLIKELY(left) && passed < limit ? passed : limit;
 }
 
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
@@ -77,8 +92,9 @@ static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery
     shmq_status slept = SHMQ_OK;
     bool slept_at_all = false;
     shmq_progress_publish(w, status == SHMQ_EMPTY && !claimed ? d->version : 0);
+    shmq_ranks_step(q, w->owner);
     if (status == SHMQ_EMPTY && now < w->until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
-        uint64_t limit = claimed ? SHMQ_CLAIM_LOOK_NS : shmq_sleep_limit(q);
+        uint64_t limit = claimed ? SHMQ_CLAIM_LOOK_NS : shmq_look_limit(q, d->left);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(q->m, &w->consumer->wake, seen, until);
         slept_at_all = true;
@@ -167,14 +183,14 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d) {
-    shmq_waiter w = {.owner = owner, .by = shmq_taker(q, by), .row = consumer_row, .until_ns = until_ns};
+    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns};
     return wait_as(q, &w, d);
 }
 
 shmq_status shmq_peek_wait(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                            uint64_t until_ns) {
     shmq_delivery d;
-    shmq_waiter w = {.owner = owner, .by = shmq_taker(q, by), .row = consumer_row, .until_ns = until_ns, .peek = true};
+    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns, .peek = true};
     return wait_as(q, &w, &d);
 }
 

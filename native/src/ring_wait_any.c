@@ -20,7 +20,7 @@ static uint32_t state_of(const shmq_waiter_of *of) { return shmq_load_seq(&of->q
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = false;
+        w->of[i].looked = w->of[i].left = false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -34,6 +34,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
                 return status;
             }
             of->version = behind_claim ? 0 : d->version;
+            of->left = d->left;
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -101,6 +102,7 @@ static void withdraw_from_all(const waiting *w) {
 static void publish_progress(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_progress_publish(&w->of[i].w, w->of[i].version);
+        shmq_ranks_step(w->of[i].q, w->of[i].owner);
     }
 }
 
@@ -122,7 +124,7 @@ static void pass_on(const waiting *w, uint32_t but) {
 static uint64_t sleep_limit(const waiting *w) {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < w->count; i++) {
-        uint64_t limit = shmq_sleep_limit(w->of[i].q);
+        uint64_t limit = shmq_look_limit(w->of[i].q, w->of[i].left);
         least = limit < least ? limit : least;
     }
     return least;
@@ -226,11 +228,8 @@ static void get_up(const waiting *w) {
 
 static waiting begin(shmq_waiter_of *of, uint32_t count, uint32_t first, uint64_t until_ns, bool peek) {
     for (uint32_t i = 0; i < count; i++) {
-        of[i].w = (shmq_waiter){.owner = of[i].owner,
-                                .by = shmq_taker(of[i].q, of[i].by),
-                                .row = of[i].row,
-                                .until_ns = until_ns,
-                                .peek = peek};
+        of[i].w =
+            (shmq_waiter){.owner = of[i].owner, .by = of[i].by, .row = of[i].row, .until_ns = until_ns, .peek = peek};
         of[i].notified = false;
     }
     return (waiting){.of = of, .count = count, .first = first % count, .m = of->q->m, .until_ns = until_ns};

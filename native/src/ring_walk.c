@@ -264,6 +264,7 @@ static shmq_status end_of_walk(shmq_queue *q, uint64_t start, uint64_t p, uint64
 /* The entry at p is for another one as long as that wants it: not everything was looked at. */
 static shmq_status left_to_another(shmq_queue *q, uint64_t start, uint64_t p, shmq_delivery *d) {
     d->version = 0;
+    d->left = true;
     return end_of_walk(q, start, p, 0, d);
 }
 
@@ -423,20 +424,11 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_EMPTY;
 }
 
-/* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
-uint64_t shmq_version(const shmq_queue *q) {
-    uint64_t version = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_ring_shm *ring = shmq_level_ring(q, depth);
-        version += shmq_load_seq(&ring->tail) + shmq_load_seq(&ring->epoch);
-    }
-    return version | SHMQ_VERSIONED;
-}
-
 /* d->peek is set. */
 static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
-    by = shmq_taker(q, by);
+    shmq_subscription *given = by;
+    by = shmq_taker(q, given);
     d->owner = owner;
     d->by = by;
     d->group = 0;
@@ -447,6 +439,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->receipt = 0;
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
+    d->left = false;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
@@ -458,6 +451,10 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
             return status;
+        }
+        if (SHMQ_UNLIKELY(by == NULL && given != NULL) && shmq_choose(q, given, d)) {
+            by = given;
+            continue;
         }
         shmq_queue *level = shmq_level(q, d->depth);
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "segment_home.h"
+
 static bool in_group(gid_t group) {
     if (group == getegid()) {
         return true;
@@ -31,11 +33,16 @@ static shmq_status check_owner(const struct stat *file, const char *name, int ac
     unsigned needed = access == O_RDONLY ? 0040 : 0060;
     bool ours = file->st_uid == geteuid() || ((mode & needed) == needed && in_group(file->st_gid));
     if (!ours || (mode & 0007) != 0) {
-        return shmq_fail(SHMQ_DENIED,
-                         "the segment %s %s\nowner uid %u, group %u, mode %04o, and we are uid %u\n"
-                         "share a broker with a group by mode=0o770",
+        char remedy[192] = "share a broker with a group by mode=0o770";
+        if ((mode & needed) == needed && !ours) {
+            snprintf(remedy, sizeof(remedy),
+                     "let its owner give it to the group of its directory: chgrp GROUP /dev/shm/%s", name);
+        } else if (ours) {
+            snprintf(remedy, sizeof(remedy), "take that right away: chmod o= /dev/shm/%s", name);
+        }
+        return shmq_fail(SHMQ_DENIED, "the segment %s %s\nowner uid %u, group %u, mode %04o, and we are uid %u\n%s",
                          name, ours ? "is open to everybody" : "belongs to another user", (unsigned)file->st_uid,
-                         (unsigned)file->st_gid, mode, (unsigned)geteuid());
+                         (unsigned)file->st_gid, mode, (unsigned)geteuid(), remedy);
     }
     return SHMQ_OK;
 }
@@ -127,6 +134,7 @@ static shmq_status check_layout(const shmq_segment_shm *header, uint64_t file_si
     EXPECT(SHMQ_CORRUPT, "class_bitmaps", header->class_bitmaps, layout->class_bitmaps);
     EXPECT(SHMQ_CORRUPT, "slabs", header->slabs, layout->slabs);
     EXPECT(SHMQ_CORRUPT, "data", header->data, layout->data);
+    EXPECT(SHMQ_CORRUPT, "memory", header->memory < SHMQ_MEMORY_MIN || header->memory > header->size, 0);
     EXPECT(SHMQ_CORRUPT, "anonymous", header->anonymous & ~1u, 0);
     if (memchr(header->path, 0, sizeof(header->path)) == NULL) {
         return differs(SHMQ_CORRUPT, name, "end of path", (unsigned char)header->path[SHMQ_PATH_MAX - 1], 0);
@@ -173,11 +181,12 @@ static shmq_status reserve_tables(int fd, uint64_t bytes) {
     return number == 0 ? SHMQ_OK : shmq_fail_errno("cannot reserve the tables of the segment");
 }
 
-shmq_status shmq_segment_map(shmq_member *m, const char *name, int access) {
+shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *home, int access) {
     shmq_segment_shm header;
     shmq_layout layout;
     SHMQ_TRY(shmq_segment_open_file(name, access, &m->map_fd));
     SHMQ_TRY(shmq_segment_check(m->map_fd, name, &header, &layout));
+    SHMQ_TRY(shmq_home_check(home, &header, m->map_fd, name));
     int rights = PROT_READ;
     if (access != O_RDONLY) {
         rights |= PROT_WRITE;
@@ -200,6 +209,7 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, int access) {
     m->class_bitmap_bytes = layout.class_bitmap_bytes;
     m->slabs = m->base + layout.slabs;
     m->data = layout.data;
+    m->memory = header.memory;
     m->granule_count = layout.granule_count;
     m->patience_ns = header.patience_ns;
     m->clock_offset_ns = header.clock_offset_ns;

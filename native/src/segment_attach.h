@@ -12,6 +12,6 @@ shmq_status shmq_segment_open_file(const char *name, int access, int *fd);
 shmq_status shmq_segment_check(int fd, const char *name, shmq_segment_shm *header, shmq_layout *layout);
 /* Open, check, map, and fill the member's private copies of what is constant. O_RDONLY: nothing is reserved, and a write
  * would be a SIGSEGV. */
-shmq_status shmq_segment_map(shmq_member *m, const char *name, int access);
+shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *home, int access);
 
 #endif

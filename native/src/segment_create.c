@@ -72,6 +72,7 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     header.byte_order = SHMQ_BYTE_ORDER_MARK;
     header.fingerprint = shmq_fingerprint();
     header.size = layout->size;
+    header.memory = plan->memory / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
     SHMQ_TRY(shmq_boot_id(header.boot_id));
     memcpy(header.uuid, plan->uuid, sizeof(header.uuid));
     header.created_ns = shmq_wall_ns();
@@ -92,6 +93,7 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     memcpy(header.path, plan->path, strlen(plan->path));
     header.directory_device = plan->directory_device;
     header.directory_inode = plan->directory_inode;
+    memcpy(header.directory_uuid, plan->directory_uuid, sizeof(header.directory_uuid));
     header.header_crc = shmq_header_crc(&header);
     shmq_store_relaxed(&header.message_ids, (uint64_t)(plan->id_epoch & 0xffffff) << 40);
     shmq_store_relaxed(&header.reserved_bytes, layout->slabs);
@@ -111,6 +113,15 @@ static shmq_status publish(draft *d, const char *name) {
 }
 
 static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layout *layout) {
+    /* Before it has a name, so that it is never the wrong group's to open. */
+    if ((plan->mode & 0070) != 0 && fchown(d->fd, (uid_t)-1, (gid_t)plan->group) != 0) {
+        return errno == EPERM ? shmq_fail(SHMQ_DENIED,
+                                          "the broker cannot be shared with the group of its directory\n"
+                                          "group %u, and we are no member of it\n"
+                                          "let a member of that group make the broker",
+                                          plan->group)
+                              : shmq_fail_errno("cannot give the segment to group %u", plan->group);
+    }
     /* On the descriptor, since the umask takes bits away from what open() is asked for. */
     if (fchmod(d->fd, plan->mode) != 0) {
         return shmq_fail_errno("cannot give the segment the mode %04o", plan->mode);
@@ -123,9 +134,21 @@ static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layo
     return publish(d, plan->name);
 }
 
+/* Address space for the rings of a thousand queues that have no maxsize: what each of them may grow to. A small memory holds
+ * fewer queues, even empty ones. */
+static uint64_t room_for(const shmq_segment_plan *plan) {
+    uint64_t memory = plan->memory / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
+    if (plan->room != 0 || memory < SHMQ_MEMORY_MIN || memory > SHMQ_MEMORY_MAX) {
+        return plan->room != 0 ? plan->room : memory;
+    }
+    uint64_t factor = memory / SHMQ_ROOM_UNIT < SHMQ_ROOM_FACTOR ? memory / SHMQ_ROOM_UNIT : SHMQ_ROOM_FACTOR;
+    uint64_t rings = memory * factor < SHMQ_ROOM_MOST ? memory * factor : SHMQ_ROOM_MOST;
+    return memory + rings < SHMQ_MEMORY_MAX ? memory + rings : SHMQ_MEMORY_MAX;
+}
+
 shmq_status shmq_segment_create(const shmq_segment_plan *plan) {
     shmq_layout layout;
-    if (!shmq_layout_of(plan->memory / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES, &layout)) {
+    if (!shmq_layout_of(room_for(plan), &layout)) {
         return shmq_fail(SHMQ_LIMIT, "no segment can have this size\n%llu bytes, allowed are %llu to %llu",
                          (unsigned long long)plan->memory, (unsigned long long)SHMQ_MEMORY_MIN,
                          (unsigned long long)SHMQ_MEMORY_MAX);

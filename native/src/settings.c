@@ -41,6 +41,14 @@ static const number numbers[SHMQ_SETTINGS] = {
     [SHMQ_SET_EXPIRES] = {WIDE(expires_ns, settings.expires_ns), .fallback = SHMQ_NEVER, .most = SHMQ_NEVER},
 };
 
+static const char *const names[SHMQ_SETTINGS] = {
+    "maxsize",     "slot_size",           "temporary", "max_deliveries", "max_deaths", "checksum",
+    "dead_letter", "max_bytes",           "overflow",  "priorities",     "groups",     "retry_delay",
+    "max_ttl",     "dead_letter_expired", "lease",     "live_consumers", "expires",
+};
+
+const char *shmq_setting_name(int setting) { return names[setting]; }
+
 static bool is_number(int setting) { return setting != SHMQ_SET_DEAD_LETTER && setting != SHMQ_SET_RETRY_DELAY; }
 
 static bool said(const shmq_declaration *d, int setting) { return d->given >> setting & 1; }
@@ -208,6 +216,21 @@ void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
         keep_delays(page, d);
     }
     shmq_store_relaxed(&page->given, d->given);
+    shmq_settings_seal(page);
+}
+
+/* Those of the declaration that are in `which`. */
+static void set_all(shmq_queue_shm *page, const shmq_declaration *d, uint64_t which) {
+    if (which == 0) {
+        return;
+    }
+    shmq_settings_unseal(page);
+    for (int i = 0; i < SHMQ_SETTINGS; i++) {
+        if (which >> i & 1) {
+            set(page, d, i);
+        }
+    }
+    shmq_settings_seal(page);
 }
 
 shmq_status shmq_settings_agree(shmq_queue_shm *page, const shmq_declaration *d, int *differs) {
@@ -218,11 +241,7 @@ shmq_status shmq_settings_agree(shmq_queue_shm *page, const shmq_declaration *d,
             return SHMQ_EXISTS;
         }
     }
-    for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (said(d, i) && !(before >> i & 1)) {
-            set(page, d, i);
-        }
-    }
+    set_all(page, d, d->given & ~before);
     return SHMQ_OK;
 }
 
@@ -233,11 +252,12 @@ shmq_status shmq_settings_alter(shmq_queue_shm *page, const shmq_declaration *d,
             return SHMQ_EXISTS;
         }
     }
+    uint64_t which = 0;
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (said(d, i) && !(same(page, d, i) && shmq_load_relaxed(&page->given) >> i & 1)) {
-            set(page, d, i);
-        }
+        bool is_so = said(d, i) && same(page, d, i) && shmq_load_relaxed(&page->given) >> i & 1;
+        which |= said(d, i) && !is_so ? UINT64_C(1) << i : 0;
     }
+    set_all(page, d, which);
     return SHMQ_OK;
 }
 

@@ -234,11 +234,12 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     shmq_store_relaxed(&consumer->sleeps, 0);
     shmq_store_relaxed(&consumer->target, 0);
     shmq_store_relaxed(&consumer->kind, terms->kind);
-    shmq_store_relaxed(&consumer->unsettled, 0);
+    shmq_store_relaxed(&consumer->implicit, terms->implicit);
     shmq_store_relaxed(&consumer->progress, 0);
     shmq_store_relaxed(&consumer->priority, (uint32_t)terms->priority);
     shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
     shmq_store_relaxed(&consumer->seated, 0);
+    shmq_store_relaxed(&consumer->awaited, 0);
     shmq_store_relaxed(&consumer->live, !limited);
     shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
     shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */

@@ -94,23 +94,55 @@ void shmq_structure_unlock(shmq_member *m) {
     pthread_mutex_unlock(&m->lock);
 }
 
+void shmq_structure_mend(shmq_member *m) {
+    if (SHMQ_LIKELY(shmq_load_seq(&m->header->dirty) == 0)) {
+        return;
+    }
+    if (lock_structure(m, false) == SHMQ_OK) {
+        shmq_structure_unlock(m);
+    } else {
+        shmq_trail_clear(); /* nothing has failed for the caller */
+    }
+}
+
+uint64_t shmq_memory_left(const shmq_member *m) {
+    uint64_t reserved = shmq_load_relaxed(&m->header->reserved_bytes);
+    return reserved < m->memory ? m->memory - reserved : 0;
+}
+
+/* What /dev/shm has left, and its size; false: unknown, or it has no limit. */
+static bool shm_left(const shmq_member *m, uint64_t *left, uint64_t *size) {
+    struct statvfs shm;
+    if (fstatvfs(m->map_fd, &shm) != 0 || shm.f_blocks == 0) {
+        return false;
+    }
+    *size = (uint64_t)shm.f_blocks * shm.f_frsize;
+    *left = (uint64_t)shm.f_bavail * shm.f_frsize;
+    return true;
+}
+
+static shmq_status no_space(const shmq_member *m, uint64_t bytes) {
+    uint64_t left = 0, size = 0;
+    (void)shm_left(m, &left, &size);
+    return shmq_fail(SHMQ_NO_SPACE,
+                     "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
+                     "take messages out, remove what is not used there, or enlarge it (in Docker --shm-size)",
+                     (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size);
+}
+
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
     SHMQ_ASSERT(shmq_inside(m, offset, bytes));
+    if (bytes > shmq_memory_left(m)) {
+        return shmq_fail(SHMQ_FULL_MEMORY, "the broker's memory is used up\n%llu bytes needed, %llu of %llu left",
+                         (unsigned long long)bytes, (unsigned long long)shmq_memory_left(m),
+                         (unsigned long long)m->memory);
+    }
     int number;
     do {
         number = posix_fallocate(m->map_fd, (off_t)offset, (off_t)bytes);
     } while (number == EINTR);
     if (number == ENOSPC) {
-        struct statvfs shm;
-        uint64_t size = 0, left = 0;
-        if (fstatvfs(m->map_fd, &shm) == 0) {
-            size = (uint64_t)shm.f_blocks * shm.f_frsize;
-            left = (uint64_t)shm.f_bavail * shm.f_frsize;
-        }
-        return shmq_fail(SHMQ_NO_SPACE,
-                         "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
-                         "take messages out, remove what is not used there, or enlarge it (in Docker --shm-size)",
-                         (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size);
+        return no_space(m, bytes);
     }
     if (number != 0) {
         errno = number;
@@ -118,6 +150,12 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
     }
     shmq_add_seq(&m->header->reserved_bytes, bytes);
     return SHMQ_OK;
+}
+
+void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
+    SHMQ_ASSERT(m->structure_held && shmq_inside(m, offset, bytes));
+    /* Where the kernel cannot, it stays, and the next who reserves it has it. */
+    (void)fallocate(m->map_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
 }
 
 static uint64_t granule_offset(const shmq_member *m, uint32_t granule) {
@@ -144,21 +182,26 @@ static shmq_status reserve_granules(shmq_member *m, uint32_t first, uint32_t cou
         uint64_t bytes = (uint64_t)(end - at) << SHMQ_GRANULE_SHIFT;
         SHMQ_TRY(shmq_reserve(m, granule_offset(m, at), bytes));
         for (uint32_t i = at; i < end; i++) {
-            shmq_store_seq(&m->granules[i], granule(m, i) | SHMQ_GRANULE_RESERVED);
+            shmq_store_seq(&m->granules[i], (granule(m, i) & ~SHMQ_GRANULE_BEGUN) | SHMQ_GRANULE_RESERVED);
         }
         at = end;
     }
     return SHMQ_OK;
 }
 
-/* First fit in [from, to) for runs that begin there; m->granule_count: none. */
-static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t length, bool reserved_only) {
-    uint32_t run = 0;
+/* First fit in [from, to) for runs that begin there and need memory for `most` granules at the most; m->granule_count: none. */
+static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t length, uint64_t most) {
+    uint32_t run = 0, bare = 0; /* bare: of the run, those without memory */
     for (uint32_t i = from; i < m->granule_count && i - run < to; i++) {
-        uint64_t word = granule(m, i);
-        bool usable =
-            shmq_granule_kind(word) == SHMQ_GRANULE_FREE && (!reserved_only || (word & SHMQ_GRANULE_RESERVED) != 0);
-        run = usable ? run + 1 : 0;
+        if (shmq_granule_kind(granule(m, i)) != SHMQ_GRANULE_FREE) {
+            run = bare = 0;
+            continue;
+        }
+        run += 1;
+        bare += !is_reserved(m, i);
+        for (; run > length || bare > most; run--) {
+            bare -= !is_reserved(m, i + 1 - run);
+        }
         if (run == length) {
             return i + 1 - length;
         }
@@ -166,19 +209,40 @@ static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t l
     return m->granule_count;
 }
 
-static uint32_t find_run(const shmq_member *m, uint32_t length, bool reserved_only) {
+/* What stays keeps out of the way of what comes and goes, so that no page stands amid the memory of large bodies when they
+ * have gone: pages from the end, rings from the beginning, slabs from where the last search ended. */
+enum place { LAST, LOWEST, NEXT };
+
+static uint32_t last_free(const shmq_member *m, uint64_t most) {
+    for (uint32_t i = m->granule_count; i-- != 0;) {
+        uint64_t word = granule(m, i);
+        if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE && (most != 0 || is_reserved(m, i))) {
+            return i;
+        }
+    }
+    return m->granule_count;
+}
+
+static uint32_t find_run(const shmq_member *m, uint32_t length, enum place place, uint64_t most) {
+    if (place == LAST) {
+        return last_free(m, most);
+    }
+    if (place == LOWEST) {
+        return fit(m, 0, m->granule_count, length, most);
+    }
     uint32_t hint = m->run_hint < m->granule_count ? m->run_hint : 0;
-    uint32_t found = fit(m, hint, m->granule_count, length, reserved_only);
-    return found < m->granule_count || hint == 0 ? found : fit(m, 0, hint, length, reserved_only);
+    uint32_t found = fit(m, hint, m->granule_count, length, most);
+    return found < m->granule_count || hint == 0 ? found : fit(m, 0, hint, length, most);
 }
 
 /* A free run, all of it reserved. What is reserved only now is zero already; what was used before is zeroed if asked. */
-static shmq_status take_free(shmq_member *m, uint32_t length, bool zero, uint32_t *first) {
+static shmq_status take_free(shmq_member *m, uint32_t length, enum place place, bool zero, uint64_t most,
+                             uint32_t *first) {
     if (length == 0 || length > m->granule_count) {
         return shmq_fail(SHMQ_FULL_MEMORY, "the broker's memory can never hold this\n%u granules of 64 KiB, it has %u",
                          length, m->granule_count);
     }
-    uint32_t found = find_run(m, length, false);
+    uint32_t found = find_run(m, length, place, most);
     if (found == m->granule_count) {
         return shmq_fail(
             SHMQ_FULL_MEMORY,
@@ -187,14 +251,14 @@ static shmq_status take_free(shmq_member *m, uint32_t length, bool zero, uint32_
             length, (unsigned long long)shmq_granules_free(m), m->granule_count);
     }
     for (uint32_t i = found; zero && i < found + length; i++) {
-        if (is_reserved(m, i)) {
+        if (is_reserved(m, i)) { /* what was begun only is given back with its ring */
             memset(shmq_at(m, granule_offset(m, i)), 0, SHMQ_GRANULE_BYTES);
         }
     }
     shmq_status status = reserve_granules(m, found, length);
     if (status == SHMQ_NO_SPACE) {
         /* /dev/shm has no more to give: what this segment has got before may still do. */
-        found = find_run(m, length, true);
+        found = find_run(m, length, place, 0);
         if (found == m->granule_count) {
             return status;
         }
@@ -204,7 +268,7 @@ static shmq_status take_free(shmq_member *m, uint32_t length, bool zero, uint32_
         status = SHMQ_OK;
     }
     SHMQ_TRY(status);
-    m->run_hint = found + length;
+    m->run_hint = place == NEXT ? found + length : m->run_hint;
     *first = found;
     return SHMQ_OK;
 }
@@ -214,8 +278,44 @@ static void mark(shmq_member *m, uint32_t index, uint32_t kind, uint32_t pages, 
 }
 
 uint32_t shmq_granules_kept(const shmq_member *m) {
-    uint32_t share = m->granule_count / 64;
-    return share < 16 ? share : 16;
+    uint64_t share = (m->memory >> SHMQ_GRANULE_SHIFT) / 64;
+    return share < 16 ? (uint32_t)share : 16;
+}
+
+/* What bodies leave to the slots of queues that are there already: a sixteenth of the memory, less what those have. */
+static uint64_t kept_for_rings(const shmq_member *m) {
+    uint64_t share = m->memory / SHMQ_RING_SHARE, have = 0;
+    uint32_t kind = SHMQ_GRANULE_FREE;
+    for (uint32_t i = 0; i < m->granule_count && have < share; i++) {
+        uint64_t word = granule(m, i);
+        kind = shmq_granule_kind(word) == SHMQ_GRANULE_INSIDE ? kind : shmq_granule_kind(word);
+        have += kind == SHMQ_GRANULE_RING ? shmq_granule_reserved(word) : 0;
+    }
+    return have < share ? share - have : 0;
+}
+
+/* Granules without memory that a run of this kind may have reserved. */
+static uint64_t may_reserve(const shmq_member *m, uint32_t granules, uint32_t kind) {
+    uint64_t left = shmq_memory_left(m), kept = 0;
+    uint64_t pages = (uint64_t)shmq_granules_kept(m) << SHMQ_GRANULE_SHIFT;
+    bool scarce = left < ((uint64_t)granules << SHMQ_GRANULE_SHIFT) + pages + m->memory / SHMQ_RING_SHARE;
+    if (kind == SHMQ_GRANULE_SLAB && scarce) {
+        kept = pages + kept_for_rings(m);
+    }
+    return left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
+}
+
+/* The same for what bodies find in /dev/shm, which may be smaller than the memory, or used by others: what they leave is no
+ * promise there, but without it a queue whose bodies have had all of it could not go on when it is empty again. */
+static bool is_shm_short(const shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
+    uint64_t left, size, bytes = (uint64_t)granules << SHMQ_GRANULE_SHIFT;
+    if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size) || left >= bytes + m->memory / SHMQ_RING_SHARE) {
+        return false;
+    }
+    uint64_t kept = kept_for_rings(m), usable = left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
+    bool fewer = usable < *most;
+    *most = fewer ? usable : *most;
+    return fewer;
 }
 
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
@@ -229,7 +329,14 @@ shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint
             "take messages out, drop views of them, or make the broker with more memory",
             granules, (unsigned long long)shmq_granules_free(m), m->granule_count, shmq_granules_kept(m));
     }
-    SHMQ_TRY(take_free(m, granules, kind == SHMQ_GRANULE_RING, &first));
+    bool ring = kind == SHMQ_GRANULE_RING;
+    uint64_t most = may_reserve(m, granules, kind);
+    bool is_short = is_shm_short(m, granules, kind, &most);
+    shmq_status status = take_free(m, granules, ring ? LOWEST : NEXT, ring, most, &first);
+    if (status == SHMQ_FULL_MEMORY && is_short) {
+        return no_space(m, (uint64_t)granules << SHMQ_GRANULE_SHIFT);
+    }
+    SHMQ_TRY(status);
     for (uint32_t i = 1; i < granules; i++) {
         mark(m, first + i, SHMQ_GRANULE_INSIDE, 0, 0);
     }
@@ -294,7 +401,7 @@ shmq_status shmq_page_take(shmq_member *m, uint64_t *offset) {
     if (index < m->granule_count) {
         pages = shmq_granule_pages(granule(m, index));
     } else {
-        SHMQ_TRY(take_free(m, 1, false, &index));
+        SHMQ_TRY(take_free(m, 1, LAST, false, shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT, &index));
     }
     uint32_t page = (uint32_t)__builtin_ctz(~pages);
     uint64_t at = granule_offset(m, index) + ((uint64_t)page << SHMQ_PAGE_SHIFT);
@@ -353,9 +460,12 @@ bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment) {
 }
 
 uint64_t shmq_granules_free(const shmq_member *m) {
-    uint64_t free = 0;
+    uint64_t reserved = 0, bare = 0, left = shmq_memory_left(m) >> SHMQ_GRANULE_SHIFT;
     for (uint32_t i = 0; i < m->granule_count; i++) {
-        free += shmq_granule_kind(granule(m, i)) == SHMQ_GRANULE_FREE;
+        uint64_t word = granule(m, i);
+        if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE) {
+            *((word & SHMQ_GRANULE_RESERVED) != 0 ? &reserved : &bare) += 1;
+        }
     }
-    return free;
+    return reserved + (bare < left ? bare : left);
 }

@@ -10,7 +10,7 @@
 #include "shmq/verdict.h"
 #include "slab.h"
 
-#define RESERVATION (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS)
+#define LAZY (UINT64_C(1) << 15) /* in private memory only: of a queue's rings, whose memory comes later */
 
 static void damaged(shmq_granule_map *map, const char *what, uint64_t where) {
     if (map->damaged == 0) {
@@ -58,12 +58,41 @@ static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offse
     }
 }
 
+/* A queue's rings have memory up to what `laid` says, at least; the beginning of the run at once. */
+static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
+    uint64_t before = map->damaged, from = page->ring.run;
+    mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING, "offset of a ring");
+    if (map->damaged != before) {
+        return;
+    }
+    uint32_t first = (uint32_t)((from - m->data) >> SHMQ_GRANULE_SHIFT);
+    for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
+        map->words[i] |= LAZY;
+    }
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
+        return; /* whoever looks at the queue says so */
+    }
+    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
+    for (uint32_t depth = 0; depth < page->levels && run.granules == page->ring.run_granules; depth++) {
+        const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
+        uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
+        uint64_t end = begin + (laid < run.count ? laid : run.count) * run.slot_size;
+        for (uint64_t at = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES; at < end; at += SHMQ_GRANULE_BYTES) {
+            uint64_t word = shmq_load_seq(&m->granules[first + (at >> SHMQ_GRANULE_SHIFT)]);
+            if (shmq_granule_reserved(word) < SHMQ_GRANULE_BYTES && shmq_granule_reserved(word) < end - at) {
+                damaged(map, "slots without memory", from + at);
+                return;
+            }
+        }
+    }
+}
+
 static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
     if (!mark_page(m, map, offset, "offset of a queue page")) {
         return;
     }
     const shmq_queue_shm *page = shmq_at(m, offset);
-    mark_run(m, map, page->ring.slots, page->ring.run_granules, SHMQ_GRANULE_RING, "offset of a ring");
+    mark_rings(m, map, page);
     for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
         shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
@@ -136,6 +165,26 @@ bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
 
 void shmq_granule_map_free(shmq_granule_map *map) { munmap(map->words, map->bytes); }
 
+/* Who died between a reservation and its note in the map, or between the note and the giving back, has left memory that is
+ * not counted: all that the map knows nothing of goes back. */
+static void give_uncounted(shmq_member *m) {
+    uint64_t from = m->data, end = from;
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        uint64_t at = m->data + ((uint64_t)i << SHMQ_GRANULE_SHIFT);
+        uint64_t have = shmq_granule_reserved(shmq_load_relaxed(&m->granules[i]));
+        if (have != 0) {
+            if (end > from) {
+                shmq_give_memory(m, from, end - from);
+            }
+            from = at + have;
+        }
+        end = at + SHMQ_GRANULE_BYTES;
+    }
+    if (end > from) {
+        shmq_give_memory(m, from, end - from);
+    }
+}
+
 shmq_status shmq_structure_rebuild(shmq_member *m) {
     SHMQ_ASSERT(m->structure_held);
     shmq_granule_map map;
@@ -145,14 +194,17 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
     for (uint32_t i = 0; i < map.count; i++) {
         uint64_t old = shmq_load_seq(&m->granules[i]);
-        uint64_t now = map.words[i] | (old & RESERVATION);
+        uint64_t now = (map.words[i] & ~LAZY) | (old & SHMQ_GRANULE_KEPT);
+        if (shmq_granule_kind(now) == SHMQ_GRANULE_FREE) {
+            now &= ~SHMQ_GRANULE_BEGUN; /* what was begun goes with its ring */
+        }
         if (now != old) {
             shmq_store_seq(&m->granules[i], now);
         }
-        reserved += (now & SHMQ_GRANULE_RESERVED) != 0 ? SHMQ_GRANULE_BYTES : 0;
-        reserved += (now & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0;
+        reserved += shmq_granule_reserved(now) + ((now & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
     }
     shmq_store_seq(&m->header->reserved_bytes, reserved);
+    give_uncounted(m);
     if (map.damaged != 0) {
         (void)shmq_damage(m, map.what, map.where);
         shmq_add_seq(&m->header->damage, map.damaged - 1);
@@ -167,14 +219,14 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
     uint64_t reserved = (uint64_t)(m->slabs - m->base);
     for (uint32_t i = 0; i < map->count; i++) {
         uint64_t word = shmq_load_seq(&m->granules[i]);
-        reserved += (word & SHMQ_GRANULE_RESERVED) != 0 ? SHMQ_GRANULE_BYTES : 0;
-        reserved += (word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0;
-        if ((word & ~RESERVATION) != map->words[i]) {
+        reserved += shmq_granule_reserved(word) + ((word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
+        if ((word & ~SHMQ_GRANULE_KEPT) != (map->words[i] & ~LAZY)) {
             snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, the roots say 0x%llx", i,
-                     (unsigned long long)word, (unsigned long long)map->words[i]);
+                     (unsigned long long)word, (unsigned long long)(map->words[i] & ~LAZY));
             return fault;
         }
-        if (shmq_granule_kind(word) != SHMQ_GRANULE_FREE && (word & SHMQ_GRANULE_RESERVED) == 0) {
+        if (shmq_granule_kind(word) != SHMQ_GRANULE_FREE && (map->words[i] & LAZY) == 0 &&
+            (word & SHMQ_GRANULE_RESERVED) == 0) {
             snprintf(fault, sizeof(fault), "granule %u: in use (0x%llx), but never reserved", i,
                      (unsigned long long)word);
             return fault;

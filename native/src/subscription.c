@@ -10,6 +10,7 @@ void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *conte
     memset(s, 0, sizeof *s);
     s->wants = wants;
     s->context = context;
+    shmq_store_seq(&s->choosy, wants != NULL);
     pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -82,7 +83,9 @@ static void make_room(shmq_subscription *s, const shmq_queue *q) {
     }
 }
 
+/* Before the entry is given back: who takes it after that sees both. */
 bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place) {
+    shmq_store_seq(&s->choosy, 1);
     pthread_mutex_lock(&s->lock);
     if (s->refused_count == s->refused_room) {
         make_room(s, q);

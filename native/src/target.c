@@ -51,22 +51,16 @@ static bool is_of_consumer(const shmq_member *m, uint64_t page, uint64_t within)
            shmq_row_inner(word) < SHMQ_PROCESS_ROWS;
 }
 
-/* In a ticket of a line that somebody holds: the tickets end the run of a queue's rings. */
+/* In a ticket of a line that somebody holds: the tickets begin the run of a queue's rings. */
 static bool is_of_line(const shmq_member *m, uint64_t granule, uint64_t offset) {
-    uint64_t from_end = SHMQ_GRANULE_BYTES - (offset - m->data) % SHMQ_GRANULE_BYTES;
-    uint64_t before = (SHMQ_LINE_BYTES - from_end) % sizeof(shmq_ticket_shm);
-    bool last = granule + 1 >= m->granule_count ||
-                shmq_granule_kind(shmq_load_relaxed(&m->granules[granule + 1])) != SHMQ_GRANULE_INSIDE;
-    if (!last || from_end > SHMQ_LINE_BYTES || before != offsetof(shmq_ticket_shm, wake)) {
+    uint64_t from_begin = (offset - m->data) % SHMQ_GRANULE_BYTES, before = from_begin % sizeof(shmq_ticket_shm);
+    if (shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) != SHMQ_GRANULE_RING ||
+        from_begin >= SHMQ_LINE_BYTES || before != offsetof(shmq_ticket_shm, wake)) {
         return false;
-    }
-    while (granule != 0 && shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) == SHMQ_GRANULE_INSIDE) {
-        granule--;
     }
     shmq_ticket_shm *ticket = shmq_at(m, offset - before);
     uint64_t word = shmq_load_seq(&ticket->word);
-    return shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) == SHMQ_GRANULE_RING &&
-           shmq_ticket_state(word) != SHMQ_TICKET_FREE && shmq_ticket_row(word) < SHMQ_PROCESS_ROWS;
+    return shmq_ticket_state(word) != SHMQ_TICKET_FREE && shmq_ticket_row(word) < SHMQ_PROCESS_ROWS;
 }
 
 bool shmq_is_wake_word(const shmq_member *m, uint64_t offset) {

@@ -2,6 +2,7 @@
 
 #include "shmq/due.h"
 #include "shmq/reap.h"
+#include "shmq/structure.h"
 #include "shmq/verdict.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
@@ -46,19 +47,37 @@ static bool is_duty(shmq_member *m, uint32_t except) {
     return false;
 }
 
-/* Is there something that this watcher answers for? Place 0: what any other process holds. Place 1: the watch itself,
- * while place 0 has something to watch, and what place 0's process holds. */
-static bool has_duty(const shmq_watcher *w) {
-    if (w->place == 0) {
-        return is_duty(w->m, w->m->row);
-    }
-    uint64_t first = shmq_load_seq(&w->m->header->watch[0]);
+/* Is there something that who has this place answers for? Place 0: what any other process holds. Place 1: the watch
+ * itself, while place 0 has something to watch, and what place 0's process holds. */
+static bool has_duty(shmq_member *m, int place) {
+    uint64_t first = shmq_load_seq(&m->header->watch[0]);
     uint32_t row = row_of(first);
     if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
-        return is_duty(w->m, w->m->row);
+        return is_duty(m, m->row);
     }
-    return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(w->m, row));
+    if (place == 0) {
+        return is_duty(m, row);
+    }
+    return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(m, row));
 }
+
+/* Has the last look been longer ago than the patience? Who is told so has the look to do: nobody else is told, for another
+ * patience. A time that has not been yet is damage. */
+static bool claim_look(shmq_member *m, int place) {
+    shmq_a64 *looked = &m->header->watch_looked[place];
+    uint64_t seen = shmq_load_seq(looked), now = shmq_now_ns();
+    return (now - seen >= m->patience_ns || seen > now) && shmq_cas_seq(looked, seen, now);
+}
+
+static bool is_due_late(const shmq_member *m) {
+    uint64_t due = shmq_due_time(shmq_load_seq(&m->header->due));
+    return SHMQ_UNLIKELY(due != SHMQ_DUE_NEVER) && due + m->patience_ns <= shmq_now_ns();
+}
+
+/* Its holder was to look, and nobody has for the patience: it is stopped. */
+static bool is_silent(shmq_member *m, int place) { return has_duty(m, place) || (place == 0 && is_due_late(m)); }
+
+static bool reap_holders(shmq_member *m, bool only_holders);
 
 /* Wake who sleeps on the word at this offset: spurious for him, but he looks at the watch anew. False: nobody does. */
 static bool wake_at(shmq_member *m, uint64_t offset) {
@@ -76,10 +95,10 @@ static void wake_volunteer(shmq_member *m) {
         if (offset == 0) {
             continue;
         }
-        if (wake_at(m, offset)) {
+        /* Off the list first: one that is stopped counts as woken, and is not to get the next call, too. */
+        if (shmq_cas_seq(&m->header->volunteers[i], offset, 0) && wake_at(m, offset)) {
             return;
         }
-        shmq_cas_seq(&m->header->volunteers[i], offset, 0); /* nobody sleeps there: a dead one's */
     }
 }
 
@@ -93,17 +112,35 @@ static void summon(shmq_member *m) {
     wake_volunteer(m);
 }
 
+static uint64_t sleeps_on(const shmq_watcher *w) { return (uint64_t)((unsigned char *)w->word - w->m->base); }
+
+/* Who had the place may have died, or been stopped, and others have died meanwhile: so look at once. */
 static bool take(shmq_watcher *w, int place, uint64_t seen) {
     shmq_segment_shm *header = w->m->header;
-    if (!is_vacant(w->m, seen) || !shmq_cas_seq(&header->watch[place], seen, watch_word(w->m, 0))) {
+    bool late = claim_look(w->m, place);
+    if (!is_vacant(w->m, seen) && !(late && is_silent(w->m, place))) {
         return false;
     }
-    shmq_store_seq(&header->watch_wake[place], (uint64_t)((unsigned char *)w->word - w->m->base));
+    if (!shmq_cas_seq(&header->watch[place], seen, watch_word(w->m, 0))) {
+        return false;
+    }
+    shmq_store_seq(&header->watch_wake[place], sleeps_on(w));
     w->place = place;
+    if (place == 0 && (late || seen != 0)) {
+        (void)shmq_reap_row(w->m, row_of(seen));
+        (void)reap_holders(w->m, true);
+    }
     return true;
 }
 
-/* Take a place that is vacant, or whose holder is dead. */
+/* Another may have taken the place while we were stopped, or had another thread of ours. */
+static bool has_place(const shmq_watcher *w) {
+    shmq_segment_shm *header = w->m->header;
+    return w->place >= 0 && is_ours(w->m, shmq_load_seq(&header->watch[w->place])) &&
+           shmq_load_seq(&header->watch_wake[w->place]) == sleeps_on(w);
+}
+
+/* Take a place that is vacant, or whose holder is dead, or silent. */
 static bool take_place(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     if (take(w, 0, shmq_load_seq(&header->watch[0]))) {
@@ -115,7 +152,7 @@ static bool take_place(shmq_watcher *w) {
 
 static void volunteer(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
-    uint64_t wake = (uint64_t)((unsigned char *)w->word - w->m->base);
+    uint64_t wake = sleeps_on(w);
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
         if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, wake)) {
             continue;
@@ -151,12 +188,13 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             found = true;
         }
     }
+    shmq_structure_mend(m);
     return found;
 }
 
 bool shmq_reap_now(shmq_member *m) { return reap_holders(m, false); }
 
-/* From place 1 to place 0 when that has become vacant. Who was there may have died, and others with it. */
+/* From place 1 to place 0 when that has become vacant, or silent. */
 static void move_up(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]), mine = shmq_load_seq(&header->watch[1]);
@@ -169,9 +207,6 @@ static void move_up(shmq_watcher *w) {
     }
     if (same_process) {
         w->place = -1; /* one of our own threads holds place 0: place 1 is for another process */
-    } else if (first != 0) {
-        (void)shmq_reap_row(w->m, row_of(first));
-        (void)reap_holders(w->m, true);
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS)) {
         wake_volunteer(w->m); /* for place 1 */
@@ -197,6 +232,9 @@ static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
 }
 
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
+    if (SHMQ_UNLIKELY(w->place >= 0 && !has_place(w))) {
+        w->place = -1;
+    }
     if (w->place == 1) {
         move_up(w);
     }
@@ -211,7 +249,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (!ticking) {
         shmq_cas_seq(word, watch_word(w->m, TICKING), watch_word(w->m, 0));
     }
-    if (has_duty(w)) {
+    if (has_duty(w->m, w->place)) {
         w->quiet = 1;
         ticking = true;
         shmq_store_relaxed(&w->m->watched_ns, shmq_now_ns());
@@ -233,6 +271,9 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
 }
 
 void shmq_watch_tick(shmq_watcher *w) {
+    if (w->place < 0 && is_due_late(w->m)) {
+        (void)take_place(w); /* before the look, after which nothing shows that nobody came for it */
+    }
     shmq_due_look(w->m);
     if (w->place < 0) {
         return;
@@ -245,18 +286,19 @@ void shmq_watch_tick(shmq_watcher *w) {
     } else {
         shmq_look_for_dead(w->m);
     }
+    shmq_store_seq(&w->m->header->watch_looked[w->place], shmq_now_ns());
 }
 
 void shmq_watch_leave(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     if (w->volunteer >= 0) {
-        shmq_cas_seq(&header->volunteers[w->volunteer], (uint64_t)((unsigned char *)w->word - w->m->base), 0);
+        shmq_cas_seq(&header->volunteers[w->volunteer], sleeps_on(w), 0);
     }
     if (w->place < 0) {
         return;
     }
     uint64_t seen = shmq_load_seq(&header->watch[w->place]);
-    if (is_ours(w->m, seen)) {
+    if (has_place(w)) {
         shmq_cas_seq(&header->watch[w->place], seen, 0);
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS) || shmq_load_seq(&header->due) != 0) {
@@ -385,6 +427,11 @@ const char *shmq_watch_valid(shmq_member *m) {
         wrong = check_watch_word(m, i);
         if (wrong == NULL) {
             wrong = check_sleeping_place(m, &m->header->watch_wake[i], "watcher", i);
+        }
+        uint64_t looked = shmq_load_seq(&m->header->watch_looked[i]);
+        if (wrong == NULL && looked > shmq_now_ns()) {
+            wrong =
+                shmq_verdict("watch %d looked at a time that has not been yet: 0x%llx", i, (unsigned long long)looked);
         }
     }
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {

@@ -15,6 +15,8 @@
 #define SCRATCH_MEMORY (UINT64_C(16) << 20)
 
 static char scratch_name[64];
+static uint64_t scratch_room =
+    SCRATCH_MEMORY; /* no more than can have memory, where granules are counted; 0: as in a product */
 static pid_t scratch_owner;
 
 static inline void scratch_path(char *path, size_t bytes) { snprintf(path, bytes, "/dev/shm/%s", scratch_name); }
@@ -36,6 +38,7 @@ static inline shmq_segment_plan scratch_plan(bool anonymous) {
     snprintf(scratch_name, sizeof(scratch_name), "shmq-ctest-%ld-%d", (long)getpid(), made++);
     shmq_segment_plan plan = {.name = scratch_name,
                               .memory = SCRATCH_MEMORY,
+                              .room = scratch_room,
                               .patience_ns = 100000000,
                               .mode = 0600,
                               .anonymous = anonymous,
@@ -58,7 +61,7 @@ static inline void scratch_create_patient(void) {
 
 static inline shmq_member *scratch_attach(void) {
     shmq_member *m = NULL;
-    shmq_status status = shmq_member_attach(scratch_name, -1, &m);
+    shmq_status status = shmq_member_attach(scratch_name, NULL, &m);
     if (status != SHMQ_OK) {
         fprintf(stderr, "attach: %s %s\n", shmq_status_name(status), shmq_trail());
     }

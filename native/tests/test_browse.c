@@ -311,10 +311,13 @@ static void test_rows_run_into_the_next_chunk_and_out_of_numbers(void) {
     begin(0);
     uint32_t rows[SHMQ_CONSUMER_ROWS], more;
     for (uint32_t i = 0; i < SHMQ_CONSUMER_ROWS - 1; i++) {
-        CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &rows[i]), SHMQ_OK);
+        if (i == SHMQ_CONSUMERS) {
+            CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &more), SHMQ_LIMIT);
+        }
+        CHECK_EQUAL(shmq_row_open(q, i < SHMQ_CONSUMERS ? SHMQ_CONSUMER : SHMQ_GETTER, &rows[i]), SHMQ_OK);
         CHECK_EQUAL(rows[i], i + 1);
     }
-    CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &more), SHMQ_LIMIT);
+    CHECK_EQUAL(shmq_row_open(q, SHMQ_GETTER, &more), SHMQ_LIMIT);
     CHECK_EQUAL(shmq_row_borrow(q, &more), SHMQ_LIMIT);
     for (uint32_t i = 0; i < SHMQ_CONSUMER_ROWS - 1; i++) {
         if (i < SHMQ_SPARE_ROWS + 3) {

@@ -217,7 +217,7 @@ static void test_a_full_process_table_is_told(void) {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 2, .l_len = SHMQ_PROCESS_ROWS - 2};
     CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &all) == 0);
     shmq_member *late = NULL;
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &late), SHMQ_LIMIT);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &late), SHMQ_LIMIT);
     CHECK(strstr(shmq_trail(), "no room for another process") != NULL);
     shmq_trail_clear();
     CHECK(shmq_trail()[0] == '\0' && shmq_trail_errno() == 0);
@@ -229,13 +229,15 @@ static void test_names_and_codes_out_of_range_are_refused(void) {
     shmq_identity identity;
     CHECK(strcmp(shmq_status_name(SHMQ_OK), "UNKNOWN") != 0);
     CHECK(strcmp(shmq_status_name(SHMQ_STATUS_COUNT), "UNKNOWN") == 0);
-    CHECK_EQUAL(shmq_member_attach("a/b", -1, &none), SHMQ_GONE);
-    CHECK_EQUAL(shmq_member_attach("0123456789012345678901234567890123456789012345678901234567890123456789", -1, &none),
-                SHMQ_GONE);
-    CHECK_EQUAL(shmq_member_attach("shmq-ctest-is-not-there", -1, &none), SHMQ_GONE);
+    CHECK_EQUAL(shmq_member_attach("a/b", NULL, &none), SHMQ_GONE);
+    CHECK_EQUAL(
+        shmq_member_attach("0123456789012345678901234567890123456789012345678901234567890123456789", NULL, &none),
+        SHMQ_GONE);
+    CHECK_EQUAL(shmq_member_attach("shmq-ctest-is-not-there", NULL, &none), SHMQ_GONE);
     CHECK_EQUAL(shmq_segment_inspect("shmq-ctest-is-not-there", &identity), SHMQ_GONE);
     begin();
-    CHECK_EQUAL(shmq_member_attach(scratch_name, 99999, &none), SHMQ_OS); /* no descriptor of a directory */
+    const shmq_home home = {.dir_fd = 99999};
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &none), SHMQ_OS); /* no descriptor of a directory */
     CHECK_EQUAL(shmq_trail_errno(), EBADF);
     CHECK_EQUAL(shmq_reap_row(m, SHMQ_PROCESS_ROWS), SHMQ_OK);
     CHECK_EQUAL(shmq_reap_row(m, m->row), SHMQ_OK);
@@ -257,21 +259,21 @@ static void test_a_segment_of_others_is_refused_unless_it_is_the_groups(void) {
     scratch_path(path, sizeof path);
     shmq_member *none = NULL;
     CHECK(seteuid(65534) == 0);
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &none), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &none), SHMQ_DENIED);
     CHECK(strstr(shmq_trail(), "another user") != NULL);
     CHECK(seteuid(0) == 0);
     CHECK(chmod(path, 0666) == 0);
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &none), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &none), SHMQ_DENIED);
     CHECK(seteuid(65534) == 0);
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &none), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &none), SHMQ_DENIED);
     CHECK(seteuid(0) == 0);
     CHECK(chmod(path, 0660) == 0);
     CHECK(chown(path, 65534, (gid_t)getegid()) == 0); /* another's, but our group's */
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &none), SHMQ_OK);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &none), SHMQ_OK);
     CHECK_EQUAL(shmq_member_leave(none, true), SHMQ_OK);
     shmq_member_free(none);
     CHECK(chown(path, 65534, 65533) == 0);
-    CHECK_EQUAL(shmq_member_attach(scratch_name, -1, &none), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &none), SHMQ_DENIED);
     CHECK(chown(path, 0, 0) == 0);
     end();
 }

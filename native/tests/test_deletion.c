@@ -286,6 +286,37 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     leave_both();
 }
 
+/* The ring turns under the oldest: the next ones lie in slots before its own. */
+static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(void) {
+    begin_with("graves");
+    shmq_delivery old = {0}, left;
+    for (uint64_t i = 0; i < 4; i++) {
+        old = receive(qb, shmq_self(qb));
+        if (i < 3) {
+            CHECK_EQUAL(shmq_settle(qb, &old), SHMQ_OK);
+        }
+    }
+    for (uint64_t p = 4; p <= qa->mask; p++) {
+        CHECK_EQUAL(put_number(qa, p), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), p);
+    }
+    for (uint64_t i = 0; i < 8; i++) { /* one place is left out for the oldest */
+        CHECK_EQUAL(put_number(qa, 1000 + i), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_release(qb, &old, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
+    CHECK_EQUAL(number_of(&left), 3);
+    CHECK_EQUAL(shmq_settle(qa, &left), SHMQ_OK);
+    for (uint64_t i = 0; i < 8; i++) {
+        CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
+        CHECK_EQUAL(number_of(&left), 1000 + i);
+        CHECK_EQUAL(shmq_settle(qa, &left), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_EMPTY);
+    leave_both();
+}
+
 static void test_what_a_dead_holder_had_waits_for_its_burial(void) {
     begin_with("graves");
     shmq_delivery left;
@@ -346,6 +377,7 @@ int main(void) {
     test_what_a_dead_holder_had_goes_with_its_queue();
     test_who_leaves_with_messages_in_hand_leaves_nothing_there();
     test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial();
+    test_what_is_left_is_buried_in_order_however_the_ring_has_turned();
     test_what_a_dead_holder_had_waits_for_its_burial();
     test_who_sleeps_at_it_is_woken();
     return 0;

@@ -136,6 +136,36 @@ static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
     end();
 }
 
+/* The ring turns under the oldest: the next ones lie in slots before its own. */
+static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
+    begin();
+    bury_the_expired(true);
+    uint64_t passed = q->mask / 2, past = shmq_now_ns() + SECOND / 4;
+    for (uint64_t i = 0; i < passed; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(q), i);
+    }
+    put_timed(1, past, past + 3600 * SECOND);
+    for (uint64_t i = passed; i < q->mask; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(q), i);
+    }
+    put_timed(2, past, past + 3600 * SECOND);
+    put_timed(3, past, past + 3600 * SECOND);
+    while (shmq_now_ns() < past) {
+        shmq_pause();
+    }
+    shmq_due_look(m);
+    shmq_delivery d;
+    for (uint64_t i = 1; i <= 3; i++) {
+        CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_EMPTY);
+    end();
+}
+
 static void the_expired_are_found_on_every_level(void) {
     begin_levels(3);
     uint64_t now = shmq_now_ns();
@@ -161,6 +191,49 @@ static void the_expired_are_found_on_every_level(void) {
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_EMPTY);
     CHECK_EQUAL(get_number(q), 1);
+    CHECK_EQUAL(get_number(q), 7);
+    end();
+}
+
+/* In order, level by level; not what is in a hand, was never tried, or has expired, which goes another way. */
+static void what_failed_too_often_is_found_on_every_level(void) {
+    begin_levels(3);
+    bury_the_expired(true);
+    for (uint64_t i = 1; i <= 3; i++) {
+        CHECK_EQUAL(put_as(q, i, 9), SHMQ_OK);
+    }
+    uint64_t at = shmq_now_ns() + SECOND / 4;
+    CHECK_EQUAL(put_as(q, 4, 0), SHMQ_OK);
+    struct iovec piece = {.iov_base = &at, .iov_len = sizeof at};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof at, .expires_ns = at};
+    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+    o.expires_ns = at + 3600 * SECOND;
+    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+    shmq_delivery d, tried[6];
+    for (int i = 0; i < 6; i++) {
+        tried[i] = receive(q, shmq_self(q));
+    }
+    for (int i = 5; i >= 0; i--) {
+        CHECK_EQUAL(shmq_release(q, &tried[i], true), SHMQ_OK);
+    }
+    CHECK_EQUAL(put_as(q, 7, 9), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    shmq_delivery held = receive(q, shmq_self(q));
+    CHECK_EQUAL(number_of(&held), 1);
+    shmq_store_seq(&q->page->max_deliveries, 1);
+    while (shmq_now_ns() < at) {
+        shmq_pause();
+    }
+    static const uint64_t places[] = {2, 3, 4, 0};
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK(places[i] == 0 ? d.expires_ns > at : number_of(&d) == places[i]);
+        CHECK_EQUAL(shmq_settle(shmq_level(q, d.depth), &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(shmq_level(q, d.depth), &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &held), SHMQ_OK);
     CHECK_EQUAL(get_number(q), 7);
     end();
 }
@@ -297,7 +370,9 @@ int main(void) {
     what_is_settled_does_not_expire();
     what_is_released_too_late_may_have_a_grave();
     what_goes_to_the_dead_is_taken_out_of_holds_and_hands();
+    the_expired_are_buried_in_order_however_the_ring_has_turned();
     the_expired_are_found_on_every_level();
+    what_failed_too_often_is_found_on_every_level();
     the_sooner_of_two_limits_holds_and_no_sum_runs_over();
     without_its_record_a_message_does_not_expire();
     a_record_that_cannot_be_written_loses_the_times_only();

@@ -144,7 +144,7 @@ static void leave(shmq_member *m) {
 /* A process from its first call to its last; any of them may fail, and the rest goes on as far as it makes sense. */
 static void life(void) {
     shmq_member *m = NULL, *other = NULL;
-    DONE(shmq_member_attach(scratch_name, -1, &m));
+    DONE(shmq_member_attach(scratch_name, NULL, &m));
     shmq_queue *q = declare(m, "jobs", false), *passing = declare(m, "passing", true);
     if (q != NULL) {
         use(q);
@@ -154,7 +154,7 @@ static void life(void) {
             (void)shmq_row_close(q, row);
         }
     }
-    if (shmq_member_attach(scratch_name, -1, &other) == SHMQ_OK) {
+    if (shmq_member_attach(scratch_name, NULL, &other) == SHMQ_OK) {
         shmq_queue *theirs = declare(other, "jobs", false);
         shmq_delivery d;
         if (theirs != NULL && put_number(theirs, 7) == SHMQ_OK &&
@@ -188,7 +188,7 @@ static void life(void) {
 /* Whoever comes after finds a segment that works. */
 static void check_after(long n, int number) {
     shmq_member *m = NULL;
-    shmq_status status = shmq_member_attach(scratch_name, -1, &m);
+    shmq_status status = shmq_member_attach(scratch_name, NULL, &m);
     if (status != SHMQ_OK) {
         fprintf(stderr, "after call %ld with errno %d: %s %s\n", n, number, shmq_status_name(status), shmq_trail());
     }
@@ -291,7 +291,7 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
                 CHECK_EQUAL(identity.size, m->size);
             }
             shmq_member *eye = NULL;
-            if (shmq_observer_open(scratch_name, &eye) == SHMQ_OK) {
+            if (shmq_observer_open(scratch_name, NULL, &eye) == SHMQ_OK) {
                 for (int part = 0; part < SHMQ_PARTS; part++) {
                     shmq_judgement judgement;
                     shmq_part_examine(eye, part, &judgement);
@@ -412,7 +412,7 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
         shmq_run_give(m, first);
         m->run_hint = m->granule_count - 5; /* the search begins where nothing is reserved yet */
         failure = ENOSPC;
-        countdown = 0;
+        countdown = kind == SHMQ_GRANULE_SLAB; /* who wants it for bodies asks first how much is left */
         CHECK_EQUAL(shmq_run_take(m, 3, kind, &second), SHMQ_OK);
         countdown = -1;
         CHECK(second < first + 3 * SHMQ_GRANULE_BYTES);

@@ -44,6 +44,7 @@ static void build(void) {
     static unsigned char large[5000], huge[300000];
     shmq_segment_plan plan = scratch_plan(false);
     plan.memory = SHMQ_MEMORY_MIN;
+    plan.room = SHMQ_MEMORY_MIN;
     plan.patience_ns = 1000000;
     CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
     a = scratch_attach();
@@ -283,7 +284,7 @@ static void come_and_go(void) {
     shmq_identity identity;
     shmq_member *m = NULL;
     (void)shmq_segment_inspect(scratch_name, &identity);
-    if (shmq_member_attach(scratch_name, -1, &m) == SHMQ_OK) {
+    if (shmq_member_attach(scratch_name, NULL, &m) == SHMQ_OK) {
         (void)shmq_sweep_own(m);
         (void)shmq_member_leave(m, true);
         shmq_member_free(m);

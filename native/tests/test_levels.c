@@ -2,6 +2,9 @@
 #include "scratch_queue.h"
 #include "shmq/cold.h"
 #include "shmq/examine.h"
+#include "shmq/memory_use.h"
+#include "shmq/ranks.h"
+#include "shmq/structure.h"
 #include "shmq/subscription.h"
 
 enum { LEVELS = 3, LOW = 3, MIDDLE = 4, HIGH = 5 }; /* priorities of the three levels */
@@ -16,7 +19,7 @@ static void begin(uint64_t maxsize) {
     other = scratch_attach();
     q = scratch_levels(m, "jobs", maxsize, LEVELS);
     theirs = scratch_levels(other, "jobs", maxsize, LEVELS);
-    CHECK_EQUAL(shmq_observer_open(scratch_name, &eye), SHMQ_OK);
+    CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
 }
 
 static const char *part_fault(const char *name) {
@@ -331,6 +334,75 @@ static void constants_of_a_level_that_make_no_sense_are_told(void) {
     end();
 }
 
+/* The levels above it go on, and nothing reads what is said to be elsewhere. */
+static void a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all(void) {
+    begin(0);
+    put_some_everywhere();
+    shmq_ring_shm *ring = shmq_level_ring(q, 1);
+    uint64_t slots = ring->slots;
+    ring->slots = q->page->ring.slots - SHMQ_GRANULE_BYTES; /* somebody else's memory */
+    shmq_census c;
+    shmq_ring_census(q, &c);
+    CHECK_EQUAL(c.ready, 10);
+    CHECK(shmq_ring_ready(q));
+    shmq_memory_use use;
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    CHECK(shmq_memory_use_of(m, q->index, &use));
+    CHECK(use.slots != 0);
+    CHECK_EQUAL(use.bodies, 0);
+    static unsigned char large[5000];
+    shmq_structure_unlock(m);
+    CHECK_EQUAL(put_bytes(q, large, sizeof large, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    CHECK(shmq_memory_use_of(m, q->index, &use));
+    CHECK_EQUAL(use.bodies, 0); /* of the level that is left out */
+    ring->slots = slots;
+    CHECK(shmq_memory_use_of(m, q->index, &use));
+    CHECK(use.bodies >= sizeof large);
+    ring->slots = q->page->ring.slots - SHMQ_GRANULE_BYTES;
+    shmq_structure_unlock(m);
+    shmq_delivery d[10];
+    for (int i = 0; i < 10; i++) {
+        d[i] = receive(q, shmq_self(q));
+        CHECK_EQUAL(d[i].depth, 0);
+    }
+    CHECK(!shmq_ring_ready(q));
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQUAL(shmq_release(q, &d[i], false), SHMQ_OK);
+    }
+    reap_all(m, 0);
+    ring->slots = slots;
+    shmq_ring_census(q, &c);
+    CHECK_EQUAL(c.ready, 31);
+    shmq_store_seq(&m->header->damage, 0);
+    end();
+}
+
+/* A handle's own consumer, which nobody closes: it counts as another only with something in hand, on whatever level. */
+static void an_idle_implicit_one_lets_an_exclusive_one_in(void) {
+    begin(0);
+    shmq_row_terms alone = {.kind = SHMQ_CONSUMER, .exclusive = true};
+    shmq_row_terms implicit = {.kind = SHMQ_CONSUMER, .implicit = true};
+    uint32_t theirs = 0, row = 0;
+    CHECK_EQUAL(shmq_row_open_as(q, &implicit, &theirs), SHMQ_OK);
+    CHECK_EQUAL(put_as(q, 1, 9), SHMQ_OK);
+    CHECK_EQUAL(put_as(q, 2, 0), SHMQ_OK);
+    for (int i = 0; i < 2; i++) { /* of the first level, then of the last */
+        shmq_delivery d = receive(q, theirs), other = receive(q, shmq_self(q));
+        CHECK_EQUAL(shmq_row_open_as(q, &alone, &row), SHMQ_REFUSED);
+        CHECK_EQUAL(shmq_release(shmq_level(q, d.depth), &d, false), SHMQ_OK);
+        CHECK_EQUAL(shmq_row_open_as(q, &alone, &row), SHMQ_OK); /* though somebody else has one in hand */
+        CHECK_EQUAL(shmq_row_close(q, row), SHMQ_OK);
+        CHECK_EQUAL(shmq_release(shmq_level(q, other.depth), &other, false), SHMQ_OK);
+        CHECK_EQUAL(get_number(q), (uint64_t)(i == 0 ? 1 : 2));
+        CHECK_EQUAL(put_as(q, 3, 0), SHMQ_OK);
+    }
+    CHECK_EQUAL(get_number(q), 3);
+    CHECK_EQUAL(get_number(q), 3);
+    CHECK_EQUAL(shmq_row_close(q, theirs), SHMQ_OK);
+    end();
+}
+
 /* A level gets cold records of its own; a rebuild of the map finds them, and they go with the queue. */
 static void each_level_has_cold_records_of_its_own(void) {
     begin(0);
@@ -405,6 +477,8 @@ int main(void) {
     damage_is_told_with_its_level_and_slot();
     bodies_and_deliveries_of_all_levels_are_counted();
     constants_of_a_level_that_make_no_sense_are_told();
+    a_level_that_makes_no_sense_is_left_out_by_who_goes_over_all();
+    an_idle_implicit_one_lets_an_exclusive_one_in();
     each_level_has_cold_records_of_its_own();
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "shmq/line.h"
 
 #define MS UINT64_C(1000000)
+#define STOPPED 4
 
 static shmq_member *a, *b, *c;
 static shmq_queue *qa, *qb, *qc;
@@ -227,6 +228,55 @@ static void a_stopped_process_is_passed_after_one_patience_and_keeps_its_place(v
     end();
 }
 
+/* Of one process each. The first one costs a patience; then all that are in the way are called, and have one together. */
+static void many_that_are_stopped_in_a_row_cost_two_patiences(void) {
+    begin(2);
+    fill(2);
+    shmq_member *others[STOPPED];
+    shmq_queue *queues[STOPPED];
+    shmq_ticket stopped[STOPPED], living, late;
+    for (uint32_t i = 0; i < STOPPED; i++) {
+        others[i] = scratch_attach();
+        queues[i] = scratch_queue(others[i], "jobs", 2, false);
+        stopped[i] = stand(queues[i]);
+    }
+    living = stand(qb);
+    late = stand(qc);
+    CHECK_EQUAL(get_number(qc), 0);
+    while (state_of(&stopped[0]) != SHMQ_TICKET_PASSED) {
+        CHECK(!may_go(qc, &late));
+    }
+    for (uint32_t i = 1; i < STOPPED; i++) {
+        CHECK_EQUAL(state_of(&stopped[i]), SHMQ_TICKET_CALLED);
+    }
+    uint32_t seen, looks = 0;
+    uint64_t called = shmq_now_ns();
+    CHECK_EQUAL(state_of(&living), SHMQ_TICKET_CALLED);
+    CHECK(shmq_line_answer(qb, &living, &seen)); /* it is about */
+    do {
+        CHECK(!may_go(qc, &late));
+        looks++;
+    } while (state_of(&stopped[1]) != SHMQ_TICKET_PASSED);
+    CHECK(looks > 1 && shmq_now_ns() - called >= 99 * MS);
+    for (uint32_t i = 1; i < STOPPED; i++) {
+        CHECK_EQUAL(state_of(&stopped[i]), SHMQ_TICKET_PASSED);
+    }
+    CHECK(state_of(&living) != SHMQ_TICKET_PASSED);
+    CHECK(may_go(qb, &living));
+    CHECK(shmq_line_answer(queues[0], &stopped[0], &seen)); /* the first one goes on */
+    CHECK(!may_go(qb, &living));
+    shmq_line_leave(qc, &late);
+    shmq_line_leave(qb, &living);
+    for (uint32_t i = 0; i < STOPPED; i++) {
+        shmq_line_leave(queues[i], &stopped[i]);
+        shmq_queue_unbind(queues[i]);
+        shmq_member_leave(others[i], true);
+        shmq_member_free(others[i]);
+    }
+    check_line();
+    end();
+}
+
 static void who_only_polls_passes_the_stopped_too(void) {
     begin(1);
     fill(1);
@@ -304,7 +354,27 @@ static void damage_in_the_line_hangs_nobody(void) {
     }
 }
 
+static void a_ticket_that_makes_no_sense_is_told(void) {
+    begin(2);
+    shmq_a64 *word = &qa->tickets[7].word;
+    uint64_t before = shmq_load_seq(word);
+    uint64_t wrong[] = {shmq_ticket_word(1, a->row, SHMQ_TICKET_PASSED + 1),
+                        shmq_ticket_word(1, SHMQ_PROCESS_ROWS, SHMQ_TICKET_WAITING),
+                        shmq_ticket_word(UINT32_MAX, a->row, SHMQ_TICKET_CALLED),
+                        shmq_ticket_word(1, 5, SHMQ_TICKET_FREE)};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        shmq_store_seq(word, wrong[i]);
+        CHECK(shmq_line_valid(qa) != NULL);
+        CHECK(strcmp(shmq_line_valid(qa), "a ticket that nobody writes") == 0);
+    }
+    shmq_store_seq(word, shmq_ticket_word(1, 60, SHMQ_TICKET_WAITING));
+    CHECK(strcmp(shmq_line_valid(qa), "a ticket of nobody") == 0);
+    shmq_store_seq(word, before);
+    end();
+}
+
 int main(void) {
+    a_ticket_that_makes_no_sense_is_told();
     those_in_line_are_called_one_after_the_other();
     a_call_that_nobody_made_is_made_by_whoever_comes_by();
     who_comes_later_has_what_is_left_when_all_in_line_are_served();
@@ -313,6 +383,7 @@ int main(void) {
     one_that_was_called_and_died_is_found_by_the_second_and_by_the_reaper();
     a_ticket_that_its_dead_holder_has_not_shown_is_in_nobodys_way();
     a_stopped_process_is_passed_after_one_patience_and_keeps_its_place();
+    many_that_are_stopped_in_a_row_cost_two_patiences();
     who_only_polls_passes_the_stopped_too();
     a_full_line_takes_no_more_until_its_first_is_gone();
     numbers_begin_anew_after_the_last_one();

@@ -20,7 +20,7 @@ static void begin(void) {
     for (uint64_t i = 0; i < 10; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
-    CHECK_EQUAL(shmq_observer_open(scratch_name, &eye), SHMQ_OK);
+    CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
 }
 
 static void leave(shmq_member *m) {
@@ -221,7 +221,7 @@ static void a_name_that_leads_nowhere_is_not_counted(void) {
     CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
     shmq_store_seq(&a->directory[qa->index].page, page);
     end();
-    CHECK_EQUAL(shmq_observer_open("shmq-nobody", &eye), SHMQ_GONE);
+    CHECK_EQUAL(shmq_observer_open("shmq-nobody", NULL, &eye), SHMQ_GONE);
 }
 
 int main(void) {

@@ -62,7 +62,6 @@ static void the_oldest_goes_for_the_newest(void) {
     end();
 }
 
-/* Shows R12. */
 static void one_that_a_consumer_holds_is_taken_from_it(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -79,6 +78,7 @@ static void one_that_a_consumer_holds_is_taken_from_it(void) {
     end();
 }
 
+/* What is locked is passed, the next one goes, and the newcomer stays. Shows R12. */
 static void one_that_is_being_settled_is_left_alone(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
@@ -92,7 +92,7 @@ static void one_that_is_being_settled_is_left_alone(void) {
     end();
 }
 
-/* Older than what lies in the ring in its turn. */
+/* Older than what lies in the ring in its turn. Shows R12. */
 static void a_carried_entry_goes_first(void) {
     begin(4, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);

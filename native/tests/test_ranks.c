@@ -133,13 +133,6 @@ static void test_one_that_is_stopped_is_in_the_way_for_the_patience_only(void) {
     CHECK_EQUAL(offer_and_cancel(q, low), SHMQ_OK); /* and from now on it is in nobody's way */
     shmq_want(q, high);                             /* until it makes a step */
     CHECK_EQUAL(offer_and_cancel(q, low), SHMQ_EMPTY);
-    began = shmq_now_ns();
-    shmq_store_seq(&q->outranked.busy, 1); /* another thread is about to say so: this one leaves the matter to it */
-    while (shmq_now_ns() - began < 2 * m->patience_ns) {
-        CHECK_EQUAL(offer_and_cancel(q, low), SHMQ_EMPTY);
-    }
-    shmq_store_seq(&q->outranked.busy, 0);
-    CHECK_EQUAL(offer_and_cancel(q, low), SHMQ_OK);
     shmq_want_end(q, high);
     CHECK_EQUAL(get_number(q), 1);
     end();
@@ -384,24 +377,31 @@ static void test_a_limit_may_be_lowered_raised_and_taken_away(void) {
     uint32_t row[5] = {open_row(2, false), open_row(0, false), open_row(1, false), open_row(1, false),
                        open_row(2, false)};
     CHECK_EQUAL(served(row), 1 + 2 + 4 + 8);
-    uint32_t woken = wakes(row[1]);
     live_consumers(2);
-    CHECK_EQUAL(served(row), 1 + 4); /* by priority, then by age */
-    CHECK(wakes(row[1]) > woken);
-    CHECK_EQUAL(offer_and_cancel(q, row[1]), SHMQ_EMPTY);
+    CHECK_EQUAL(served(row), 1 + 2 + 4 + 8); /* who is live stays so */
+    uint32_t woken = wakes(row[4]);
+    CHECK_EQUAL(shmq_row_close(q, row[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_row_close(q, row[1]), SHMQ_OK);
+    CHECK_EQUAL(served(row) & 28, 4 + 8); /* nobody follows while there are enough */
+    CHECK_EQUAL(wakes(row[4]), woken);
+    CHECK_EQUAL(shmq_row_close(q, row[2]), SHMQ_OK);
+    CHECK_EQUAL(served(row) & 24, 8 + 16);
+    CHECK(wakes(row[4]) > woken);
+    uint32_t last = open_row(9, false), more = open_row(0, false);
+    CHECK(!shmq_is_served(q, last) && !shmq_is_served(q, more));
     live_consumers(3);
-    CHECK_EQUAL(served(row), 1 + 4 + 16);
+    CHECK(shmq_is_served(q, last) && !shmq_is_served(q, more));
     live_consumers(1);
-    CHECK_EQUAL(served(row), 1);
+    CHECK(shmq_is_served(q, last) && !shmq_is_served(q, more));
     CHECK(shmq_is_served(q, shmq_self(q))); /* who has no consumer is not counted */
     CHECK(shmq_is_served(q, 0));
     live_consumers(0);
-    CHECK_EQUAL(served(row), 31);
-    CHECK_EQUAL(terms_now(), SHMQ_TERM_RANKED);
-    uint32_t more = open_row(0, false);
     CHECK(shmq_is_served(q, more));
+    CHECK_EQUAL(terms_now(), SHMQ_TERM_RANKED);
     live_consumers(1);
-    CHECK_EQUAL(served(row), 1);
+    CHECK_EQUAL(served(row) & 24, 8 + 16);
+    CHECK(shmq_is_served(q, last) && shmq_is_served(q, more));
+    CHECK(!shmq_is_served(q, open_row(9, false)));
     end();
 }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "scratch_segment.h"
+#include "shmq/examine.h"
 #include "shmq/inspect.h"
 
 static void test_a_segment_has_the_mode_that_was_asked_for(void) {
@@ -24,6 +25,7 @@ static void test_a_segment_has_the_mode_that_was_asked_for(void) {
 static void test_a_budget_out_of_range_makes_no_segment(void) {
     shmq_segment_plan plan = scratch_plan(false);
     plan.memory = SHMQ_MEMORY_MIN - 1;
+    plan.room = 0;
     CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_LIMIT);
     CHECK(!scratch_exists());
 }
@@ -32,6 +34,7 @@ static void test_every_size_has_room_for_its_regions(void) {
     for (uint64_t memory = SHMQ_MEMORY_MIN; memory <= UINT64_C(40) << 20; memory += 5 * SHMQ_GRANULE_BYTES) {
         shmq_segment_plan plan = scratch_plan(false);
         plan.memory = memory + 1234;
+        plan.room = memory;
         CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
         shmq_member *m = scratch_attach();
         CHECK_EQUAL(m->size, memory);
@@ -55,7 +58,7 @@ static void alter(uint64_t offset, const void *bytes, size_t count) {
 
 static void expect_refusal(shmq_status expected, const char *in_trail) {
     shmq_member *m = NULL;
-    shmq_status status = shmq_member_attach(scratch_name, -1, &m);
+    shmq_status status = shmq_member_attach(scratch_name, NULL, &m);
     if (status != expected || strstr(shmq_trail(), in_trail) == NULL) {
         fprintf(stderr, "found %s: %s\nexpected %s: ...%s...\n", shmq_status_name(status), shmq_trail(),
                 shmq_status_name(expected), in_trail);
@@ -329,23 +332,106 @@ static void test_an_unlinked_anonymous_segment_takes_no_new_member(void) {
     shmq_member_free(m);
 }
 
+/* A segment of this directory, and what asks for it. */
+static void create_in(const char *directory, shmq_home *home) {
+    shmq_segment_plan plan = scratch_plan(false);
+    struct stat found;
+    CHECK(stat(directory, &found) == 0);
+    plan.directory_device = found.st_dev;
+    plan.directory_inode = found.st_ino;
+    memset(plan.directory_uuid, 7, sizeof(plan.directory_uuid));
+    memcpy(home->uuid, plan.directory_uuid, sizeof(home->uuid));
+    home->dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+}
+
 static void test_a_deleted_directory_is_noticed_by_all(void) {
     char directory[] = "/tmp/shmq-ctest-XXXXXX";
     CHECK(mkdtemp(directory) != NULL);
-    int dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scratch_create(false);
+    shmq_home home;
+    create_in(directory, &home);
     shmq_member *a = NULL, *b = scratch_attach();
-    CHECK_EQUAL(shmq_member_attach(scratch_name, dir_fd, &a), SHMQ_OK);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &a), SHMQ_OK);
     CHECK(!shmq_member_gone(a) && !shmq_member_gone(b));
     CHECK_EQUAL(rmdir(directory), 0);
     CHECK(!shmq_member_gone(b)); /* it has no descriptor to see it by */
     CHECK(shmq_member_gone(a));
     CHECK(shmq_member_gone(b));
-    close(dir_fd);
+    close(home.dir_fd);
     shmq_member_free(a);
     CHECK(scratch_exists());
     shmq_member_free(b);
     CHECK(!scratch_exists());
+}
+
+static void test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names(void) {
+    char ours[] = "/tmp/shmq-ctest-XXXXXX", other[] = "/tmp/shmq-ctest-XXXXXX";
+    CHECK(mkdtemp(ours) != NULL && mkdtemp(other) != NULL);
+    shmq_home home;
+    create_in(ours, &home);
+    shmq_home elsewhere = home, stranger = home, nowhere = {.dir_fd = -1};
+    elsewhere.dir_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    stranger.uuid[15] ^= 1;
+    shmq_member *m = NULL;
+    const shmq_home *wrong[] = {&elsewhere, &stranger, &nowhere};
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(shmq_member_attach(scratch_name, wrong[i], &m), SHMQ_FOREIGN);
+        CHECK_EQUAL(shmq_observer_open(scratch_name, wrong[i], &m), SHMQ_FOREIGN);
+    }
+    CHECK_EQUAL(shmq_segment_remove(scratch_name, &elsewhere, false), SHMQ_FOREIGN);
+    CHECK_EQUAL(shmq_segment_remove(scratch_name, &stranger, false), SHMQ_FOREIGN);
+    /* What the directory allows, and what the segment does, must be the same. */
+    CHECK(chmod(ours, 0770) == 0);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_DENIED);
+    char path[300];
+    snprintf(path, sizeof path, "/dev/shm/%s", scratch_name);
+    CHECK(chmod(path, 0660) == 0);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_OK);
+    shmq_member_free(m);
+    if (geteuid() == 0) { /* another group's, or another user's */
+        CHECK(chown(path, 0, 4711) == 0);
+        CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_DENIED);
+        CHECK(chown(path, 4711, 0) == 0 && chmod(path, 0600) == 0 && chmod(ours, 0700) == 0);
+        CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_DENIED);
+        CHECK(chown(path, 0, 0) == 0 && chmod(path, 0660) == 0);
+    }
+    CHECK(chmod(ours, 0700) == 0);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_DENIED);
+    CHECK(chmod(path, 0600) == 0);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, NULL, &m), SHMQ_OK); /* who asks for no directory */
+    shmq_member_free(m);
+    CHECK_EQUAL(shmq_member_attach(scratch_name, &home, &m), SHMQ_OK);
+    CHECK_EQUAL(shmq_segment_remove(scratch_name, &home, false), SHMQ_IN_USE);
+    shmq_member_free(m);
+    CHECK(scratch_exists());
+    CHECK_EQUAL(shmq_segment_remove(scratch_name, &home, false), SHMQ_OK);
+    CHECK(!scratch_exists());
+    CHECK_EQUAL(shmq_segment_remove(scratch_name, &home, false), SHMQ_GONE);
+    close(home.dir_fd);
+    close(elsewhere.dir_fd);
+    CHECK(rmdir(ours) == 0 && rmdir(other) == 0);
+}
+
+static void test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays(void) {
+    scratch_create(false);
+    shmq_member *a = scratch_attach(), *b = scratch_attach();
+    CHECK_EQUAL(shmq_member_delete(a, false), SHMQ_IN_USE);
+    CHECK(scratch_exists() && !shmq_member_gone(a) && !shmq_member_gone(b));
+    CHECK_EQUAL(shmq_member_delete(a, true), SHMQ_OK);
+    CHECK(!scratch_exists());
+    CHECK(shmq_member_gone(a) && shmq_member_gone(b));
+    CHECK_EQUAL(shmq_member_delete(b, true), SHMQ_OK); /* a second time: nothing to do */
+    /* One that died between the two steps of it. */
+    shmq_store_seq(&b->header->state, SHMQ_SEGMENT_LIVE);
+    CHECK(shmq_member_gone(b));
+    CHECK_EQUAL(shmq_load_seq(&a->header->state), SHMQ_SEGMENT_GONE);
+    shmq_member_free(a);
+    shmq_member_free(b);
+    scratch_create(false);
+    a = scratch_attach();
+    CHECK_EQUAL(shmq_member_delete(a, false), SHMQ_OK);
+    CHECK(!scratch_exists());
+    shmq_member_free(a);
 }
 
 static void test_a_segment_is_swept_only_without_members(void) {
@@ -390,6 +476,8 @@ int main(void) {
     test_the_last_member_takes_an_anonymous_segment_along();
     test_an_unlinked_anonymous_segment_takes_no_new_member();
     test_a_deleted_directory_is_noticed_by_all();
+    test_a_segment_is_joined_and_removed_only_for_the_directory_that_it_names();
+    test_a_deleted_segment_is_gone_for_its_members_whose_memory_stays();
     test_a_segment_is_swept_only_without_members();
     return 0;
 }

@@ -204,7 +204,10 @@ static void put_with(uint64_t number, uint64_t expires_ns) {
     CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
 }
 
-static void max_ttl(uint64_t ns) { shmq_store_seq(&q->page->settings.max_ttl_ns, ns); }
+static void max_ttl(uint64_t ns) {
+    shmq_store_seq(&q->page->settings.max_ttl_ns, ns);
+    shmq_settings_seal(q->page);
+}
 
 static uint64_t expired(void) { return shmq_load_seq(&q->counters->expired); }
 
@@ -307,6 +310,7 @@ static void what_is_held_expires(void) {
 
 static void what_goes_to_the_dead_is_left_for_its_burial(void) {
     shmq_store_seq(&q->page->settings.dead_letter_expired, 1);
+    shmq_settings_seal(q->page);
     put_with(1, shmq_now_ns());
     put_with(2, shmq_now_ns());
     shmq_due_look(m);
@@ -327,6 +331,7 @@ static void what_goes_to_the_dead_is_left_for_its_burial(void) {
 
 static void lease(uint64_t ns) {
     shmq_store_seq(&q->page->settings.lease_ns, ns);
+    shmq_settings_seal(q->page);
     CHECK_EQUAL(shmq_time_declared(q, 1u << SHMQ_SET_LEASE), SHMQ_OK);
 }
 

@@ -114,11 +114,16 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, HALF(page->temporary), 2u, "a setting that there is not");
     BREAK(shmq_directory_valid, HALF(page->checksum), 2u, "a setting that there is not");
     BREAK(shmq_directory_valid, page->temporary_row, SHMQ_PROCESS_ROWS, "a setting that there is not");
+    BREAK(shmq_directory_valid, WORD(page->settings.lease_ns), UINT64_C(5000), "settings that do not fit");
+    BREAK(shmq_directory_valid, HALF(page->max_deaths), 9u, "settings that do not fit");
+    BREAK(shmq_directory_valid, WORD(page->settings.seal), UINT64_C(0), "settings that do not fit");
     BREAK(shmq_directory_valid, HALF(page->shut_down), 3u, "a way to be shut down");
     BREAK(shmq_directory_valid, HALF(page->state), 3u, "a page that is not in service");
     BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
-    BREAK(shmq_directory_valid, page->ring.carried, page->ring.carried + 64, "does not fill its run");
+    BREAK(shmq_directory_valid, page->ring.slots, page->ring.slots + 64, "does not fill its run");
+    BREAK(shmq_structure_valid, WORD(page->ring.laid), shmq_slot_count(qa), "slots without memory");
+    BREAK(shmq_directory_valid, WORD(page->ring.laid), UINT64_C(0), "more slots than it has");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "cold records");
     BREAK(shmq_directory_valid, page->ring.cold, page->ring.slots, "cold records");
     BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that nobody writes");
@@ -129,9 +134,11 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     memcpy(limited->page->name, qa->page->name, SHMQ_NAME_MAX);
     limited->page->name_len = qa->page->name_len;
     a->directory[limited->index].name_hash = a->directory[qa->index].name_hash;
+    shmq_settings_seal(limited->page);
     must_say(verdict_of(shmq_segment_valid), "have one name", __FILE__, __LINE__);
     memcpy(limited->page->name, before.name, SHMQ_NAME_MAX);
     limited->page->name_len = before.name_len;
+    shmq_settings_seal(limited->page);
     a->directory[limited->index].name_hash = hash;
     end();
 }
@@ -249,6 +256,9 @@ static void a_watch_word_or_obituary_that_makes_no_sense_is_told(void) {
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     BREAK(shmq_watch_valid, header->obituaries[0].at_ns, UINT64_C(0), "obituary 0 makes no sense");
     BREAK(shmq_watch_valid, header->obituaries[0].signal, 99, "obituary 0 makes no sense");
+    BREAK(shmq_watch_valid, header->obituaries[0].signal, -1, "obituary 0 makes no sense");
+    BREAK(shmq_watch_valid, header->obituaries[0].reserved, 1u, "obituary 0 makes no sense");
+    BREAK(shmq_watch_valid, WORD(header->watch_looked[0]), UINT64_MAX, "looked at a time that has not been yet");
     end();
 }
 
@@ -343,7 +353,7 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     BREAK_RING(limited, WORD(carried->position), held.position + 4096, held_at, "of another lap");
     BREAK_RING(limited, WORD(limited->carried[held_at / 64]), UINT64_C(0), held_at, "without its bit");
     must_find(qa, "", 0, __FILE__, __LINE__);
-    BREAK_RING(qa, WORD(shmq_slot_at(qa, 500)->word), UINT64_C(1) << 32, 500, "ahead of the tail is in use");
+    BREAK_RING(qa, WORD(shmq_slot_at(qa, 50)->word), UINT64_C(1) << 32, 50, "ahead of the tail is in use");
     CHECK_EQUAL(shmq_settle(limited, &held), SHMQ_OK);
     end();
 }

@@ -81,7 +81,10 @@ def _print(
         cells = []
         for field in columns:
             value = getattr(row, field)
-            cells.append(value if isinstance(value, str) else f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}")
+            if value is None:
+                cells.append("")
+            else:
+                cells.append(value if isinstance(value, str) else f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}")
         table.add_row(*cells)
     Console(width=None if sys.stdout.isatty() else 120).print(table)
 
@@ -299,3 +302,58 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     columns = {"name": "", "release": "release+receive us", "ratio": "times"}
     _print(title, settings, rows, columns, _wants_json(context, as_json))
+
+
+@bench.command(short_help="Rows a second between Spark and queues.")
+@click.option("--rows", default=500_000, show_default=True, type=click.IntRange(1000), help="Of each read and write.")
+@click.option("--size", default=64, show_default=True, type=click.IntRange(0, 1 << 20), help="Bytes of a body.")
+@click.option("--cores", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
+@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int, as_json: bool) -> None:
+    """Reads and writes of Spark, beside a source and a sink that do nothing. It takes 1 KiB of memory for each row.
+
+    \b
+    Example:
+      shmq bench spark --rows 1000000
+    """
+    with loading():
+        from shmq.bench.spark import measure_spark
+
+    with _measuring() as say:
+        found = list(measure_spark(rows=rows, size=size, rounds=rounds, cores=cores, progress=say))
+    settings: dict[str, object] = {"bench": "spark", "rows": rows, "size": size, "cores": cores, "rounds": rounds}
+    columns = {
+        "name": "",
+        "rows_per_second": "rows/s",
+        "lowest": "slowest",
+        "highest": "fastest",
+        "ratio": "of the first of its kind",
+    }
+    _print(f"{rows:,} rows of {size} bytes, local[{cores}]", settings, found, columns, _wants_json(context, as_json))
+
+
+@bench.command("stream", short_help="What queues add to each batch of a stream of Spark.")
+@click.option("--rows", default=1000, show_default=True, type=click.IntRange(1, 50_000), help="Of a batch.")
+@click.option("--batches", default=40, show_default=True, type=click.IntRange(1, 900), help="Of each stream.")
+@click.option("--seconds", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Of an idle stream.")
+@click.option("--cores", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
+@_json_option
+@click.pass_context
+def stream(context: click.Context, rows: int, batches: int, seconds: float, cores: int, as_json: bool) -> None:
+    """Milliseconds of a batch out of a queue, beside Spark's rate source; the CPU time of a stream with nothing to do.
+
+    \b
+    Example:
+      shmq bench stream --rows 100
+    """
+    with loading():
+        from shmq.bench.spark_stream import measure_streams
+
+    with _measuring() as say:
+        found = list(measure_streams(rows=rows, batches=batches, seconds=seconds, cores=cores, progress=say))
+    settings: dict[str, object] = {"bench": "stream", "rows": rows, "batches": batches, "cores": cores}
+    columns = {"name": "", "batch_ms": "ms a batch", "adds_ms": "adds", "idle_percent": "idle, % of a core"}
+    title = f"{batches:,} batches of {rows:,} rows, local[{cores}]"
+    _print(title, settings, found, columns, _wants_json(context, as_json))

@@ -12,16 +12,13 @@ from shmq.cli.get import NothingThere
 from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
+from shmq.cli.selecting import nothing_selected, selector_option
 from shmq.cli.session import Session, pass_session, say
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
 
-__all__ = ["peek", "selector_option", "tail"]
-
-selector_option = click.option(
-    "--selector", metavar="TEXT", help="Only messages for which it is true: \"kind = 'png' AND width > 1000\"."
-)
+__all__ = ["peek", "tail"]
 
 
 @click.command("peek")
@@ -48,15 +45,17 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
       of the message: JMSPriority, JMSXGroupID, JMSMessageID, JMSTimestamp,
         JMSRedelivered, JMSXDeliveryCount
     A header that is missing is NULL, and what compares with NULL selects nothing.
+    -H width=1500 is text, which is like no number; -H width:=1500 is a number.
     """
     if raw and (session.json or headers):
         raise click.UsageError("--raw excludes --json and --headers")
     with session.open() as broker:
-        found = islice(session.queue(broker, queue).browse(selector=selector), count)
-        shown = _show_all(found, printer(session, raw=raw, headers=headers))
-        if not shown:
-            what = "nothing" if selector is None else "nothing that is selected"
-            raise NothingThere(f"empty: {what} is in {queue!r}")
+        there = session.queue(broker, queue)
+        found = islice(there.browse(selector=selector), count)
+        if not _show_all(found, printer(session, raw=raw, headers=headers)):
+            raise NothingThere(
+                f"empty: nothing is in {queue!r}" if selector is None else nothing_selected(there, selector)
+            )
 
 
 @click.command("tail")

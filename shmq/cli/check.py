@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,8 @@ from shmq.errors import BrokerNotFound, CorruptionError, DecodeError
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
-    from shmq.core.segment import Observer
+    from shmq.core.segment import Home, Observer
+    from shmq.engine.record import SegmentRecord
 
 __all__ = ["Report", "check", "examine", "segment_fault"]
 
@@ -83,14 +86,12 @@ def check(session: Session, no_bodies: bool) -> None:
 
 def examine(path: str, *, bodies: bool = True) -> Report:
     """Everything that can be looked at in the broker of this directory. Raises BrokerNotFound if there is none."""
-    from shmq.core.segment import observe
-
     report = Report(path)
     fault = segment_fault(path)
     if fault is not None:
         report.findings.append(Finding("broker", fault))
         return report
-    observer = observe(_segment_name(path))
+    observer = _observe(path)
     try:
         _examine_segment(observer, report)
         for raw, index, incarnation in sorted(observer.queues()):
@@ -100,46 +101,50 @@ def examine(path: str, *, bodies: bool = True) -> Report:
     return report
 
 
-def _segment_name(path: str) -> str:
-    from shmq.core.segment import SHM_DIRECTORY, is_segment_name
+@contextmanager
+def _record_of(path: str) -> Iterator[tuple[SegmentRecord, Home] | None]:
+    """What the directory says of its segment, and what that has to prove; None: there is no broker."""
     from shmq.engine.record import read_record
 
-    if os.path.dirname(path) == SHM_DIRECTORY and is_segment_name(os.path.basename(path)):
-        return os.path.basename(path)  # an anonymous broker
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
-        directory = -1
+        yield None
+        return
     try:
-        record = read_record(path, directory) if directory >= 0 else None
+        record = read_record(path, directory)
+        yield None if record is None else (record, record.home(directory))
     finally:
-        if directory >= 0:
-            os.close(directory)
-    if record is None:
-        raise BrokerNotFound(f"there is no broker in {path}", remedy="check the path, or make one by shmq init")
-    return record.name
+        os.close(directory)
+
+
+def _observe(path: str) -> Observer:
+    from shmq.core.segment import SHM_DIRECTORY, is_segment_name, observe
+
+    if os.path.dirname(path) == SHM_DIRECTORY and is_segment_name(os.path.basename(path)):
+        return observe(os.path.basename(path))  # an anonymous broker
+    with _record_of(path) as found:
+        if found is None:
+            raise BrokerNotFound(f"there is no broker in {path}", remedy="check the path, or make one by shmq init")
+        record, home = found
+        return observe(record.name, home)
 
 
 def segment_fault(path: str) -> str | None:
     """Why nobody could join the segment that the directory names. Opening would put a new one in the place of a lost
     one, so it is looked at before."""
-    from shmq.core import segment
-    from shmq.engine.record import read_record
+    from shmq.core.segment import observe
+    from shmq.core.status import ForeignSegment
 
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None  # open() says it better
-    try:
-        record = read_record(path, directory)
-        if record is not None:
-            segment.inspect(record.name)
+        with _record_of(path) as found:
+            if found is not None:
+                record, home = found
+                observe(record.name, home).close()
     except BrokerNotFound:
         return "its segment is lost; the next open makes an empty one"
-    except CorruptionError as error:
+    except (CorruptionError, ForeignSegment) as error:
         return str(error)
-    finally:
-        os.close(directory)
     return None
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import click
 
 from shmq.cli.session import Refused, Session, pass_session, usage
 from shmq.errors import NotFound
-
-if TYPE_CHECKING:
-    from shmq.options import Durability
+from shmq.options import QueueOptions
 
 __all__ = ["declare", "init"]
 
@@ -53,9 +51,8 @@ def init(session: Session, memory: str | None, mode: int | None, disk: str | Non
 
     place = session.place()
     with usage():
-        broker = open(
-            place, memory=_size(memory), mode=mode, disk=disk, durability=cast("Durability | None", durability)
-        )
+        not_built: Any = {"disk": disk, "durability": durability}  # refused, and the text says so
+        broker = open(place, memory=_size(memory), mode=mode, **not_built)
     with broker:
         session.result(as_json(broker.statistics()) if session.json else {})
 
@@ -86,7 +83,8 @@ def _option(given: str) -> tuple[str, object]:
         try:
             return name, int(text.replace(",", "").replace("_", ""))
         except ValueError:
-            raise Refused(f"{name}={text!r} is no whole number") from None
+            of = "; it is a number of messages, max_bytes takes a size" if name == "maxsize" else ""
+            raise Refused(f"{name}={text!r} is no whole number{of}") from None
     if name in _SECONDS:
         return name, _seconds(name, text)
     if name == "retry_delay":
@@ -94,21 +92,33 @@ def _option(given: str) -> tuple[str, object]:
     return name, _size(text) if name in _SIZES else text
 
 
-@click.command("declare")
+def _options_help() -> str:
+    """The lines of QueueOptions on each option: what help(QueueOptions) says."""
+    _, _, text = (QueueOptions.__doc__ or "").partition("\n    maxsize:")
+    lines = f"    maxsize:{text.partition('    One that shmq')[0]}".rstrip().splitlines()
+    return "\n".join(line.removeprefix("  ") for line in lines)
+
+
+_HELP = f"""Make a queue, or alter its options.
+
+Times are seconds, "none" takes a limit away; retry_delay takes several with commas between them. Options that are not
+given stay as they are; another value of one that is fixed when a queue is made has the exit code 2.
+
+\b
+Example:
+  shmq declare orders maxsize=1000 max_deliveries=5 dead_letter=failed-orders
+
+\b
+Options of a queue:
+{_options_help()}
+"""
+
+
+@click.command("declare", help=_HELP)
 @click.argument("queue")
 @click.argument("options", nargs=-1, metavar="[OPTION=VALUE]...")
 @pass_session
 def declare(session: Session, queue: str, options: tuple[str, ...]) -> None:
-    """Make a queue, or alter its options.
-
-    Options are those of Broker.queue(). Times are seconds, "none" takes a limit away; retry_delay takes several with
-    commas between them. Options that are not given stay as they are; another value of one that is fixed when a queue
-    is made has the exit code 2.
-
-    \b
-    Example:
-      shmq declare orders maxsize=1000 max_deliveries=5 dead_letter=failed-orders
-    """
     given: dict[str, Any] = dict(_option(option) for option in options)
     if given.get("temporary"):
         raise Refused(

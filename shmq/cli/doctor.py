@@ -126,7 +126,7 @@ def _look_at_limits() -> Iterator[Verdict]:
     for name, number, need, noun in (
         ("open files", resource.RLIMIT_NOFILE, 256, ""),
         ("file size", resource.RLIMIT_FSIZE, 1 << 30, " bytes"),
-        ("address space", resource.RLIMIT_AS, 8 << 30, " bytes"),
+        ("address space", resource.RLIMIT_AS, 32 << 30, " bytes"),  # a broker of 4 GiB maps 20 GiB of addresses
     ):
         soft, hard = resource.getrlimit(number)
         if soft == resource.RLIM_INFINITY:
@@ -160,11 +160,11 @@ def _look_at_liveness() -> Iterator[Verdict]:
         try:
             held = os.read(ours, 1) == b"."
             states = {process.pid: process.state for process in broker.statistics().processes}
+            alive = held and states.get(child) == "live" and queue.qsize() == 0
         finally:
             os.close(ours)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        alive = held and states.get(child) == "live" and queue.qsize() == 0
         yield Verdict("locks", *_said(alive, "a living process is seen alive", f"states {states}"))
         began = time.perf_counter()
         back = queue.get_many(1, timeout=5.0) == ["pulse"]
@@ -228,7 +228,7 @@ def _look_at_leftovers() -> Iterator[Verdict]:
     from shmq.engine.orphans import orphans
 
     for path in drafts():
-        yield Verdict("leftovers", "note", f"{path} is unfinished, and nobody's: shmq gc")
+        yield Verdict("leftovers", "note", f"{path} is unfinished, and nobody's: shmq gc without DIR")
     sure = orphans()
     doubtful = [identity for identity in orphans(deleted=True) if identity not in sure]
     taken = sum(identity.memory for identity in sure + doubtful)
@@ -237,9 +237,9 @@ def _look_at_leftovers() -> Iterator[Verdict]:
         return
     parts = []
     if sure:
-        parts.append(f"{quantity(len(sure), 'segment')} in use by nobody: shmq gc")
+        parts.append(f"{quantity(len(sure), 'segment')} in use by nobody: shmq gc without DIR")
     if doubtful:
-        parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard")
+        parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard without DIR")
     yield Verdict("leftovers", "note", f"up to {size(taken)}; " + "; ".join(parts))
 
 

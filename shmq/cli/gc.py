@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shmq.cli.session import Session, confirm, pass_session, say, usage
 from shmq.cli.text import size, table
-from shmq.errors import BrokerNotFound, CorruptionError, VersionMismatch
+from shmq.errors import BrokerNotFound
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
@@ -26,30 +24,34 @@ __all__ = ["gc"]
 def gc(session: Session, discard: bool, yes: bool) -> None:
     """Remove segments that nobody uses and nobody can find again, and settle the affairs of dead processes in DIR.
 
-    A segment whose directory is not there may be in use from a container that sees the directory: so it goes only with
-    --discard. The same for the segment of DIR if another version of shmq made it, or it is damaged. Also removes what a
-    death has left unfinished when it made a segment or wrote DIR's record of it. Needs no DIR.
+    With DIR nothing is touched but that broker: segments that its directory has lost, also when it was deleted, and
+    what a death has left unfinished when it wrote DIR's record. Without it all segments of yours are looked at.
+
+    A segment whose directory is not there may be in use from a container that sees the directory, or belong to a
+    directory that was moved: so it goes only with --discard, which lists what it will remove before it asks. The same
+    for the segment of DIR if another version of shmq made it, or it is damaged. shmq destroy DIR removes a broker.
 
     \b
     Example:
       shmq gc
-      shmq gc --discard --yes
+      shmq gc --discard
+      shmq -d DIR gc --discard --yes
     """
     from shmq.engine.drafts import sweep_drafts
-    from shmq.engine.orphans import orphans, sweep_orphans
+    from shmq.engine.orphans import orphans, sweep_discarded, sweep_orphans
+    from shmq.engine.removal import discard_unusable
 
-    drafts = sweep_drafts(_directory(session))
-    removed = sweep_orphans()
-    kept = orphans(deleted=True)
+    path = _directory(session)
+    drafts = sweep_drafts(path)
+    removed = sweep_orphans(path)
+    kept = orphans(path, deleted=True)
+    discarded = None
     if discard:
-        taken = sum(identity.memory for identity in kept)
-        confirm(
-            f"Discard {quantity(len(kept), 'segment')} ({size(taken)}) whose directory is gone, and DIR's if unusable?",
-            yes=yes,
-        )
-        removed += sweep_orphans(deleted=True)
-        kept = orphans(deleted=True)
-    discarded = _discard_unusable(session) if discard else None
+        if kept or path is not None:
+            _ask(kept, path, yes)
+        removed += sweep_discarded(kept, path)
+        kept = orphans(path, deleted=True)
+        discarded = discard_unusable(path) if path is not None else None
     reaped = _reap(session)
     result: dict[str, Any] = {
         "removed": [_fields(identity) for identity in removed],
@@ -61,6 +63,17 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
     session.result(result, _text(removed) if removed else None)
     if not session.json:
         _tell(len(removed), drafts, kept, discarded, reaped)
+
+
+def _ask(kept: list[SegmentIdentity], path: str | None, yes: bool) -> None:
+    """Lists what will go, then asks; what comes to it later does not go with it."""
+    whose = "whose directory is gone" if path is None else f"that {path} has lost"
+    if kept:
+        say(f"to be discarded: {quantity(len(kept), 'segment')} {whose}")
+        say(_text(kept, "segment"))
+    taken = sum(identity.memory for identity in kept)
+    unusable = "" if path is None else f", and that of {path} if it is unusable"
+    confirm(f"Discard {quantity(len(kept), 'segment')} ({size(taken)}) {whose}{unusable}?", yes=yes)
 
 
 def _count(number: int, one: str, many: str = "") -> str:
@@ -76,9 +89,9 @@ def _fields(identity: SegmentIdentity) -> dict[str, Any]:
     }
 
 
-def _text(identities: list[SegmentIdentity]) -> str:
+def _text(identities: list[SegmentIdentity], head: str = "removed") -> str:
     rows = [[identity.name, identity.path or "anonymous", size(identity.memory)] for identity in identities]
-    return table(["removed", "directory", "size"], rows, left=2)
+    return table([head, "directory", "size"], rows, left=2)
 
 
 def _directory(session: Session) -> str | None:
@@ -116,58 +129,3 @@ def _reap(session: Session) -> int | None:
                 return reap(broker._live().live())
         except BrokerNotFound:
             return None
-
-
-def _discard_unusable(session: Session) -> str | None:
-    """Removes the segment of the broker's directory if this version cannot open it and nobody has it mapped."""
-    from shmq.core import segment
-    from shmq.engine.record import RECORD_NAME, read_record
-    from shmq.names import parse_broker_path
-
-    if not session.directory:
-        return None
-    with usage():
-        path = parse_broker_path(session.directory)
-    try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        try:
-            record = read_record(path, directory)
-        except (VersionMismatch, CorruptionError):
-            # Which segment it was nobody can say any more; without a directory that names it, it is an orphan.
-            os.unlink(RECORD_NAME, dir_fd=directory)
-            return os.path.join(path, RECORD_NAME)
-        if record is None:
-            return None
-        try:
-            segment.inspect(record.name)
-        except (VersionMismatch, CorruptionError):
-            pids = _users(record.name)
-            if pids:
-                raise click.ClickException(
-                    f"{record.name} is in use by {', '.join(map(str, pids))}; end these processes first"
-                ) from None
-            segment.unlink(record.name)
-            return record.name
-        except BrokerNotFound:
-            pass
-        return None
-    finally:
-        os.close(directory)
-
-
-def _users(name: str) -> list[int]:
-    """Who has a segment mapped whose own table of members cannot be read."""
-    found = []
-    needle = re.compile(rf"/dev/shm/{re.escape(name)}$", re.MULTILINE)
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/maps", errors="replace") as maps:
-                    if needle.search(maps.read()):
-                        found.append(int(entry))
-            except OSError:
-                continue
-    return sorted(found)

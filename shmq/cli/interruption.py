@@ -10,13 +10,9 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
+from shmq.command_start import INTERRUPTED, leave
+
 __all__ = ["Interruption", "loading"]
-
-_CODE = 130
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    os._exit(_CODE)
 
 
 @contextmanager
@@ -27,10 +23,10 @@ def loading() -> Iterator[None]:
     where Python prints it and goes on; or a module takes it for its own failure.
     """
     in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    if not in_main or signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, leave):
         yield  # ignored, or somebody's own
         return
-    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGINT, leave)
     try:
         yield
     finally:
@@ -56,7 +52,7 @@ class Interruption:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._pid:
-            os._exit(_CODE)
+            os._exit(INTERRUPTED)
         self._came = True
         if self._allowed:
             raise KeyboardInterrupt

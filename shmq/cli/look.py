@@ -11,15 +11,25 @@ import click
 
 from shmq.cli.session import Session, pass_session
 from shmq.cli.text import age, size, table
+from shmq.options import as_written
 from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
 
 if TYPE_CHECKING:
     from shmq.engine.broker import Broker
-    from shmq.options import QueueOptions
 
 __all__ = ["complete_queue", "ls", "ps", "stat"]
 
-_SIZES = ("bytes", "memory_bytes", "disk_bytes", "memory", "memory_reserved", "memory_used", "disk_used", "log_bytes")
+_SIZES = (
+    "bytes",
+    "memory_bytes",
+    "reserved_bytes",
+    "disk_bytes",
+    "memory",
+    "memory_reserved",
+    "memory_used",
+    "disk_used",
+    "log_bytes",
+)
 
 
 def complete_queue(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -70,7 +80,7 @@ def ls(session: Session) -> None:
 
 @click.command("stat")
 @click.argument("queue", required=False, shell_complete=complete_queue)
-@click.option("--options", is_flag=True, help="Show the queue's options as in force, as declare takes them.")
+@click.option("--options", is_flag=True, help="Show the options that the queue was given, as declare takes them.")
 @pass_session
 def stat(session: Session, queue: str | None, options: bool) -> None:
     """Show all counts of a queue; without a name those of the broker.
@@ -79,32 +89,24 @@ def stat(session: Session, queue: str | None, options: bool) -> None:
     Example:
       shmq stat orders
       shmq --json stat orders | jq .acked
-      shmq stat orders --options
+      shmq declare parcels $(shmq stat orders --options)
+
+    --options leaves out what nobody gave: it is as by default (see shmq declare --help). With --json `in_force` has
+    all of them.
     """
     if options and queue is None:
         raise click.UsageError("--options are those of a queue; name one")
     with session.open() as broker:
         if queue is not None and options:
-            in_force = session.queue(broker, queue).options
-            session.result({"name": queue, "options": dict(in_force)}, _as_declared(in_force))
+            found = session.queue(broker, queue)
+            given = found._given()
+            known = {"name": queue, "options": dict(given), "in_force": dict(found.options)}
+            session.result(known, "\n".join(as_written(given)) or None)
             return
-        found: QueueStatistics | BrokerStatistics
-        found = _statistics(broker) if queue is None else session.queue(broker, queue).statistics()
+        counts: QueueStatistics | BrokerStatistics
+        counts = _statistics(broker) if queue is None else session.queue(broker, queue).statistics()
         more = _health(broker) if queue is None else {}
-        session.result(as_json(found) | more, _counts(found, more))
-
-
-def _as_declared(options: QueueOptions) -> str:
-    """One a line: what `shmq declare` makes another queue like this one of."""
-    return "\n".join(f"{name}={_written(value)}" for name, value in options.items())
-
-
-def _written(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(map(_written, value))
-    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+        session.result(as_json(counts) | more, _counts(counts, more))
 
 
 def _health(broker: Broker) -> dict[str, int]:

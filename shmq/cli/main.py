@@ -50,9 +50,6 @@ _WORDS: tuple[tuple[type[ShmqError], str, int], ...] = (
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs one command and exits."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given == ["--version"]:  # asked by scripts, often: without click
-        print(f"shmq {__version__}")
-        sys.exit(DONE)
     closed = _open_what_is_closed()
     try:
         code = _run(given, closed)
@@ -75,10 +72,18 @@ def _open_what_is_closed() -> list[str]:
 
 
 def _run(arguments: Sequence[str], closed: Sequence[str]) -> int:
+    if arguments == ["--version"]:  # asked by scripts, often: without click
+        try:
+            print(f"shmq {__version__}", flush=True)
+        except OSError as error:
+            error.filename = "stdout"
+            return _failed(error, closed)
+        return DONE
     with loading():
         import click
 
         from shmq.cli.root import root
+        from shmq.cli.session import to_stdout
 
     if "_SHMQ_COMPLETE" in os.environ:  # the shell asks what could come next
         root.main(args=list(arguments), prog_name="shmq")
@@ -87,7 +92,8 @@ def _run(arguments: Sequence[str], closed: Sequence[str]) -> int:
         # Not root.main(): it has a word of its own for Ctrl-C, and calls a closed pipe a failure.
         with root.make_context("shmq", list(arguments)) as context:
             root.invoke(context)
-        sys.stdout.flush()
+        with to_stdout():
+            sys.stdout.flush()
         return DONE
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -96,19 +102,25 @@ def _run(arguments: Sequence[str], closed: Sequence[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        _give_up_stdout()
-        return DONE  # who reads has seen enough
     except ShmqError as error:
         word, code = next((word, code) for kind, word, code in _WORDS if isinstance(error, kind))
         return _say(f"{word}: {_in_words_of_the_shell(error)}", code)
     except OSError as error:
-        if closed and error.errno == errno.EBADF:
-            _give_up_stdout()
-            return _say(f"failed: {' and '.join(closed)} closed", FAILED)
-        text = error.strerror or str(error)
-        where = f": {error.filename}" if error.filename is not None and str(error.filename) not in text else ""
-        return _say(f"failed: {text}{where}", FAILED)
+        return _failed(error, closed)
+
+
+def _failed(error: OSError, closed: Sequence[str]) -> int:
+    if isinstance(error, BrokenPipeError):
+        _give_up_stdout()
+        return DONE  # the reader has seen enough
+    if closed and error.errno == errno.EBADF:
+        _give_up_stdout()
+        return _say(f"failed: {' and '.join(closed)} closed", FAILED)
+    if error.filename == "stdout":
+        _give_up_stdout()
+    text = error.strerror or str(error)
+    where = f": {error.filename}" if error.filename is not None and str(error.filename) not in text else ""
+    return _say(f"failed: {text}{where}", FAILED)
 
 
 def _in_words_of_the_shell(error: ShmqError) -> ShmqError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from shmq.cli.browse import selector_option
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Session, confirm, pass_session, usage
+from shmq.cli.selecting import nothing_selected, selector_option
+from shmq.cli.session import Session, confirm, pass_session, say, usage
 from shmq.statistics import as_json
 
 __all__ = ["move", "purge", "reopen", "rm", "shutdown"]
@@ -33,6 +33,8 @@ def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None
             confirm(f"Throw away what is ready or delayed in {queue!r} (messages: {count:,})?", yes=yes)
         else:
             count = sum(1 for _ in found.browse(selector=selector))
+            if count == 0:
+                say(nothing_selected(found, selector))
             confirm(f"Throw away what is selected in {queue!r} (messages: {count:,})?", yes=yes)
         purged = found.purge(selector=selector)
         session.result({"purged": purged}, str(purged))
@@ -76,6 +78,8 @@ def move(session: Session, source: str, to: str, limit: int | None, selector: st
         here, there = session.queue(broker, source), session.queue(broker, to)
         with usage():
             moved = here.move(there, selector=selector, limit=limit, copy=copy)
+        if selector is not None and moved == 0:
+            say(nothing_selected(here, selector))
         session.result({"moved": moved}, str(moved))
 
 

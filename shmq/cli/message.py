@@ -6,8 +6,11 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from shmq.cli.session import to_stdout
 from shmq.cli.text import escaped
 from shmq.codec import CONTENT_TYPES, JSON, PICKLE
+from shmq.codec_json import decode_finite_json
+from shmq.errors import DecodeError
 from shmq.quantity import quantity
 from shmq.statistics import as_json
 
@@ -49,7 +52,7 @@ def _headers_line(headers: Mapping[str, Header]) -> str:
 
 
 def record(message: Message[Any]) -> dict[str, Any]:
-    """The message for --json. A body that is no text is in `body_base64` instead of `body`."""
+    """The message for --json. A body that is no text, or no JSON as it says, is in `body_base64` instead of `body`."""
     data = bytes(message.view())
     fields: dict[str, Any] = {
         "queue": message.queue.name,
@@ -69,13 +72,26 @@ def record(message: Message[Any]) -> dict[str, Any]:
     text = _text_of(message, data)
     if text is None:
         return fields | {"body_base64": _base64(data)}
-    if message.content_type == CONTENT_TYPES[JSON]:
-        return fields | {"body": message.body}
-    return fields | {"body": text}
+    if message.content_type != CONTENT_TYPES[JSON]:
+        return fields | {"body": text}
+    try:
+        return fields | {"body": decode_finite_json(memoryview(data))}
+    except DecodeError:  # a codec of the user's wrote it
+        return fields | {"body_base64": _base64(data)}
 
 
 def _plain(value: Header) -> Any:
     return {"base64": _base64(value)} if isinstance(value, bytes) else value
+
+
+def _front(message: Message[Any]) -> str:
+    """What --headers prints before the body."""
+    parts = [str(message.position)]
+    if message.headers:
+        parts.append(_headers_line(message.headers))
+    if message.death is not None:
+        parts.append(f"death={message.death.reason}")
+    return "  ".join(parts) + "  "
 
 
 def _base64(data: bytes) -> str:
@@ -93,13 +109,7 @@ def printer(session: Session, *, raw: bool = False, headers: bool = False) -> Ca
 
     def write(message: Message[Any]) -> None:
         data = bytes(message.view())
-        if headers:
-            front = [str(message.position)]
-            if message.headers:
-                front.append(_headers_line(message.headers))
-            if message.death is not None:
-                front.append(f"death={message.death.reason}")
-            out.write(("  ".join(front) + "  ").encode("utf-8", "backslashreplace"))
+        front = _front(message).encode("utf-8", "backslashreplace") if headers else b""
         if not raw:
             text = _text_of(message, data)
             if text is None:
@@ -107,7 +117,8 @@ def printer(session: Session, *, raw: bool = False, headers: bool = False) -> Ca
             elif terminal:
                 data = escaped(text).encode()
             data += b"\n"
-        out.write(data)
-        out.flush()
+        with to_stdout():
+            out.write(front + data)
+            out.flush()
 
     return write

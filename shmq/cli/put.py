@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shmq.cli.header import parsed_headers
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Refused, Seconds, Session, pass_session, say, usage
-from shmq.errors import DecodeError, Full, ShmqError
+from shmq.errors import DecodeError, ShmqError
 from shmq.options import check_put_options
 from shmq.quantity import quantity
 
@@ -30,10 +31,10 @@ class BadBody(Exception):
 def _encoded(data: bytes, kind: str) -> bytes:
     """The body as it is put. JSON stays as it was written, but it must be some."""
     if kind == "json":
-        from shmq.codec_json import decode_json
+        from shmq.codec_json import decode_finite_json
 
         try:
-            decode_json(memoryview(data))
+            decode_finite_json(memoryview(data))
         except DecodeError as error:
             raise BadBody(f"no JSON: {error.__cause__ or error}") from None
     elif kind == "text":
@@ -53,20 +54,6 @@ def _codec(kind: str) -> Any:
     return Codec(CONTENT_TYPES[JSON if kind == "json" else TEXT], encode=bytes, decode=bytes)
 
 
-def _headers(given: tuple[str, ...]) -> dict[str, str] | None:
-    from shmq.headers import encode_headers
-
-    headers = {}
-    for header in given:
-        name, sign, value = header.partition("=")
-        if not sign:
-            raise Refused(f"-H {header!r}: write NAME=VALUE")
-        headers[name] = value
-    with usage():
-        encode_headers(headers or None)  # before anything is read from stdin
-    return headers or None
-
-
 @click.command("put")
 @click.argument("queue", shell_complete=complete_queue)
 @click.argument("body", required=False, metavar="[BODY | -]")
@@ -74,7 +61,15 @@ def _headers(given: tuple[str, ...]) -> dict[str, str] | None:
     "--as", "kind", type=click.Choice(["text", "json", "bytes"]), default="text", help="What the body is; default text."
 )
 @click.option("--lines", is_flag=True, help="One message for each line of stdin, put as they come.")
-@click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header; may be repeated.")
+@click.option(
+    "-H",
+    "--header",
+    "headers",
+    metavar="NAME=TEXT",
+    multiple=True,
+    help="A header; NAME:=VALUE for a number, true, false or null. May be repeated.",
+)
+@click.option("--headers-json", metavar="OBJECT", help='Headers as a JSON object: {"width": 1500}.')
 @click.option("--priority", type=click.IntRange(0, 9), metavar="N", help="0 to 9, larger goes first; default 4.")
 @click.option("--group", metavar="G", help="Of messages that are handled one after the other.")
 @click.option("--ttl", type=Seconds(min=0), metavar="S", help="Seconds until it expires; default: never.")
@@ -88,6 +83,7 @@ def put(
     kind: str,
     lines: bool,
     headers: tuple[str, ...],
+    headers_json: str | None,
     priority: int | None,
     group: str | None,
     ttl: float | None,
@@ -101,10 +97,11 @@ def put(
     \b
     Example:
       shmq put orders '{"id": 7}' --as json -H source=web
-      shmq put pictures - --as bytes < cat.jpg
+      shmq put pictures - --as bytes -H kind=jpeg -H width:=1500 < cat.jpg
       seq 1000 | shmq put numbers - --lines
     """
-    said = {"headers": _headers(headers), "priority": priority, "group": group, "ttl": ttl, "delay": delay}
+    read = parsed_headers(headers, headers_json)
+    said = {"headers": read, "priority": priority, "group": group, "ttl": ttl, "delay": delay}
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     with usage():
         check_put_options(given)  # before anything is read from stdin
@@ -114,8 +111,8 @@ def put(
     if body is None and sys.stdin.isatty():
         raise Refused("there is no body; give one, or - to type it here")
     with session.open() as broker:
-        plain = priority is None and group is None
-        target = session.queue(broker, queue, _codec(kind), create=plain)
+        needs = (" priorities=10" if priority is not None else "") + (" groups=shared" if group is not None else "")
+        target = session.queue(broker, queue, _codec(kind), create=not needs, needs=needs)
         with usage():
             target._put_settings(given)
         if lines:
@@ -168,11 +165,9 @@ def _put_lines(session: Session, target: Queue[Any], kind: str, given: dict[str,
                 if fault is not None:
                     raise Refused(f"line {done + 1:,} is {fault}; put before it: {quantity(done, 'line')}")
                 advance(len(bodies), sum(map(len, bodies)))
-    except Full as error:
-        done += error.accepted
-        say(f"put: {quantity(done, 'line')}")
-        raise
-    except (KeyboardInterrupt, ShmqError):
-        say(f"put: {quantity(done, 'line')}, perhaps some more")
+    except (KeyboardInterrupt, ShmqError) as error:
+        accepted = getattr(error, "accepted", None)  # None: Ctrl-C, somewhere around put_many()
+        done += accepted or 0
+        say(f"put: {quantity(done, 'line')}{', perhaps some more' if accepted is None else ''}")
         raise
     session.result({"put": done})

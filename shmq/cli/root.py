@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -35,14 +36,19 @@ _ENTRIES = {
     "get": Entry("shmq.cli.get", "get", "Take messages and print them."),
     "peek": Entry("shmq.cli.browse", "peek", "Print messages without taking them."),
     "tail": Entry("shmq.cli.browse", "tail", "Print newcomers without taking them, until Ctrl-C."),
+    "dead": Entry("shmq.cli.dead", "dead", "List dead letters: where they died, why, when."),
     "move": Entry("shmq.cli.manage", "move", "Move messages to another queue: sends dead letters back."),
     "purge": Entry("shmq.cli.manage", "purge", "Throw away all messages that are ready or delayed."),
     "rm": Entry("shmq.cli.manage", "rm", "Delete a queue with its messages."),
     "shutdown": Entry("shmq.cli.manage", "shutdown", "End a queue for everybody who uses it."),
     "reopen": Entry("shmq.cli.manage", "reopen", "Take a queue that was shut down back into service."),
     "work": Entry("shmq.cli.work", "work", "Handle the messages of a queue by a function, in processes."),
+    "destroy": Entry("shmq.cli.destroy", "destroy", "Delete the broker with its memory and its directory."),
     "check": Entry("shmq.cli.check", "check", "Look for damage in a broker that may be in use."),
     "gc": Entry("shmq.cli.gc", "gc", "Remove segments that nobody uses."),
+    "spark": Entry("shmq.cli.spark", "spark", "Settle or publish what a run of Spark has left."),
+    "pipeline": Entry("shmq.cli.pipeline", "pipeline", "Count, archive and replay entries by Spark."),
+    "gateway": Entry("shmq.cli.gateway", "gateway", "Serve the queues to Spark on other hosts."),
     "doctor": Entry("shmq.cli.doctor", "doctor", "Look whether this machine is fit for shmq."),
     "bench": Entry("shmq.cli.bench", "bench", "Measure throughput and latency on this machine.", False),
     "demo": Entry("shmq.cli.demo", "demo", "Kill a worker in the midst of a real job; nothing is missing.", False),
@@ -125,6 +131,17 @@ class LazyGroup(click.Group):
                 command: Any = getattr(import_module(entry.module), entry.attribute)
             self.commands[name] = _with_global_options(command, in_broker=entry.in_broker)
         return self.commands[name]
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(context, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.list_commands(context), 1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", error.ctx) from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shmq.engine.broker import Broker
     from shmq.engine.queue import Queue
 
-__all__ = ["Refused", "Seconds", "Session", "confirm", "pass_session", "say", "usage", "write"]
+__all__ = ["Refused", "Seconds", "Session", "confirm", "pass_session", "say", "to_stdout", "usage", "write"]
 
 
 class Refused(click.ClickException):
@@ -31,13 +31,16 @@ class Refused(click.ClickException):
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds: not nan, which click finds in every range."""
+    """A number of seconds: not nan, which click finds in every range; another word is refused in words of time."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        number = float(super().convert(value, parameter, context))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
         if math.isnan(number):
             self.fail(f"{value!r} is no number of seconds", parameter, context)
-        return number
+        return float(super().convert(number, parameter, context))
 
 
 @dataclass
@@ -74,14 +77,17 @@ class Session:
                     error.what, figures=error.figures, remedy="check the path, or make one by shmq init"
                 ) from None
 
-    def queue(self, broker: Broker, name: str, codec: Any = None, *, create: bool = False) -> Queue[Any]:
-        """A queue; only put and declare make one."""
+    def queue(
+        self, broker: Broker, name: str, codec: Any = None, *, create: bool = False, needs: str = ""
+    ) -> Queue[Any]:
+        """A queue; only put and declare make one. needs: the options it has to have, for the remedy."""
         with usage():
             try:
                 return broker.queue(name, codec=codec, create=create)
             except NotFound:
                 raise NotFound(
-                    f"there is no queue {name!r}", remedy=f"shmq ls shows what is there, shmq declare {name} makes it"
+                    f"there is no queue {name!r}",
+                    remedy=f"shmq ls shows what is there, shmq declare {name}{needs} makes it",
                 ) from None
 
     def result(self, value: Mapping[str, Any], text: str | None = None) -> None:
@@ -103,8 +109,19 @@ pass_session = click.make_pass_decorator(Session, ensure=True)
 
 def write(text: str) -> None:
     """To stdout, at once: a reader that has gone is noticed here and not at the end."""
-    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-    sys.stdout.buffer.flush()
+    with to_stdout():
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
+
+
+@contextmanager
+def to_stdout() -> Iterator[None]:
+    """What fails in the `with` block is stdout, and the error says so."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = "stdout"
+        raise
 
 
 def say(text: str) -> None:

@@ -13,10 +13,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from shmq.cli.browse import selector_option
 from shmq.cli.interruption import loading
 from shmq.cli.look import complete_queue
+from shmq.cli.selecting import selector_option
 from shmq.cli.session import Refused, Session, pass_session, say, usage
+from shmq.quantity import quantity
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
@@ -123,7 +124,9 @@ def work(
     first Ctrl-C or SIGTERM finishes what is in hand, the second one gives it back.
 
     With --until-empty it ends by itself when all is done: it waits for what is delayed, for what is tried again, and
-    for what other consumers have in hand.
+    for what other consumers have in hand. The exit code is 1 then if messages have died.
+
+    With --json the counts of the queue, and of this run: handled, retried, dead by reason.
 
     \b
     Example:
@@ -148,9 +151,13 @@ def work(
         pool._tell_of_interrupt = _say_what_happens
         with _noticed() as came:
             try:
-                pool.run(until_empty=until_empty)
+                counts = pool.run(until_empty=until_empty)
             except TypeError as error:  # a lambda, or what else cannot be sent to a worker
                 raise Refused(str(error)) from error
         if signal.SIGINT in came:
             raise KeyboardInterrupt  # the pool ended in order, for it was told so: the exit code says who told it
-        session.result(as_json(source.statistics()) if session.json else {})
+        session.result({**as_json(source.statistics()), **as_json(counts)} if session.json else {})
+    if until_empty and counts.died:
+        causes = ", ".join(f"{count:,} {reason}" for reason, count in counts.dead.items())
+        say(f"failed: {quantity(counts.died, 'message')} of queue {queue!r} died ({causes})")
+        raise click.exceptions.Exit(1)

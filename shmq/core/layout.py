@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xE79F146CF8EDEBEF  # of the layout that is described here
+FINGERPRINT: Final = 0x02900C8A36DD0AC3  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -58,6 +58,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("clock_offset_ns", "<u8", 0, 176),
             ("directory_device", "<u8", 0, 184),
             ("directory_inode", "<u8", 0, 192),
+            ("directory_uuid", "u1", 16, 200),
+            ("memory", "<u8", 0, 216),
             ("path", "S1024", 0, 256),
             ("state", "<u4", 0, 1280),
             ("due", "<u8", 0, 1288),
@@ -71,7 +73,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("memory_waiters", "<u8", 0, 1672),
             ("watch", "<u8", 2, 1792),
             ("watch_wake", "<u8", 2, 1808),
-            ("volunteers", "<u8", 12, 1824),
+            ("watch_looked", "<u8", 2, 1824),
+            ("volunteers", "<u8", 10, 1840),
             ("damage", "<u8", 0, 1920),
             ("rescues", "<u8", 0, 1928),
             ("deaths", "<u8", 0, 1936),
@@ -166,6 +169,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("dead_letters", "<u8", 50, 224),
             ("unused_since", "<u8", 0, 624),
             ("unused_taken", "<u8", 0, 632),
+            ("seal", "<u8", 0, 640),
         ),
     ),
     "ring": (
@@ -182,7 +186,9 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("back", "<u8", 0, 48),
             ("aside", "<u8", 0, 56),
             ("level_shift", "<u8", 0, 64),
+            ("run", "<u8", 0, 72),
             ("tail", "<u8", 0, 128),
+            ("laid", "<u8", 0, 136),
             ("head", "<u8", 0, 256),
             ("floor", "<u8", 0, 264),
             ("epoch", "<u8", 0, 384),
@@ -267,7 +273,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("wake", "<u4", 0, 16),
             ("sleeps", "<u4", 0, 20),
             ("kind", "<u4", 0, 24),
-            ("unsettled", "<u4", 0, 28),
+            ("implicit", "<u4", 0, 28),
             ("progress", "<u8", 0, 32),
             ("priority", "<u4", 0, 40),
             ("exclusive", "<u4", 0, 44),
@@ -275,6 +281,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("rounds", "<u4", 0, 52),
             ("order", "<u8", 0, 56),
             ("seated", "<u4", 0, 64),
+            ("awaited", "<u8", 0, 72),
         ),
     ),
     "slot": (

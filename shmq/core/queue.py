@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import shmq.core.status  # noqa: F401  - so that what fails below raises the right exception
 from shmq._native import (
     NAME_MAX,
+    OBITUARY_MOVER,
     OBITUARY_PROCESS,
     Delivery,
     Drop,
@@ -27,6 +28,7 @@ from shmq._native import (
     queue_names,
     reap,
     receive_any,
+    release_all,
 )
 from shmq.options import PutSettings, QueueSettings
 from shmq.options.message import DEFAULT_PRIORITY
@@ -46,6 +48,7 @@ __all__ = [
     "EXPIRED",
     "MOVED",
     "NAME_MAX",
+    "OBITUARY_MOVER",
     "OBITUARY_PROCESS",
     "SETTINGS",
     "Delivery",
@@ -69,6 +72,7 @@ __all__ = [
     "queue_names",
     "reap",
     "receive_any",
+    "release_all",
 ]
 
 # How a handle's codec looks to the fast path in C.

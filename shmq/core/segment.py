@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import resource
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -18,18 +20,21 @@ from shmq._native import (
     filesystem_type,
     segment_create,
     segment_inspect,
+    segment_remove,
     segment_sweep,
 )
-from shmq.errors import ShmqError
+from shmq.errors import BrokerError, ShmqError
 
 if TYPE_CHECKING:
     from uuid import UUID  # a tenth of `import shmq`, and needed only to open a broker
 
 __all__ = [
+    "ANONYMOUS",
     "GRANULE_BYTES",
     "MEMORY_MAX",
     "MEMORY_MIN",
     "SHM_DIRECTORY",
+    "Home",
     "Member",
     "Observer",
     "SegmentIdentity",
@@ -42,6 +47,7 @@ __all__ = [
     "list_segments",
     "new_uuid",
     "observe",
+    "remove",
     "segment_name",
     "shm_device",
     "sweep",
@@ -51,6 +57,11 @@ __all__ = [
 ]
 
 SHM_DIRECTORY: Final = "/dev/shm"
+
+# Descriptor and uuid of the directory that asks for a segment: what the segment's header has to name.
+Home = tuple[int, bytes]
+ANONYMOUS: Final[Home] = (-1, bytes(16))
+
 _NAME: Final = re.compile(r"shmq-[0-9]+-[0-9a-f]{32}")
 _DEFAULT_MEMORY_MAX: Final = 4 << 30
 
@@ -64,13 +75,15 @@ class SegmentIdentity:
         memory: size of the segment in bytes.
         created: POSIX seconds.
         patience: seconds.
-        uid: of the user who made it.
+        uid: of the user who made it, as its members say.
+        owner: of the file, as the kernel says.
         mode: of the file.
         anonymous: belongs to no directory.
         has_members: somebody is attached.
         uuid, boot_id: of the segment, of the boot it was made in.
         path: of the broker's directory, "" for an anonymous one.
         directory: device and inode of that directory.
+        directory_uuid: in that directory's record, too.
     """
 
     name: str
@@ -78,6 +91,7 @@ class SegmentIdentity:
     created: float
     patience: float
     uid: int
+    owner: int
     mode: int
     anonymous: bool
     has_members: bool
@@ -85,6 +99,11 @@ class SegmentIdentity:
     boot_id: UUID
     path: str
     directory: tuple[int, int]
+    directory_uuid: UUID
+
+    def lies_in(self, directory: os.stat_result) -> bool:
+        """Whether the header names this directory by device and inode."""
+        return not self.anonymous and self.directory == (directory.st_dev, directory.st_ino)
 
 
 def new_uuid() -> UUID:
@@ -135,8 +154,9 @@ def create(
     patience: float,
     mode: int,
     path: str = "",
-    directory: tuple[int, int] = (0, 0),
+    directory: tuple[int, int, bytes] = (0, 0, bytes(16)),
     epoch: int = 0,
+    group: int = 0,
 ) -> str:
     """Makes a segment, complete or not at all, and returns its name.
 
@@ -146,28 +166,43 @@ def create(
         patience: seconds.
         mode: of the file, 0o600 or 0o660.
         path: of the broker's directory; "": anonymous.
-        directory: its device and inode.
+        directory: its device, inode and uuid, which prove that the segment is its own.
         epoch: high 24 bits of the message ids, so that those of a lost segment do not come again.
+        group: of the file, if its mode is 0o660.
 
-    Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have.
+    Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have, PermissionError if we are no
+    member of the group.
     """
     name = segment_name(uuid)
     patience_ns = round(patience * 1e9)
-    segment_create(name, memory, patience_ns, mode, not path, path, uuid.bytes, directory, epoch & 0xFFFFFF)
+    segment_create(name, memory, patience_ns, mode, not path, path, uuid.bytes, directory, epoch & 0xFFFFFF, group)
     return name
 
 
-def attach(name: str, dir_fd: int = -1) -> Member:
-    """Becomes a member of the segment.
+def attach(name: str, home: Home | None = ANONYMOUS) -> Member:
+    """Becomes a member of the segment, if it is the one of the directory that asks.
 
     Arguments:
         name: below /dev/shm.
-        dir_fd: the broker's directory (duplicated), so that its deletion is noticed; -1: anonymous.
+        home: the directory (its descriptor is duplicated, so that its deletion is noticed); None: nobody asks.
 
-    Raises BrokerNotFound when there is none, PermissionError for another user's, VersionMismatch, CorruptionError,
-    OtherBoot, OutOfSpace, and BrokerError when the process table is full.
+    Raises BrokerNotFound when there is none, ForeignSegment for another broker's, PermissionError for another user's or
+    one that is not shared as its directory is, VersionMismatch, CorruptionError, OtherBoot, OutOfSpace, and BrokerError
+    when the process table is full, or this process may not map so much.
     """
-    return Member(name, dir_fd)
+    try:
+        return Member(name, home)
+    except BrokerError as error:
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if error.errno != errno.ENOMEM or limit == resource.RLIM_INFINITY:
+            raise
+        raise BrokerError(
+            error.what,
+            figures=f"this process may map {limit:,} bytes (RLIMIT_AS); most of a segment are addresses without memory",
+            remedy="lift the limit (ulimit -v unlimited; in Spark leave spark.executor.pyspark.memory unset, and limit "
+            "memory by the container), or make the broker with less memory",
+            errno=errno.ENOMEM,
+        ) from None
 
 
 def inspect(name: str) -> SegmentIdentity:
@@ -181,19 +216,21 @@ def inspect(name: str) -> SegmentIdentity:
         created=found["created_ns"] / 1e9,
         patience=found["patience_ns"] / 1e9,
         uid=found["uid"],
+        owner=found["owner"],
         mode=found["mode"],
         anonymous=found["anonymous"],
         has_members=found["has_members"],
         uuid=UUID(bytes=found["uuid"]),
         boot_id=UUID(bytes=found["boot_id"]),
         path=found["path"],
-        directory=found["directory"],
+        directory=found["directory"][:2],
+        directory_uuid=UUID(bytes=found["directory"][2]),
     )
 
 
-def observe(name: str) -> Observer:
+def observe(name: str, home: Home | None = ANONYMOUS) -> Observer:
     """Maps the segment for reading, and for nothing else: no row, no lock, no write. Raises what attach() raises."""
-    return Observer(name)
+    return Observer(name, home)
 
 
 def list_segments() -> list[str]:
@@ -210,6 +247,19 @@ def sweep(name: str) -> bool:
         return segment_sweep(name)
     except (ShmqError, OSError):
         return False
+
+
+def remove(name: str, home: Home, *, force: bool = False) -> None:
+    """Removes the segment of this directory, of whatever version and boot, damaged or not.
+
+    Arguments:
+        name: below /dev/shm.
+        home: the directory that asks.
+        force: although it has members.
+
+    Raises ForeignSegment if its header does not name the directory, SegmentInUse, BrokerNotFound, PermissionError.
+    """
+    segment_remove(name, home, force)
 
 
 def unlink(name: str) -> None:

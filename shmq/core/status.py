@@ -24,11 +24,23 @@ from shmq.errors import (
     VersionMismatch,
 )
 
-__all__ = ["OtherBoot", "SegmentExists", "exception_of", "parts_of"]
+__all__ = ["ForeignSegment", "OtherBoot", "SegmentExists", "SegmentInUse", "exception_of", "parts_of"]
 
 
 class OtherBoot(BrokerError):
     """The segment was made before the last boot; open() makes a new one, so users do not meet this."""
+
+
+class ForeignSegment(BrokerError):
+    """The segment does not name the directory that asks for it: another broker's. errno is EXDEV."""
+
+    default_errno = errno_codes.EXDEV
+
+
+class SegmentInUse(BrokerError):
+    """Others are members of the segment that is to be removed. errno is EBUSY."""
+
+    default_errno = errno_codes.EBUSY
 
 
 class SegmentExists(BrokerError):
@@ -101,6 +113,8 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "REFUSED": _plain(ConsumerRefused, "close the other consumer first"),
     "EXISTS": _broker_error(SegmentExists),
     "DENIED": _denied,
+    "FOREIGN": _broker_error(ForeignSegment),
+    "IN_USE": _broker_error(SegmentInUse),
     "OS": _broker_error(BrokerError),
 }
 

@@ -17,7 +17,7 @@ class Comparison:
 
     Attributes:
         lost: without a result.
-        doubled: with a result more that did not say it might be a repeat.
+        doubled: with a result more that did not say it might be a repeat; where each has one only, with any more.
         wrong: with a result that is not the right one, or that nobody asked for.
         redelivered: with a result that said it might be a repeat, rightly: its worker's predecessor died.
     """
@@ -33,15 +33,15 @@ class Comparison:
         return not (self.lost or self.doubled or self.wrong)
 
 
-def compare(expected: Mapping[str, Definitions], results: Iterable[Result]) -> Comparison:
-    """expected: by file, from one process alone. results: of the workers, in any order."""
+def compare(expected: Mapping[str, Definitions], results: Iterable[Result], *, once: bool = False) -> Comparison:
+    """expected: by file, from one process alone. results: of the workers, in any order. once: no file may have two."""
     by_file: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_file[result.file].append(result)
     return Comparison(
         lost=tuple(sorted(expected.keys() - by_file.keys())),
         doubled=tuple(
-            sorted(file for file, given in by_file.items() if sum(not result.redelivered for result in given) > 1)
+            sorted(file for file, given in by_file.items() if sum(once or not each.redelivered for each in given) > 1)
         ),
         wrong=tuple(
             sorted(

@@ -6,7 +6,31 @@ import ast
 import warnings
 from typing import Any, NamedTuple
 
-__all__ = ["Definitions", "Result"]
+__all__ = ["Definitions", "Result", "kinds_in", "lines_of"]
+
+
+def lines_of(source: bytes) -> int:
+    """Lines of text, the last one also without an end."""
+    return source.count(b"\n") + (not source.endswith(b"\n") and source != b"")
+
+
+def kinds_in(source: bytes) -> list[str] | None:
+    """What is defined or imported: "function", "class" or "import" for each; None: this is no source."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the source, not about us
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append("function")
+        elif isinstance(node, ast.ClassDef):
+            found.append("class")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found.append("import")
+    return found
 
 
 class Definitions(NamedTuple):
@@ -29,22 +53,10 @@ class Definitions(NamedTuple):
     @classmethod
     def of(cls, source: bytes) -> Definitions:
         """Parse and count."""
-        lines = source.count(b"\n") + (not source.endswith(b"\n") and source != b"")
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about the source, not about us
-                tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        kinds, lines = kinds_in(source), lines_of(source)
+        if kinds is None:
             return cls(0, 0, 0, lines, False)
-        functions = classes = imports = 0
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                functions += 1
-            elif isinstance(node, ast.ClassDef):
-                classes += 1
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                imports += 1
-        return cls(functions, classes, imports, lines, True)
+        return cls(kinds.count("function"), kinds.count("class"), kinds.count("import"), lines, True)
 
 
 class Result(NamedTuple):

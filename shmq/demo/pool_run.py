@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 import shmq
 from shmq.demo.definitions import Definitions, Result
 from shmq.demo.outcome import Outcome, Progress
+from shmq.demo.producing import BACKLOG, check_producers, producing
 from shmq.demo.sources import SourceTree
-from shmq.pool.quiet_start import QuietStart
 
 __all__ = ["PoolRun", "parse"]
 
 _LOOKS = 200  # at whether all workers have stopped
-_BACKLOG = 256  # files on their way at most; then producers wait
 
 
 def parse(message: shmq.Message[bytes]) -> list[Any]:
     """The handler: one file in, its counts out."""
     result = Result(str(message.headers["file"]), Definitions.of(message.body), message.redelivered)
     return result.to_body()
-
-
-def produce(queue: shmq.Queue[bytes], tree: SourceTree, first: int, step: int) -> None:
-    """A producer: its share of the files."""
-    for name in tree.names[first::step]:
-        queue.put(tree.read(name), headers={"file": name})
 
 
 def kill_one_at_work(pool: shmq.WorkerPool[bytes, Any], sources: shmq.Queue[bytes]) -> int | None:
@@ -94,11 +85,11 @@ class PoolRun:
     def run(self) -> Outcome:
         """Raises RuntimeError if a producer fails; what the pool raises."""
         with shmq.open() as broker:
-            sources = broker.queue("sources", codec="bytes", maxsize=_BACKLOG)
+            sources = broker.queue("sources", codec="bytes", maxsize=BACKLOG)
             counts = broker.queue("counts")
             began = time.monotonic()
             pool = shmq.WorkerPool(sources, parse, processes=self._workers, results=counts)
-            with self._producing(sources) as producers, pool:
+            with producing(sources, self._tree, self._producers) as producers, pool:
                 try:
                     self._collect(sources, counts, pool, producers)
                 except BaseException:
@@ -108,32 +99,12 @@ class PoolRun:
             messages = sources.statistics().put + counts.statistics().put
         return Outcome(self._results, self._finished - began, messages, self._killed)
 
-    @contextmanager
-    def _producing(self, sources: shmq.Queue[bytes]) -> Iterator[list[BaseProcess]]:
-        context = multiprocessing.get_context("forkserver")
-        processes: list[BaseProcess] = []
-        try:
-            for number in range(self._producers):
-                process: BaseProcess = context.Process(
-                    target=QuietStart(produce),
-                    args=(sources, self._tree, number, self._producers),
-                    name=f"producer-{number}",
-                )
-                processes.append(process)
-                process.start()
-            yield processes
-        finally:
-            for process in processes:
-                if process.pid is not None:
-                    process.kill()
-                    process.join()
-
     def _collect(
         self,
         sources: shmq.Queue[bytes],
         counts: shmq.Queue[Any],
         pool: shmq.WorkerPool[bytes, Any],
-        producers: list[BaseProcess],
+        producers: Sequence[BaseProcess],
     ) -> None:
         while True:
             last = all(process.exitcode is not None for process in producers) and _is_drained(sources)
@@ -143,9 +114,7 @@ class PoolRun:
                 break
             if self._kill and self._killed is None and 2 * len(self._files) >= len(self._tree.names):
                 self._killed = kill_one_at_work(pool, sources)
-        failed = [process.exitcode for process in producers if process.exitcode != 0]
-        if failed:
-            raise RuntimeError(f"producers failed with exit codes {failed}; read what they wrote on stderr")
+        check_producers(producers)
 
     def _take(self, batch: list[Any]) -> None:
         if batch:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from multiprocessing import forkserver, resource_tracker
 
+from shmq.pool.process_start import sockets_fit
+
 __all__ = ["start_process_server"]
 
 
@@ -17,6 +19,7 @@ def start_process_server() -> None:
     resource_tracker.ensure_running()  # on its own: starting it unblocks what was blocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        forkserver.ensure_running()
+        with sockets_fit():
+            forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

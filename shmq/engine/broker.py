@@ -15,7 +15,7 @@ from shmq.engine.failure import options_mismatch
 from shmq.engine.membership import Membership
 from shmq.engine.queue import Queue
 from shmq.engine.queue_management import check_dead_letter
-from shmq.errors import Closed, Full, NotFound, OptionsMismatch
+from shmq.errors import Closed, CorruptionError, Full, NotFound, OptionsMismatch
 from shmq.names import check_queue_name
 from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
 from shmq.version import __version__
@@ -160,7 +160,7 @@ class Broker:
 
     def _mismatch(self, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:
         there = self._declare(name, None, QueueSettings(), create=False)
-        return options_mismatch(there, settings, differs, f"open it without {differs}, or use another name")
+        return options_mismatch(there, settings, differs)
 
     def queues(self) -> list[Queue[Any]]:
         """All queues, by name, with the default codec. What nobody has used for its time (expires) goes before.
@@ -178,6 +178,12 @@ class Broker:
     def _queues(self) -> list[Queue[Any]]:
         found = []
         for raw, index, incarnation in sorted(queue_names(self._membership.live())):
+            if not raw:
+                raise CorruptionError(
+                    "the name of a queue is damaged",
+                    figures=f"entry {index} of the directory",
+                    remedy="take out what the others hold; shmq check tells what is damaged",
+                )
             try:
                 found.append(Queue._open(self, raw.decode(errors="replace"), None, index, incarnation))
             except NotFound:
@@ -282,6 +288,31 @@ class Broker:
         if not self._closed:
             self._closed = True
             self._membership.leave()
+
+    def delete(self, *, force: bool = False) -> None:
+        """Delete the broker with all its queues and messages: its memory, its files, and its directory unless other
+        things lie in it. All handles of this process on it are closed.
+
+        force: although other processes use it. Their calls raise BrokerNotFound from then on, and those that wait do
+            so within half a second; what they read in place stays readable until they close.
+
+        A process that is killed in the midst of it has deleted the broker or not; whoever deletes or opens it next
+        finishes that. The command for a broker that cannot be opened: shmq destroy.
+
+        Raises BrokerError naming the processes that use it, without force; PermissionError when another user made its
+        memory; BrokerNotFound when its directory was moved or made anew; TypeError; Closed.
+
+        Example:
+            >>> with shmq.open("hello.shmq", memory="64MiB") as broker:
+            ...     broker.delete()
+        """
+        membership = self._live()
+        check_bool(force, "force")
+        from shmq.engine.removal import delete_joined  # here: most programs never delete one
+
+        delete_joined(membership, force=force)
+        self._closed = True
+        membership.close()
 
     def _leave_when_dropped(self) -> None:
         """Of a handle that came with an unpickled queue."""

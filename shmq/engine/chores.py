@@ -76,6 +76,8 @@ def _opened(broker: Broker, found: list[tuple[bytes, int, int]]) -> Iterator[Que
     from shmq.engine.queue import Queue  # which is built on this
 
     for name, index, incarnation in found:
+        if not name:
+            continue  # it is damaged: told to who wants to know the names
         try:
             queue = Queue._open(broker, name.decode(errors="replace"), None, index, incarnation)
         except ShmqError:

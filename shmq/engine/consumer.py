@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from shmq.core.queue import Subscription
+from shmq.core.queue import Subscription, release_all
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.engine.selection import loaded
@@ -56,6 +57,7 @@ class Consumer(Generic[T]):
         selector: str | None = None,
         priority: int = 0,
         exclusive: bool = False,
+        implicit: bool = False,
     ) -> None:
         check_prefetch(prefetch)
         check_bool(exclusive, "exclusive")
@@ -64,18 +66,14 @@ class Consumer(Generic[T]):
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
         self._dropped: list[int] = []
-        # None: it takes whatever comes first. Where there are groups, each consumer passes by what others have.
-        if selector is None:
-            self._subscription = Subscription() if queue._settings()["groups"] else None
-        else:
-            self._subscription = Subscription(loaded(selector))
+        self._subscription = Subscription(loaded(selector))
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
         self._room = threading.Condition(threading.RLock())
         self._inside = 0  # threads that are taking a message
         self._asleep = False  # one of them, or that of `_readiness`, sleeps on the consumer's own row
         self._readiness: Readiness | None = None  # of fileno()
         member = queue._membership.live()
-        self._row = queue._row_open(check_consumer_priority(priority), exclusive)
+        self._row = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
         self._row_taken = True
         self._serial = member.serial
         self._closed = False
@@ -116,7 +114,7 @@ class Consumer(Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        consumer were dropped unsettled (they went back, counted).
+        consumer were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is.
 
         Example:
             >>> queue.put("a")
@@ -131,26 +129,47 @@ class Consumer(Generic[T]):
         return self._take(timeout)
 
     def _take(self, timeout: float | None) -> Message[T]:
+        message: Message[T] | None = None
         try:
             message = self._take_now(timeout)
+            if self._readiness is not None and not self._can_take():
+                self._readiness.reset()  # that was the last one within the credit
+            return message
         except Empty:
             if self._readiness is not None:
                 self._readiness.reset()
             raise
-        if self._readiness is not None and not self._can_take():
-            self._readiness.reset()  # that was the last one within the credit
-        return message
+        except BaseException:
+            self._take_back(message)
+            raise
 
     def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
+        message: Message[T] | None = None
         own_row = self._enter(deadline)
         try:
-            if deadline is not None and self._prefetch is not None:
-                timeout = max(0.0, deadline - time.monotonic())
-            self._queue._chores()
-            return self._lend(self._queue._receive(self._row, self._row if own_row else 0, timeout, self._subscription))
-        finally:
-            self._leave(own_row)
+            try:
+                if deadline is not None and self._prefetch is not None:
+                    timeout = max(0.0, deadline - time.monotonic())
+                self._queue._chores()
+                row = self._row if own_row else 0
+                message = self._lend(self._queue._receive(self._row, row, timeout, self._subscription))
+                return message
+            finally:
+                self._leave(own_row)
+        except BaseException:
+            self._take_back(message)
+            raise
+
+    def _take_back(self, *messages: Message[T] | None) -> None:
+        """A signal handler has raised behind the taking: the caller never sees them, so they were not delivered.
+
+        Raises nothing of its own: what the handler raised is what the caller is to see.
+        """
+        taken = [m for m in messages if m is not None]
+        for lender in {cast("Consumer[T]", m._consumer) for m in taken}:
+            with contextlib.suppress(ShmqError):  # they may have been taken away, or its broker closed
+                lender._give_back({m.position: lender._right(m.position) for m in taken if m._consumer is lender})
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
         """Wait for the first message, then take what is there, at most `limit`; [] after the timeout.
@@ -181,8 +200,7 @@ class Consumer(Generic[T]):
             if not messages:
                 raise  # else the next call meets the reason again
         except BaseException:
-            for m in messages:
-                m.release()  # interrupted: nothing was taken
+            self._take_back(*messages)  # interrupted: nothing was taken
             raise
         return messages
 
@@ -338,12 +356,14 @@ class Consumer(Generic[T]):
 
     def _tell_of_dropped(self) -> None:
         if self._dropped:
-            dropped, self._dropped = sorted(self._dropped), []
-            raise SettlementError(
-                _dropped_text(len(dropped), self._queue.name),
-                figures="positions " + ", ".join(map(str, dropped[:10])),
+            count = len(self._dropped)
+            error = SettlementError(
+                _dropped_text(count, self._queue.name),
+                figures="positions " + ", ".join(map(str, sorted(self._dropped[:count])[:10])),
                 remedy="use `with m:` or `m.ack()`",
             )
+            del self._dropped[:count]  # last: what a signal handler keeps from being said now is said by the next call
+            raise error
 
     # ---- what is in hand ---------------------------------------------------------------------------------------
 
@@ -384,17 +404,21 @@ class Consumer(Generic[T]):
     def _refuse(self, position: int) -> None:
         """Never again the message there: it is released for others."""
         with self._room:
-            if self._subscription is None:
-                self._subscription = Subscription()
             self._subscription.refuse(self._queue, position)
 
     def _forgot(self, delivery: Delivery) -> None:
-        """A message object was dropped unsettled: the next call says so, and the attempt counts."""
+        """A message object was dropped unsettled: the next call says so, and the attempt counts.
+
+        Called again when a signal handler has ended it half-way.
+        """
         held = self._held.get(delivery.position)
         if held is None or held[0] is not delivery or self._held.pop(delivery.position, None) is not held:
             return
-        if not self._is_ours() or not delivery.release(True, self._queue._retry_delay_ns(delivery)):
-            return
+        try:
+            if not self._is_ours() or not self._queue._retry(delivery, "dropped unsettled"):
+                return
+        except ShmqError as error:
+            _LOG.debug("a message that was dropped went back: %s", error)
         self._dropped.append(delivery.position)
         if self._prefetch is not None and self._room.acquire(blocking=False):
             self._credit_came()  # else whoever has it looks again within half a second
@@ -403,10 +427,8 @@ class Consumer(Generic[T]):
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
         # list(): other threads settle meanwhile
         chosen = [p for p, (_, right) in list(self._held.items()) if rights is None or rights.get(p) is right]
-        for position in sorted(chosen, reverse=True):
-            held = self._held.pop(position, None)
-            if held is not None:
-                held[0].release(False)
+        held = [self._held.pop(position, None) for position in sorted(chosen)]
+        release_all([one[0] for one in held if one is not None])  # at once, for who waits is to get the first one first
 
     def close(self) -> None:
         """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.

@@ -89,24 +89,31 @@ class ConsumerOfSeveral(Consumer[T]):
 
     def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
+        message: Message[T] | None = None
         own_rows = self._enter(deadline)
         try:
-            if deadline is not None and self._prefetch is not None:
-                timeout = max(0.0, deadline - time.monotonic())
-            self._queue._chores()
             try:
-                found = receive_any(self._all_parts(), own_rows, self._turn, timeout)
-            except ShutDown:
-                raise self._all_shut() from None
-            if found is None:
-                raise Empty(
-                    f"nothing came to {self._told()} within the timeout", remedy="wait longer, or do other work"
-                )
-            which, delivery = found
-            self._turn = (which + 1) % len(self._parts)
-            return self._parts[which]._lend(delivery)
-        finally:
-            self._leave(own_rows)
+                if deadline is not None and self._prefetch is not None:
+                    timeout = max(0.0, deadline - time.monotonic())
+                self._queue._chores()
+                message = self._take_from_any(own_rows, timeout)
+                return message
+            finally:
+                self._leave(own_rows)
+        except BaseException:
+            self._take_back(message)
+            raise
+
+    def _take_from_any(self, own_rows: bool, timeout: float | None) -> Message[T]:
+        try:
+            found = receive_any(self._all_parts(), own_rows, self._turn, timeout)
+        except ShutDown:
+            raise self._all_shut() from None
+        if found is None:
+            raise Empty(f"nothing came to {self._told()} within the timeout", remedy="wait longer, or do other work")
+        which, delivery = found
+        self._turn = (which + 1) % len(self._parts)
+        return self._parts[which]._lend(delivery)
 
     def _watch(self, readiness: Readiness | None) -> None:
         super()._watch(readiness)

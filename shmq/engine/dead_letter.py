@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, get_args
 
 from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, Delivery
 from shmq.death import Death, DeathReason
@@ -21,10 +21,38 @@ if TYPE_CHECKING:
     from shmq.engine.membership import Membership
     from shmq.engine.queue import Queue
 
-__all__ = ["SUFFIX", "Grave", "bury", "check_error", "default_name", "retry_graves"]
+__all__ = [
+    "SUFFIX",
+    "FailureReason",
+    "Grave",
+    "TakingPool",
+    "bury",
+    "check_error",
+    "default_name",
+    "last_line",
+    "retry_graves",
+]
 
 SUFFIX: Final = ".dead"
+FailureReason = Literal["rejected", "max_deliveries", "max_deaths"]  # those of which the log tells
+_FAILURES: Final = get_args(FailureReason)
 _LOG: Final = logging.getLogger("shmq.broker")
+
+
+class TakingPool(Protocol):
+    """A pool of workers, as far as the queue's handle by which it takes knows of it."""
+
+    def fails(self, delivery: Delivery) -> None:
+        """An attempt has failed, and the message is about to go back or to die."""
+
+    def dies(self, delivery: Delivery, reason: FailureReason) -> None:
+        """A message is about to die."""
+
+    def died(self, delivery: Delivery, reason: FailureReason, error: str | None) -> None:
+        """It has; the pool tells of it in the log."""
+
+    def retry_delay_ns(self, failed: int) -> int:
+        """Where the queue names no retry_delay: until the next attempt of what had failed so often before."""
 
 
 @dataclass(slots=True)
@@ -98,21 +126,38 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
     if not delivery.lock():
         return False
     grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
+    pool, failure = queue._pool if reason in _FAILURES else None, cast("FailureReason", reason)
+    if pool is not None:
+        pool.dies(delivery, failure)
     try:
-        return _entomb(grave)
+        dead = _entomb(grave)
     except (Full, OutOfSpace, ShutDown) as full:
-        _LOG.warning(
-            "message %d of queue %r is dead (%s), but it cannot go among the dead: %s; it is tried again",
-            delivery.message_id,
-            queue.name,
-            reason,
-            str(full),  # not itself: whoever keeps the record would keep its frames, and the pinned body with them
-            extra={"queue": queue.name, "message_id": delivery.message_id},
-        )
-        return _keep(grave)
+        _say(grave, f", but it cannot go among the dead: {full}; it is tried again")
+        dead, told = _keep(grave), True
     except BaseException:
         delivery.release(True)
         raise
+    else:
+        told = reason not in _FAILURES or pool is not None
+    if dead and not told:
+        _say(grave, f"; it went to queue {queue._dead_letter_name()!r}")
+    if dead and pool is not None:
+        pool.died(delivery, failure, grave.death.error)
+    return dead
+
+
+def _say(grave: Grave, fate: str) -> None:
+    queue, death, message_id = grave.queue, grave.death, grave.delivery.message_id
+    why = f": {last_line(death.error)}" if death.error else ""
+    extra = {"queue": queue.name, "message_id": message_id, "reason": death.reason, "error": death.error}
+    _LOG.warning(
+        "message %d of queue %r is dead (%s%s)%s", message_id, queue.name, death.reason, why, fate, extra=extra
+    )
+
+
+def last_line(text: str) -> str:
+    """Of a traceback: the error."""
+    return text.rstrip().rpartition("\n")[2]
 
 
 def _keep(grave: Grave) -> bool:

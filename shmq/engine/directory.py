@@ -5,24 +5,30 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shmq.core import segment
-from shmq.core.segment import Member
+from shmq.core.segment import Home, Member
 from shmq.core.status import OtherBoot
+from shmq.engine.directory_lock import locked, locked_anew
 from shmq.engine.orphans import sweep_orphans
-from shmq.engine.ownership import PRIVATE_MODE, check_filesystem, check_mode, check_owner, file_mode, mode_of
+from shmq.engine.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
 from shmq.engine.record import RECORD_NAME, SegmentRecord, read_record, write_record
-from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch
+from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
+from shmq.options.value import size_as_text
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 __all__ = ["DEFAULT_PATIENCE", "BrokerDirectory", "open_anonymous"]
 
 DEFAULT_PATIENCE: Final = 0.1
-LOCK_NAME: Final = "lock"
 _LOG: Final = logging.getLogger("shmq.broker")
 _ATTEMPTS: Final = 100
+_BEFORE_BOOT: Final = "was made before the last boot"
 
 
 def open_anonymous(*, memory: int | None = None, patience: float | None = None) -> Member:
@@ -80,9 +86,9 @@ class BrokerDirectory:
         A broker whose segment was lost, or was made before the last boot, gets a new one; what was in memory only is
         gone, and a warning says so.
 
-        Raises PermissionError for another user's directory, BrokerError for one on a remote file system,
-        BrokerNotFound, OptionsMismatch when an option differs from the broker's, CorruptionError for garbage in place
-        of record or segment, VersionMismatch, OutOfSpace.
+        Raises PermissionError for another user's directory, BrokerError for one on a remote file system or whose record
+        names the segment of another directory, BrokerNotFound, OptionsMismatch when an option differs from the
+        broker's, CorruptionError for garbage in place of record or segment, VersionMismatch, OutOfSpace.
         """
         if mode is not None:
             check_mode(mode)
@@ -90,7 +96,7 @@ class BrokerDirectory:
             raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
         for _ in range(_ATTEMPTS):
             made = self._make_directory(mode) if create else False
-            with self._locked() as dir_fd:
+            with self.locked() as dir_fd:
                 # Deleted while we waited for its lock: what we hold is no longer what the path names.
                 if dir_fd is not None:
                     return self._open_locked(dir_fd, create, memory, mode, patience, made)
@@ -142,11 +148,17 @@ class BrokerDirectory:
         except OSError as error:
             raise self._not_made(error) from None
         if mode is not None:
-            os.chmod(self.path, mode)  # mkdir leaves out what the umask says
+            # mkdir leaves out what the umask says. On what we made: others may rename things where it lies.
+            dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                check_owner(self.path, os.fstat(dir_fd))
+                _change_mode(dir_fd, mode)
+            finally:
+                os.close(dir_fd)
         return True
 
     @contextmanager
-    def _locked(self) -> Iterator[int | None]:
+    def locked(self) -> Iterator[int | None]:
         """The directory's descriptor, checked, with its lock held; None when it was deleted meanwhile."""
         try:
             dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -160,42 +172,10 @@ class BrokerDirectory:
         try:
             check_owner(self.path, os.fstat(dir_fd))
             check_filesystem(self.path, dir_fd)
-            lock_fd = self._open_lock(dir_fd)
-            if lock_fd is None:
-                yield None
-                return
-            try:
-                fcntl.flock(lock_fd, fcntl.LOCK_EX)
-                yield dir_fd if os.fstat(dir_fd).st_nlink > 0 and os.fstat(lock_fd).st_nlink > 0 else None
-            finally:
-                # Not left to close(): a fork in another thread may have copied the descriptor.
-                fcntl.flock(lock_fd, fcntl.LOCK_UN)
-                os.close(lock_fd)
+            with locked(self.path, dir_fd) as held:
+                yield dir_fd if held else None
         finally:
             os.close(dir_fd)
-
-    def _open_lock(self, dir_fd: int) -> int | None:
-        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-        found = os.fstat(dir_fd)
-        try:
-            try:
-                return os.open(LOCK_NAME, flags, dir_fd=dir_fd)
-            except FileNotFoundError:
-                lock_fd = os.open(LOCK_NAME, flags | os.O_CREAT, 0o600, dir_fd=dir_fd)
-        except FileNotFoundError:
-            return None  # the directory itself has been deleted
-        except OSError as error:
-            error.filename = os.path.join(self.path, LOCK_NAME)  # the name alone says nothing to who reads it
-            raise
-        self._share(lock_fd, mode_of(found), found.st_gid)
-        return lock_fd
-
-    @staticmethod
-    def _share(descriptor: int, mode: int, group: int) -> None:
-        """A file of a group's broker is the group's; in a private one it is only ours already."""
-        with suppress(PermissionError):
-            os.fchown(descriptor, -1, group)
-        os.fchmod(descriptor, file_mode(mode))
 
     def _open_locked(
         self, dir_fd: int, create: bool, memory: int | None, mode: int | None, patience: float | None, made: bool
@@ -205,37 +185,37 @@ class BrokerDirectory:
             if not create:
                 raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
             if mode is not None and not made:
-                os.fchmod(dir_fd, mode)
+                _change_mode(dir_fd, mode)
                 # The lock file was made when the directory still had its old mode.
-                os.chmod(LOCK_NAME, file_mode(mode), dir_fd=dir_fd)
-            return self._create(
-                dir_fd,
-                memory=segment.default_memory() if memory is None else memory,
-                mode=mode_of(os.fstat(dir_fd)) if mode is None else mode,
-                patience=DEFAULT_PATIENCE if patience is None else patience,
-            )
+                with locked_anew(dir_fd, mode):
+                    return self._create_first(dir_fd, memory, patience)
+            return self._create_first(dir_fd, memory, patience)
         self._compare(record, memory, mode, patience)
-        if record.boot_id == segment.this_boot():
-            try:
-                return self._join(dir_fd, record.name)
-            except OtherBoot:
-                reason = "was made before the last boot"
-            except BrokerNotFound:
-                self._refuse_another_shm(dir_fd, record)
-                reason = "is lost"
-        else:
-            reason = "was made before the last boot"
-        return self._replace(dir_fd, record, reason)
+        try:
+            return self._join(dir_fd, record.name, record.home(dir_fd))
+        except OtherBoot:
+            return self._replace(dir_fd, record, _BEFORE_BOOT)
+        except BrokerNotFound:
+            self.refuse_another_shm(dir_fd, record)
+            return self._replace(dir_fd, record, "is lost" if record.boot_id == segment.this_boot() else _BEFORE_BOOT)
+
+    def _create_first(self, dir_fd: int, memory: int | None, patience: float | None) -> Member:
+        return self._create(
+            dir_fd,
+            memory=segment.default_memory() if memory is None else memory,
+            patience=DEFAULT_PATIENCE if patience is None else patience,
+            directory=segment.new_uuid(),
+        )
 
     @staticmethod
-    def _join(dir_fd: int, name: str) -> Member:
-        member = segment.attach(name, dir_fd)
+    def _join(dir_fd: int, name: str, home: Home) -> Member:
+        member = segment.attach(name, home)
         # On the open directory, which the member keeps: whoever shares it sees the lock, whatever /dev/shm he has.
         fcntl.flock(dir_fd, fcntl.LOCK_SH)
         return member
 
-    def _refuse_another_shm(self, dir_fd: int, record: SegmentRecord) -> None:
-        """A segment that is not in our /dev/shm may be in another container's, and in use there."""
+    def refuse_another_shm(self, dir_fd: int, record: SegmentRecord) -> None:
+        """A segment that is not in our /dev/shm may be in another container's, and in use there: BrokerError then."""
         if record.shm_device == segment.shm_device():
             return
         try:
@@ -250,7 +230,11 @@ class BrokerDirectory:
 
     def _compare(self, record: SegmentRecord, memory: int | None, mode: int | None, patience: float | None) -> None:
         for option, given, has in (
-            ("memory", None if memory is None else segment.whole_granules(memory), record.memory),
+            (
+                "memory",
+                None if memory is None else size_as_text(segment.whole_granules(memory)),
+                size_as_text(record.memory),
+            ),
             ("mode", None if mode is None else f"{mode:#o}", f"{record.mode:#o}"),
             ("patience", patience, record.patience),
         ):
@@ -265,31 +249,35 @@ class BrokerDirectory:
         _LOG.warning(
             "broker %s: its segment %s %s; messages that were not durable are gone", self.path, record.name, reason
         )
-        segment.unlink(record.name)
+        # What the record names goes only if its own header names this directory, too.
+        with suppress(ShmqError, OSError):
+            segment.remove(record.name, record.home(dir_fd))
         return self._create(
-            dir_fd, memory=record.memory, mode=record.mode, patience=record.patience, epoch=record.epoch + 1
+            dir_fd,
+            memory=record.memory,
+            patience=record.patience,
+            directory=record.directory,
+            epoch=record.epoch + 1,
         )
 
-    def _create(self, dir_fd: int, *, memory: int, mode: int, patience: float, epoch: int = 0) -> Member:
+    def _create(self, dir_fd: int, *, memory: int, patience: float, directory: UUID, epoch: int = 0) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
         found = os.fstat(dir_fd)
-        uuid = segment.new_uuid()
+        mode, uuid = mode_of(found), segment.new_uuid()
         name = segment.create(
             uuid,
             memory=memory,
             patience=patience,
             mode=file_mode(mode),
             path=self.path,
-            directory=(found.st_dev, found.st_ino),
+            directory=(found.st_dev, found.st_ino, directory.bytes),
             epoch=epoch,
+            group=found.st_gid,
         )
         try:
-            if mode != PRIVATE_MODE:
-                # The segment has got our group; others of the directory's group cannot know its name yet.
-                os.chown(f"{segment.SHM_DIRECTORY}/{name}", -1, found.st_gid)
             # Before the record names it, so that whoever reads the name finds a segment that can be joined.
-            member = self._join(dir_fd, name)
+            member = self._join(dir_fd, name, (dir_fd, directory.bytes))
         except BaseException:
             segment.unlink(name)
             raise
@@ -297,6 +285,7 @@ class BrokerDirectory:
             record = SegmentRecord(
                 name=name,
                 uuid=uuid,
+                directory=directory,
                 boot_id=segment.this_boot(),
                 memory=segment.whole_granules(memory),
                 patience=patience,
@@ -310,3 +299,8 @@ class BrokerDirectory:
             segment.unlink(name)
             raise
         return member
+
+
+def _change_mode(dir_fd: int, mode: int) -> None:
+    """Of a directory; that what is made in it gets its group (setgid) stays as it is."""
+    os.fchmod(dir_fd, mode | os.fstat(dir_fd).st_mode & stat.S_ISGID)

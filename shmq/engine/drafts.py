@@ -74,7 +74,7 @@ def drafts(directory: str | None = None) -> list[str]:
     """Paths of this user's drafts that are surely nobody's.
 
     Arguments:
-        directory: of a broker, to look there, too.
+        directory: of a broker, to look there and nowhere else.
     """
     return _look(directory, remove=False)
 
@@ -85,6 +85,10 @@ def sweep_drafts(directory: str | None = None) -> list[str]:
 
 
 def _look(directory: str | None, *, remove: bool) -> list[str]:
+    return _of_segments(remove) if directory is None else _of_records(directory, remove)
+
+
+def _of_segments(remove: bool) -> list[str]:
     found = []
     for name in _names():
         path = os.path.join(SHM_DIRECTORY, name)
@@ -93,10 +97,13 @@ def _look(directory: str | None, *, remove: bool) -> list[str]:
                 found.append(path)
                 if remove:
                     os.unlink(path)
-    if directory is not None:
-        with _record_draft(directory) as draft:
-            if draft is not None:
-                found.append(draft[1])
-                if remove:
-                    os.unlink(RECORD_DRAFT, dir_fd=draft[0])
     return found
+
+
+def _of_records(directory: str, remove: bool) -> list[str]:
+    with _record_draft(directory) as draft:
+        if draft is None:
+            return []
+        if remove:
+            os.unlink(RECORD_DRAFT, dir_fd=draft[0])
+        return [draft[1]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from shmq.core.queue import SETTINGS, decode_settings
@@ -16,34 +16,22 @@ from shmq.errors import (
     MessageTooLarge,
     NotFound,
     OptionsMismatch,
+    OutOfSpace,
     Returned,
     SettlementError,
     ShutDown,
     Timeout,
 )
-from shmq.options import QueueSettings, as_given
+from shmq.options import FIXED_QUEUE_OPTIONS, QueueSettings, as_given, as_written
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
-__all__ = ["accepted", "failure_of", "largest_body", "note_accepted", "options_mismatch"]
-
-_local = threading.local()
+__all__ = ["failure_of", "largest_body", "memory_users", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
-
-
-def note_accepted(count: int) -> None:
-    """How many of a put_many of this thread were put, for the Full that is about to be raised."""
-    _local.accepted = count
-
-
-def accepted() -> int:
-    count: int = getattr(_local, "accepted", 0)
-    _local.accepted = 0
-    return count
 
 
 def largest_body(memory: int) -> tuple[int, str]:
@@ -62,36 +50,61 @@ def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
     )
 
 
+def memory_users(queue: Queue[Any]) -> tuple[str, str]:
+    """What has the memory of a broker, the largest first, and what makes room there."""
+    member = queue._membership.member
+    uses = [
+        (size, kind, name.decode(errors="replace"))
+        for name, slots, bodies in member.memory_users()
+        for size, kind in ((slots, "slots"), (bodies, "bodies"))
+        if size > 0
+    ]
+    pinned = [(row[9], "views and loans", f"pid {row[3]}") for row in member.processes() if row[9]]
+    most = sorted(uses + pinned, reverse=True)[:3]
+    users = [f"{kind} of {_user(kind, name)}: {size:,}" for size, kind, name in most]
+    kinds = [kind for _, kind, _ in most]
+    remedies = {
+        "bodies": next((f"take messages out of {name!r}" for _, kind, name in most if kind == "bodies" and name), ""),
+        "slots": next(
+            (f"delete queues that are not needed, as {name!r}" for _, kind, name in most if kind == "slots" and name),
+            "",
+        ),
+        "views and loans": "drop views (shmq ps shows who has them)",
+    }
+    found = [remedies[kind] for kind in dict.fromkeys(kinds) if remedies[kind]]
+    return "; ".join(users) or "by nobody who could be named", ", ".join(found) or "take messages out"
+
+
+def _user(kind: str, name: str) -> str:
+    if kind == "views and loans":
+        return name
+    return f"queue {name!r}" if name else "a deleted queue in use"
+
+
 def _full(queue: Queue[Any], status: str) -> Full:
-    count = accepted()
     name = queue.name
     if status == "FULL_MEMORY":
-        usage = queue._membership.member.usage()
-        pinned = {row[3]: row[9] for row in queue._membership.member.processes() if row[9]}
-        most = sorted(pinned.items(), key=lambda item: -item[1])[:3]
-        who = " (" + ", ".join(f"pid {pid}: {size:,}" for pid, size in most) + ")" if most else ""
+        member = queue._membership.member
+        usage = member.usage()
+        who, remedy = memory_users(queue)
         return Full(
             f"the memory of the broker is used up, no room for a message of queue {name!r}",
             resource="memory",
             limit=usage["memory"],
             used=usage["used"],
-            accepted=count,
-            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used, "
-            f"{sum(pinned.values()):,} pinned by views and loans{who}",
-            remedy="take messages out, drop views (shmq ps shows who has them), or use a broker with more memory",
+            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used: {who}",
+            remedy=f"{remedy}, or use a broker with more memory (memory=)",
         )
     settings = queue._settings()
     wait = _way_to_wait(decode_settings(settings).overflow)
     entries, weight = queue._used()
-    taken = f", {count:,} of this call accepted" if count else ""
     if status == "FULL_BYTES":
         return Full(
             f"queue {name!r} is full",
             resource="max_bytes",
             limit=settings["max_bytes"],
             used=weight,
-            accepted=count,
-            figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}{taken}",
+            figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}",
             remedy=f"take messages out, {wait}, or alter(max_bytes=...)",
         )
     limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
@@ -104,8 +117,7 @@ def _full(queue: Queue[Any], status: str) -> Full:
         resource="maxsize",
         limit=limit,
         used=used,
-        accepted=count,
-        figures=f"{used:,} of {quantity(limit, 'message')}{taken}",
+        figures=f"{used:,} of {quantity(limit, 'message')}",
         remedy=remedy,
     )
 
@@ -124,8 +136,28 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
 
 
-def options_mismatch(there: Queue[Any], settings: QueueSettings, differs: str, remedy: str) -> OptionsMismatch:
-    """These settings are not those of the queue that is there: both values, and who set the first."""
+def _way_to_alter(there: Queue[Any], settings: QueueSettings, differs: str) -> str:
+    """How the queue comes to have this value; "" if it cannot."""
+    if differs in FIXED_QUEUE_OPTIONS or (
+        differs == "maxsize" and (settings.maxsize or 0) > there._settings()["slots"]
+    ):
+        return ""
+    wanted = as_given(QueueSettings(**{differs: getattr(settings, differs)}))
+    ((_, value),) = wanted.items()
+    command = shlex.join(["shmq", "declare", there.name, *as_written(wanted)])
+    return f"queue.alter({differs}={value!r}) or `{command}` changes it for all of its users; else "
+
+
+def options_mismatch(
+    there: Queue[Any], settings: QueueSettings, differs: str, *, altering: bool = False
+) -> OptionsMismatch:
+    """These settings are not those of the queue that is there: both values, who set the first, and what helps.
+
+    altering: by alter(), which only options that are fixed resist.
+    """
+    remedy = f"{_way_to_alter(there, settings, differs)}open it without {differs}, or use another name"
+    if altering:
+        remedy = f"{differs} is fixed when a queue is made; leave it out, or make another queue"
     state = there._settings()
     by = state["given_by"][SETTINGS.index(differs)] or state["created_by"]
     here, has = (dict(as_given(each)).get(differs) for each in (settings, decode_settings(state)))
@@ -140,6 +172,14 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
     """The exception for a failed call on this queue; called by the native core."""
     name = queue._name
     what, figures, remedy = parts_of(trail)
+    if status == "NO_SPACE":
+        who, most = memory_users(queue)
+        return OutOfSpace(
+            f"{what}, no room for a message of queue {name!r}",
+            figures=f"{figures}; of this broker {who}",
+            remedy=f"{most}, or {remedy}",
+            errno=errno or None,
+        )
     if status == "EMPTY":
         return Empty(f"nothing came to queue {name!r} within the timeout", remedy="wait longer, or do other work")
     if status.startswith("FULL"):
@@ -177,8 +217,8 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
         crowd = queue._crowd()
         return ConsumerRefused(
             f"queue {name!r} can have no consumer more",
-            figures=f"{quantity(crowd['consumers'], 'consumer')} and {quantity(crowd['asleep'], 'waiting thread')}, "
-            "1,087 rows",
+            figures=f"{quantity(crowd['consumers'], 'consumer')} of 1,024, "
+            f"{quantity(crowd['asleep'], 'waiting thread')}, 1,087 places for both",
             remedy="close consumers, or use more queues",
         )
     if status == "TOO_LARGE":

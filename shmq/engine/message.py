@@ -11,7 +11,7 @@ from shmq.codec import content_type_of, decode
 from shmq.core.queue import Browsed, Delivery, Drop
 from shmq.death import Death
 from shmq.engine.dead_letter import check_error
-from shmq.engine.theft import taken_away
+from shmq.engine.theft import only_browsed, taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.options import check_bool, delay_in_ns
@@ -37,7 +37,8 @@ class Message(Generic[T]):
     """One delivery. Immutable but for its settlement, which happens once and may be done by any thread.
 
     As a context manager: left normally: ack(). By an Exception: retry(error). By KeyboardInterrupt, SystemExit or
-    cancellation: release(). Settled inside: nothing more. Exceptions pass through.
+    cancellation: release(). Settled inside: nothing more. Exceptions pass through. One that was only browsed:
+    SettlementError at once.
 
     Made by Queue.receive, Consumer and Queue.browse, never by hand. Not to be sent to other processes: send m.body.
     The four outcomes are those of AMQP 1.0: accepted (ack), released, modified (retry), rejected.
@@ -357,10 +358,7 @@ class Message(Generic[T]):
         """Claim the right to settle; at most one thread gets it."""
         consumer = self._consumer
         if self._browsed or consumer is None or self._delivery is None:
-            raise SettlementError(
-                f"message {self._id} of queue {self._queue.name!r} was only browsed",
-                remedy="receive() lends a message; browse() only shows it",
-            )
+            raise only_browsed(self._queue, self._id)
         consumer._claim(self, outcome)
         if self._drop is not None:
             self._drop.disarm()
@@ -479,6 +477,8 @@ class Message(Generic[T]):
             raise self._taken_away("touched")
 
     def __enter__(self) -> Self:
+        if self._browsed:
+            raise only_browsed(self._queue, self._id)  # before the work is done that nothing would settle
         return self
 
     def __exit__(

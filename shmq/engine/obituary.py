@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from shmq.core.queue import OBITUARY_PROCESS, obituaries
+from shmq.core.queue import OBITUARY_MOVER, OBITUARY_PROCESS, obituaries
 
 if TYPE_CHECKING:
     from shmq.core.segment import Member
     from shmq.death import Death
 
-__all__ = ["completed", "endings"]
+__all__ = ["came_back", "completed", "endings"]
 
 _NEAR: Final = 60.0  # seconds between two notes on one death, at most: later on, the pid may be another process's
 _SLACK: Final = 1.0  # seconds by which the clock of the wall may have been set back in between
@@ -30,6 +30,12 @@ def endings(member: Member, message_id: int) -> tuple[tuple[int, ...], int | Non
         return pids, None
     pid, number, at_ns = notes[-1]
     return pids, _sound(number) or _told(member, pid, at_ns / 1e9 - _NEAR, at_ns / 1e9 + _NEAR)
+
+
+def came_back(member: Member, message_id: int, pid: int) -> bool:
+    """Whether a message is in its queue again since that process died with it, or as it moved it to the dead."""
+    notes = obituaries(member, message_id) + obituaries(member, message_id | OBITUARY_MOVER)
+    return any(dead == pid for dead, _, _ in notes)
 
 
 def completed(member: Member, death: Death) -> Death:

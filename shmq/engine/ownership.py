@@ -74,6 +74,15 @@ def _owner_name(uid: int) -> str:
         return f"uid {uid}"
 
 
+def _group_name(gid: int) -> str:
+    import grp
+
+    try:
+        return f"{grp.getgrgid(gid).gr_name} (gid {gid})"
+    except KeyError:
+        return f"gid {gid}"
+
+
 def check_owner(path: str, found: os.stat_result) -> None:
     """Refuses a directory that another user owns and does not share with a group of ours, or that everybody may change.
 
@@ -91,10 +100,17 @@ def check_owner(path: str, found: os.stat_result) -> None:
         return
     if mode & 0o070 == 0o070 and (found.st_gid == os.getegid() or found.st_gid in os.getgroups()):
         return
+    remedy = "its owner can share one with a group by mode=0o770"
+    if mode & 0o070 == 0o070:
+        remedy = (
+            "it is shared with that group, in which we are not: join it, or let its owner make one for another group"
+        )
     raise PermissionError(
         errno.EACCES,
-        f"the broker is another user's: owner {_owner_name(found.st_uid)}, group {found.st_gid}, mode {mode:#05o}, "
-        f"and we are {_owner_name(os.geteuid())}; its owner can share it with a group by mode=0o770",
+        f"the broker is another user's: owner {_owner_name(found.st_uid)}, group {_group_name(found.st_gid)}, "
+        f"mode {mode:#05o}, and we are {_owner_name(os.geteuid())}; {remedy}. A broker gets the group of its maker, "
+        "or of the directory above it if that has setgid: newgrp GROUP, or chgrp GROUP and chmod g+s on that one, "
+        "then shmq init --mode 0770",
         path,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
@@ -19,8 +19,9 @@ from shmq.core.queue import (
 )
 from shmq.engine.consumer import Consumer
 from shmq.engine.dead_letter import bury, retry_graves
-from shmq.engine.failure import failure_of, largest_body, note_accepted, too_large
+from shmq.engine.failure import failure_of, largest_body, too_large
 from shmq.engine.loan import Loan
+from shmq.engine.long_wait import tell_of_long_wait
 from shmq.engine.message import Message
 from shmq.engine.places import first_of, places_from
 from shmq.engine.queue_management import QueueManagement
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from shmq.death import DeathReason
     from shmq.engine.broker import Broker
+    from shmq.engine.dead_letter import TakingPool
     from shmq.engine.membership import Membership
     from shmq.options import PutOptions, PutSettings
 
@@ -75,7 +77,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     _membership: Membership
     _name: str
     _codec: AnyCodec
-    _tell_of_burial: Callable[[Delivery, DeathReason], None] | None = None  # of the pool that takes by this handle
+    _pool: TakingPool | None = None  # that takes by this handle
 
     if TYPE_CHECKING:  # in C, see native/python/py_put.c and py_get.c
 
@@ -129,8 +131,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _failure(self, status: str, trail: str, errno: int) -> BaseException:
         return failure_of(self, status, trail, errno)
 
-    def _accepted(self, count: int) -> None:
-        note_accepted(count)
+    def _waits_for_room(self, status: str, seconds: float) -> bool:
+        return tell_of_long_wait(self, status, seconds)
 
     def _check_lives(self, settings: PutSettings) -> None:
         """A message that is to be taken or withdrawn must not expire before: then it would be neither."""
@@ -143,12 +145,24 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
                     "what is immediate has to live longer than that"
                 )
 
+    def _check_delay(self, settings: PutSettings) -> None:
+        """A message that expires before it can be received is never received."""
+        max_ttl = self._settings()["max_ttl"] / 1e9
+        for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
+            if life is not None and life <= settings.delay:
+                raise ValueError(
+                    f"delay={settings.delay:g}: {name} is {life:g} s, counted from the put, so the message would "
+                    "expire before anybody could receive it; give a shorter delay or a longer ttl"
+                )
+
     def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
         """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
         settings = check_put_options(options)
         if settings.immediate is not None and (not single or settings.delay):
             with_what = "together with delay; leave one out" if single else "with put_many() and loans; use put()"
             raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}")
+        if settings.delay:
+            self._check_delay(settings)
         if settings.immediate is not None:
             self._check_lives(settings)
         if settings.priority is not None and self._settings()["priorities"] == 1:
@@ -195,8 +209,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         max_deaths = settings["max_deaths"]
         deadly = max_deaths != 0 and delivery.deaths >= max_deaths
         reason: DeathReason = "max_deaths" if deadly else "max_deliveries"
-        if bury(self, delivery, reason) and self._tell_of_burial is not None:
-            self._tell_of_burial(delivery, reason)
+        bury(self, delivery, reason)
 
     def _take(self, delivery: Delivery) -> tuple[T] | None:
         """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
@@ -236,6 +249,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     # ---- outcomes ----------------------------------------------------------------------------------------------
 
     def _retry(self, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
+        if self._pool is not None:
+            self._pool.fails(delivery)
         limit = self._settings()["max_deliveries"]
         if limit != 0 and delivery.delivery + 1 >= limit:
             return bury(self, delivery, "max_deliveries", error)
@@ -325,7 +340,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         with self._membership.lock:
             found = self._membership.consumers.get(key)
             if found is None or found.closed or found._serial != member.serial:
-                found = Consumer(self)
+                found = Consumer(self, implicit=True)
                 self._membership.consumers[key] = found
         return cast("Consumer[T]", found)
 
@@ -334,8 +349,9 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
         timeout: seconds; None waits for ever, 0 does not wait.
         Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
-        process were dropped unsettled (they went back, counted). If this process dies before it has settled the
-        message, it is with others within 50 ms, marked as redelivered.
+        process were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is, and
+        nothing was delivered. If this process dies before it has settled the message, it is with others within 50 ms,
+        marked as redelivered.
 
         Example:
             >>> queue.put("a")
@@ -382,10 +398,12 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             order, for other consumers. Each message is looked at once, until it comes back.
         priority: an int; larger is served first: as long as such a consumer waits for a message that it would take, one
             of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
-        exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too.
-        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or when the queue's table is
-        full (1,087 consumers and waiting threads); SelectorError for a malformed selector, with the place of the
-        error; ValueError, TypeError for an unfit prefetch, priority or exclusive; NotFound, Closed.
+        exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too. The consumer that
+            receive() has made for a process is in its way only while it has messages in hand.
+        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or for the 1,025th consumer
+        (or when consumers and waiting threads together use up 1,087 places); SelectorError for a malformed selector,
+        with the place of the error; ValueError, TypeError for an unfit prefetch, priority or exclusive; NotFound,
+        Closed.
 
         Example:
             >>> queue.put_many("ab")

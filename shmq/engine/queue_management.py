@@ -11,8 +11,9 @@ from shmq.engine.chores import bury_expired, bury_left, do_chores, put_in_order
 from shmq.engine.dead_letter import SUFFIX, bury, default_name, retry_graves
 from shmq.engine.failure import options_mismatch
 from shmq.engine.places import first_of
+from shmq.engine.selection import loaded
 from shmq.engine.transfer import transfer
-from shmq.errors import Full, ShmqError
+from shmq.errors import Full, SelectorError, ShmqError, Timeout
 from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from shmq.core.queue import Delivery
     from shmq.engine.broker import Broker
+    from shmq.engine.dead_letter import TakingPool
     from shmq.engine.membership import Membership
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
@@ -29,7 +31,9 @@ __all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
 
 OPEN, DRAINING, STOPPED = 0, 1, 2
 _NEVER_NS = (1 << 64) - 1
-_DEAD_LETTER_BIT = 1 << 6
+_LOOK = 0.25  # seconds; how often who waits for an empty queue looks for what nobody may be given any more
+_DEAD_LETTER_BIT = 1 << SETTINGS.index("dead_letter")
+_RETRY_DELAY_BIT = 1 << SETTINGS.index("retry_delay")
 
 
 def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
@@ -50,7 +54,9 @@ class QueueManagement(QueueHandle):
         _broker: Broker
         _membership: Membership
         _name: str
+        _pool: TakingPool | None
 
+        def _bury(self, delivery: Delivery) -> None: ...
         def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
 
     # ---- look --------------------------------------------------------------------------------------------------
@@ -62,6 +68,14 @@ class QueueManagement(QueueHandle):
         options = as_given(decode_settings(self._settings()))
         options["dead_letter"] = self._dead_letter_name()
         return options
+
+    def _given(self) -> QueueOptions:
+        """Those options that somebody gave: what makes another queue like this one."""
+        self._is_ready()
+        found = self._settings()
+        settings = decode_settings(found)
+        given = {name: getattr(settings, name) for i, name in enumerate(SETTINGS) if found["given"] >> i & 1}
+        return as_given(QueueSettings(**given))
 
     def qsize(self) -> int:
         """How many messages can be received now: counted in the slots, exact at rest.
@@ -106,6 +120,7 @@ class QueueManagement(QueueHandle):
             delayed=census["delayed"],
             bytes=census["bytes"],
             memory_bytes=census["memory_bytes"],
+            reserved_bytes=census["reserved_bytes"],
             disk_bytes=0,
             flowed=False,
             oldest_age=age,
@@ -138,8 +153,17 @@ class QueueManagement(QueueHandle):
             >>> queue.join(timeout=1.0)
         """
         timeout = check_timeout(timeout)
-        self._chores()
-        self._join(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._chores()  # what expires in the wait, too: nobody may come who would do it
+            self._bury_poisoned()
+            left = _LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                self._join(min(left, _LOOK))
+                return
+            except Timeout:
+                if left <= _LOOK and deadline is not None:
+                    raise
 
     # ---- manage ------------------------------------------------------------------------------------------------
 
@@ -147,7 +171,8 @@ class QueueManagement(QueueHandle):
         """Settle everything that is ready or delayed; how many. What consumers hold stays theirs, newcomers stay.
 
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
-        Raises SelectorError for a malformed selector, NotFound, Closed. The memory is given back before it returns.
+        Raises SelectorError for a malformed or empty selector, NotFound, Closed. The memory is given back before it
+        returns.
 
         Example:
             >>> queue.put_many(["a", "b"])
@@ -156,6 +181,8 @@ class QueueManagement(QueueHandle):
         """
         if selector is None:
             return self._purge()
+        if loaded(selector) is None:  # a variable that is empty by mistake must not throw everything away
+            raise SelectorError("the selector is empty", remedy="leave it out to purge everything")
         return sum(self._purge_at(message.position) for message in self.browse(selector=selector))
 
     def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
@@ -163,14 +190,16 @@ class QueueManagement(QueueHandle):
 
         Each message in one step: it is in one of the two queues, whoever dies when. It keeps headers, priority, what is
         left of its delay and of its time to live; its id and position are new, attempts and deaths start anew, and what
-        was dead lives again. What consumers hold stays theirs, newcomers stay.
+        was dead lives again. What consumers hold stays theirs, newcomers stay. One mover at a time keeps the order of
+        the queue, also where the one before it was killed on the way: what that one had in hand is moved first.
 
         to: another queue.
         selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
         limit: at most so many, 1 or more; None: all.
         copy: True: leave them here, and put copies there, without their delays, of what consumers hold, too.
-        Raises Full without room there, whose `accepted` says how many were moved; ValueError for the queue itself, one
-        of another broker, an unfit limit; SelectorError for a malformed selector, ShutDown, NotFound, Closed.
+        Raises Full without room there; ValueError for the queue itself, one of another broker, an unfit limit;
+        SelectorError for a malformed selector, ShutDown, NotFound, Closed. The error's attribute `accepted` says how
+        many were moved.
 
         Example:
             >>> queue.put_many(["a", "b"])
@@ -205,9 +234,7 @@ class QueueManagement(QueueHandle):
             )
         differs = self._alter(encode_settings(settings))
         if differs is not None:
-            name = SETTINGS[differs]
-            remedy = f"{name} is fixed when a queue is made; leave it out, or make another queue"
-            raise options_mismatch(cast("Queue[Any]", self), settings, name, remedy)
+            raise options_mismatch(cast("Queue[Any]", self), settings, SETTINGS[differs], altering=True)
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
@@ -295,7 +322,10 @@ class QueueManagement(QueueHandle):
 
     def _retry_delay_ns(self, delivery: Delivery) -> int:
         """Until it is tried again, having failed once more."""
-        steps = self._settings()["retry_delay"]
+        settings = self._settings()
+        if self._pool is not None and not settings["given"] & _RETRY_DELAY_BIT:
+            return self._pool.retry_delay_ns(delivery.delivery)
+        steps = settings["retry_delay"]
         return steps[min(delivery.delivery, len(steps) - 1)] if steps else 0
 
     def _chores(self) -> None:
@@ -305,6 +335,11 @@ class QueueManagement(QueueHandle):
     def _bury_expired(self) -> None:
         """Called by the native core when it has found that there is something."""
         bury_expired(self._broker)
+
+    def _bury_poisoned(self) -> None:
+        """What failed on its last attempt in a hand that could not bury it. A taker that comes does the same."""
+        while (delivery := self._steal_poisoned()) is not None:
+            self._bury(delivery)
 
     def _bury_one_expired(self, delivery: Delivery) -> None:
         if self._is_for_the_dead():

@@ -9,33 +9,48 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.core.segment import is_segment_name
+from shmq.core.segment import MEMORY_MAX, is_segment_name
+from shmq.engine.ownership import GROUP_MODE, PRIVATE_MODE
 from shmq.errors import CorruptionError, VersionMismatch
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from shmq.core.segment import Home
+
 __all__ = ["RECORD_DRAFT", "RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
 
 RECORD_NAME: Final = "segment"
 RECORD_DRAFT: Final = f"{RECORD_NAME}.new"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _MAX_BYTES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRecord:
-    """Names a segment. The last ones are what it was made with, so that a lost one is made anew in the same way."""
+    """Names a segment. The last ones are what it was made with, so that a lost one is made anew in the same way.
+
+    Whoever may write to the directory may have written it: a hint that the segment's header has to confirm.
+    """
 
     name: str
     uuid: UUID
+    directory: UUID  # the directory's own, and no part of any name: only those who may read this file know it
     boot_id: UUID
     memory: int  # bytes
     patience: float  # seconds
     mode: int  # of the directory
     shm_device: int  # st_dev of the /dev/shm that it lies in: containers may have one each
     epoch: int = 0  # how many segments were lost before it; part of each message id
+
+    def home(self, dir_fd: int) -> Home:
+        """What the segment's header has to name.
+
+        Arguments:
+            dir_fd: of the directory in which this record was found.
+        """
+        return dir_fd, self.directory.bytes
 
 
 def _garbage(path: str, fault: str) -> CorruptionError:
@@ -56,9 +71,10 @@ def _read_bytes(path: str, dir_fd: int) -> bytes | None:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _garbage(path, "it is no regular file") from None
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _garbage(path, "it is no regular file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _garbage(path, "it is no regular file")
         return file.read(_MAX_BYTES + 1)
 
 
@@ -68,6 +84,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
     record = SegmentRecord(
         name=content["name"],
         uuid=UUID(content["uuid"]),
+        directory=UUID(content["directory"]),
         boot_id=UUID(content["boot_id"]),
         memory=content["memory"],
         patience=float(content["patience"]),
@@ -79,8 +96,10 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         raise ValueError(f"no segment has the name {record.name!r}")
     if type(record.epoch) is not int or record.epoch < 0:
         raise ValueError(f"epoch {record.epoch!r} is out of range")
-    if type(record.memory) is not int or record.memory <= 0 or not 0 <= record.patience < 1e9:
+    if type(record.memory) is not int or not 0 < record.memory <= MEMORY_MAX or not 0 <= record.patience < 1e9:
         raise ValueError(f"memory {record.memory!r} or patience {record.patience!r} is out of range")
+    if record.mode not in (PRIVATE_MODE, GROUP_MODE):
+        raise ValueError(f"mode {record.mode:#o} is none that a broker can have")
     return record
 
 
@@ -129,6 +148,7 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "format": _FORMAT,
         "name": record.name,
         "uuid": str(record.uuid),
+        "directory": str(record.directory),
         "boot_id": str(record.boot_id),
         "memory": record.memory,
         "patience": record.patience,

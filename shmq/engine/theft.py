@@ -1,4 +1,4 @@
-"""What is said of a message that was taken from its consumer."""
+"""What is said of a message that was taken from its consumer, or was never its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from shmq.options.queue import OVERFLOWS
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
-__all__ = ["taken_away"]
+__all__ = ["only_browsed", "taken_away"]
+
+
+def only_browsed(queue: Queue[Any], number: int) -> SettlementError:
+    """The error of whoever settles the message of this id, which was only shown."""
+    return SettlementError(
+        f"message {number} of queue {queue.name!r} was only browsed",
+        remedy="receive() lends a message; browse() only shows it",
+    )
 
 
 def taken_away(queue: Queue[Any], number: int, position: int, expires_ns: int, outcome: str) -> SettlementError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from shmq.core.queue import MOVED, Delivery, encode_extras
-from shmq.engine.failure import note_accepted
+from shmq.core.queue import MOVED, Delivery, encode_extras, reap
 from shmq.headers import HeaderBlock, decode_headers, encode_headers
 from shmq.options import PutSettings, check_bool
 
@@ -81,13 +80,14 @@ def transfer(source: Queue[Any], to: Queue[Any], selector: str | None, limit: in
         raise ValueError(f"to={to!r}: a queue of another broker; receive here and put there")
     _check_limit(limit)
     check_bool(copy, "copy")
+    reap(source._membership.live())  # what a dead mover had goes first: it is back in its place before the first look
     moved = 0
     try:
         for message in source.browse(selector=selector):
-            note_accepted(moved)  # Full says so
             moved += _copy(message, to) if copy else _move_from(source, message.position, to)
             if moved == limit:
                 break
-    finally:
-        note_accepted(0)
+    except BaseException as error:
+        error.accepted = moved  # type: ignore[attr-defined]
+        raise
     return moved

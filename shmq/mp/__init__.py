@@ -8,9 +8,10 @@ Example:
     from shmq.mp import Queue  # was: from multiprocessing import Queue
 """
 
-from shmq.mp.context import get_context
+from shmq.mp.context import Context, get_context
 from shmq.mp.joinable_queue import JoinableQueue
 from shmq.mp.queue import Queue
+from shmq.mp.queue_like import JoinableQueueLike, QueueLike
 from shmq.mp.simple_queue import SimpleQueue
 
-__all__ = ["JoinableQueue", "Queue", "SimpleQueue", "get_context"]
+__all__ = ["Context", "JoinableQueue", "JoinableQueueLike", "Queue", "QueueLike", "SimpleQueue", "get_context"]

@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from shmq.core.queue import release_all
 from shmq.errors import Empty, ShmqError
 from shmq.mp.queue import Queue, wait_seconds
 
@@ -68,8 +69,8 @@ class _Hand:
         if getattr(self, "_undone", None) is None or member.closed or not self.is_ours():
             return
         try:
-            while self._undone:
-                self._undone.pop().release(False)
+            undone, self._undone = list(self._undone), deque()
+            release_all(sorted(undone, key=lambda delivery: delivery.position))
             self._queue._row_close(self._row)
         except ShmqError:
             pass  # deleted, or its broker is closed: then there is nothing to give back
@@ -129,7 +130,7 @@ class JoinableQueue(Queue[T]):
         block: False: do not wait, whatever timeout says.
         timeout: seconds to wait; None waits for ever, less than 0 is 0.
 
-        What cannot be unpickled counts as got, too. Raises as Queue.get(), and ConsumerRefused in the 1,024th process
+        What cannot be unpickled counts as got, too. Raises as Queue.get(), and ConsumerRefused in the 1,025th process
         that gets.
 
         Example:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from shmq.options.broker import BROKER_DEFAULTS, BrokerSettings, Durability, check_broker_options
 from shmq.options.consumer import check_consumer_priority, check_limit, check_prefetch
 from shmq.options.message import (
-    LATER_PUT_OPTIONS,
     PUT_OPTIONS,
     PutOptions,
     PutSettings,
@@ -15,14 +14,15 @@ from shmq.options.message import (
 from shmq.options.queue import (
     DEFAULTS,
     FIXED_QUEUE_OPTIONS,
-    LATER_QUEUE_OPTIONS,
     QUEUE_OPTIONS,
     QueueOptions,
     QueueSettings,
     as_given,
     check_queue_options,
 )
+from shmq.options.stage import LATER_PUT_OPTIONS, LATER_QUEUE_OPTIONS
 from shmq.options.value import Size, check_bool, check_timeout, parse_size
+from shmq.options.written import as_written
 
 __all__ = [
     "BROKER_DEFAULTS",
@@ -40,6 +40,7 @@ __all__ = [
     "QueueSettings",
     "Size",
     "as_given",
+    "as_written",
     "check_bool",
     "check_broker_options",
     "check_consumer_priority",

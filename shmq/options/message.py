@@ -7,23 +7,26 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
 from shmq.headers import Header
-from shmq.options.broker import Durability
-from shmq.options.stage import NOT_BUILT, not_built, unknown
+from shmq.options.stage import LATER_PUT_OPTIONS, NOT_BUILT, not_built, unknown
 from shmq.options.value import NEVER, check_int, check_seconds, shown
 
-__all__ = ["LATER_PUT_OPTIONS", "PUT_OPTIONS", "PutOptions", "PutSettings", "check_put_options", "delay_in_ns"]
+__all__ = ["PUT_OPTIONS", "PutOptions", "PutSettings", "check_put_options", "delay_in_ns"]
 
 
 class PutOptions(TypedDict, total=False):
-    """Belong to one message. An option of a stage that is not built yet is a ValueError that says so, never ignored.
+    """Belong to one message: options of put(), put_many(), loan() and loan_array().
 
     headers: {name: value}; names are text, values str, int, float, bool, bytes or None. What selectors ask for.
-    priority: 0 to 9, larger goes first; 4 if not given. On a queue without priorities a ValueError.
+        Default None: no headers.
+    priority: 0 to 9, larger goes first; default 4. On a queue without priorities a ValueError.
     group: text; messages of one group are with one consumer at a time. On a queue without groups a ValueError.
-    ttl: seconds until it expires, counted from the put; None: never, 0: at once.
-    delay: seconds until it can be received; 0. It keeps its place meanwhile.
-    immediate: True, or seconds: taken by a consumer by then, or withdrawn, and Returned is raised; False.
-    durability: of a later stage.
+        Default None: of no group.
+    ttl: seconds until it expires, counted from the put; 0: at once. Default None: never.
+    delay: seconds until it can be received; it keeps its place meanwhile. Default 0.
+    immediate: True, or seconds: taken by a consumer by then, or withdrawn, and Returned is raised. Only of put().
+        Default False.
+
+    One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
     Example:
         >>> queue.put("a", headers={"source": "web"})
@@ -34,14 +37,11 @@ class PutOptions(TypedDict, total=False):
     """
 
     headers: Mapping[str, Header] | None
-    # Stage "semantics"
-    priority: int  # 4; 0 to 9. On a queue without priorities, by put(): ValueError
-    group: str | None  # None; on a queue without groups, by put(): ValueError
-    ttl: float | None  # None; seconds until it expires
-    delay: float  # 0; seconds until it can be received
-    immediate: bool | float  # False; True or seconds: taken by a consumer by then, or withdrawn: Returned
-    # Stage "log"
-    durability: Durability | None  # None: the queue's; never more than the queue's
+    priority: int
+    group: str | None
+    ttl: float | None
+    delay: float
+    immediate: bool | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,7 @@ _CHECKS: Final[Mapping[str, Callable[[object, str], Any]]] = {
     "delay": _check_delay,
     "immediate": _check_immediate,
 }
-PUT_OPTIONS: Final = tuple(name for name in PutOptions.__annotations__ if name not in NOT_BUILT)
-LATER_PUT_OPTIONS: Final = tuple(name for name in PutOptions.__annotations__ if name in NOT_BUILT)
+PUT_OPTIONS: Final = tuple(PutOptions.__annotations__)
 _PLAIN: Final = PutSettings()
 
 
@@ -138,7 +137,7 @@ def check_put_options(options: Mapping[str, object] | PutOptions) -> PutSettings
         return _PLAIN
     given: dict[str, Any] = {}
     for name, value in options.items():
-        if name in NOT_BUILT and name in PutOptions.__annotations__:
+        if name in NOT_BUILT and name in LATER_PUT_OPTIONS:
             raise not_built(name)
         check = _CHECKS.get(name)
         if check is None:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypedDict, cast
+from typing import Any, Final, Literal, Protocol, TypedDict, cast
 
 from shmq.names import check_queue_name
-from shmq.options.broker import Durability
-from shmq.options.stage import NOT_BUILT, not_built, unknown
+from shmq.options.stage import LATER_QUEUE_OPTIONS, NOT_BUILT, not_built, unknown
 from shmq.options.value import NEVER, Size, check_bool, check_choice, check_int, check_seconds, parse_size, shown
-
-if TYPE_CHECKING:
-    from shmq.statistics import Alerts
 
 __all__ = [
     "DEFAULTS",
     "FIXED_QUEUE_OPTIONS",
     "GROUPINGS",
-    "LATER_QUEUE_OPTIONS",
     "OVERFLOWS",
     "QUEUE_OPTIONS",
     "QueueOptions",
@@ -36,7 +31,37 @@ class Named(Protocol):
 
 
 class QueueOptions(TypedDict, total=False):
-    """Belong to the queue, kept with it, the same for every process. (f) = fixed at creation, others: Queue.alter().
+    """Belong to the queue, kept with it, the same for every process: options of Broker.queue() and Queue.alter().
+
+    Those marked "fixed" are settled when the queue is made; the others can be altered while it is in use, by alter() or
+    `shmq declare`.
+
+    maxsize: messages at most, in whatever state. Default 0: as many as its slots and memory hold. The slots are fixed
+        when the queue is made.
+    slot_size: bytes of a slot, fixed; 128 to 4,096, a multiple of 64. Small bodies lie in it. Default 192.
+    temporary: fixed; true: deleted when the process that made it ends or closes its broker. Default false.
+    max_deliveries: attempts; after so many that failed (retry) a message is dead. 0: never. Default 20.
+    max_deaths: processes; after it was with so many that died a message is dead. 0: never. Default 3.
+    checksum: fixed; true: a CRC-32C of each body is checked on delivery. Default true.
+    dead_letter: a queue's name, in Python also a Queue; where dead messages go. Default "NAME.dead", made when needed,
+        from which nothing dies further.
+    max_bytes: bytes of bodies and headers at most, such as "64MiB". Default 0: no limit.
+    overflow: what a put does at maxsize or max_bytes: "wait" (up to its timeout), "reject" or "drop_oldest". Default
+        "wait".
+    priorities: levels, fixed; 2 to 10, larger goes first. Default 1: without priorities.
+    groups: fixed; "shared": a group is with one consumer at a time; "sticky": for that consumer's life. Default None.
+    retry_delay: seconds before the next attempt; several: by attempt, the last one repeats, such as (1, 10, 60).
+        Default 0.
+    max_ttl: seconds; upper bound of every message's time to live, also of those without one. Default None.
+    dead_letter_expired: true: expired messages go to the dead letters; false: they are counted and dropped. Default
+        false.
+    lease: seconds that a consumer may have a message, which is then taken from it. Default None: for as long as the
+        consumer lives.
+    live_consumers: consumers that are served; the others stand by. Default None: all.
+    expires: seconds without a consumer after which the queue is deleted; 0: when its last one has gone. Default None:
+        never.
+
+    One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
     Example:
         >>> jobs = broker.queue("jobs", max_deliveries=5)
@@ -44,34 +69,25 @@ class QueueOptions(TypedDict, total=False):
         (5, 3)
     """
 
-    # The ring's slots are fixed at creation: maxsize rounded up to a power of two, at least 1,024; for 0 what takes an
-    # eighth of the budget, at most 65,536. What exceeds them: Full
-    maxsize: int  # most entries, in whatever state; 0 (default): as many as memory (and disk) hold
-    slot_size: Size  # (f) bytes, 128 to 4096; small bodies lie in the slot itself
-    temporary: bool  # (f) False; True: deleted when the process that made it ends or closes its broker
-    max_deliveries: int  # 20; after so many failed attempts (retry) a message is dead. 0: never
-    max_deaths: int  # 3; after it was with so many processes that died. 0: never
-    checksum: bool  # (f) True; CRC-32C of each body, checked on delivery
-    # default: the queue "<name>.dead", made when needed, from which nothing dies further
-    dead_letter: str | Named  # where dead messages go, a Queue or its name
-    # Stage "semantics"
-    max_bytes: Size  # most bytes of bodies and headers; 0: no limit
-    overflow: Literal["wait", "reject", "drop_oldest"]  # at maxsize or max_bytes; default "wait" (up to the timeout)
-    priorities: int  # (f) 1; number of levels, 2 to 10; larger goes first
-    groups: Literal["shared", "sticky"] | None  # (f) None; a group is with one consumer at a time, or for its life
-    last_value: str | None  # (f) None; header whose newest value replaces the older message
-    sort_by: str | None  # (f) None; header by which the queue is ordered, ascending
-    retry_delay: float | Sequence[float]  # seconds, 0; by attempt, the last one repeats: (1, 10, 60)
-    max_ttl: float | None  # seconds, None; upper bound of every message's time to live, also of those without one
-    dead_letter_expired: bool  # False: expired messages are dropped and counted
-    lease: float | None  # None: for as long as the consumer lives; else seconds, then it is taken from a live one
-    live_consumers: int | None  # None; so many are served, the others stand by
-    expires: float | None  # seconds, None; deleted after so long without a consumer; 0: when its last one has gone
-    # Stage "flow"
-    max_memory: Size | None  # None: the broker's budget alone decides; else what exceeds it flows to disk
-    alerts: Alerts | None  # None; thresholds that are logged
-    # Stage "log"
-    durability: Durability  # (f) the broker's
+    # The ring's slots are fixed at creation: maxsize rounded up to a power of two, at least 1,024; for 0 what fits
+    # into a sixteenth of the budget, at most 65,536. What exceeds them: Full
+    maxsize: int
+    slot_size: Size
+    temporary: bool
+    max_deliveries: int
+    max_deaths: int
+    checksum: bool
+    dead_letter: str | Named
+    max_bytes: Size
+    overflow: Literal["wait", "reject", "drop_oldest"]
+    priorities: int
+    groups: Literal["shared", "sticky"] | None
+    retry_delay: float | Sequence[float]
+    max_ttl: float | None
+    dead_letter_expired: bool
+    lease: float | None
+    live_consumers: int | None
+    expires: float | None
 
 
 OVERFLOWS: Final = ("wait", "reject", "drop_oldest")  # the core's numbers are their places
@@ -230,8 +246,7 @@ _CHECKS: Final[Mapping[str, Callable[[object, str], Any]]] = {
     "live_consumers": _check_live_consumers,
     "expires": _check_expires,
 }
-QUEUE_OPTIONS: Final = tuple(name for name in QueueOptions.__annotations__ if name not in NOT_BUILT)
-LATER_QUEUE_OPTIONS: Final = tuple(name for name in QueueOptions.__annotations__ if name in NOT_BUILT)
+QUEUE_OPTIONS: Final = tuple(QueueOptions.__annotations__)
 _NOTHING_GIVEN: Final = QueueSettings()
 
 
@@ -244,7 +259,7 @@ def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSe
         return _NOTHING_GIVEN
     given: dict[str, Any] = {}
     for name, value in options.items():
-        if name in NOT_BUILT and name in QueueOptions.__annotations__:
+        if name in NOT_BUILT and name in LATER_QUEUE_OPTIONS:
             raise not_built(name)
         check = _CHECKS.get(name)
         if check is None:

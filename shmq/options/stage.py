@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Final
 
-__all__ = ["NOT_BUILT", "not_built", "unknown"]
+__all__ = ["LATER_PUT_OPTIONS", "LATER_QUEUE_OPTIONS", "NOT_BUILT", "not_built", "unknown"]
 
-# Whoever builds what an option says takes its name out; nothing else about it has to be changed here.
-NOT_BUILT: Final = {
-    # of a queue
-    "last_value",
-    "sort_by",
-    "max_memory",
-    "alerts",
-    # of both, and of a broker
-    "durability",
-    "disk",
-    "encryption_key",
-}
+# Types do not know them. An option that is built goes from here into QueueOptions or PutOptions.
+LATER_QUEUE_OPTIONS: Final = ("last_value", "sort_by", "max_memory", "alerts", "durability")
+LATER_PUT_OPTIONS: Final = ("durability",)
+# With those of a broker.
+NOT_BUILT: Final = {*LATER_QUEUE_OPTIONS, *LATER_PUT_OPTIONS, "disk", "encryption_key"}
 
 
 def not_built(name: object) -> ValueError:
@@ -26,4 +20,6 @@ def not_built(name: object) -> ValueError:
 
 
 def unknown(name: object, of: str, known: Sequence[str]) -> TypeError:
-    return TypeError(f"{of} has no option {name!r:.60}; known are {', '.join(known)}")
+    near = get_close_matches(str(name), known, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"{of} has no option {name!r:.60}{meant}; known are {', '.join(known)}")

@@ -19,6 +19,7 @@ __all__ = [
     "check_timeout",
     "parse_size",
     "shown",
+    "size_as_text",
 ]
 
 Size = int | str  # 67108864 or "64MiB"
@@ -81,6 +82,20 @@ def _parse_size_text(text: str, name: str) -> int:
     if rest:
         raise ValueError(f"{name}={shown(text)} is no whole number of bytes; give a smaller unit, or bytes as int")
     return number
+
+
+def size_as_text(number: int) -> str:
+    """A size as parse_size() takes it, with the largest binary unit of which it is a multiple.
+
+    Example:
+        >>> size_as_text(64 << 20), size_as_text(100)
+        ('64MiB', '100')
+    """
+    for unit in ("GiB", "MiB", "KiB"):
+        whole, rest = divmod(number, _UNITS[unit])
+        if whole and not rest:
+            return f"{whole}{unit}"
+    return str(number)
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:

@@ -1,27 +1,33 @@
-"""One message: through the handler, its result put, settled whatever happens."""
+"""One message: through the handler, its result put, settled whatever happens, and counted."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from shmq.engine import long_wait
+from shmq.engine.dead_letter import last_line
 from shmq.errors import Closed, Full, NotFound, ShutDown
-from shmq.pool.report import Dead, Failed
+from shmq.pool.report import Dead, Failed, Stalled
+from shmq.pool.tally import Outcome, Tally
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
-    from shmq.death import DeathReason
+    from shmq.engine.dead_letter import FailureReason
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
     from shmq.pool.job import Job
 
-__all__ = ["HandlerLeft", "Handling", "ResultsUnusable", "found_dead"]
+__all__ = ["HandlerLeft", "Handling", "ResultRefused", "ResultsUnusable"]
 
+_PACKAGE = Path(__file__).parent.parent
 _TEXT = 32768  # characters of a traceback that are kept
-_NO_ROOM = 5.0  # seconds without room for a result before that is said
+_OUTCOMES: dict[str | None, Outcome] = {"acked": "handled", "retried": "retried", "rejected": "retried"}
 
 
 class ResultsUnusable(Exception):
@@ -32,6 +38,18 @@ class HandlerLeft(Exception):
     """The handler raised what is no Exception, such as SystemExit."""
 
 
+class ResultRefused(Exception):
+    """The results queue does not take what the handler returned."""
+
+
+@dataclass(slots=True)
+class _InHand:
+    """The message that is being handled."""
+
+    message_id: int
+    dead: Dead | None = None
+
+
 @dataclass
 class Handling:
     """What the pool does with each message: as in `with m:`, with the result put before the ack.
@@ -39,21 +57,34 @@ class Handling:
     Attributes:
         job: the handler and where its results go.
         is_stopping: whether to give up waiting for room for a result; its message goes back then, uncounted.
-        warn: takes a sentence for the pool's log.
+        report: takes what the pool's log has to tell.
         in_worker: in a process of the pool. SystemExit and the like are the handler's failure there: released, the same
             message would end one worker after the other, for ever.
+        tally: counts what becomes of each message.
     """
 
     job: Job
     is_stopping: Callable[[], bool]
-    warn: Callable[[str], None]
+    report: Callable[[Failed | Dead | Stalled], object]
     in_worker: bool
+    tally: Tally
+    _hand: _InHand | None = None
 
-    def handle(self, message: Message[Any]) -> Failed | None:
-        """Returns a failed attempt, else None.
+    def handle(self, message: Message[Any]) -> None:
+        """Reports a failed attempt, and a death. Raises ResultsUnusable; and what is no Exception, if not in_worker."""
+        self._hand = hand = _InHand(message.id)
+        self.tally.begin(message.id)
+        try:
+            failure = self._handle(message)
+        finally:
+            self._hand = None
+            self.tally.end(_OUTCOMES.get(message._outcome, "returned") if hand.dead is None else hand.dead.reason)
+        if failure is not None:
+            self.report(_failed(message, failure, hand.dead))
+        elif hand.dead is not None:
+            self.report(hand.dead)
 
-        Raises ResultsUnusable; and what is no Exception, if not in_worker.
-        """
+    def _handle(self, message: Message[Any]) -> Exception | None:
         # Not `with message`: its error would have frames of the pool in front of those of the handler.
         try:
             result = self._result_of(message)
@@ -64,18 +95,18 @@ class Handling:
             raise
         except Exception as error:
             _begin_in_the_handler(error)
-            return self._leave(message, error) or _failed(message, error)
+            return self._leave(message, error) or error
         except BaseException as error:
             message.__exit__(type(error), error, error.__traceback__)
             raise
         return self._leave(message, None)
 
-    def _leave(self, message: Message[Any], error: Exception | None) -> Failed | None:
-        """Settles the message. Returns its failure if that failed, such as for one that was taken away."""
+    def _leave(self, message: Message[Any], error: Exception | None) -> Exception | None:
+        """Settles the message. Returns the error if that failed, such as for one that was taken away."""
         try:
             message.__exit__(None if error is None else type(error), error, None)
         except Exception as late:
-            return _failed(message, late)
+            return late
         return None
 
     def _result_of(self, message: Message[Any]) -> Any:
@@ -89,11 +120,12 @@ class Handling:
             raise HandlerLeft(f"the handler raised {type(error).__name__}; a pool takes that as a failure") from error
 
     def _put_result(self, message: Message[Any], result: Any) -> None:
-        assert self.job.results is not None
+        results = self.job.results
+        assert results is not None
         said = False
         while True:
             try:
-                self.job.results.put(result, timeout=_NO_ROOM)
+                results.put(result, timeout=long_wait.LONG_WAIT)
                 return
             except Full as full:
                 if self.is_stopping():
@@ -102,11 +134,60 @@ class Handling:
                     return
                 if not said:
                     said = True
-                    self.warn(f"results wait for room: {full}")
+                    self.report(Stalled(_no_room(results, full)))
             except (ShutDown, NotFound, Closed) as error:
                 if not message.settled:
                     message.release()
                 raise ResultsUnusable(str(error)) from error
+            except Exception as error:
+                raise self._refused(result, results, error) from None
+
+    def _refused(self, result: Any, results: Queue[Any], error: Exception) -> ResultRefused:
+        """With the frames of the user's own, such as those of his codec, and none of ours."""
+        handler = getattr(self.job.handler, "__qualname__", None) or repr(self.job.handler)
+        text = f"queue {results.name!r} does not take what {handler}() returned, a {type(result).__qualname__}"
+        refused = ResultRefused(f"{text}: {type(error).__name__}: {error}")
+        return refused.with_traceback(_theirs(error.__traceback__))
+
+    # ---- called by the queue's handle that the messages come from ----------------------------------------------
+
+    def fails(self, delivery: Delivery) -> None:
+        """See TakingPool."""
+        if self._has_in_hand(delivery):
+            self.tally.intend("retried")
+
+    def dies(self, delivery: Delivery, reason: FailureReason) -> None:
+        """See TakingPool."""
+        if self._hand is None:  # found dead, with others or by what no handler noticed
+            self.tally.begin(delivery.message_id, reason)
+        elif self._has_in_hand(delivery):
+            self.tally.intend(reason)
+
+    def died(self, delivery: Delivery, reason: FailureReason, error: str | None) -> None:
+        """See TakingPool."""
+        in_hand = self._has_in_hand(delivery)
+        dead = _dead(self.job.queue, delivery, reason, error, in_hand=in_hand)
+        if self._hand is not None and in_hand:
+            self._hand.dead = dead  # told when the handler has returned, with its failure
+            return
+        if self._hand is None:
+            self.tally.end(reason)
+        self.report(dead)
+
+    def retry_delay_ns(self, failed: int) -> int:
+        """See TakingPool."""
+        return self.job.back_off.delay_ns(failed)
+
+    def _has_in_hand(self, delivery: Delivery) -> bool:
+        """Else a handler has received it by itself, from the same queue."""
+        return self._hand is not None and self._hand.message_id == delivery.message_id
+
+
+def _no_room(results: Queue[Any], full: Full) -> str:
+    return (
+        f"results wait for room in queue {results.name!r}: {full.figures}; {long_wait.takers(results)}; take them "
+        "while the pool runs, in another thread or process, or make that queue with room for all of them"
+    )
 
 
 def _begin_in_the_handler(error: BaseException) -> None:
@@ -116,9 +197,19 @@ def _begin_in_the_handler(error: BaseException) -> None:
         trace = link.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
-        if trace is not None:
+        if trace is not None or isinstance(link, ResultRefused):
             link.__traceback__ = trace
         link = link.__cause__
+
+
+def _theirs(trace: TracebackType | None) -> TracebackType | None:
+    """Without the frames of this package."""
+    if trace is None:
+        return None
+    rest = _theirs(trace.tb_next)
+    if Path(trace.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
+        return rest
+    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 def _text_of(error: Exception) -> str:
@@ -126,26 +217,26 @@ def _text_of(error: Exception) -> str:
     return text if len(text) <= _TEXT else f"{text[: _TEXT // 2]}\n...\n{text[-_TEXT // 2 :]}"
 
 
-def _failed(message: Message[Any], error: Exception) -> Failed:
-    attempt, limit = message._failed + 1, message.queue._settings()["max_deliveries"]
-    died = message._outcome == "rejected" or (message._outcome == "retried" and 0 < limit <= attempt)
-    fate = _fate_of(message.queue, message.position) if died else None
-    return Failed(message.id, attempt, limit, _text_of(error), fate)
+def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Failed:
+    limit = message.queue._settings()["max_deliveries"]
+    return Failed(message.id, message._failed + 1, limit, _text_of(error), None if dead is None else dead.fate)
 
 
-def found_dead(queue: Queue[Any], delivery: Delivery, reason: DeathReason) -> Dead:
-    """Of a message that died before this delivery: with others, or by what no handler noticed."""
+def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: str | None, *, in_hand: bool) -> Dead:
     settings = queue._settings()
     if reason == "max_deaths":
         why = f"{quantity(delivery.deaths, 'process')} died with it, max_deaths={settings['max_deaths']}"
+    elif reason == "max_deliveries":
+        attempts = delivery.delivery + in_hand
+        why = f"{quantity(attempts, 'attempt')} failed, max_deliveries={settings['max_deliveries']}"
     else:
-        why = f"{quantity(delivery.delivery, 'attempt')} failed, max_deliveries={settings['max_deliveries']}"
-    return Dead(delivery.message_id, why, _fate_of(queue, delivery.position))
+        why = "rejected"
+    if error:
+        why = f"{why}: {last_line(error)}"
+    return Dead(delivery.message_id, reason, why, _fate_of(queue, delivery.position))
 
 
 def _fate_of(queue: Queue[Any], position: int) -> str:
-    if queue._is_for_the_dead():
-        return "it stays here: this is a queue for the dead"
     name = queue._dead_letter_name()
     if position in queue._graves():
         return f"it waits for room in queue {name!r}"

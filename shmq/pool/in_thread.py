@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from shmq.errors import Empty, ShutDown, WorkerError
 from shmq.pool.failure_log import FailureLog
-from shmq.pool.handling import Handling, ResultsUnusable, found_dead
+from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
 from shmq.pool.job import Job
 from shmq.pool.progress import INTERVAL, Progress
+from shmq.pool.report import Dead, Failed, Stalled
+from shmq.pool.tally import Tally, counts_of
 
 if TYPE_CHECKING:
-    from shmq.core.queue import Delivery
-    from shmq.death import DeathReason
+    from shmq.statistics import PoolCounts
 
 __all__ = ["InThread"]
 
@@ -32,13 +33,19 @@ class InThread:
         self._stopping = False
         self._intake: Intake | None = None
         self._thread = 0
-        self._handling = Handling(job, lambda: self._stopping, self._warn, in_worker=False)
+        self._tally = Tally([0] * Tally.WORDS)
+        self._handling = Handling(job, lambda: self._stopping, self._tell, in_worker=False, tally=self._tally)
         self._failures = FailureLog(job.queue.name)
         self._progress = Progress(job) if progress else None
 
-    def _warn(self, text: str) -> None:
-        name = self._job.queue.name
-        _LOG.warning("pool of queue %r: %s", name, text, extra={"queue": name, "pid": os.getpid()})
+    def _tell(self, report: Failed | Dead | Stalled) -> None:
+        pid, name = os.getpid(), self._job.queue.name
+        if isinstance(report, Failed):
+            self._failures.tell(pid, report)
+        elif isinstance(report, Dead):
+            self._failures.tell_dead(pid, report)
+        else:
+            _LOG.warning("pool of queue %r: %s", name, report.text, extra={"queue": name, "pid": pid})
 
     def stop(self) -> None:
         """The message in hand is finished, then run() ends. For any thread and for signal handlers."""
@@ -60,17 +67,14 @@ class InThread:
         """This very process."""
         return [os.getpid()]
 
-    def _tell_of_burial(self, delivery: Delivery, reason: DeathReason) -> None:
-        self._failures.tell_dead(os.getpid(), found_dead(self._job.queue, delivery, reason))
-
-    def run(self) -> None:
+    def run(self) -> PoolCounts:
         """Raises what the handler raises that is no Exception, WorkerError, NotFound."""
         job = self._job
         if job.initializer is not None:
             job.initializer(*job.initargs)
         self._thread = threading.get_ident()
         self._intake = Intake(job.queue, job.selector)
-        job.queue._tell_of_burial = self._tell_of_burial
+        job.queue._pool = self._handling
         if self._stopping:  # asked before there was anything to stop
             self._intake.stopping = True
         try:
@@ -84,10 +88,11 @@ class InThread:
                 remedy="keep the results queue in service until the pool has ended; no message is lost",
             ) from error
         finally:
-            job.queue._tell_of_burial = None
+            job.queue._pool = None
             self._intake.close()
             if self._progress is not None:
                 self._progress.close()
+        return counts_of(self._tally.ended())
 
     def _handle_all(self, intake: Intake) -> None:
         until_empty = self._job.until_empty
@@ -107,9 +112,7 @@ class InThread:
                 continue
             if message is None:
                 return
-            failed = self._handling.handle(message)
-            if failed is not None:
-                self._failures.tell(os.getpid(), failed)
+            self._handling.handle(message)
             if until_empty:
                 wait = 0.0
             if self._progress is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Timeout
+from shmq.pool.back_off import BackOff
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
@@ -24,6 +25,7 @@ class Job:
     Attributes:
         queue, handler, results, initializer, initargs, max_messages, selector: see WorkerPool.
         until_empty: workers say when they find nothing.
+        back_off: how long what fails rests, where the queue does not say.
     """
 
     queue: Queue[Any]
@@ -34,6 +36,7 @@ class Job:
     max_messages: int | None = None
     until_empty: bool = False
     selector: str | None = None
+    back_off: BackOff = field(default_factory=BackOff)
 
     def is_done(self) -> bool:
         """Nothing is ready, delayed or unsettled of what the pool handles, with whomever it is."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from enum import Enum
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Dead", "Ended", "Failed", "Report", "Reports", "Sign", "Warned"]
+if TYPE_CHECKING:
+    from shmq.engine.dead_letter import FailureReason
+
+__all__ = ["Dead", "Ended", "Failed", "Logged", "Report", "Reports", "Sign", "Stalled"]
 
 
 class Sign(Enum):
@@ -39,24 +44,43 @@ class Failed:
 
 @dataclass(frozen=True)
 class Dead:
-    """A message was found that is delivered to nobody any more.
+    """A message is delivered to nobody any more, and no attempt that failed by an exception says so.
 
     Attributes:
         message_id: whose.
-        why: what was too often, for people.
+        reason: as in Death.
+        why: the same for people, with the error if there was one.
         fate: what has become of it.
     """
 
     message_id: int
+    reason: FailureReason
     why: str
     fate: str
 
 
 @dataclass(frozen=True)
-class Warned:
-    """A sentence for the log."""
+class Stalled:
+    """Results have no room. A sentence for the log."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What the library itself has logged in the worker.
+
+    Attributes:
+        name: of the logger.
+        level: as in logging.
+        text: formatted.
+        extra: further fields of the record.
+    """
+
+    name: str
+    level: int
+    text: str
+    extra: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -73,7 +97,7 @@ class Ended:
     text: str = ""
 
 
-Report = Sign | Failed | Dead | Warned | Ended
+Report = Sign | Failed | Dead | Stalled | Logged | Ended
 
 
 class Reports:
@@ -81,11 +105,13 @@ class Reports:
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
+        self._lock = threading.RLock()  # threads of the handler may log; reentrant for a signal handler
 
     def send(self, report: Report) -> bool:
         """False: nobody listens any more."""
         try:
-            self._pipe.send(report)
+            with self._lock:
+                self._pipe.send(report)
         except OSError:
             return False
         return True

@@ -13,22 +13,28 @@ import signal
 import time
 from multiprocessing.connection import wait
 from multiprocessing.context import BaseContext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shmq.core.queue import obituary_signal, reap
 from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
+from shmq.pool.importable import check_importable, remedy_at_the_start
 from shmq.pool.job import Job, Parcel
 from shmq.pool.progress import INTERVAL, Progress
-from shmq.pool.report import Dead, Failed, Report, Sign, Warned
+from shmq.pool.report import Dead, Failed, Logged, Report, Sign, Stalled
+from shmq.pool.total import Total
 from shmq.pool.worker_process import WorkerProcess
 
-__all__ = ["Supervisor"]
+if TYPE_CHECKING:
+    from shmq.statistics import PoolCounts
+
+__all__ = ["STALL_AGAIN", "Supervisor"]
 
 _LOG = logging.getLogger("shmq.pool")
 _AGAIN = 0.05  # seconds, doubled with each failure, before a worker is started again
 _GIVE_UP = 5  # workers that die as they start, one after the other, before the pool gives up
 _OUTSIDERS = 0.5  # seconds between looks at a queue where idle workers wait for what others hold
+STALL_AGAIN = 60.0  # seconds between two words on results that have no room
 _numbers = itertools.count(1)
 
 
@@ -43,6 +49,7 @@ class Supervisor:
     """
 
     def __init__(self, job: Job, processes: int, context: BaseContext, *, progress: bool = False) -> None:
+        check_importable(context, [job.handler, job.initializer])
         self._job = job
         self._parcel = Parcel(job)
         self._wanted = processes
@@ -55,6 +62,8 @@ class Supervisor:
         self._failures = 0
         self._start_after = 0.0
         self._look_after = 0.0
+        self._stall_told = 0.0
+        self._total = Total(job.queue)
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
@@ -91,7 +100,7 @@ class Supervisor:
 
     # ---- the run -----------------------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self) -> PoolCounts:
         """Returns when it is done, or was asked to stop. Raises WorkerError, NotFound, TypeError."""
         try:
             if not (self._job.until_empty and not self._workers and self._job.is_done()):
@@ -100,6 +109,7 @@ class Supervisor:
             self.close()
         if self._error is not None:
             raise self._error
+        return self._total.counts()
 
     def close(self) -> None:
         """Ends whatever is left. Part of run()."""
@@ -192,7 +202,11 @@ class Supervisor:
             self._failed.tell(worker.pid, report)
         elif isinstance(report, Dead):
             self._failed.tell_dead(worker.pid, report)
-        elif isinstance(report, Warned):
+        elif isinstance(report, Logged):
+            extra = {**report.extra, "pid": worker.pid}
+            logging.getLogger(report.name).log(report.level, "%s", report.text, extra=extra)
+        elif isinstance(report, Stalled) and time.monotonic() >= self._stall_told:
+            self._stall_told = time.monotonic() + STALL_AGAIN  # all workers wait for the same room
             self._say(worker, report.text)
 
     def _look_if_empty(self) -> None:
@@ -206,6 +220,7 @@ class Supervisor:
     def _bury(self, worker: WorkerProcess, code: int) -> None:
         if code != 0 or worker.ended is None:
             self._tell_of_death(worker.pid, code)
+        self._total.add(worker.pid, worker.tally)
         if worker.ended is not None and worker.ended.why in ("stopped", "worn", "drained", "deleted", "results"):
             self._note_end(worker)
         elif self._stopping:
@@ -255,7 +270,7 @@ class Supervisor:
             self._error = WorkerError(
                 f"the workers of queue {name!r} die as they start",
                 figures=f"{self._failures} in a row, the last one (pid {pid}): {last}",
-                remedy="call initializer and handler in a plain process to see what is wrong; no message is lost",
+                remedy=remedy_at_the_start(self._context, what, text),
             )
             if text:
                 self._error.add_note(f"in the worker:\n{text}")
@@ -273,11 +288,12 @@ class Supervisor:
             worker = self._workers.pop()
             wait([worker.end_sign])
             for report in worker.read():
-                if isinstance(report, Failed | Dead):
+                if isinstance(report, Failed | Dead | Logged):
                     self._note(worker, report)
             code = worker.collect()
             if code != 0 and not self._job.queue.broker._membership.closed:
                 self._tell_of_death(worker.pid, code)
+            self._total.add(worker.pid, worker.tally)
 
 
 def _end_of(code: int) -> str:

@@ -13,22 +13,23 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from shmq.errors import Empty, NotFound, ShutDown
-from shmq.pool.handling import Handling, ResultsUnusable, found_dead
+from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
-from shmq.pool.report import Ended, Reports, Sign, Warned
+from shmq.pool.log_report import tell_of_logs
+from shmq.pool.report import Ended, Reports, Sign
+from shmq.pool.tally import Tally
 
 if TYPE_CHECKING:
-    from shmq.core.queue import Delivery
-    from shmq.death import DeathReason
     from shmq.engine.message import Message
     from shmq.pool.job import Job, Parcel
+    from shmq.pool.shared_words import SharedWords
 
 __all__ = ["work"]
 
 _OWNER_LOOK = 5.0  # seconds between looks at whether the pool's process lives, while there is nothing to do
 
 
-def work(parcel: Parcel, pipe: Connection) -> None:
+def work(parcel: Parcel, pipe: Connection, counts: SharedWords) -> None:
     """What a worker process runs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reports = Reports(pipe)
@@ -36,29 +37,24 @@ def work(parcel: Parcel, pipe: Connection) -> None:
         job = parcel.open()
         if job.initializer is not None:
             job.initializer(*job.initargs)
+        tell_of_logs(reports)
         intake = Intake(job.queue, job.selector)
     except BaseException as error:  # SystemExit, too: the pool has to know why
         reports.send(Ended("start", "".join(traceback.format_exception(error)).rstrip()))
         raise SystemExit(1) from None
-    reports.send(Ended(*Worker(job, intake, reports).run()))
+    reports.send(Ended(*Worker(job, intake, reports, Tally(counts.words)).run()))
     intake.close()
 
 
 class Worker:
     """The loop over messages."""
 
-    def __init__(self, job: Job, intake: Intake, reports: Reports) -> None:
+    def __init__(self, job: Job, intake: Intake, reports: Reports, tally: Tally) -> None:
         self._job = job
         self._intake = intake
         self._reports = reports
-        self._handling = Handling(job, lambda: intake.stopping, self._warn, in_worker=True)
-        job.queue._tell_of_burial = self._tell_of_burial
-
-    def _tell_of_burial(self, delivery: Delivery, reason: DeathReason) -> None:
-        self._reports.send(found_dead(self._job.queue, delivery, reason))
-
-    def _warn(self, text: str) -> None:
-        self._reports.send(Warned(text))
+        self._handling = Handling(job, lambda: intake.stopping, reports.send, in_worker=True, tally=tally)
+        job.queue._pool = self._handling
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         if not self._intake.stopping:
@@ -75,9 +71,7 @@ class Worker:
             while (message := self._next()) is not None:
                 if handled == 0:
                     self._reports.send(Sign.WORKING)
-                failed = self._handling.handle(message)
-                if failed is not None:
-                    self._reports.send(failed)
+                self._handling.handle(message)
                 del message  # what it pins must not wait for the next one
                 handled += 1
                 if handled == self._job.max_messages:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.context import BaseContext
 from multiprocessing.util import Finalize
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from shmq.core.process_table import processes as members
 from shmq.engine.queue import Queue
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from shmq.engine.message import Message
-    from shmq.statistics import ProcessInfo
+    from shmq.statistics import PoolCounts, ProcessInfo
 
 __all__ = ["WorkerPool"]
 
@@ -81,10 +81,14 @@ class WorkerPool(Generic[T, R]):
         results: gets what the handler returns, put before the ack; nothing of messages it settled as failed.
         initializer, initargs: called in each worker before its first message.
         max_messages: a worker is replaced after so many.
-        mp_context: how workers are started; None: forkserver.
+        mp_context: how workers are started: "fork", "spawn" or "forkserver", or a context of multiprocessing; None:
+            forkserver.
         progress: show how far it is, on stderr: a bar on a terminal, lines otherwise.
         selector: only messages for which it is true, such as "kind = 'png'"; the others are left in the queue, for
             other consumers.
+
+    What failed rests before it is tried again: as the queue's retry_delay says, else 0.1 s, doubled with each attempt
+    up to 30 s, each shortened at random by up to half.
 
     Failed attempts and deaths of workers are logged to "shmq.pool" in this process: the traceback of a message's first
     failure, a line for each further one, and one that says that it is dead now. Workers print nothing.
@@ -98,6 +102,7 @@ class WorkerPool(Generic[T, R]):
         >>> queue.put_many([1, 2, 3])
         >>> squares = broker.queue("squares")
         >>> shmq.WorkerPool(queue, square, processes=0, results=squares).run(until_empty=True)
+        PoolCounts(handled=3, retried=0, dead={})
         >>> squares.get_many(10)
         [1, 4, 9]
     """
@@ -113,7 +118,7 @@ class WorkerPool(Generic[T, R]):
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
         max_messages: int | None = None,
-        mp_context: BaseContext | None = None,
+        mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,
         progress: bool = False,
     ) -> None:
         for name, value, kind in (("queue", queue, Queue), ("results", results, Queue)):
@@ -128,8 +133,8 @@ class WorkerPool(Generic[T, R]):
         _check_count("processes", processes, 0)
         _check_count("max_messages", max_messages, 1)
         self._processes = len(os.sched_getaffinity(0)) if processes is None else processes
-        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages, selector=selector)
-        self._context = mp_context
+        self._job = Job(queue, handler, results, initializer, tuple(initargs), max_messages, selector=selector or None)
+        self._context = _check_context(mp_context)
         self._progress = progress
         self._lock = threading.Lock()
         self._run: _Run | None = None
@@ -150,8 +155,7 @@ class WorkerPool(Generic[T, R]):
             if self._processes == 0:
                 runner = InThread(job, progress=self._progress)
             else:
-                context = self._context or multiprocessing.get_context("forkserver")
-                runner = Supervisor(job, self._processes, context, progress=self._progress)
+                runner = Supervisor(job, self._processes, self._context, progress=self._progress)
             self._run = _Run(runner)
             return self._run
 
@@ -160,10 +164,12 @@ class WorkerPool(Generic[T, R]):
             if self._run is run:
                 self._run = None
 
-    def run(self, *, until_empty: bool = False) -> None:
+    def run(self, *, until_empty: bool = False) -> PoolCounts:
         """Handle messages in this thread's time, until the queue is shut down and drained.
 
         until_empty: until nothing (that is selected) is ready, delayed or unsettled, with whomever it is.
+
+        Returns what became of the messages, those of workers that were killed included; what others took is not in it.
 
         In the main thread the first Ctrl-C or SIGTERM lets workers finish what they have in hand; a second one kills
         them, and their messages go back, counted as a death. A run that was to go on until it is told to stop then
@@ -172,7 +178,7 @@ class WorkerPool(Generic[T, R]):
 
         Raises WorkerError if workers keep dying as they start, with the error of the last one, or if results cannot be
         put; NotFound if the queue is deleted; TypeError if the handler cannot be sent to workers; RuntimeError if the
-        pool runs already. No message is lost by any of them.
+        pool runs already, or in a worker that imports an unguarded program. No message is lost by any of them.
 
         Example:
             >>> queue.put_many(["a", "b"])
@@ -180,6 +186,7 @@ class WorkerPool(Generic[T, R]):
             >>> shmq.WorkerPool(queue, lambda m: print(m.body), processes=0).run()
             a
             b
+            PoolCounts(handled=2, retried=0, dead={})
         """
         run = self._claim(until_empty=until_empty)
         run.owner = threading.get_ident()
@@ -194,12 +201,13 @@ class WorkerPool(Generic[T, R]):
 
         try:
             with Interruption(tell) as interruption:
-                run.runner.run()
+                counts = run.runner.run()
         finally:
             run.done.set()
             self._leave(run)
         if interruption.count > 1 or (interruption.count == 1 and until_empty):
             interruption.raise_as_usual()
+        return counts
 
     def stop(self, *, timeout: float | None = None) -> None:
         """Let workers finish what they have in hand, then end the run. Without a run it does nothing. For any thread.
@@ -285,6 +293,20 @@ class WorkerPool(Generic[T, R]):
             self.stop()
         finally:
             self._finalizer.cancel()
+
+
+def _check_context(value: object) -> BaseContext:
+    remedy = 'give "fork", "spawn" or "forkserver", or what multiprocessing.get_context() answers'
+    if value is None:
+        return multiprocessing.get_context("forkserver")
+    if isinstance(value, str):
+        try:
+            return multiprocessing.get_context(value)
+        except ValueError as error:
+            raise ValueError(f"mp_context={value!r}: {error}; {remedy}") from None
+    if not isinstance(value, BaseContext):
+        raise TypeError(f"mp_context={value!r} is of the type {type(value).__name__}; {remedy}")
+    return value
 
 
 def _check_count(name: str, value: int | None, least: int) -> None:

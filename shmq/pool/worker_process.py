@@ -11,8 +11,11 @@ from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
 from shmq.pool.interruption import no_ctrl_c
+from shmq.pool.process_start import sockets_fit
 from shmq.pool.quiet_start import QuietStart
 from shmq.pool.report import Ended, Report, Sign
+from shmq.pool.shared_words import SharedWords
+from shmq.pool.tally import Tally
 from shmq.pool.worker import work
 
 if TYPE_CHECKING:
@@ -38,7 +41,10 @@ class WorkerProcess:
         self._asked = 0
         self.ask_again_at = 0.0
         self.heard = False
-        self._process: Any = context.Process(target=QuietStart(work), args=(parcel, pipe), name=name)  # type: ignore[attr-defined]
+        counts = SharedWords()
+        self.tally = Tally(counts.words)
+        arguments = (parcel, pipe, counts)
+        self._process: Any = context.Process(target=QuietStart(work), args=arguments, name=name)  # type: ignore[attr-defined]
         try:
             self._start(context)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -49,13 +55,15 @@ class WorkerProcess:
             ) from error
         finally:
             pipe.close()
+            counts.sent()
         self.pid: int = self._process.pid
         self._pidfd = self._open_pidfd()
         self._open_reports: Connection | None = self.reports
 
     def _start(self, context: BaseContext) -> None:
         if context.get_start_method(allow_none=True) == "forkserver":
-            self._process.start()  # its children inherit from the server, which serves others, too
+            with sockets_fit():
+                self._process.start()  # its children inherit from the server, which serves others, too
             return
         with no_ctrl_c():
             self._process.start()

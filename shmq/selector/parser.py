@@ -44,6 +44,8 @@ MAX_DEPTH: Final = 64
 _TOO_DEEP: Final = f"it is too deep: more than {MAX_DEPTH} operators stand within one another"
 _SPLIT: Final = "compute a part of it at put, and put that into a header"
 _EXACT_LIMIT: Final = 1 << 63
+# What other languages write, and its name here.
+_ELSEWHERE: Final = {"==": "=", "!=": "<>", "&&": "AND", "||": "OR"}
 _WORDS: Final = frozenset(["AND", "BETWEEN", "ESCAPE", "FALSE", "IN", "IS", "LIKE", "NOT", "NULL", "OR", "TRUE"])
 _NAMES: Final[dict[Kind, str]] = {"condition": "a condition", "number": "a number", "text": "text", "any": "a value"}
 
@@ -91,7 +93,7 @@ def parse(text: str) -> Expression:
             remedy="compute what it asks for at put, and put it into a header",
         )
     if not text.strip():
-        _refuse(text, 0, "it is empty", "leave the selector out to select every message")
+        _refuse(text, 0, "it is empty", "a condition is expected, such as kind = 'png'")
     try:
         tree = _parser().parse(text)
         expression: Expression = _Builder(text).transform(tree)
@@ -118,7 +120,17 @@ def _refuse(text: str, at: int, fault: str, remedy: str) -> NoReturn:
     ) from None
 
 
+def _refuse_elsewhere(text: str, at: int) -> None:
+    """Is an operator of another language there? `at` is its first character, or its second."""
+    for begin in (at - 1, at):
+        here = _ELSEWHERE.get(text[begin : begin + 2]) if begin >= 0 else None
+        if here is not None:
+            _refuse(text, begin, f"{text[begin : begin + 2]} is no operator here", f"use {here}")
+
+
 def _refuse_input(text: str, error: UnexpectedInput) -> NoReturn:
+    if isinstance(error, UnexpectedCharacters | UnexpectedToken):
+        _refuse_elsewhere(text, error.pos_in_stream or 0)
     if isinstance(error, UnexpectedCharacters):
         character = text[error.pos_in_stream or 0]
         if character == "'":
@@ -266,10 +278,18 @@ class _Builder(Transformer[Token, Expression]):
         return Constant(value)
 
     def exact(self, meta: Meta, parts: list[Token]) -> Expression:
-        return self._number(meta, int(parts[0]))
+        digits = parts[0].rstrip("lL")
+        if digits[1:2] in ("x", "X"):
+            return self._number(meta, int(digits[2:], 16))
+        if digits[0] != "0" or len(digits) == 1:
+            return self._number(meta, int(digits))
+        if set(digits) & set("89"):
+            decimal = digits.lstrip("0")
+            _refuse(self.text, meta.start_pos, f"{digits} is no octal number", f"{decimal} is the decimal one")
+        return self._number(meta, int(digits, 8))
 
     def approximate(self, meta: Meta, parts: list[Token]) -> Expression:
-        value = float(parts[0])
+        value = float(parts[0].rstrip("fFdD"))  # JMS: in the range of double, whatever the suffix
         if value == float("inf"):
             _refuse(self.text, meta.start_pos, "the number is too large", "the largest one is about 1.8e308")
         return Constant(value)

@@ -17,7 +17,7 @@ from shmq.bench.throughput import rate_of
 
 def run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "shmq", "bench", *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import shmq
+from checker import Image
 from tests.checker.scene import everything
 
 MEMORY = "16MiB"
@@ -24,7 +25,7 @@ def queue(broker: shmq.Broker) -> shmq.Queue[Any]:
 
 
 @pytest.fixture(scope="session")
-def bytes_of_everything(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    with everything(tmp_path_factory.mktemp("everything") / "broker") as data:
-        copy = data
+def image_of_everything(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    with everything(tmp_path_factory.mktemp("everything") / "broker") as image:
+        copy = image
     return copy

@@ -9,6 +9,7 @@ row 0, and one of another).
 """
 
 import dataclasses
+import mmap
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,6 @@ from checker.layout import (
     COLD,
     COUNTERS,
     DIRECTORY,
-    GRANULE,
     GROUP,
     PROCESS,
     PROCESS_PAGE,
@@ -34,7 +34,6 @@ from checker.layout import (
     SLEEPERS,
     SLOT,
     TICKET,
-    TICKETS,
 )
 from checker.messages import covered
 from checker.queue import Queue, queues_of
@@ -64,7 +63,7 @@ def look_and_leave(queue: shmq.Queue[Any], say: Say) -> None:
 
 
 @contextmanager
-def everything(broker_dir: Path) -> Iterator[bytes]:
+def everything(broker_dir: Path) -> Iterator[Image]:
     """The bytes of such a segment."""
     with shmq.open(broker_dir, memory="16MiB") as broker, family() as children:
         jobs: shmq.Queue[Any] = broker.queue("jobs", maxsize=1024, max_deliveries=0)
@@ -110,7 +109,7 @@ def everything(broker_dir: Path) -> Iterator[bytes]:
         grouped.put(b"b again", group="b")
         gone.put(b"lost")
         gone.delete()
-        yield check_image(broker_dir, LIVE).bytes.tobytes()
+        yield check_image(broker_dir, LIVE)
         del left, right, kept, held, in_the_middle, of_a_group
     segment_file(broker_dir).unlink()
 
@@ -119,12 +118,12 @@ def everything(broker_dir: Path) -> Iterator[bytes]:
 class Scene:
     """A copy of the bytes, to be damaged, and the places in it."""
 
-    data: bytearray
+    data: mmap.mmap
     sound: Image
 
     @classmethod
-    def of(cls, data: bytes) -> "Scene":
-        return cls(bytearray(data), Image(data))
+    def of(cls, sound: Image) -> "Scene":
+        return cls(sound.copied(), sound)
 
     def read(self, offset: int, size: int = 8) -> int:
         return int.from_bytes(self.data[offset : offset + size], "little")
@@ -145,7 +144,7 @@ class Scene:
         return SEGMENT[field]
 
     def seal_header(self) -> None:
-        self.write(SEGMENT["header_crc"], crc32c(bytes(self.data[:120] + self.data[128:1280])), 4)
+        self.write(SEGMENT["header_crc"], crc32c(self.data[:120] + self.data[128:1280]), 4)
 
     def process(self, row: int, field: str) -> int:
         return self.sound.regions.processes + row * PROCESS.bytes + PROCESS[field]
@@ -178,8 +177,7 @@ class Scene:
         return self.ring(name).entry.offset + DIRECTORY[field]
 
     def ticket(self, name: str, number: int) -> int:
-        queue = self.queue(name)
-        return queue.rings[0].geometry.slots + queue.granules * GRANULE - (TICKETS - number) * TICKET.bytes
+        return self.ring(name).geometry.run + number * TICKET.bytes
 
     def page(self, name: str, field: str) -> int:
         return self.ring(name).page + QUEUE[field]

@@ -1,5 +1,6 @@
 """Each rule about groups can fail: a sound segment, damaged so, breaks it, and no other."""
 
+from checker import Image
 from checker.layout import SETTINGS
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
@@ -49,7 +50,7 @@ def a_message_in_the_hands_of_another_than_its_group(s: Scene) -> None:
 
 
 @DAMAGES.each
-def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_damage_breaks_its_rule(image_of_everything: Image, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     assert scene.judged(dead=set()) == rules

@@ -8,7 +8,7 @@ from typing import Any
 
 import shmq
 from tests.repo.tree import ROOT
-from tests.support.segment_image import image_of, segment_file
+from tests.support.segment_image import image_of, segment_file, write_file
 
 
 def judge(*arguments: str | Path) -> tuple[int, str, str]:
@@ -31,15 +31,16 @@ def test_a_sound_segment_by_name_and_by_file(
     assert judge(name)[:2] == (0, "nothing found\n")
     assert judge(name, "--quiet")[:2] == (0, "nothing found\n")
     copy = tmp_path / "copy"
-    copy.write_bytes(image_of(broker_dir).bytes.tobytes())
+    write_file(copy, image_of(broker_dir))
     assert judge(copy, "--quiet", "--json")[:2] == (0, "[]\n")
 
 
 def test_what_is_found_is_told_and_ends_with_1(broker_dir: Path, broker: shmq.Broker, tmp_path: Path) -> None:
-    data = bytearray(image_of(broker_dir).bytes.tobytes())
+    image = image_of(broker_dir)
+    data = image.copied()
     data[1280] = 7
     copy = tmp_path / "copy"
-    copy.write_bytes(data)
+    write_file(copy, image, data)
     code, text, _ = judge(copy)
     assert (code, text) == (1, "header.state: header: state 7\n1 violations\n")
     code, text, _ = judge(copy, "--json")

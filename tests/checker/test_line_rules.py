@@ -1,5 +1,6 @@
 """Each rule about the line of blocked producers can fail: a sound segment, damaged so, breaks it."""
 
+from checker import Image
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -44,7 +45,7 @@ def a_ticket_of_a_row_in_nobodys_use(s: Scene) -> None:
 
 
 @DAMAGES.each
-def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_damage_breaks_its_rule(image_of_everything: Image, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     assert scene.judged(dead=set()) == rules

@@ -2,6 +2,7 @@
 
 import pytest
 
+from checker import Image
 from checker.layout import CONSUMER, SETTINGS
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
@@ -222,23 +223,23 @@ def a_slab_that_is_not_found_by_its_class(s: Scene) -> None:
 
 
 @DAMAGES.each
-def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_damage_breaks_its_rule(image_of_everything: Image, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     assert scene.judged_quiet() == rules
 
 
 @pytest.mark.parametrize("damage", LEFTOVERS)
-def test_one_such_trace_may_be_left_by_one_death(bytes_of_everything: bytes, damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_one_such_trace_may_be_left_by_one_death(image_of_everything: Image, damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     scene.write(scene.header("deaths"), 1)
     assert scene.judged_quiet() == set()
 
 
 @pytest.mark.parametrize("damage", [damage for damage in LEFTOVERS if damage is not a_block_that_nobody_takes])
-def test_two_traces_are_one_more_than_one_death_leaves(bytes_of_everything: bytes, damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_two_traces_are_one_more_than_one_death_leaves(image_of_everything: Image, damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     before = scene.judged_quiet()
     damage(scene)
@@ -246,13 +247,13 @@ def test_two_traces_are_one_more_than_one_death_leaves(bytes_of_everything: byte
     assert scene.judged_quiet() == before
 
 
-def test_a_process_that_is_thought_to_live_and_has_left(bytes_of_everything: bytes) -> None:
-    assert Scene.of(bytes_of_everything).judged_quiet(live={0, 1, 2}) == {"quiet.row"}
-    assert Scene.of(bytes_of_everything).judged_quiet(live={0, 1, 50}) == {"quiet.row"}
+def test_a_process_that_is_thought_to_live_and_has_left(image_of_everything: Image) -> None:
+    assert Scene.of(image_of_everything).judged_quiet(live={0, 1, 2}) == {"quiet.row"}
+    assert Scene.of(image_of_everything).judged_quiet(live={0, 1, 50}) == {"quiet.row"}
 
 
-def test_a_process_that_died_and_was_not_reaped(bytes_of_everything: bytes) -> None:
-    assert Scene.of(bytes_of_everything).judged_quiet(live={0}) == {
+def test_a_process_that_died_and_was_not_reaped(image_of_everything: Image) -> None:
+    assert Scene.of(image_of_everything).judged_quiet(live={0}) == {
         "quiet.row",
         "quiet.owner",
         "quiet.consumer",
@@ -260,5 +261,5 @@ def test_a_process_that_died_and_was_not_reaped(bytes_of_everything: bytes) -> N
     }
 
 
-def test_the_sound_segment_breaks_none(bytes_of_everything: bytes) -> None:
-    assert Scene.of(bytes_of_everything).judged_quiet() == set()
+def test_the_sound_segment_breaks_none(image_of_everything: Image) -> None:
+    assert Scene.of(image_of_everything).judged_quiet() == set()

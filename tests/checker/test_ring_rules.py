@@ -3,6 +3,7 @@
 What is expected is the whole answer: the rule, and with it only what the same damage breaks as well.
 """
 
+from checker import Image
 from checker.layout import CONSUMER
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
@@ -220,6 +221,13 @@ def an_id_that_nobody_was_given(s: Scene) -> None:
 @breaks("message.twice")
 def one_message_in_two_places(s: Scene) -> None:
     s.write(s.slot("jobs", PLAIN_SLOT, "message_id"), s.read(s.slot("jobs", OTHER_SLOT, "message_id")))
+    s.seal("jobs", PLAIN_SLOT)
+
+
+@breaks("message.twice")
+def one_message_locked_here_and_available_there(s: Scene) -> None:
+    s.write(s.slot("jobs", PLAIN_SLOT, "message_id"), s.read(s.slot("jobs", IN_HAND, "message_id")))
+    s.change_slot("jobs", IN_HAND, state=7)
     s.seal("jobs", PLAIN_SLOT)
 
 
@@ -464,7 +472,7 @@ def a_reference_that_no_slot_names(s: Scene) -> None:
 
 
 @DAMAGES.each
-def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_damage_breaks_its_rule(image_of_everything: Image, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     assert scene.judged(dead=set()) == rules

@@ -5,6 +5,7 @@ What is expected is the whole answer: the rule, and with it only what the same d
 
 import pytest
 
+from checker import Image
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -213,7 +214,7 @@ def cold_records_in_the_middle_of_a_granule(s: Scene) -> None:
 
 @breaks("granule.twice", "granule.map")
 def cold_records_in_the_ring_itself(s: Scene) -> None:
-    s.write(s.of_ring("timed", "cold"), s.ring("timed").geometry.slots)
+    s.write(s.of_ring("timed", "cold"), s.ring("timed").geometry.run)
 
 
 @breaks("ring.geometry", "granule.map")
@@ -273,7 +274,7 @@ def a_way_to_shut_down_that_is_none(s: Scene) -> None:
 
 @breaks("granule.word")
 def bits_of_the_map_that_mean_nothing(s: Scene) -> None:
-    s.add(s.granule(s.free_granule()), 1 << 12)
+    s.add(s.granule(s.free_granule()), 1 << 14)
 
 
 @breaks("granule.twice")
@@ -304,14 +305,14 @@ def memory_without_a_root_while_somebody_is_at_work(s: Scene) -> None:
 
 
 @DAMAGES.each
-def test_a_damage_breaks_its_rule(bytes_of_everything: bytes, rules: set[str], damage: Damage) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_damage_breaks_its_rule(image_of_everything: Image, rules: set[str], damage: Damage) -> None:
+    scene = Scene.of(image_of_everything)
     damage(scene)
     assert scene.judged(dead=set()) == rules
 
 
-def test_the_sound_segment_breaks_none(bytes_of_everything: bytes) -> None:
-    assert Scene.of(bytes_of_everything).judged(dead=set()) == set()
+def test_the_sound_segment_breaks_none(image_of_everything: Image) -> None:
+    assert Scene.of(image_of_everything).judged(dead=set()) == set()
 
 
 @pytest.mark.parametrize(
@@ -322,8 +323,23 @@ def test_the_sound_segment_breaks_none(bytes_of_everything: bytes) -> None:
         ("process_rows", 4), ("queue_count", 4),
     ],
 )  # fmt: skip
-def test_a_constant_of_the_header_is_what_it_has_to_be(bytes_of_everything: bytes, field: str, size: int) -> None:
-    scene = Scene.of(bytes_of_everything)
+def test_a_constant_of_the_header_is_what_it_has_to_be(image_of_everything: Image, field: str, size: int) -> None:
+    scene = Scene.of(image_of_everything)
     scene.add(scene.header(field), 1, size)
     scene.seal_header()
     assert scene.judged() == {f"header.{field}"}
+
+
+@breaks("header.memory")
+def more_memory_than_the_budget(s: Scene) -> None:
+    s.write(s.header("reserved_bytes"), 1 << 40)
+
+
+@breaks("granule.reserved")
+def slots_that_have_no_memory(s: Scene) -> None:
+    s.write(s.of_ring("temp", "laid"), (1 << 64) - 1)
+
+
+@breaks("ring.geometry", "granule.map")
+def a_ring_without_a_slot_that_has_memory(s: Scene) -> None:
+    s.write(s.of_ring("temp", "laid"), 0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 SHMQ = [sys.executable, "-m", "shmq"]
-TIMEOUT = 60  # seconds; only a test that has gone wrong waits so long
+TIMEOUT = 240  # seconds; only a test that has gone wrong waits so long
 
 
 @dataclass(frozen=True)

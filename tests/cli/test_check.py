@@ -10,6 +10,8 @@ import shutil
 import struct
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,20 @@ def sees_only(segment: Path) -> list[str]:
     source = "import sys, shmq.core.segment as s; name = sys.argv[1]; s.list_segments = lambda: [name]\n"
     source += "from shmq.cli.main import main; main(sys.argv[2:])"
     return [sys.executable, "-c", source, segment.name]
+
+
+@contextmanager
+def kept_inodes(*directories: Path) -> Iterator[None]:
+    """Deleted within, they are gone, and no new directory gets their inodes: its broker would sweep the segments."""
+    opened = [os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in directories]
+    segments = [segment_of(path) for path in directories]
+    try:
+        yield
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        for segment in segments:
+            segment.unlink(missing_ok=True)
 
 
 def test_a_sound_broker_is_called_sound_also_while_it_is_used(shell: Shell) -> None:
@@ -95,8 +111,9 @@ def test_check_reports_a_damaged_record(shell: Shell) -> None:
 
 def test_gc_removes_the_segment_of_a_directory_that_is_gone_only_when_told_so(shell: Shell) -> None:
     segment = segment_of(shell.directory)
-    shutil.rmtree(shell.directory)
-    try:
+    del shell.environment["SHMQ_DIR"]
+    with kept_inodes(shell.directory):
+        shutil.rmtree(shell.directory)
         only = sees_only(segment)
         kept = shell("gc", "--json", program=only).json["kept"]
         assert [identity["name"] for identity in kept] == [segment.name]
@@ -105,8 +122,30 @@ def test_gc_removes_the_segment_of_a_directory_that_is_gone_only_when_told_so(sh
         removed = shell("gc", "--discard", "--yes", "--json", program=only).json["removed"]
         assert [identity["name"] for identity in removed] == [segment.name]
         assert not segment.exists()
-    finally:
-        segment.unlink(missing_ok=True)
+
+
+def test_gc_of_a_directory_touches_nothing_else(shell: Shell, tmp_path: Path) -> None:
+    """No world of its own: whatever else is in /dev/shm must stay by itself."""
+    deleted, other, moved, away = (tmp_path / name for name in ("deleted", "other", "moved", "away"))
+    for path in (deleted, other, moved):
+        shell("-d", str(path), "init", "--memory", "8MiB")
+        shell("-d", str(path), "put", "orders", "x")
+    theirs, others = segment_of(deleted), segment_of(other)
+    with kept_inodes(deleted, other, moved):
+        shutil.rmtree(deleted)
+        shutil.rmtree(other)
+        moved.rename(away)
+        outcome = shell("-d", str(deleted), "gc", "--discard", expected=2)
+        listed = outcome.words.splitlines()
+        assert listed[0] == f"to be discarded: 1 segment that {deleted} has lost"
+        assert listed[2].split()[:2] == [theirs.name, str(deleted)]
+        assert theirs.exists()
+        for path in (away, shell.directory, deleted):
+            removed = shell("-d", str(path), "gc", "--discard", "--yes", "--json").json["removed"]
+            assert [one["name"] for one in removed] == ([theirs.name] if path == deleted else [])
+        assert not theirs.exists()
+        assert others.exists()
+        assert shell("-d", str(away), "get", "orders", "--timeout", "0").out == "x\n"
 
 
 def test_gc_leaves_a_broker_alone_and_reaps_its_dead(shell: Shell) -> None:
@@ -166,22 +205,26 @@ def test_doctor_fails_for_a_directory_that_everybody_may_change(shell: Shell) ->
 def test_what_a_death_left_unfinished_goes_once_nobody_can_be_at_work_on_it(shell: Shell) -> None:
     draft = Path(f"/dev/shm/shmq-{os.geteuid()}-{secrets.token_hex(16)}.new-77")
     record = shell.directory / "segment.new"
+    bare = Shell(shell.directory, shell.folder)
+    del bare.environment["SHMQ_DIR"]
     try:
         with draft.open("wb") as file:
             file.write(b"half a segment")
             file.flush()
-            assert shell("gc", "--json").json["drafts"] == []  # it may just be on its way
+            assert bare("gc", "--json").json["drafts"] == []  # it may just be on its way
             os.utime(draft, (time.time() - 3600, time.time() - 3600))
             lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, (1 << 40) + 1, 1, 0)
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
-            assert shell("gc", "--json").json["drafts"] == []  # old, but its maker lives
+            assert bare("gc", "--json").json["drafts"] == []  # old, but its maker lives
         assert f"{draft} is unfinished, and nobody's" in shell("doctor").out
         record.write_text("half a record")
         with (shell.directory / "lock").open("rb") as lock_file:
             fcntl.flock(lock_file, fcntl.LOCK_EX)
-            assert drafts(str(shell.directory)) == [str(draft)]  # the record: somebody opens the broker
+            assert drafts(str(shell.directory)) == []  # somebody opens the broker
         assert f"{record} was left by a death" in shell("doctor").out
-        assert shell("gc", "--json").json["drafts"] == [str(draft), str(record)]
+        assert shell("gc", "--json").json["drafts"] == [str(record)]  # told a directory, it leaves the rest alone
+        assert draft.exists()
+        assert bare("gc", "--json").json["drafts"] == [str(draft)]
         assert not draft.exists()
         assert not record.exists()
         assert shell("check").out.endswith(": sound\n")

@@ -77,7 +77,7 @@ def test_the_version_and_a_listing_load_no_module_of_a_command(bare: Shell) -> N
     names = ["click", "rich", "numpy", "psutil", "shmq.cli.root", "shmq.cli.look", "shmq.cli.put", "shmq.cli.doctor"]
     for arguments, loaded in ((["--version"], []), (["--help"], ["click", "shmq.cli.root"])):
         source = look.format(names=names) + run.format(arguments=arguments)
-        done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=600, check=True)
         assert done.stdout.splitlines()[-1] == str(loaded)
 
 
@@ -111,6 +111,10 @@ def test_without_a_directory_both_remedies_are_told(bare: Shell) -> None:
 def test_an_unknown_command_or_option_is_a_usage_error(bare: Shell) -> None:
     assert "No such command 'frobnicate'" in bare("frobnicate", expected=2).words
     assert "No such option" in bare("ls", "--frobnicate", expected=2).words
+
+
+def test_a_command_with_a_slip_is_answered_with_the_nearest(bare: Shell) -> None:
+    assert "Did you mean 'ls'?" in bare("lss", expected=2).words
 
 
 def test_completion_proposes_queues(shell: Shell) -> None:

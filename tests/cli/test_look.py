@@ -42,19 +42,31 @@ def test_stat_has_the_fields_of_the_dataclasses(shell: Shell) -> None:
     assert [line.split()[0] for line in shell("stat").lines] == [*names(BrokerStatistics), *HEALTH]
 
 
-def test_stat_shows_the_options_in_force_as_declare_takes_them(shell: Shell) -> None:
+def test_stat_shows_the_options_that_were_given_as_declare_takes_them(shell: Shell) -> None:
     given = ["maxsize=1000", "retry_delay=1,2.5,60", "lease=30", "max_bytes=4096", "priorities=3", "groups=sticky"]
     shell("declare", "orders", *given, "dead_letter=lost", "live_consumers=2", "expires=0.25")
     shown = shell("stat", "orders", "--options").lines
-    assert {*given, "expires=0.25", "max_ttl=none", "checksum=true", "dead_letter=lost"} <= set(shown)
+    assert set(shown) == {*given, "dead_letter=lost", "live_consumers=2", "expires=0.25"}
     options = shell("stat", "orders", "--options", "--json").json
     assert options["name"] == "orders"
     assert options["options"]["retry_delay"] == [1, 2.5, 60]
     assert options["options"].keys() == {line.partition("=")[0] for line in shown}
+    assert options["in_force"] | options["options"] == options["in_force"]
+    assert options["in_force"]["checksum"] is True
     shell("declare", "copy", *shown)
     assert shell("stat", "copy", "--options", "--json").json["options"] == options["options"]
     shell("stat", "--options", expected=2)
     shell("stat", "nowhere", "--options", expected=3)
+
+
+def test_a_queue_declared_like_another_has_dead_letters_of_its_own(shell: Shell) -> None:
+    shell("declare", "orders", "max_deaths=7")
+    shell("declare", "parcels", *shell("stat", "orders", "--options").lines)
+    options = shell("stat", "parcels", "--options", "--json").json
+    assert options["options"] == {"max_deaths": 7}
+    assert options["in_force"]["dead_letter"] == "parcels.dead"
+    shell("declare", "plain")
+    assert shell("stat", "plain", "--options").out == ""
 
 
 def test_ps_shows_who_holds_what_but_not_itself(shell: Shell) -> None:

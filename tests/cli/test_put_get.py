@@ -1,5 +1,6 @@
 """Messages go in and come out as they are, and exit codes say what happened."""
 
+import base64
 import json
 import os
 import subprocess
@@ -125,11 +126,24 @@ def test_a_body_that_is_not_what_it_is_said_to_be_is_refused(shell: Shell) -> No
     assert shell("get", "orders", "-n", "9", "--timeout", "0").out == "1\n2\n"
 
 
+def test_infinity_is_no_json_in_and_none_out(shell: Shell) -> None:
+    for body in ("1e999", '{"a": [1, -1e400]}', "NaN", "Infinity"):
+        words = shell("put", "orders", body, "--as", "json", expected=2).words
+        assert words.startswith("refused: the body is no JSON"), words
+    foreign: shmq.Codec[bytes] = shmq.Codec("application/json", encode=bytes, decode=bytes)
+    with shmq.open(shell.directory) as broker:
+        broker.queue("orders", codec=foreign).put(b"[1e999]")
+    for command in ("peek", "get"):
+        seen = shell(command, "orders", "--json").json
+        assert "body" not in seen
+        assert base64.b64decode(seen["body_base64"]) == b"[1e999]"
+
+
 def test_headers_are_seen_by_peek_and_python(shell: Shell) -> None:
     shell("put", "orders", "x", "-H", "source=web", "-H", "note=a=b\nc")
     assert shell("peek", "orders", "--headers").out == "0  source=web note=a=b\\nc  x\n"
     assert shell("peek", "orders", "--json").json["headers"] == {"source": "web", "note": "a=b\nc"}
-    assert "NAME=VALUE" in shell("put", "orders", "x", "-H", "source", expected=2).words
+    assert "NAME=TEXT" in shell("put", "orders", "x", "-H", "source", expected=2).words
     assert "reserved" in shell("put", "orders", "x", "-H", "shmq-a=b", expected=2).words
 
 
@@ -162,6 +176,14 @@ def test_get_and_peek_make_no_queue(shell: Shell) -> None:
     assert shell("ls", "--json").json == {"queues": {}}
 
 
+@pytest.mark.parametrize(("option", "needs"), [("--priority", "priorities=10"), ("--group", "groups=shared")])
+def test_what_a_queue_needs_for_an_option_is_in_the_remedy_and_works(shell: Shell, option: str, needs: str) -> None:
+    words = shell("put", "new", "x", option, "3", expected=3).words
+    assert words.endswith(f"shmq declare new {needs} makes it\n")
+    shell("declare", "new", needs)
+    shell("put", "new", "x", option, "3")
+
+
 def test_two_processes_exchange_messages_by_commands(shell: Shell) -> None:
     shell("declare", "questions")
     shell("declare", "answers")
@@ -184,3 +206,74 @@ def test_a_dead_message_tells_why(shell: Shell) -> None:
     death = shell("peek", "orders.dead", "--json").json["death"]
     assert (death["queue"], death["reason"], death["error"]) == ("orders", "rejected", "not an order")
     assert "death=rejected" in shell("peek", "orders.dead", "--headers").out
+
+
+def test_headers_have_types_where_somebody_gives_them(shell: Shell) -> None:
+    typed = ["-H", "width:=1500", "-H", "ratio:=1.5", "-H", "urgent:=true", "-H", "note:=null", "-H", 'name:="a=b"']
+    shell("put", "images", "cat", "-H", "kind=png", *typed)
+    shell("put", "images", "dog", "--headers-json", '{"kind": "png", "width": 10}', "-H", "size=1500")
+    first, second = map(json.loads, shell("peek", "images", "--json").lines)
+    assert first["headers"] == {
+        "kind": "png", "width": 1500, "ratio": 1.5, "urgent": True, "note": None, "name": "a=b"
+    }  # fmt: skip
+    assert second["headers"] == {"kind": "png", "width": 10, "size": "1500"}
+    selector = "kind LIKE 'p%' AND width BETWEEN 100 AND 2000"
+    assert shell("peek", "images", "--selector", selector).out == "cat\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-H", "a=1", "-H", "a=2"], "the header 'a' is given twice"),
+        (["-H", "a=1", "--headers-json", '{"a": 2}'], "the header 'a' is given twice"),
+        (["-H", "a:=1e999"], "1e999 is beyond all floats"),
+        (["-H", "a:=NaN"], "NaN is no JSON"),
+        (["-H", "a:=soon"], "NAME=TEXT gives text"),
+        (["-H", "a:=[1]"], "a header is text, a number, true, false or null"),
+        (["-H", "a:=" + "9" * 20], "64 bits"),
+        (["--headers-json", "[1]"], "an object is expected"),
+        (["--headers-json", '{"a": -1e999}'], "beyond all floats"),
+        (["--headers-json", '{"a": {}}'], "a header is text"),
+    ],
+)
+def test_an_unfit_header_is_refused_before_anything_is_put(shell: Shell, arguments: list[str], words: str) -> None:
+    shell("declare", "images")
+    assert words in shell("put", "images", "x", *arguments, expected=2).words
+    assert shell("stat", "images", "--json").json["put"] == 0
+
+
+SELECTOR = "kind LIKE 'p%' AND width BETWEEN 100 AND 2000"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["peek", "images"], 4),
+        (["get", "images", "--timeout", "0"], 4),
+        (["purge", "images", "--yes"], 0),
+        (["move", "images", "other"], 0),
+    ],
+)
+def test_a_number_in_a_selector_and_text_in_the_header_is_said(shell: Shell, command: list[str], code: int) -> None:
+    shell("put", "images", "cat", "-H", "kind=png", "-H", "width=1500")
+    shell("declare", "other")
+    for selector in (SELECTOR, "width = 1500", "width + 1 > 3", "width IN (1, 1500)", "kind = 'png' AND -width < 0"):
+        words = shell(*command, "--selector", selector, expected=code).words
+        assert "the header width of message 1 is the text '1500'" in words, selector
+        assert "-H width:=1500" in words
+    for selector in ("width = '1'", "width LIKE 'a%'", "height > 3", "kind = 3"):
+        words = shell(*command, "--selector", selector, expected=code).words
+        assert words == "empty: nothing that is selected is in 'images'\n", selector
+    assert shell("get", "images").out == "cat\n"
+
+
+def test_get_takes_only_what_is_selected_and_shows_headers(shell: Shell) -> None:
+    for number in (1, 2, 3):
+        shell("put", "orders", f"order {number}", "-H", f"n:={number}")
+    assert shell("get", "orders", "--selector", "n > 1", "--headers", "-n", "5", "--timeout", "0").lines == [
+        "1  n=2  order 2",
+        "2  n=3  order 3",
+    ]
+    shell("get", "orders", "--selector", "n >", expected=2)
+    shell("get", "orders", "--raw", "--headers", expected=2)
+    assert shell("get", "orders").out == "order 1\n"

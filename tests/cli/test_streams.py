@@ -41,10 +41,22 @@ def test_what_a_handler_prints_to_a_closed_stdout_lands_in_no_file_of_the_broker
     shell("check")
 
 
+@pytest.mark.parametrize(
+    "command", ["--version", "--help", "ls", "ls --json", "get jobs", "get jobs --json", "peek jobs"]
+)
+def test_a_full_disk_behind_stdout_is_said(shell: Shell, command: str) -> None:
+    shell("put", "jobs", "x")
+    done = shell.script(f"shmq {command} > /dev/full")
+    where = "" if command == "--help" else ": stdout"
+    assert (done.returncode, done.stderr) == (1, f"failed: No space left on device{where}\n")
+    assert shell("get", "jobs", "--timeout", "0").out == "x\n"
+
+
 @pytest.mark.parametrize("command", ["get jobs", "put jobs x"])
-def test_a_timeout_is_a_number(shell: Shell, command: str) -> None:
-    refused = shell(*command.split(), "--timeout", "nan", expected=2)
-    assert "'nan' is no number of seconds" in refused.words
+@pytest.mark.parametrize("word", ["nan", "abc", ""])
+def test_a_timeout_is_a_number(shell: Shell, command: str, word: str) -> None:
+    refused = shell(*command.split(), "--timeout", word, expected=2)
+    assert f"{word!r} is no number of seconds" in refused.words
     assert "Traceback" not in refused.words
 
 

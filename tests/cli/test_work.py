@@ -17,6 +17,10 @@ def double(message):
 def fail(message):
     raise ValueError("no good")
 
+def refuse_two(message):
+    if message.body == 2:
+        message.reject("not wanted")
+
 async def coroutine(message):
     pass
 
@@ -47,6 +51,16 @@ def test_work_handles_what_is_there_and_ends(jobs: Shell, processes: str) -> Non
     assert (found["ready"], found["unsettled"], found["acked"]) == (0, 0, 3)
 
 
+def test_a_temporary_directory_with_too_long_a_path_for_sockets_is_named(jobs: Shell, tmp_path: Path) -> None:
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    jobs.environment["TMPDIR"] = str(deep)
+    failed = jobs("work", "numbers", "jobs:double", "-n", "1", "--until-empty", expected=1)
+    assert "path too long for a socket; let TMPDIR name" in failed.words
+    assert str(deep) in failed.words
+    assert jobs("stat", "numbers", "--json").json["ready"] == 3
+
+
 def test_work_with_a_selector_leaves_the_rest(jobs: Shell) -> None:
     for number in "456":
         jobs("put", "numbers", number, "--as", "json", "-H", f"size={number}")
@@ -61,11 +75,12 @@ def test_work_with_a_selector_leaves_the_rest(jobs: Shell) -> None:
 def test_a_message_that_always_fails_has_one_traceback_and_a_line_that_says_it_is_dead(jobs: Shell) -> None:
     jobs("declare", "thrice", "max_deliveries=3")
     jobs("put", "thrice", "x")
-    words = jobs("work", "thrice", "jobs:fail", "-n", "1", "--until-empty").words
+    words = jobs("work", "thrice", "jobs:fail", "-n", "1", "--until-empty", expected=1).words
     assert words.count("Traceback") == 1
     assert words.count("no good") == 4  # one of them in the line of code
     assert "is dead now (attempt 3 of 3" in words
     assert "it went to queue 'thrice.dead'" in words
+    assert words.endswith("failed: 1 message of queue 'thrice' died (1 max_deliveries)\n")
 
 
 def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
@@ -76,11 +91,18 @@ def test_work_ends_when_the_queue_is_shut_down(jobs: Shell) -> None:
 def test_a_failing_function_is_told_on_stderr_and_its_messages_die(jobs: Shell) -> None:
     jobs("declare", "once", "max_deliveries=1")
     jobs("put", "once", "x")
-    outcome = jobs("work", "once", "jobs:fail", "-n", "0", "--until-empty")
+    outcome = jobs("work", "once", "jobs:fail", "-n", "0", "--until-empty", expected=1)
     assert "no good" in outcome.words
     assert "handling.py" not in outcome.words
     assert outcome.out == ""
     assert "no good" in jobs("peek", "once.dead", "--json").json["death"]["error"]
+
+
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_work_says_in_json_what_became_of_its_messages(jobs: Shell, processes: str) -> None:
+    found = jobs("work", "numbers", "jobs:refuse_two", "-n", processes, "--until-empty", "--json", expected=1).json
+    assert (found["handled"], found["retried"], found["dead"]) == (2, 0, {"rejected": 1})
+    assert (found["acked"], found["dead_lettered"]) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +137,7 @@ def test_the_first_signal_finishes_what_is_in_hand(
         )
         gate = os.open(tmp_path / "gate", os.O_WRONLY)
         os.close(gate)
-        working.communicate(timeout=30)
+        working.communicate(timeout=240)
         assert working.returncode == code
     finally:
         end(working)

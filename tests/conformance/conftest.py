@@ -14,8 +14,10 @@ import shmq
 
 KINDS: dict[str, dict[str, Any]] = {
     "standard": {},
-    "priorities": {"priorities": 4},
+    "priorities": {"priorities": 4, "maxsize": 4000},
     "with groups": {"groups": "shared"},
+    "with sticky groups": {"groups": "sticky"},
+    "with limits": {"maxsize": 4000, "max_bytes": "4MiB"},
     "with lives and leases": {"lease": 3600, "max_ttl": 86400},
 }
 

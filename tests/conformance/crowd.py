@@ -68,7 +68,7 @@ class Crowd:
         self._may_go.set()
         self.queue.shutdown(immediate=True)
         for thread in self._threads:
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
 
 

@@ -44,7 +44,7 @@ def wakes(segment: SegmentBytes, queue: shmq.Queue[Any]) -> int:
 
 def test_a_steady_stream_wakes_nobody_needlessly(broker: shmq.Broker, broker_dir: Path, kind: dict[str, Any]) -> None:
     """Every queue that is never empty for long, of whatever kind. Shows S70, S98."""
-    queue: shmq.Queue[Any] = broker.queue("jobs", maxsize=DEPTH, **kind)
+    queue: shmq.Queue[Any] = broker.queue("jobs", **{**kind, "maxsize": DEPTH})
     queue.put_many([b"work"] * DEPTH)  # full from the beginning: the stream is steady when the first one looks
     with ExitStack() as stack, SegmentBytes.of(broker) as segment:
         producers = [stack.enter_context(Child(PRODUCER, broker_dir, EACH)) for _ in range(PRODUCERS)]

@@ -1,18 +1,20 @@
 """One order, for everybody and for the whole life of an entry."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shmq
-from tests.conformance.crowd import begin
-from tests.engine.child import Child
+from tests.conformance.crowd import asleep, begin
+from tests.engine.child import Child, eventually
 from tests.engine.test_shutdown import finish
 from tests.support.size import sized
 
 Queue = shmq.Queue[Any]
+Wait = Callable[[], None]
 TURNS = 3000  # entries that make the smallest ring, of 1,024 slots, go round more than twice
 
 
@@ -62,6 +64,57 @@ def test_entries_that_come_back_in_any_order_are_offered_in_theirs(queue: Queue)
             right.receive(timeout=0)
         for m in (one, other, last):
             m.ack()
+
+
+def close(consumer: shmq.Consumer[Any], count: int, may_end: Wait) -> None:
+    kept = consumer.receive_many(count, timeout=0)
+    may_end()
+    consumer.close()
+    assert len(kept) == count
+
+
+def leave_block(consumer: shmq.Consumer[Any], count: int, may_end: Wait) -> None:
+    with consumer:
+        kept = consumer.receive_many(count, timeout=0)
+        may_end()
+    assert len(kept) == count
+
+
+def leave_loop(consumer: shmq.Consumer[Any], count: int, may_end: Wait) -> None:
+    kept = []
+    for m in consumer:
+        kept.append(m)
+        if len(kept) == count:
+            may_end()
+            break
+
+
+SLEEPER = """
+queue = shmq.open(sys.argv[1]).queue("jobs")
+with queue.consumer() as consumer:
+    listen()
+    for _ in range(int(sys.argv[2])):
+        with consumer.receive() as m:
+            say(m.body)
+"""
+
+
+@pytest.mark.parametrize("give_back", [close, leave_block, leave_loop])
+def test_who_sleeps_gets_what_a_consumer_gives_back_in_order(
+    broker_dir: Path, queue: Queue, give_back: Callable[[shmq.Consumer[Any], int, Wait], None]
+) -> None:
+    """A consumer has taken all, and ends; another process sleeps. Shows S2, R2, R3, C11."""
+    count = 2000  # so many that the sleeper is up before the last one is back
+    queue.put_many(range(count))
+    with Child(SLEEPER, broker_dir, count) as sleeper:
+
+        def somebody_sleeps() -> None:
+            sleeper.tell("now")
+            eventually(lambda: asleep(queue) == 1, "a sleeper")
+
+        give_back(queue.consumer(), count, somebody_sleeps)
+        assert [int(sleeper.line()) for _ in range(count)] == list(range(count))
+        sleeper.end()
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)], ids=str)
@@ -131,8 +184,80 @@ def test_what_is_appended_after_the_end_was_reached_is_found_from_there(queue: Q
     assert places == list(range(places[0], places[0] + 20))
 
 
+def traffic(queue: Queue, exclusive: bool) -> list[tuple[Any, ...]]:
+    """What one consumer sees of messages that lie there, come back, and arrive while it sleeps."""
+    seen: list[tuple[Any, ...]] = []
+    queue.put_many(range(6))
+    with queue.consumer(exclusive=exclusive, prefetch=4) as consumer:
+        held = consumer.receive_many(9, timeout=0)
+        seen += [(m.body, m.redelivered, m.delivery_count) for m in held]
+        for number, outcome in ((2, "release"), (0, "retry"), (1, "ack"), (3, "release")):
+            getattr(held[number], outcome)()
+        for _ in range(5):
+            with consumer.receive(timeout=0) as m:
+                seen.append((m.body, m.redelivered, m.delivery_count))
+        for number in range(6, 16):
+            thread, results = begin(consumer.receive)
+            eventually(lambda: asleep(queue) == 1, "the consumer asleep")
+            queue.put(number)
+            finish(thread)
+            seen.append((results[0].body, results[0].redelivered, results[0].delivery_count))
+            results.pop().ack()
+    s = queue.statistics()
+    return [*seen, (s.ready, s.unsettled, s.put, s.delivered, s.acked, s.redelivered, s.dead_lettered)]
+
+
+def test_an_exclusive_consumer_gets_just_what_any_other_would(
+    broker: shmq.Broker, queue: Queue, kind: dict[str, Any]
+) -> None:
+    """Shows S14."""
+    assert traffic(queue, exclusive=True) == traffic(broker.queue("shared by one", **kind), exclusive=False)
+
+
+def test_newcomers_go_to_who_waits_while_older_ones_come_back_for_others(queue: Queue) -> None:
+    """Two takers that sleep, one that gives back and a producer, all at once: each message once. Shows S91, S98."""
+    count = sized(200, 3000)
+    queue.put_many(range(count))
+    old = queue.receive_many(count, timeout=0)
+    taken: list[list[tuple[int, bool]]] = [[], []]
+
+    def take(mine: list[tuple[int, bool]]) -> None:
+        with queue.consumer() as consumer:
+            for m in consumer:
+                with m:
+                    mine.append((m.body, m.redelivered))
+
+    def give_back() -> None:
+        for m in old:
+            m.release()
+
+    takers = [threading.Thread(target=take, args=(mine,)) for mine in taken]
+    for taker in takers:
+        taker.start()
+    eventually(lambda: asleep(queue) == 2, "both asleep")
+    queue.put(-1)  # at once, though all that is before it is still in a hand
+    eventually(lambda: sum(map(len, taken)) == 1, "the first newcomer with somebody")
+    giver = threading.Thread(target=give_back)
+    giver.start()
+    for number in range(count, 2 * count):
+        queue.put(number)
+    giver.join(60)
+    queue.shutdown()
+    for taker in takers:
+        taker.join(60)
+    assert sorted([*taken[0], *taken[1]]) == [
+        (-1, False),
+        *((n, True) for n in range(count)),
+        *((n, False) for n in range(count, 2 * count)),
+    ]
+    for mine in taken:  # of those that came, and of those that came back, each taker has its own in order
+        for back in (True, False):
+            numbers = [number for number, redelivered in mine if redelivered is back]
+            assert numbers == sorted(numbers)
+
+
 def test_a_message_goes_through_the_queue_though_somebody_waits_for_it(queue: Queue) -> None:
-    """It has a place and is seen by browsers before and while it is in hand. Shows S9, S97, S91."""
+    """It has a place and is seen by browsers before and while it is in hand. Shows S9, S97."""
     thread, results = begin(queue.receive)
     follower = queue.browse(follow=True)
     queue.put("at once")

@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 
 import shmq
 from tests.conformance.conftest import KINDS
-from tests.engine.child import Child
+from tests.conformance.crowd import asleep
+from tests.engine.child import Child, eventually
 from tests.repo.tree import ROOT, files, name_of
 
 Queue = shmq.Queue[Any]
@@ -93,34 +95,115 @@ listen()
         assert queue.statistics().acked == 2
 
 
-def test_a_body_is_made_and_read_by_those_who_put_and_take(broker: shmq.Broker, queue: Queue) -> None:
-    """Waking executes nothing of a consumer in the producer. Shows S47, S48."""
-    where: dict[str, set[int]] = {"encode": set(), "decode": set()}
+CONSUMER = """
+import threading
+where = set()
+def decode(body):
+    where.add((os.getpid(), threading.get_ident()))
+    return bytes(body).decode()
+def encode(body):
+    raise AssertionError("a consumer encodes nothing")
+numbers = shmq.Codec("application/x-maker", encode, decode)
+queue = shmq.open(sys.argv[1]).queue("jobs", codec=numbers)
+with queue.consumer() as consumer:
+    say("here")
+    for m in consumer:
+        with m:
+            say(m.body)
+say(where == {(os.getpid(), threading.main_thread().ident)})
+"""
+
+
+def test_a_producer_executes_nothing_of_a_consumer_nor_the_other_way_round(
+    broker_dir: Path, broker: shmq.Broker, queue: Queue
+) -> None:
+    """Bodies say who made them; two processes, of which one sleeps for each message. Shows S47, S48."""
 
     def encode(body: int) -> bytes:
-        where["encode"].add(threading.get_ident())
-        return b"%d" % body
+        return b"%d of %d in %d" % (body, os.getpid(), threading.get_ident())
 
     def decode(body: memoryview) -> int:
-        where["decode"].add(threading.get_ident())
-        return int(bytes(body))
+        raise AssertionError(f"a producer decodes nothing: {bytes(body)!r}")
 
-    own = broker.queue(queue.name, codec=shmq.Codec("application/x-number", encode, decode))
-    taken: list[int] = []
+    own: shmq.Queue[int] = broker.queue(queue.name, codec=shmq.Codec("application/x-maker", encode, decode))
+    with Child(CONSUMER, broker_dir) as consumer:
+        assert consumer.line() == "here"
+        for number in range(20):
+            eventually(lambda: asleep(queue) == 1, "a consumer that sleeps")
+            own.put(number)
+            assert consumer.line() == f"{number} of {os.getpid()} in {threading.get_ident()}"
+        own.shutdown()
+        assert consumer.end() == "True\n"
 
-    def take() -> None:
-        for m in own.consumer():
-            with m:
-                taken.append(m.body)
 
-    consumer = threading.Thread(target=take)
-    consumer.start()
-    for number in range(20):
-        own.put(number)
-    own.shutdown()
-    consumer.join(30)
-    assert taken == list(range(20))
-    assert where == {"encode": {threading.get_ident()}, "decode": {consumer.ident}}
+# ---- every kind of queue -----------------------------------------------------------------------------------------
+
+
+def told(queue: Queue, script: Callable[[Queue, list[object]], None]) -> list[object]:
+    """What the script notes, and what is left of its queue at the end."""
+    notes: list[object] = []
+    script(queue, notes)
+    s = queue.statistics()
+    notes.append((s.ready, s.unsettled, s.delayed, s.bytes, s.put, s.delivered, s.acked, s.redelivered))
+    notes.append((s.dead_lettered, s.dropped, s.expired, s.consumers, s.shut_down))
+    return notes
+
+
+def row(m: shmq.Message[Any]) -> tuple[object, ...]:
+    return m.body, m.redelivered, m.delivery_count, dict(m.headers), m.priority
+
+
+def whole_life(queue: Queue, notes: list[object]) -> None:
+    """All that can be done to a queue whatever its kind."""
+    queue.put_many(["a", "b", "c"], headers={"n": 1})
+    queue.put({"d": 4}, headers={"n": 2})
+    queue.put(b"e" * 1000)
+    with queue.loan(1) as loan:
+        loan.view[:] = b"f"
+    notes += [row(m) for m in queue.browse()] + [queue.qsize()]
+    with queue.consumer(prefetch=3) as consumer, queue.consumer(selector="n = 2") as other:
+        held = consumer.receive_many(5, timeout=0)
+        notes += [row(m) for m in held] + [row(m) for m in other.receive_many(5, timeout=0)]
+        held[1].release()
+        held[0].retry("no luck")
+        held[2].reject("never")
+        notes += [row(m) for m in consumer.receive_many(2, timeout=0)]
+    notes += [row(m) for m in queue.browse(selector="n IS NOT NULL")]
+    queue.receive(timeout=0).release(delay=3600)
+    notes += [queue.get(timeout=0), queue.qsize(), queue.purge(selector="n = 2")]
+    queue.shutdown()
+    notes += [row(m) for m in queue.consumer().receive_many(9, timeout=0)]
+    try:
+        queue.put("too late")
+    except shmq.ShutDown as error:
+        notes.append(type(error))
+    queue.reopen()
+    notes += [queue.put("again") > 0, queue.get_many(9, timeout=0), queue.purge(), [row(m) for m in queue.browse()]]
+    queue.join(timeout=0)
+
+
+def test_a_kind_of_queue_changes_nothing_but_the_order(broker: shmq.Broker, queue: Queue, kind: dict[str, Any]) -> None:
+    """The same life of a standard queue, and of one of this kind, is told in the same words. Shows S29, S96."""
+    standard = broker.queue("standard") if kind else broker.queue("standard", **kind)
+    assert told(queue, whole_life) == told(standard, whole_life)
+    dead = [
+        [(m.body, m.death.reason) for m in broker.queue(f"{name}.dead").browse() if m.death]
+        for name in ("standard", queue.name)
+    ]
+    assert dead == [[("c", "rejected")]] * 2
+
+
+def test_priorities_change_the_order_and_nothing_else(broker: shmq.Broker, kind: dict[str, Any]) -> None:
+    """Shows S29."""
+    ordered, plain = broker.queue("ordered", **{**kind, "priorities": 10}), broker.queue("plain", **kind)
+    for number in range(30):
+        ordered.put(number, priority=number * 7 % 10)
+        plain.put(number)
+    seen = [m.body for m in ordered.browse()]
+    assert sorted(seen) == [m.body for m in plain.browse()] == list(range(30))
+    assert seen == sorted(range(30), key=lambda number: (-(number * 7 % 10), number))
+    assert ordered.get_many(30, timeout=0) == seen
+    assert plain.get_many(30, timeout=0) == list(range(30))
 
 
 # ---- the pointers, and this folder itself ------------------------------------------------------------------------
@@ -143,7 +226,6 @@ def test_pointers_move_by_compare_and_swap_only() -> None:
 
 
 def test_each_test_of_behaviour_here_runs_on_every_kind_of_queue() -> None:
-    """Shows S29, S96."""
     assert "standard" in KINDS
     lost = []
     for path in sorted((ROOT / "tests" / "conformance").glob("test_*.py")):

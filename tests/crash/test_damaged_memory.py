@@ -92,7 +92,7 @@ def extents_of(name: str) -> list[tuple[int, int]]:
     return extents
 
 
-@pytest.mark.timeout(sized(110, 3600))
+@pytest.mark.timeout(sized(900, 3600))
 def test_no_damage_of_a_live_segment_crashes_hangs_or_shows_a_wrong_body(tmp_path: Path, seed: int) -> None:
     numbers = random.Random(seed)
     for number in range(ROUNDS):

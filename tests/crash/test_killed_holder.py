@@ -103,7 +103,6 @@ def asleep(queue: Queue, count: int) -> Callable[[], bool]:
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("rest", [0.0, 0.25], ids=["just_asleep", "asleep_for_long"])
 def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(
     broker: shmq.Broker, seed: int, figure: Callable[..., None], rest: float
@@ -116,7 +115,6 @@ def test_ten_held_messages_are_with_others_within_50_ms_of_a_kill(
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 600))
 def test_the_same_when_the_killed_one_was_itself_the_watcher(
     broker: shmq.Broker, seed: int, figure: Callable[..., None]
 ) -> None:
@@ -128,7 +126,6 @@ def test_the_same_when_the_killed_one_was_itself_the_watcher(
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 600))
 def test_the_same_after_a_watcher_that_held_nothing_was_killed(
     broker: shmq.Broker, seed: int, figure: Callable[..., None]
 ) -> None:
@@ -164,7 +161,6 @@ def test_the_same_after_a_watcher_that_held_nothing_was_killed(
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 600))
 def test_the_same_while_producers_sleep_at_a_full_queue(
     broker: shmq.Broker, seed: int, figure: Callable[..., None]
 ) -> None:

@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import shmq
 from tests.support.health import check_empty
 from tests.support.offspring import Offspring, Say, family
@@ -67,7 +65,6 @@ def read(book: Path) -> tuple[set[str], list[str]]:
     return {line[1:] for line in lines if line[:1] == "?"}, [line[1:] for line in lines if line[:1] == "+"]
 
 
-@pytest.mark.timeout(300)
 def test_kills_and_stops_amid_delays_lives_and_leases_lose_and_hold_nothing(
     broker_dir: Path, tmp_path: Path, seed: int
 ) -> None:

@@ -49,7 +49,31 @@ def bury(queues: list[Queue], seed: int, say: Say) -> None:
                 m.release()
 
 
-@pytest.mark.timeout(300)
+def move_one_and_take_one(here: Queue, there: Queue, say: Say) -> None:
+    """As a move that has come to its second message: it is the mover's, and still in its first queue."""
+    here.move(there, limit=1)
+    second = next(iter(here.browse()))
+    mine = here._steal(second.position, True)
+    say(second.body)
+    while mine:
+        signal.pause()
+
+
+@pytest.mark.parametrize("priorities", [1, 3])
+def test_who_moves_on_after_a_killed_mover_keeps_the_order_of_the_source(broker_dir: Path, priorities: int) -> None:
+    with shmq.open(broker_dir) as broker:
+        here: Queue = broker.queue("here", priorities=priorities)
+        there: Queue = broker.queue("there")
+        here.put_many(["b0", "b1", "b2", "b3"])
+        with Offspring(move_one_and_take_one, here, there) as mover:
+            mover.expect("b1")
+            mover.kill()
+            assert here.move(there, limit=1) == 1
+            assert here.move(there) == 2
+            assert [m.body for m in there.browse()] == ["b0", "b1", "b2", "b3"]
+        check_sound(broker, here, there)
+
+
 def test_a_message_is_in_exactly_one_queue_whenever_its_mover_is_killed(broker_dir: Path, seed: int) -> None:
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="32MiB", patience=0.02) as broker, family() as children:

@@ -58,7 +58,6 @@ class Ledger:
             assert came <= accepted[producer] + BATCH
 
 
-@pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("maxsize", [0, 50], ids=["unlimited", "full_all_the_time"])
 @pytest.mark.parametrize("large", [False, True], ids=["small", "with_blocks"])
 def test_killed_producers_lose_nothing_that_was_accepted(

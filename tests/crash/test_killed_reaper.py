@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import shmq
 from shmq.core.queue import reap
 from tests.support.health import bury_the_dead, check_empty, check_sound, usage
@@ -90,7 +88,6 @@ def wander(inherited: shmq.Broker, path: Path, rng: random.Random, say: Say) -> 
                     continue
 
 
-@pytest.mark.timeout(sized(100, 900))
 def test_kills_amid_making_joining_deleting_and_leaving_leave_a_sound_broker(
     broker: shmq.Broker, broker_dir: Path, seed: int
 ) -> None:
@@ -161,7 +158,6 @@ def attach_and_go(inherited: shmq.Broker, path: Path, number: int, say: Say) -> 
             signal.pause()
 
 
-@pytest.mark.timeout(100)
 def test_a_storm_of_200_processes_a_third_of_them_killed_leaves_a_clean_table(
     broker: shmq.Broker, broker_dir: Path
 ) -> None:

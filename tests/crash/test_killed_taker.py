@@ -35,7 +35,6 @@ def get_one(queue: Queue, say: Say) -> None:
     say(queue.get(timeout=30))
 
 
-@pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("large", [False, True], ids=["small", "with_blocks"])
 def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
     broker: shmq.Broker, seed: int, large: bool

@@ -96,7 +96,7 @@ def stop_some(rng: random.Random, children: list[Offspring], count: int) -> int:
     return stops
 
 
-@pytest.mark.timeout(sized(300, 3600))
+@pytest.mark.timeout(sized(900, 3600))
 @pytest.mark.parametrize("maxsize", [0, 100], ids=["unlimited", "full_all_the_time"])
 def test_no_stopped_process_is_robbed(
     broker_dir: Path, tmp_path: Path, seed: int, maxsize: int, figure: Callable[..., None]

@@ -58,7 +58,6 @@ def drain(queue: Queue, ledger: Ledger) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 900))
 @pytest.mark.parametrize("maxsize", [0, 40], ids=["unlimited", "full_all_the_time"])
 def test_a_producer_that_is_stopped_anywhere_delays_others_by_at_most_the_patience(
     broker: shmq.Broker, seed: int, maxsize: int
@@ -98,7 +97,6 @@ def take(queue: Queue, say: Say) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(sized(100, 900))
 def test_a_taker_that_is_stopped_anywhere_delays_others_by_at_most_the_patience(broker: shmq.Broker, seed: int) -> None:
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", maxsize=40)

@@ -14,11 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from shmq.cli.root import root
-from shmq.demo import process_server
+from shmq.demo import process_server, spark_run
 from shmq.demo.definitions import Definitions, Result
 from shmq.demo.multiprocessing_run import MultiprocessingRun
 from shmq.demo.outcome import Outcome
 from shmq.demo.pool_run import PoolRun
+from shmq.demo.spark_run import SparkOutcome, SparkRun
 
 SHARED_MEMORY = Path("/dev/shm")
 COMMAND = [sys.executable, "-m", "shmq", "demo"]
@@ -39,7 +40,7 @@ def sources(tmp_path: Path) -> Path:
 
 def call(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def test_the_demo_kills_a_worker_and_loses_and_doubles_nothing(sources: Path) -> None:
@@ -70,6 +71,31 @@ def test_people_get_a_table_with_both_ways_side_by_side(sources: Path) -> None:
     assert re.match(r"one process alone +62 ", alone)
     assert re.search(r"seed \d+; worker \d+ was killed \(SIGKILL\)", run.stdout)
     assert "equal to what one process finds alone" in run.stdout
+    assert len([line for line in run.stderr.splitlines() if " of 62" in line]) <= 12  # a quarter each, of three steps
+
+
+@pytest.mark.parametrize("typed", ["", "tools/run"])
+def test_a_refusal_names_the_command_that_was_typed(
+    tmp_path: Path, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHMQ_DEMO_TYPED", typed)
+    run = call("--input", tmp_path / "nowhere")
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"Usage: {typed or 'shmq demo'} [OPTIONS]\nTry '{typed or 'shmq demo'} --help'")
+    assert call("-h").stdout.startswith(f"Usage: {typed or 'shmq demo'} [OPTIONS]")
+
+
+def test_a_temporary_directory_with_too_long_a_path_for_sockets_is_named(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    monkeypatch.setenv("TMPDIR", str(deep))
+    run = call("--input", sources)
+    assert run.returncode == 1
+    assert "path too long for a socket; let TMPDIR name" in run.stderr
+    assert str(deep) in run.stderr
+    assert list(deep.iterdir()) == []
 
 
 def test_a_directory_without_sources_is_a_usage_error(tmp_path: Path) -> None:
@@ -112,9 +138,10 @@ def falsified(tree_names: tuple[str, ...], how: str, tree: Any) -> list[Result]:
     return results
 
 
+@pytest.mark.parametrize("words", [[], ["--spark"]], ids=["pool", "spark"])
 @pytest.mark.parametrize(("how", "code"), [("lost", 1), ("doubled", 1), ("wrong", 1), ("nothing", 0)])
 def test_the_exit_code_says_what_the_comparison_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, code: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, code: int, words: list[str]
 ) -> None:
     for number in range(3):
         (tmp_path / f"m{number}.py").write_text("import os\n")
@@ -123,17 +150,25 @@ def test_the_exit_code_says_what_the_comparison_found(
     def ours(self: PoolRun) -> Outcome:
         return replace(right, results=falsified(self._tree.names, how, self._tree))
 
+    def by_spark(self: SparkRun) -> SparkOutcome:
+        results = falsified(self._tree.names, how, self._tree)
+        return SparkOutcome(results, 1.0, 6, 11, driver=12, processes=13, before=2, recovery=5.0, batches=4, parsed=3)
+
     def theirs(self: MultiprocessingRun) -> Outcome:
         return replace(right, results=falsified(self._tree.names, "nothing", self._tree))
 
     monkeypatch.setattr(PoolRun, "run", ours)
     monkeypatch.setattr(MultiprocessingRun, "run", theirs)
+    monkeypatch.setattr(SparkRun, "run", by_spark)
+    monkeypatch.setattr(spark_run, "check_spark", lambda: None)
     # Here it would make the server of this very process, whose children are other tests' and must hear Ctrl-C.
     monkeypatch.setattr(process_server, "start_process_server", lambda: None)
-    text = CliRunner().invoke(root, ["demo", "--input", str(tmp_path)])
+    text = CliRunner().invoke(root, ["demo", "--input", str(tmp_path), *words])
     assert text.exit_code == code, text.output
     assert ("NOT equal" in text.stdout) is bool(code)
-    facts = json.loads(CliRunner().invoke(root, ["demo", "--input", str(tmp_path), "--json"]).stdout)
+    assert ("driver 12 was killed with all of its 13 processes when 2 files had results" in text.stdout) is bool(words)
+    facts = json.loads(CliRunner().invoke(root, ["demo", "--input", str(tmp_path), "--json", *words]).stdout)
+    assert ("spark" in facts) is bool(words)
     assert facts["equal"] is not bool(code)
     if code:
         assert facts[how] == 1

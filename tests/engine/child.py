@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-PATIENCE = 30.0  # seconds; a machine under load is slow, a hang lasts for ever
+PATIENCE = 120.0  # seconds; a machine under load is slow, a hang lasts for ever
 HEAD = """
 import os, sys, time, threading, signal
 import shmq

@@ -100,6 +100,27 @@ def test_a_fixed_option_is_not_altered_and_nothing_else_is_either(queue: shmq.Qu
     queue.alter(**{name: before[name]})
 
 
+def test_a_mismatch_names_the_ways_to_alter_the_queue_and_they_do_it(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs of ann", max_deliveries=4, retry_delay=1, slot_size=256)
+    with pytest.raises(shmq.OptionsMismatch) as caught:
+        broker.queue("jobs of ann", max_deliveries=5)
+    assert "queue.alter(max_deliveries=5)" in caught.value.remedy
+    assert "`shmq declare 'jobs of ann' max_deliveries=5`" in caught.value.remedy
+    queue.alter(max_deliveries=5)
+    broker.queue("jobs of ann", max_deliveries=5)
+    with pytest.raises(shmq.OptionsMismatch, match=r"alter\(retry_delay=\(1.0, 10.0\)\).*retry_delay=1,10`"):
+        broker.queue("jobs of ann", retry_delay=[1, 10])
+
+
+@pytest.mark.parametrize("options", [{"slot_size": 512}, {"maxsize": 2000}])
+def test_a_mismatch_names_no_way_that_does_not_go(broker: shmq.Broker, options: Any) -> None:
+    broker.queue("jobs", slot_size=256, maxsize=1000)
+    with pytest.raises(shmq.OptionsMismatch) as caught:
+        broker.queue("jobs", **options)
+    assert "alter" not in caught.value.remedy
+    assert "another name" in caught.value.remedy
+
+
 def test_what_is_no_option_is_refused(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
     before = queue.options
     with pytest.raises(TypeError, match="no option 'colour'"):

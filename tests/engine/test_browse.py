@@ -48,6 +48,21 @@ def test_settling_what_was_only_browsed_is_refused(queue: shmq.Queue[Any], outco
     assert queue.get(timeout=0) == "a"
 
 
+def test_a_with_block_of_what_was_only_browsed_is_refused_before_it_begins(queue: shmq.Queue[Any]) -> None:
+    queue.put("a")
+    (m,) = queue.browse()
+    entered = []
+
+    def work() -> None:
+        with m:
+            entered.append(m.body)
+
+    with pytest.raises(shmq.SettlementError, match="only browsed"):
+        work()
+    assert entered == []
+    assert queue.get(timeout=0) == "a"
+
+
 def test_what_was_browsed_stays_readable(queue: shmq.Queue[Any]) -> None:
     queue.put({"n": [1] * 1000})
     (m,) = queue.browse()

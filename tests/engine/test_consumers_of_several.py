@@ -348,3 +348,30 @@ def test_of_two_the_one_of_higher_priority_is_served_first(broker: shmq.Broker, 
         assert waits[0].end() == "first"
         queues[2].put("second")
         assert waits[1].end() == "second"
+
+
+def test_on_each_queue_it_is_a_consumer_of_its_own(broker: shmq.Broker) -> None:
+    """With row, selector and rank there; what came from a queue is known there, and goes back there. Shows S42."""
+    queues = [broker.queue(name) for name in ("one", "two", "three")]
+    with broker.consumer(*queues, selector="n > 0", exclusive=True) as several:
+        for number, queue in enumerate(queues):
+            assert queue.statistics().consumers == 1
+            with pytest.raises(shmq.ConsumerRefused):
+                queue.get(timeout=0)
+            queue.put(f"not for it {number}", headers={"n": 0})
+            queue.put(f"for it {number}", headers={"n": 1})
+        held = several.receive_many(9, timeout=0)
+        assert sorted((m.queue.name, m.body) for m in held) == [
+            ("one", "for it 0"),
+            ("three", "for it 2"),
+            ("two", "for it 1"),
+        ]
+        assert [(q.statistics().ready, q.statistics().unsettled) for q in queues] == [(1, 1)] * 3
+        held[0].ack()
+        with queues[0].broker.queue("four").consumer() as apart:
+            assert apart.receive_many(1, timeout=0) == []
+    left = {q.name: q.get_many(9, timeout=0) for q in queues}
+    expected = {q.name: [f"not for it {n}", f"for it {n}"] for n, q in enumerate(queues)}
+    expected[held[0].queue.name].pop()
+    assert left == expected
+    assert [q.statistics().consumers for q in queues] == [0] * 3

@@ -1,6 +1,7 @@
 """Counts are exact at rest, and ids are unique over processes and for ever."""
 
 import os
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 import shmq
 from tests.engine.child import Child, eventually
+from tests.engine.conftest import Taker
 
 
 def test_counts_of_a_queue_say_what_happened(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
@@ -31,6 +33,32 @@ def test_counts_of_a_queue_say_what_happened(broker: shmq.Broker, queue: shmq.Qu
     assert (s.consumers, s.producers_waiting) == (1, 0)
     held.ack()
     assert broker.statistics().queues["jobs"] == queue.statistics() or s.oldest_age is not None
+
+
+def test_a_burial_by_the_next_taker_is_no_delivery(broker: shmq.Broker, take: Taker) -> None:
+    queue = broker.queue("mortal", max_deaths=1)
+    queue.put("poison")
+    with Child("m = shmq.open(sys.argv[1]).queue('mortal').receive(); say('has'); listen()", broker.path) as child:
+        assert child.line() == "has"
+        child.kill()
+    assert queue.statistics().ready == 1  # who asks takes back what the dead had
+    with pytest.raises(shmq.Empty):
+        take(queue, 0)
+    s = queue.statistics()
+    assert (s.delivered, s.redelivered, s.deaths, s.dead_lettered, s.ready) == (1, 0, 1, 1, 0)
+
+
+def test_a_count_notices_that_a_process_has_died(broker: shmq.Broker, queue: shmq.Queue[Any]) -> None:
+    queue.put_many("abc")
+    with Child("m = shmq.open(sys.argv[1]).queue('jobs').receive(); say('has'); listen()", broker.path) as child:
+        assert child.line() == "has"
+        assert queue.qsize() == 2
+        child.kill()
+        looks = 0
+        while queue.qsize() != 3:
+            looks += 1
+            assert looks < 500, "what the killed one had is not counted"  # some 1,000 calls of any kind would find it
+            time.sleep(0.02)
 
 
 def test_an_empty_queue_has_no_oldest_and_no_first(queue: shmq.Queue[Any]) -> None:

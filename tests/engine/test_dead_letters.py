@@ -92,7 +92,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     for n in (1, 2):
         with Child(program, broker_dir) as child:
             assert child.line() == str(n)
-            child.process.wait(10)
+            child.process.wait(120)
             assert child.process.returncode == -signal.SIGKILL
             pids.append(child.pid)
         eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
@@ -117,7 +117,7 @@ def killed_with_the_message(broker_dir: Path, broker: shmq.Broker, number: signa
     with Child(DEADLY, broker_dir) as child:
         assert child.line() == "has it"
         child.process.send_signal(number)
-        assert child.process.wait(10) == -number
+        assert child.process.wait(120) == -number
     eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
     return child.pid
 
@@ -157,7 +157,7 @@ def test_a_signal_that_is_told_before_the_message_is_back_is_not_lost(broker_dir
         assert child.line() == "has it"
         tell(broker, child.pid, signal.SIGSEGV)  # nothing is written of it yet: it lives
         child.process.send_signal(signal.SIGSEGV)
-        child.process.wait(10)
+        child.process.wait(120)
     eventually(lambda: broker.statistics().queues["jobs"].ready == 1, "the message back")
     with pytest.raises(shmq.Empty):
         queue.receive(timeout=0)
@@ -249,7 +249,7 @@ def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Bro
         with pytest.raises(shmq.Empty):
             consumer.receive(timeout=0)
     graves.reopen()
-    queue.join(timeout=10)
+    queue.join(timeout=60)
     assert {m.body for m in graves.browse()} == {"rejected", "failed", "late"}
 
 

@@ -2,14 +2,14 @@
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import shmq
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShutDown
-from tests.engine.child import Child
+from tests.engine.child import Child, eventually
 from tests.engine.conftest import MEMORY
 from tests.engine.descriptors import (
     SLOW,
@@ -20,6 +20,14 @@ from tests.engine.descriptors import (
     take,
     waiters,
 )
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    """A thread that has said that it ends is there for a moment more."""
+    yield
+    eventually(lambda: waiters() == [])
+
 
 # ---- when it is readable -------------------------------------------------------------------------------------------
 

@@ -55,6 +55,45 @@ def test_a_message_that_is_always_forgotten_ends_among_the_dead(broker: shmq.Bro
         assert m.death.reason == "max_deliveries"
 
 
+@pytest.mark.parametrize("kind", ["receive", "consumer"])
+def test_a_message_that_is_dropped_on_its_last_attempt_is_among_the_dead_at_once(
+    broker: shmq.Broker, kind: str
+) -> None:
+    queue = broker.queue("forgotten", max_deliveries=1)
+    queue.put("poison")
+    taker = taker_of(queue, kind)
+    m = taker.receive(timeout=0)
+    del m
+    gc.collect()
+    queue.join(timeout=0)
+    assert queue.qsize() == 0
+    (dead,) = broker.queue("forgotten.dead").browse()
+    assert dead.death is not None
+    assert (dead.death.reason, dead.death.error) == ("max_deliveries", "dropped unsettled")
+    with pytest.raises(shmq.SettlementError, match="1 message of queue 'forgotten' was dropped unsettled"):
+        taker.receive(timeout=0)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_join_buries_what_nobody_may_be_given_any_more(broker: shmq.Broker, waits: bool) -> None:
+    """A killed process had it; it dies by that, and nobody else comes to take."""
+    queue = broker.queue("mortal", max_deaths=1, priorities=3)
+    queue.put_many(["first", "second"])
+    program = "q = shmq.open(sys.argv[1]).queue('mortal'); m = q.receive_many(2); say('has'); listen()"
+    with Child(program, broker.path) as child:
+        assert child.line() == "has"
+        thread, results = in_thread(queue.join) if waits else (None, [])
+        child.kill()
+    if thread is not None:
+        finish(thread)
+        assert results == [None]
+    else:
+        eventually(lambda: queue.qsize() == 2, "both are back")
+        queue.join(timeout=0)
+    dead = [(m.body, m.death.reason) for m in broker.queue("mortal.dead").browse() if m.death is not None]
+    assert dead == [("first", "max_deaths"), ("second", "max_deaths")]
+
+
 def test_dropped_messages_and_no_next_call_give_a_resource_warning_at_close(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
     consumer = queue.consumer()

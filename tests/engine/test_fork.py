@@ -140,7 +140,7 @@ def test_receive_in_the_child_uses_a_consumer_of_its_own(queue: shmq.Queue[Any])
 
     in_fork(work)
     m.ack()
-    queue.join(timeout=5)
+    queue.join(timeout=60)
 
 
 def test_a_closed_broker_is_closed_in_the_child_too(broker_dir: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_consumer_that_waits_is_woken_when_a_group_becomes_free(shared: shmq.Q
         thread = threading.Thread(target=wait)
         thread.start()
         first.ack()
-        thread.join(30)
+        thread.join(120)
     assert got == ["a2"]
 
 

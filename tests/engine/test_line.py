@@ -48,6 +48,7 @@ def stand_in_line(queue: Queue, child: Offspring, children: list[Offspring]) -> 
 
 @pytest.mark.parametrize("at_once", [1, 3], ids=["one_by_one", "three_at_once"])
 def test_blocked_producers_are_released_in_the_order_of_their_arrival(broker: shmq.Broker, at_once: int) -> None:
+    """Shows R14."""
     queue = broker.queue("jobs", maxsize=3)
     queue.put_many(["old"] * 3)
     with family() as children:
@@ -103,6 +104,7 @@ def test_who_puts_many_keeps_its_place_until_all_are_in(broker: shmq.Broker) -> 
 
 
 def test_those_who_are_killed_in_line_give_their_places_up(broker: shmq.Broker) -> None:
+    """Shows R14."""
     queue = broker.queue("jobs", maxsize=1)
     queue.put("old")
     with family() as children:
@@ -161,6 +163,7 @@ def test_one_whose_time_is_over_leaves_the_line(broker: shmq.Broker) -> None:
 
 
 def test_a_limit_that_is_raised_lets_all_in_line_in(broker: shmq.Broker) -> None:
+    """Shows R14."""
     queue = broker.queue("jobs", maxsize=1)
     queue.put("old")
     with family() as children:
@@ -173,6 +176,7 @@ def test_a_limit_that_is_raised_lets_all_in_line_in(broker: shmq.Broker) -> None
 
 
 def test_a_shut_down_ends_the_line(broker: shmq.Broker) -> None:
+    """Shows R14."""
     queue = broker.queue("jobs", maxsize=1)
     queue.put("old")
 

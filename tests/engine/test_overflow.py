@@ -92,6 +92,7 @@ except shmq.SettlementError as error:
 
 
 def test_the_least_important_go_first(broker: shmq.Broker) -> None:
+    """Shows R12."""
     queue = broker.queue("jobs", maxsize=3, overflow="drop_oldest", priorities=10)
     for body, priority in (("a", 1), ("b", 9), ("c", 1), ("d", 9), ("e", 1), ("f", 9), ("g", 9)):
         queue.put(body, priority=priority, timeout=0)

@@ -8,6 +8,9 @@ import pytest
 
 import shmq
 from shmq.errors import Empty, SelectorError
+from tests.engine.child import eventually
+from tests.engine.test_shutdown import finish, in_thread
+from tests.support.size import sized
 
 
 @pytest.fixture(params=[1, 3], ids=["plain", "priorities"])
@@ -68,7 +71,7 @@ def test_a_sleeper_is_woken_for_what_it_selects_whoever_else_sleeps(queue: shmq.
     for n in reversed(range(8)):
         queue.put(n, headers={"n": n})
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert got == {n: n for n in range(8)}
 
 
@@ -86,8 +89,32 @@ def test_released_elsewhere_it_never_comes_back_to_this_consumer(queue: shmq.Que
                 assert (again.body, again.redelivered, again.delivery_count) == ("a", True, 1)
 
 
+@pytest.mark.parametrize("selector", [None, "TRUE"])
+def test_released_elsewhere_another_thread_of_this_consumer_does_not_get_it_either(
+    queue: shmq.Queue[Any], selector: str | None
+) -> None:
+    """That thread is the only one that waits. Many times, so that the refusal meets each step of its look."""
+    with queue.consumer() as other:
+        for number in range(sized(100, 3000)):
+            with queue.consumer(selector=selector) as one:
+                queue.put(f"not for one {number}")
+                m = one.receive(timeout=0)
+                thread, results = in_thread(one.receive)
+                if number % 2:
+                    eventually(lambda: queue._crowd()["asleep"] == 1, "the other thread asleep")
+                m.release(elsewhere=True)
+                queue.put(f"for one {number}")
+                finish(thread)
+                found = results.pop()
+                assert isinstance(found, shmq.Message)
+                assert found.body == f"for one {number}"
+                found.ack()
+                with other.receive(timeout=0) as again:
+                    assert again.body == f"not for one {number}"
+
+
 @pytest.mark.parametrize(
-    "selector", ["", "kind =", "kind = 'png' AND", "kind LIKE 3", "(kind = 'png'", "a BETWEEN 1", "x IN ()"]
+    "selector", ["kind =", "kind = 'png' AND", "kind LIKE 3", "(kind = 'png'", "a BETWEEN 1", "x IN ()"]
 )
 def test_a_selector_with_an_error_is_refused_at_once_with_its_place(queue: shmq.Queue[Any], selector: str) -> None:
     before = queue.statistics()
@@ -149,7 +176,7 @@ def test_takers_of_all_kinds_share_a_queue_without_loss(queue: shmq.Queue[Any]) 
     fill(queue, 3000)
     queue.shutdown()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert sorted(n for bodies in got.values() for n in bodies) == list(range(3000))
     for selector, wants in takers.items():
         assert all(map(wants, got[selector]))

@@ -49,7 +49,7 @@ def test_following_browsers_wait_for_what_is_selected(images: Queue) -> None:
     images.put("late jpeg", headers={"kind": "jpeg"})
     images.put("late png", headers={"kind": "png"})
     images.shutdown()
-    thread.join(30)
+    thread.join(120)
     assert seen == [1, 3, 5, "late png"]
 
 
@@ -61,7 +61,7 @@ def test_purge_throws_away_what_is_selected_and_ready(images: Queue) -> None:
     assert bodies(images, None) == [0, 1, 3, 5]
     held.ack()
     assert [images.get() for _ in range(3)] == [1, 3, 5]
-    images.join(timeout=5)
+    images.join(timeout=60)
     statistics = images.statistics()
     assert (statistics.put, statistics.acked) == (6, 4)
 
@@ -83,18 +83,45 @@ def test_purge_by_selector_beside_takers_settles_each_message_once(broker: shmq.
         thread.start()
     purged = queue.purge(selector="odd")
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert len(taken) == len(set(taken))
     assert len(taken) + purged == 3000
     assert queue.qsize() == 0
-    queue.join(timeout=5)
+    queue.join(timeout=60)
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_selector_is_none(images: Queue, empty: str) -> None:
+    everything = bodies(images, None)
+    assert bodies(images, empty) == everything
+    with images.consumer(selector=empty) as consumer:
+        assert [m.body for m in consumer.receive_many(10, timeout=0)] == everything
+    with images.broker.consumer(images, images.broker.queue("others"), selector=empty) as consumer:
+        assert [m.body for m in consumer.receive_many(10, timeout=0)] == everything
+    elsewhere = images.broker.queue("elsewhere")
+    assert images.move(elsewhere, selector=empty) == len(everything)
+
+
+def test_an_empty_selector_purges_nothing(images: Queue) -> None:
+    everything = bodies(images, None)
+    with pytest.raises(shmq.SelectorError, match="the selector is empty; leave it out to purge everything"):
+        images.purge(selector="")
+    assert bodies(images, None) == everything
+
+
+def test_literals_of_java_select(images: Queue) -> None:
+    """Exact ones may be hexadecimal, octal or long, approximate ones float or double."""
+    for width in range(0, 6000, 1000):
+        for literal in (f"{width:#x}", f"0{width:o}", f"{width}L", f"{width}.0f", f"{width}d"):
+            selected = [m.body for m in images.browse(selector=f"width = {literal}")]
+            assert selected == bodies(images, f"width = {width}") != []
 
 
 def test_a_malformed_selector_is_an_error_at_once_and_changes_nothing(images: Queue) -> None:
     with pytest.raises(shmq.SelectorError, match="at character 8"):
         images.browse(selector="width >")
     with pytest.raises(shmq.SelectorError, match="at character 1"):
-        images.purge(selector="")
+        images.purge(selector="AND")
     with pytest.raises(TypeError):
         images.browse(selector=5)  # type: ignore[arg-type]
     assert images.qsize() == 6

@@ -8,6 +8,7 @@ import pytest
 
 import shmq
 from shmq.errors import ConsumerRefused, Empty
+from tests.engine.child import Child
 from tests.support.offspring import Offspring, Say, eventually
 
 SLOW = 30.0
@@ -52,7 +53,6 @@ def wait_for_one(path: str, say: Say) -> None:
 
 
 def test_an_exclusive_consumer_is_the_only_one(queue: shmq.Queue[Any]) -> None:
-    """Shows S14."""
     queue.put_many("abc")
     with queue.consumer(exclusive=True) as one:
         for refused in (
@@ -148,14 +148,65 @@ def test_the_number_of_live_ones_can_be_altered(broker: shmq.Broker) -> None:
         two.receive(timeout=0)
     queue.alter(live_consumers=2)
     assert (take(two), take(one)) == (0, 1)
-    queue.alter(live_consumers=1)
-    with pytest.raises(Empty):
-        two.receive(timeout=0)
-    assert take(one) == 2
-    queue.alter(live_consumers=None)
-    assert take(two) == 3
     one.close()
+    queue.alter(live_consumers=None)
+    assert take(two) == 2
     two.close()
+
+
+def test_who_is_live_stays_so_when_the_number_is_lowered(broker: shmq.Broker) -> None:
+    queue = broker.queue("limited", live_consumers=2)
+    one, two = queue.consumer(), queue.consumer()
+    queue.put_many(range(5))
+    queue.alter(live_consumers=1)
+    assert (take(two), take(one)) == (0, 1)
+    three = queue.consumer(priority=9)
+    two.close()
+    with pytest.raises(Empty):
+        three.receive(timeout=0)  # one is there, and that is enough
+    assert take(one) == 2
+    one.close()
+    assert take(three) == 3
+    three.close()
+
+
+def test_the_consumer_of_receive_is_in_nobodys_way_with_empty_hands(
+    broker: shmq.Broker, queue: shmq.Queue[Any]
+) -> None:
+    """Of this process, and of another one."""
+    program = """
+q = shmq.open(sys.argv[1]).queue(sys.argv[2])
+m = q.receive()
+say("has")
+listen()
+m.ack()
+say("done")
+listen()
+try:
+    q.receive(timeout=0)
+except shmq.ConsumerRefused:
+    say("refused")
+"""
+    queue.put_many("abc")
+    queue.receive(timeout=0).ack()
+    with Child(program, broker.path, queue.name) as child:
+        assert child.line() == "has"
+        with pytest.raises(ConsumerRefused, match=f"another consumer, of pid {child.pid}"):
+            queue.consumer(exclusive=True)
+        child.tell("settle")
+        assert child.line() == "done"
+        with queue.consumer(exclusive=True) as one:
+            assert take(one) == "c"
+            child.tell("try")
+            assert child.end() == "refused\n"
+            with pytest.raises(ConsumerRefused):
+                queue.receive(timeout=0)
+    queue.put("d")
+    held = queue.receive(timeout=0)
+    with pytest.raises(ConsumerRefused, match="another consumer"):
+        queue.consumer(exclusive=True)
+    held.ack()
+    queue.consumer(exclusive=True).close()
 
 
 # ---- priorities of consumers -----------------------------------------------------------------------------------------

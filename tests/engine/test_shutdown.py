@@ -37,7 +37,7 @@ def in_thread(call: Callable[[], Any]) -> tuple[threading.Thread, list[BaseExcep
 
 
 def finish(thread: threading.Thread) -> None:
-    thread.join(30)
+    thread.join(120)
     assert not thread.is_alive()
 
 

@@ -28,7 +28,7 @@ def run_threads(work: Callable[[int], None], count: int = THREADS) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive()
     if errors:
         raise errors[0]
@@ -75,7 +75,7 @@ def test_threads_share_one_queue_and_one_consumer(queue: shmq.Queue[Any], way: s
     run_threads(produce)
     queue.shutdown()
     for thread in consumers:
-        thread.join(60)
+        thread.join(120)
         assert not thread.is_alive()
     assert sorted(taken) == list(range(THREADS * EACH))
     statistics = queue.statistics()

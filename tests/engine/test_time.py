@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,6 +53,26 @@ def test_a_delayed_message_comes_in_its_place(queue: shmq.Queue[Any]) -> None:
     assert queue.get(timeout=0) == "c"
     eventually(lambda: queue.qsize() == 3, "the end of the delay")
     assert queue.get_many(4, timeout=0) == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize("ttl", [0, 1, 5])
+def test_what_would_expire_before_it_is_due_is_refused(queue: shmq.Queue[Any], ttl: float) -> None:
+    puts: list[Callable[..., object]] = [
+        lambda **options: queue.put("a", **options),
+        lambda **options: queue.put_many("ab", **options),
+        lambda **options: queue.loan(1, **options),
+        lambda **options: queue.loan_array(1, "u1", **options),
+    ]
+    for put in puts:
+        with pytest.raises(ValueError, match=f"delay=5: ttl is {ttl} s.*; give a shorter delay or a longer ttl"):
+            put(delay=5, ttl=ttl)
+    queue.alter(max_ttl=ttl)
+    with pytest.raises(ValueError, match=f"delay=5: max_ttl of the queue is {ttl} s"):
+        queue.put("a", delay=5, ttl=60)
+    assert (queue.statistics().delayed, queue.statistics().put) == (0, 0)
+    queue.alter(max_ttl=5.1)
+    queue.put("a", delay=5, ttl=5.1)
+    assert queue.statistics().delayed == 1
 
 
 def test_a_batch_is_delayed_as_a_whole(queue: shmq.Queue[Any]) -> None:
@@ -307,8 +328,9 @@ def test_expired_messages_are_buried_when_nobody_takes(broker: shmq.Broker) -> N
     queue: shmq.Queue[Any] = broker.queue("kept", dead_letter_expired=True)
     queue.put("in hand", ttl=0.5)
     m = queue.receive(timeout=0)
+    queue.put("held", ttl=0.5)
+    queue.receive(timeout=0).release(delay=FAR)
     queue.put("a", ttl=SOON)
-    queue.put("held", ttl=SOON, delay=FAR)
     idle: shmq.Queue[Any] = broker.queue("idle")
     while len(dead_of(queue)) < 3:  # whoever waits for anything does it
         with contextlib.suppress(shmq.Empty):

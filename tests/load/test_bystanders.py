@@ -37,7 +37,6 @@ def echo(queue: Queue, count: int, say: Say) -> None:
         say(queue.get(timeout=30))
 
 
-@pytest.mark.timeout(sized(100, 600))
 def test_a_message_that_is_never_settled_costs_one_place_and_comes_first_when_it_is_released(
     broker: shmq.Broker,
 ) -> None:
@@ -82,7 +81,7 @@ MEASURED = """
     import sys
     import psutil
     import shmq
-    role, warm, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    role, warm, half = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     def work(queue, times):
         for _ in range(times // 2):
             if role == "put":
@@ -96,20 +95,22 @@ MEASURED = """
         process = psutil.Process()
         process.memory_full_info()
         work(queue, warm)
-        before = process.memory_full_info().uss
-        work(queue, count)
-        print(process.memory_full_info().uss - before)
+        seen = [process.memory_full_info().uss]
+        for _ in range(2):
+            work(queue, half)
+            seen.append(process.memory_full_info().uss)
+        print(min(seen[1] - seen[0], seen[2] - seen[1]))
 """
 
 
-@pytest.mark.timeout(sized(100, 600))
 def test_private_memory_of_producer_and_consumer_stays_flat(broker: shmq.Broker) -> None:
-    """1,000,000 messages after a warm-up of 20,000; 10,000,000 with SHMQ_FULL=1. Margin: 128 KiB.
+    """Twice 500,000 messages after a warm-up of 20,000; twice 5,000,000 with SHMQ_FULL=1. Margin: 64 KiB.
 
+    What leaks grows in both halves. What is first needed when a busy machine makes a process wait grows in one of them.
     In interpreters of their own: a forked one would make pages its own that it shared with its parent.
     """
     broker.queue("jobs", codec="bytes", maxsize=1024)
-    sizes = [str(20_000), str(sized(1_000_000, 10_000_000))]
+    sizes = [str(20_000), str(sized(500_000, 5_000_000))]
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(MEASURED), str(broker.path), role, *sizes],
@@ -120,13 +121,13 @@ def test_private_memory_of_producer_and_consumer_stays_flat(broker: shmq.Broker)
         for role in ("put", "get")
     ]
     try:
-        grown = [int(process.communicate(timeout=90)[0]) for process in processes]
+        grown = [int(process.communicate(timeout=240)[0]) for process in processes]
     finally:
         for process in processes:
             process.kill()
             process.wait()
     print(f"private memory grew by {grown[0]} bytes (producer), {grown[1]} bytes (consumer)")
-    assert max(grown) < 128 * 1024
+    assert max(grown) < 64 * 1024
 
 
 def fill(queue: Queue, put: Board, slot: int, say: Say) -> None:
@@ -143,7 +144,6 @@ def drain(queue: Queue, begun: Board, slot: int, say: Say) -> None:
         queue.get()
 
 
-@pytest.mark.timeout(sized(100, 600))
 @pytest.mark.parametrize("maxsize", [1, 7, 1024])
 def test_maxsize_is_exact_under_load_and_after_kills(broker: shmq.Broker, seed: int, maxsize: int) -> None:
     """At every moment: puts that returned less gets that began are at most maxsize. All of it is there at the end.
@@ -291,11 +291,12 @@ def test_a_full_dev_shm_is_an_error_with_figures_and_never_a_signal(tmp_path: Pa
     print(result.stdout)
 
 
-def test_usage_tells_of_no_rescue_in_a_quiet_queue(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs")
-    with Offspring(echo, queue, 50) as consumer:
-        for n in range(50):
-            queue.put(n)
-            assert consumer.line() == str(n)
-        assert consumer.wait() == 0
-    assert usage(broker)["rescues"] == 0
+def test_usage_tells_of_no_rescue_in_a_quiet_queue(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB", patience=1.0) as broker:  # a busy machine stops a producer for a tenth
+        queue = broker.queue("jobs")
+        with Offspring(echo, queue, 50) as consumer:
+            for n in range(50):
+                queue.put(n)
+                assert consumer.line() == str(n)
+            assert consumer.wait() == 0
+        assert usage(broker)["rescues"] == 0

@@ -64,7 +64,7 @@ def look(path: Path) -> Report:
     return examine(str(path))
 
 
-@pytest.mark.timeout(sized(120, 3600))
+@pytest.mark.timeout(sized(900, 3600))
 def test_no_check_of_a_sound_broker_under_fire_finds_anything(broker_dir: Path, seed: int) -> None:
     numbers = random.Random(seed)
     with shmq.open(broker_dir, memory="64MiB") as broker:

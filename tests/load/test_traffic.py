@@ -18,6 +18,9 @@ from tests.support.size import sized
 from tests.support.traffic import HEADER, Audit, consume, produce, size_of
 
 ROOT = Path(__file__).resolve().parents[2]
+# A rescue is a message that is older than half of this when the sleeper looks of itself. A busy machine may stop a
+# producer between its put and its wake for longer than half of the default, a tenth of a second.
+PATIENCE = 1.0
 PRODUCERS = CONSUMERS = 4
 SECONDS = sized(100, 1500)
 Wait = Callable[[], int | None]
@@ -79,7 +82,7 @@ def run(queue: shmq.Queue[Any], how: str, count: int, batch: bool, seed: int, la
 
 
 # A ring of 1,024 slots wraps often; without a maxsize it is as large as the memory makes it.
-@pytest.mark.timeout(sized(115, 3600))
+@pytest.mark.timeout(sized(900, 3600))
 @pytest.mark.parametrize(
     ("how", "batch", "maxsize"),
     [
@@ -96,7 +99,7 @@ def test_small_messages_arrive_once_and_in_order(
 ) -> None:
     """Shows S3, S49, S85, S92, R4."""
     count = sized(2_000_000, 20_000_000) // PRODUCERS
-    with shmq.open(broker_dir, memory="64MiB") as broker:
+    with shmq.open(broker_dir, memory="64MiB", patience=PATIENCE) as broker:
         queue = broker.queue("load", codec="bytes", maxsize=maxsize)
         audit = run(queue, how, count, batch, seed, False, tmp_path)
         audit.check(PRODUCERS, count)
@@ -109,7 +112,7 @@ def test_small_messages_arrive_once_and_in_order(
         assert (statistics.put, statistics.delivered) == (PRODUCERS * count, PRODUCERS * count)
 
 
-@pytest.mark.timeout(sized(115, 3600))
+@pytest.mark.timeout(sized(900, 3600))
 @pytest.mark.parametrize("batch", [False, True])
 def test_bodies_from_nothing_to_8_mib_arrive_whole(batch: bool, broker_dir: Path, tmp_path: Path, seed: int) -> None:
     wanted = sized(4_000, 40_000) * 1_000_000
@@ -119,7 +122,7 @@ def test_bodies_from_nothing_to_8_mib_arrive_whole(batch: bool, broker_dir: Path
         volume += sum(size_of(producer, count, seed) for producer in range(PRODUCERS))
         count += 1
     nameless = [sum(size_of(p, n, seed) < HEADER.size for n in range(count)) for p in range(PRODUCERS)]
-    with shmq.open(broker_dir, memory="256MiB") as broker:
+    with shmq.open(broker_dir, memory="256MiB", patience=PATIENCE) as broker:
         queue = broker.queue("bodies", codec="bytes")
         audit = run(queue, "fork", count, batch, seed, True, tmp_path)
         audit.check(PRODUCERS, count, nameless)

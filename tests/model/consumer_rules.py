@@ -98,7 +98,9 @@ class ConsumerRules(ProduceRules):
         ready = [e for e in self.model.entries if e.state == READY and subscriber.wants(e)]
         body, options, given = self.outgoing(8, headers, None, 0, None)
         wanted = subscriber.wants(Entry(0, body, headers))
-        if putter == player or ready or not self.model.has_credit(holder) or not wanted or not subscriber.live:
+        admitted = subscriber.exclusive or self.model.admits()
+        served = admitted and subscriber.live and self.model.has_credit(holder)
+        if putter == player or ready or not wanted or not served:
             return
         self.tell(player, "receive", holder[1], SLOW)
         found = self.ask(putter, "put", body, {**options, "immediate": SLOW} if immediate else options)

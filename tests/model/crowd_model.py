@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.model.entry import Holder, Wants, anything
+from tests.model.entry import Entry, Holder, Wants, anything
 
 
 @dataclass
@@ -39,8 +39,13 @@ class CrowdModel:
         self.owners: dict[str, Holder] = {}  # of sticky groups
 
     def admits(self, exclusive: bool = False) -> bool:
-        """Another consumer, or a get()."""
-        return not (self.subscribers if exclusive else any(s.exclusive for s in self.subscribers.values()))
+        """Another consumer, or a get(). An implicit consumer is in the way only with something in hand."""
+        if exclusive:
+            return not any(holder[1] != 0 or self.held_by(holder) for holder in self.subscribers)
+        return not any(s.exclusive for s in self.subscribers.values())
+
+    def held_by(self, holder: Holder) -> list[Entry]:
+        raise NotImplementedError
 
     def subscribe(self, holder: Holder, subscriber: Subscriber) -> str | None:
         """The name of the error, if it is refused."""
@@ -54,12 +59,10 @@ class CrowdModel:
         return None
 
     def choose_live(self) -> None:
-        """So many are served. Nobody who is live is displaced, unless there are too many."""
+        """So many are served. Nobody who is live is displaced."""
         limit = self.options["live_consumers"] or len(self.subscribers)
         ranked = sorted(self.subscribers.values(), key=lambda subscriber: subscriber.rank)
         live = [subscriber for subscriber in ranked if subscriber.live]
-        for subscriber in live[limit:]:
-            subscriber.live = False
         reserve = [subscriber for subscriber in ranked if not subscriber.live]
         for subscriber in reserve[: max(limit - len(live), 0)]:
             subscriber.live = True

@@ -22,7 +22,10 @@ class ProduceRules(Scene):
         self, size: int, headers: dict[str, Any], priority: int | None, delay: float, ttl: float | None,
         group: str | None = None,
     ) -> tuple[bytes, dict[str, Any], dict[str, Any]]:  # fmt: skip
-        """The body; the options for the queue; the same for its model."""
+        """The body; the options for the queue; the same for its model. A delay beyond its life a put refuses."""
+        lives = (ttl, self.model.options["max_ttl"])
+        if any(life is not None and life <= delay for life in lives):
+            delay = 0
         options: dict[str, Any] = {"headers": headers}
         given: dict[str, Any] = {"headers": headers, "delay": delay, "ttl": ttl}
         if self.model.levels > 1 and priority is not None:

@@ -211,13 +211,23 @@ class QueueModel(CrowdModel):
                 if self.owner_of(entry.group) not in (None, holder):
                     continue
                 self.owners[entry.group] = holder
-            self.counters["delivered"] += 1
-            self.counters["redelivered"] += entry.redelivered
             if not self.is_poisoned(entry):
+                self.counters["delivered"] += 1
+                self.counters["redelivered"] += entry.redelivered
                 return entry
-            deaths = self.options["max_deaths"]
-            self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
+            self.bury_poisoned(entry)
         return None
+
+    def bury_poisoned(self, entry: Entry) -> None:
+        deaths = self.options["max_deaths"]
+        self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
+
+    def join(self) -> bool:
+        """Is nothing left? Who asks buries what nobody may be given any more."""
+        for entry in self.in_order():
+            if entry.state == READY and not entry.expired and self.is_poisoned(entry):
+                self.bury_poisoned(entry)
+        return not self.entries
 
     def nothing(self) -> str:
         return "Empty" if self.service == OPEN else "ShutDown"
@@ -237,6 +247,8 @@ class QueueModel(CrowdModel):
         if refused is not None:
             return refused
         subscriber = self.subscribers[holder]
+        if self.service != STOPPED and not subscriber.exclusive and not self.admits():
+            return "ConsumerRefused"
         if not self.has_credit(holder):
             return "Empty"
         if not subscriber.live:

@@ -71,7 +71,7 @@ def run(broker_dir: Path, seed: int) -> Iterator[Run]:
         world.close(in_peace=False)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("kind", BUILT)
 def test_all_processes_agree_with_the_model_after_each_step(run: Run, kind: str) -> None:
     run(kind)
@@ -87,7 +87,7 @@ def is_disagreement(raised: BaseException | None) -> bool:
 SEARCH = {"max_examples": 1000, "phases": [Phase.generate], "report_multiple_bugs": False}
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_a_mistake_in_the_model_is_found(run: Run, model: type[QueueModel]) -> None:
     kind, steps = MODELS[model]
@@ -96,7 +96,7 @@ def test_a_mistake_in_the_model_is_found(run: Run, model: type[QueueModel]) -> N
     assert is_disagreement(raised.value), raised.value
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("make", ACTORS, ids=lambda make: make.__name__)
 def test_a_mistake_in_the_processes_is_found(run: Run, make: type[Actor]) -> None:
     kind, steps = ACTORS[make]

@@ -16,7 +16,7 @@ import pytest
 
 MODELS = Path(__file__).parent
 FULL = os.environ.get("SHMQ_FULL") == "1"
-SEARCH_SECONDS = 1500 if FULL else 400
+SEARCH_SECONDS = 1500
 ERRORS = re.compile(r"errors: (\d+)")
 GUILTY = re.compile(r"assertion violated|invalid end state")
 # Each of these says that states were left out.
@@ -98,6 +98,8 @@ CORRECT = [
     Search("readiness", "-DPREFETCH=1 -DPUTS=3", SMALL, full=True),
     Search("readiness", "-DPREFETCH=2 -DPUTS=3", SMALL, full=True),
     Search("watch", "", WITH_DEATHS, "-E"),
+    Search("watch", "-DSTOPS=1", f"{SMALL} {WITH_DEATHS}", "-E"),
+    Search("watch", "-DSTOPS=2 -DSLEEPERS=3", f"{SMALL} {WITH_DEATHS}", "-E"),
     Search("watch", "-DHOLDER=0", f"{SMALL} {WITH_DEATHS}", "-E", 26, full=True),
 ]
 
@@ -133,6 +135,8 @@ FAULTY = [
     *(Search("watch", f"-DBUG={bug}", WITH_DEATHS, "-E -m150") for bug in (1, 2)),
     Search("watch", "-DBUG=3", WITH_DEATHS, "-E"),
     Search("watch", "-DBUG=4 -DHOLDER=0", WITH_DEATHS, "-E"),
+    *(Search("watch", f"-DBUG={bug} -DSTOPS=1", WITH_DEATHS, "-E") for bug in (5, 6)),
+    *(Search("watch", f"-DBUG={bug} -DSTOPS=2 -DSLEEPERS=3", WITH_DEATHS, "-E") for bug in (5, 6)),
 ]
 
 

@@ -63,7 +63,7 @@ def say_what_interrupts(queue: Any, results: Any) -> None:
 
 
 def put_by_a_grandchild(method: str, queue: Any) -> None:
-    child = get_context(method).Process(target=put_each, args=(queue, ["from a grandchild"]))  # type: ignore[attr-defined]
+    child = get_context(method).Process(target=put_each, args=(queue, ["from a grandchild"]))
     child.start()
     child.join()
 

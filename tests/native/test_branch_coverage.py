@@ -11,7 +11,7 @@ from branch_coverage import measure, whole
 FLOOR_PERCENT = 90.0
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3000)
 def test_the_c_tests_take_most_branches_of_the_core(tool: Callable[[str], str], figure: Callable[..., None]) -> None:
     tool("gcc")
     tool("gcov")

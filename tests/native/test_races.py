@@ -12,7 +12,7 @@ from tests.support.size import sized
 
 STEPS = sized(4000, 40000)  # of each of four threads, twice
 TRIES = 6  # a weakened order is a race in every run, but seen only when two threads meet in time
-RUN_SECONDS = sized(100, 1000)
+RUN_SECONDS = sized(1000, 3000)
 REPORT = "WARNING: ThreadSanitizer: data race"
 
 
@@ -47,21 +47,21 @@ def _gcc(tool: Callable[[str], str]) -> None:
     tool("gcc")
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(5000)
 def test_members_in_one_mapping_race_for_nothing(seed: int) -> None:
     """Shows S49."""
     result = run("test_members", seed, STEPS)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}"
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(5000)
 def test_takers_of_groups_race_for_nothing(seed: int) -> None:
     """And no two of them have messages of one group; nor does anybody get a later one of a group first. Shows R6."""
     result = run("test_group_traffic", seed, STEPS // 2)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}"
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(5000)
 def test_a_publish_that_orders_nothing_is_found(seed: int) -> None:
     """The same check with one order taken away: it can fail."""
     for more in range(TRIES):

@@ -6,6 +6,7 @@ import sys
 from typing import Any, NoReturn
 
 import shmq
+from shmq.engine import long_wait
 
 ended_by: list[str] = []
 
@@ -77,3 +78,42 @@ def break_down(word: str) -> NoReturn:
 
 def die_at_once() -> NoReturn:
     os._exit(9)
+
+
+def every_outcome(message: shmq.Message[int]) -> int:
+    """What becomes of a message is in its number."""
+    if message.body % 10 == 3:
+        raise LookupError("always")
+    if message.body % 10 == 5 and message.delivery_count == 1:
+        raise LookupError("once")
+    if message.body % 10 == 7:
+        message.reject("not wanted")
+    return message.body
+
+
+def refuse(message: shmq.Message[Any]) -> set[int]:
+    """No codec takes a set."""
+    return {1, 2}
+
+
+def failing_dump(value: Any) -> bytes:
+    raise OverflowError("too much")
+
+
+FAILING = shmq.Codec(encode=failing_dump, decode=bytes, content_type="x/failing")
+
+
+def hand_on(message: shmq.Message[int]) -> None:
+    message.queue.broker.queue("others").put(message.body)
+
+
+def put_where_there_is_no_room(message: shmq.Message[Any]) -> None:
+    message.queue.broker.queue("small").put("more")
+
+
+def retry_at_once(message: shmq.Message[Any]) -> None:
+    message.retry("not now", delay=0)
+
+
+def short_waits(seconds: float) -> None:
+    long_wait.LONG_WAIT = seconds

@@ -1,6 +1,7 @@
 """Whole programs with a pool, in processes of their own: examples of the documentation, Ctrl-C, the end of a parent."""
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -88,6 +89,19 @@ if __name__ == "__main__":
             print("refused")
 """
 
+UNGUARDED = """
+import shmq
+
+
+def handle(m):
+    return m.body
+
+
+jobs = shmq.open().queue("jobs")
+jobs.put(1)
+shmq.WorkerPool(jobs, handle, processes=1).run(until_empty=True)
+"""
+
 FORGOTTEN = """
 import shmq
 
@@ -113,13 +127,15 @@ def program(folder: Path, text: str) -> Path:
 
 def finished(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(program(folder, text))]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
 def test_a_killed_worker_loses_nothing_ten_times_in_a_row(tmp_path: Path) -> None:
     for _ in range(10):
         run = finished(tmp_path, KILLED_WORKER)
-        assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+        assert (run.returncode, run.stdout) == (0, "")
+        (line,) = run.stderr.splitlines()  # without any logging set up
+        assert re.fullmatch(r"worker \d+ of queue 'jobs': killed by SIGKILL; what it had in hand .*", line)
 
 
 def test_a_loop_of_ones_own_ends_after_the_shutdown(tmp_path: Path) -> None:
@@ -134,7 +150,31 @@ def test_a_loop_of_ones_own_ends_after_the_shutdown(tmp_path: Path) -> None:
 
 def test_a_handler_that_workers_cannot_import_is_named_and_workers_print_nothing(tmp_path: Path) -> None:
     run = finished(tmp_path, UNKNOWN_HANDLER)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "refused\n", "")
+    assert (run.returncode, run.stdout) == (0, "refused\n")
+    told = [line for line in run.stderr.splitlines() if line.startswith("a worker of queue 'jobs' died as it started")]
+    assert len(told) == run.stderr.count("Traceback") == 5
+
+
+def test_a_program_without_its_guard_is_told_so(tmp_path: Path) -> None:
+    run = finished(tmp_path, UNGUARDED)
+    assert run.returncode == 1
+    last = run.stderr.rstrip().splitlines()[-1]
+    assert last.startswith("shmq.errors.WorkerError: the workers of queue 'jobs' die as they start")
+    assert 'put what starts the pool behind if __name__ == "__main__":' in last
+    assert "RuntimeError: a worker imports this program, which starts a pool again" in run.stderr
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["-c", FORGOTTEN]], ids=["stdin", "c"])
+def test_a_program_without_a_file_is_refused_before_a_worker_starts(tmp_path: Path, arguments: list[str]) -> None:
+    command = [sys.executable, *arguments]
+    run = subprocess.run(
+        command, input=FORGOTTEN, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.count("Traceback") == 1
+    last = run.stderr.rstrip().splitlines()[-1]
+    assert last.startswith("TypeError: workers cannot import this program: it has no file")
+    assert 'or use processes=0, or mp_context="fork"' in last
 
 
 def test_a_program_that_forgets_its_pool_ends_all_the_same(tmp_path: Path) -> None:
@@ -162,7 +202,7 @@ def holding(folder: Path, processes: int, mode: str) -> Iterator[tuple[subproces
 
 
 def settled_at_exit(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=240)
     return process.returncode, out, err
 
 

@@ -51,10 +51,16 @@ def test_a_run_until_empty_waits_for_what_is_selected_and_with_others(broker: sh
     assert jobs.get_many(9, timeout=0) == [2]
 
 
-@pytest.mark.parametrize("selector", ["kind = ", "kind = 'a", "1 + ", ""])
+@pytest.mark.parametrize("selector", ["kind = ", "kind = 'a", "1 + "])
 def test_a_malformed_selector_is_refused_before_a_worker_starts(broker: shmq.Broker, selector: str) -> None:
     with pytest.raises(shmq.SelectorError):
         shmq.WorkerPool(broker.queue("jobs"), handlers.square, processes=2, selector=selector)
     with pytest.raises(TypeError):
         shmq.WorkerPool(broker.queue("jobs"), handlers.square, processes=2, selector=7)  # type: ignore[arg-type]
     assert not multiprocessing.active_children()
+
+
+def test_an_empty_selector_is_none(broker: shmq.Broker) -> None:
+    jobs = broker.queue("jobs")
+    jobs.put_many(range(3))
+    assert pool(jobs, 0, selector="").run(until_empty=True).handled == 3

@@ -169,7 +169,7 @@ def test_a_pool_without_processes_says_what_it_found_dead(broker_dir: Path, capl
     (record,) = caplog.records
     said = "message 1 of queue 'jobs' is dead now (1 process died with it, max_deaths=1); it went to queue 'graves'"
     assert (record.getMessage(), record.message_id) == (said, 1)  # type: ignore[attr-defined]
-    assert jobs._tell_of_burial is None
+    assert jobs._pool is None
     broker.close()
 
 
@@ -473,6 +473,8 @@ def test_processes_are_those_of_the_workers(broker: shmq.Broker) -> None:
         ({"max_messages": 0}, ValueError),
         ({"results": "results"}, TypeError),
         ({"initializer": 3}, TypeError),
+        ({"mp_context": "thread"}, ValueError),
+        ({"mp_context": 3}, TypeError),
     ],
 )
 def test_a_wrong_argument_is_refused_at_once(

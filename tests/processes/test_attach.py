@@ -1,5 +1,6 @@
 """Joining and leaving a segment with real processes: hostile segments, deaths, forks, storms."""
 
+import errno
 import os
 import random
 import resource
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from shmq import _native
@@ -120,7 +122,7 @@ def test_no_content_of_the_header_crashes_an_attach(broker: BrokerDirectory, see
         for _ in range(rng.randint(1, 4)):
             overwrite(path, rng.randrange(0, 1280), rng.randbytes(rng.choice((1, 2, 4, 8))))
         try:
-            member = segment.attach(path.name)
+            member = segment.attach(path.name, None)
         except (CorruptionError, VersionMismatch, OSError):
             continue
         member.close(True)  # the same bytes by chance
@@ -139,7 +141,7 @@ def test_no_content_of_the_tables_crashes_a_member(broker: BrokerDirectory, seed
             for _ in range(200):
                 overwrite(path, rng.randrange(1280, tables), rng.randbytes(rng.choice((1, 2, 8))))
             try:
-                member = segment.attach(path.name)
+                member = segment.attach(path.name, None)
                 member.processes()
                 member.usage()
                 member.valid()
@@ -405,13 +407,13 @@ def roomy_broker(broker_dir: Path, many_files: None) -> Iterator[BrokerDirectory
 def test_the_table_is_full_at_its_limit_and_says_so(roomy_broker: BrokerDirectory) -> None:
     """Memberships of one process count like those of many."""
     name = segment_of(roomy_broker).name
-    members = [segment.attach(name) for _ in range(_native.PROCESS_ROWS)]
+    members = [segment.attach(name, None) for _ in range(_native.PROCESS_ROWS)]
     assert len({member.row for member in members}) == _native.PROCESS_ROWS
     with pytest.raises(BrokerError, match="1024 members of at most 1024"):
-        segment.attach(name)
+        segment.attach(name, None)
     left = members.pop()
     left.close(True)
-    members.append(segment.attach(name))
+    members.append(segment.attach(name, None))
     assert members[-1].row == left.row
     for member in members:
         member.close(True)
@@ -424,7 +426,7 @@ def test_a_table_full_of_the_dead_takes_new_members(roomy_broker: BrokerDirector
     ready, told = os.pipe()
 
     def work() -> None:
-        members = [segment.attach(name) for _ in range(_native.PROCESS_ROWS)]
+        members = [segment.attach(name, None) for _ in range(_native.PROCESS_ROWS)]
         os.write(told, b"x")
         signal.pause()
         del members
@@ -436,3 +438,17 @@ def test_a_table_full_of_the_dead_takes_new_members(roomy_broker: BrokerDirector
     os.close(ready)
     os.close(told)
     check_clean(roomy_broker)
+
+
+def test_who_may_not_map_a_segment_is_told_the_limit_and_the_remedy(broker: BrokerDirectory) -> None:
+    def join_with_little() -> None:
+        mapped = psutil.Process().memory_info().vms
+        limit = mapped + 2 * MEMORY  # room for Python itself, but not for the addresses of the segment
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        told = rf"cannot map .*may map {limit:,} bytes.*pyspark\.memory"
+        with pytest.raises(BrokerError, match=told) as raised:
+            broker.open()
+        assert raised.value.errno == errno.ENOMEM
+
+    assert exit_code(in_child(join_with_little)) == 0
+    broker.open().close(True)  # and nothing of it is left there

@@ -14,6 +14,7 @@ PAGES = [
     "docs/event-loops.md",
     "docs/groups.md",
     "docs/limits.md",
+    "docs/pipelines.md",
     "docs/priorities.md",
     "docs/selectors.md",
     "docs/time.md",
@@ -29,6 +30,6 @@ def test_the_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, timeout=600, check=False
         )
         assert done.returncode == 0, f"{page}:\n{program}\n{done.stderr}"

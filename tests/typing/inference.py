@@ -31,6 +31,12 @@ def handles(broker: Broker) -> None:
     broker.queue("a", maxsise=5)  # type: ignore[call-overload]
     broker.queue("a", maxsize="5")  # type: ignore[call-overload]
     broker.queue("a", codec="json")  # type: ignore[call-overload]
+    broker.queue("a", last_value="key")  # type: ignore[call-overload]  # refused when it runs, too
+    broker.queue("a", sort_by="key")  # type: ignore[call-overload]
+    broker.queue("a", max_memory=5)  # type: ignore[call-overload]
+    broker.queue("a", durability="os")  # type: ignore[call-overload]
+    shmq.open("a", disk="1GiB")  # type: ignore[arg-type]
+    shmq.open("a", durability="sync")  # type: ignore[arg-type]
 
 
 def bodies(queue: Queue[Job], plain: Queue[Any]) -> None:
@@ -51,6 +57,8 @@ def bodies(queue: Queue[Job], plain: Queue[Any]) -> None:
     queue.put(Job(1), 5.0)  # type: ignore[call-arg]
     queue.put(Job(1), header={"a": 1})  # type: ignore[call-arg]
     queue.put(Job(1), headers={"a": []})  # type: ignore[dict-item]
+    queue.put(Job(1), durability="os")  # type: ignore[call-arg]
+    queue.alter(sort_by="key")  # type: ignore[call-arg]
     queue.get(5)  # type: ignore[call-arg]
     queue.get(block=False)  # type: ignore[call-arg]
     queue.browse(start="last")  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, over
 
 from numpy.typing import DTypeLike, NDArray
 
+from shmq.death import DeathReason
 from shmq.errors import (
     BrokerError as BrokerError, BrokerNotFound as BrokerNotFound, Closed as Closed,
     ConsumerRefused as ConsumerRefused, CorruptionError as CorruptionError, DecodeError as DecodeError,
@@ -101,6 +102,7 @@ class Broker:
 
     def statistics(self) -> BrokerStatistics: ...
     def close(self) -> None: ...                     # twice is fine; waiting threads get Closed; unsettled messages go back
+    def delete(self, *, force: bool = False) -> None: ...   # its memory, files and directory; refused while others are attached
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                  trace: TracebackType | None) -> None: ...
@@ -126,8 +128,8 @@ class QueueOptions(TypedDict, total=False):
     overflow: Literal["wait", "reject", "drop_oldest"]   # at maxsize or max_bytes; default "wait" (up to the timeout)
     priorities: int                 # (f) 1; number of levels, 2 to 10; larger goes first
     groups: Literal["shared", "sticky"] | None   # (f) None; a group is with one consumer at a time, or for its life
-    last_value: str | None          # (f) None; header whose newest value replaces the older message
-    sort_by: str | None             # (f) None; header by which the queue is ordered, ascending
+    # [semantics] last_value: str | None          # (f) None; header whose newest value replaces the older message
+    # [semantics] sort_by: str | None             # (f) None; header by which the queue is ordered, ascending
     retry_delay: float | Sequence[float]   # 0; by attempt, the last one repeats: (1, 10, 60)
     max_ttl: float | None           # None; upper bound of every message's time to live, also of those without one
     dead_letter_expired: bool       # False: expired messages are dropped and counted
@@ -135,10 +137,10 @@ class QueueOptions(TypedDict, total=False):
     live_consumers: int | None      # None; so many are served, the others stand by
     expires: float | None           # None; deleted after so long without a consumer; 0: when its last one has gone
     # [flow]
-    max_memory: Size | None         # None: the broker's budget alone decides; else what exceeds it flows to disk
-    alerts: Alerts | None           # None; thresholds that are logged
+    # max_memory: Size | None       # None: the broker's budget alone decides; else what exceeds it flows to disk
+    # alerts: Alerts | None         # None; thresholds that are logged
     # [log]
-    durability: Durability          # (f) the broker's
+    # durability: Durability        # (f) the broker's
 
 
 class PutOptions(TypedDict, total=False):
@@ -152,7 +154,7 @@ class PutOptions(TypedDict, total=False):
     delay: float                    # 0; seconds until it can be received
     immediate: bool | float         # False; True or seconds: taken by a consumer by then, or withdrawn: Returned
     # [log]
-    durability: Durability | None   # None: the queue's; never more than the queue's
+    # durability: Durability | None   # None: the queue's; never more than the queue's
 
 
 class Queue(Generic[T]):
@@ -174,7 +176,7 @@ class Queue(Generic[T]):
     # returns the message id; Full after timeout; TypeError (nothing put) for a body the codec does not take
     def put_many(self, bodies: Iterable[T], *, timeout: float | None = None,
                  **options: Unpack[PutOptions]) -> None: ...
-    # in order, one wake-up; Full.accepted says how many had been taken
+    # in order, one wake-up; every error says in `accepted` how many are in
     def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan: ...
     def loan_array(self, shape: int | tuple[int, ...], dtype: DTypeLike, *, timeout: float | None = None,
                    **options: Unpack[PutOptions]) -> Loan: ...
@@ -190,9 +192,9 @@ class Queue(Generic[T]):
     def consumer(
         self, *,
         prefetch: int | None = None,  # None: taken when asked for, no limit. n: at most n unsettled, read-ahead included
-        selector: str | None = None,  # [semantics] JMS selector over headers; SelectorError at once if malformed
-        priority: int = 0,            # [semantics] larger is served first, lower ones when it has no credit
-        exclusive: bool = False,      # [semantics] the only one; a second consumer: ConsumerRefused
+        selector: str | None = None,  # JMS selector over headers; SelectorError at once if malformed
+        priority: int = 0,            # larger is served first, lower ones when it has no credit
+        exclusive: bool = False,      # the only one; a second consumer: ConsumerRefused
     ) -> Consumer[T]: ...
 
     # look
@@ -200,7 +202,7 @@ class Queue(Generic[T]):
         self, *,
         start: Literal["first", "next"] | int = "first",   # "next": only newcomers; int: from that position
         follow: bool = False,                              # True: wait for more, ends at shutdown
-        selector: str | None = None,                       # [semantics]
+        selector: str | None = None,
     ) -> Iterator[Message[T]]: ...
     # takes nothing, counts nothing; what was yielded stays readable; settling it: SettlementError
     def qsize(self) -> int: ...                            # ready to be received now; there is no len(), see section 6
@@ -379,13 +381,13 @@ class WorkerPool(Generic[T, R]):
         self, queue: Queue[T], handler: Callable[[Message[T]], R], *,
         processes: int | None = None,                # None: the CPUs this process may use; 0: in the thread that calls run()
         results: Queue[R] | None = None,             # gets what the handler returns; [log] together with the ack
-        selector: str | None = None,                 # [semantics]
+        selector: str | None = None,
         initializer: Callable[..., object] | None = None, initargs: tuple[Any, ...] = (),
         max_messages: int | None = None,             # a worker is replaced after so many
-        mp_context: BaseContext | None = None,       # None: forkserver
+        mp_context: BaseContext | Literal["fork", "spawn", "forkserver"] | None = None,       # None: forkserver
         progress: bool = False,
     ) -> None: ...
-    def run(self, *, until_empty: bool = False) -> None: ...
+    def run(self, *, until_empty: bool = False) -> PoolCounts: ...
     # in this thread, until the queue is shut down and drained (until_empty: until nothing is ready, delayed or unsettled). First Ctrl-C or SIGTERM: finish what is in
     # hand; second: kill, messages go back. WorkerError if workers keep dying at start
     def stop(self, *, timeout: float | None = None) -> None: ...
@@ -413,6 +415,7 @@ class QueueStatistics:
     delayed: int                     # [semantics] not yet due
     bytes: int                       # of all of them
     memory_bytes: int                # resident
+    reserved_bytes: int              # of /dev/shm that its ring has
     disk_bytes: int                  # [flow]
     flowed: bool                     # [flow]
     oldest_age: float | None         # of the oldest ready entry
@@ -443,6 +446,16 @@ class BrokerStatistics:
     log_bytes: int                   # [log]
     processes: tuple[ProcessInfo, ...]
     queues: Mapping[str, QueueStatistics]
+
+
+@dataclass(frozen=True)
+class PoolCounts:
+    handled: int
+    retried: int                     # attempts, not messages
+    dead: Mapping[DeathReason, int]  # only reasons that there were
+
+    @property
+    def died(self) -> int: ...
 
 
 @dataclass(frozen=True)

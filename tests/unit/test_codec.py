@@ -168,15 +168,17 @@ def test_a_cycle_is_refused_and_not_followed_for_ever() -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    ((1, 2), "body is a tuple .*use a list"),
-    ([1, (2,)], r"body\[1\] is a tuple"),
-    ({"a": [{"b": {1}}]}, r"body\['a'\]\[0\]\['b'\] is a set"),
+    ((1, 2), "body is of the type tuple .*use a list"),
+    ([1, (2,)], r"body\[1\] is of the type tuple"),
+    ({"a": [{"b": {1}}]}, r"body\['a'\]\[0\]\['b'\] is of the type set"),
     ({1: 2}, "body is a dict with a key of the type int"),
     ({None: 2}, "key of the type NoneType"),
     ({"a": {True: 2}}, r"body\['a'\] is a dict with a key of the type bool"),
     (math.nan, "body is nan"),
     ([0.0, math.inf], r"body\[1\] is inf"),
     ({"a": -math.inf}, r"body\['a'\] is -inf"),
+    (np.float64("inf"), r"numpy.float64 .*use item\(\)"),
+    ([{"a": np.float32("nan")}], r"numpy.float32 .*use item\(\)"),
     (10**4300, "body is an int of more than 4,300 digits"),
     ([1, -(10**4300)], r"body\[1\] is an int of more than"),
     ([1, [10**5000]], r"body\[1\]\[0\] is an int of more than"),
@@ -184,25 +186,25 @@ REFUSED: list[tuple[Any, str]] = [
     (["ok", "\udcff"], r"body\[1\] is a str with the lone surrogate U\+DCFF"),
     ({"\ud800": 1}, "body is a dict with a key that is a str with the lone surrogate"),
     (Colour.RED, "Colour .*use a plain int"),
-    ([Colour.RED], r"body\[0\] is a .*Colour"),
+    ([Colour.RED], r"body\[0\] is of the type .*Colour"),
     (Word("x"), "Word .*use a plain str"),
     ({Word("x"): 1}, "key of the type .*Word"),
     (collections.OrderedDict(a=1), "OrderedDict .*use a plain dict"),
     ([collections.defaultdict(list)], "defaultdict"),
     (Blob(b"x"), r"Blob .*use bytes\(body\)"),
-    ([b"x"], r"body\[0\] is a bytes .*base64"),
-    (np.float64(1.5), r"body is a numpy.float64 .*use item\(\)"),
+    ([b"x"], r"body\[0\] is of the type bytes .*base64"),
+    (np.float64(1.5), r"body is of the type numpy.float64 .*use item\(\)"),
     (np.int32(1), r"numpy.int32 .*use item\(\)"),
     (np.bytes_(b"x"), "numpy.bytes_"),
-    ({"a": np.arange(3)}, r"body\['a'\] is a numpy.ndarray .*use tolist\(\)"),
+    ({"a": np.arange(3)}, r"body\['a'\] is of the type numpy.ndarray .*use tolist\(\)"),
     (np.ma.masked_array([1, 2], [True, False]), r"MaskedArray.*use numpy.asarray\(body\)"),
     (np.rec.array([(1,)], dtype=[("a", "i4")]), "which is more than an array"),
     (np.array([None, {}], dtype=object), "array with Python objects"),
     (np.zeros(2, dtype=[("a", "i4"), ("b", object)]), "array with Python objects"),
-    (object(), "body is a object"),
-    (1j, "body is a complex"),
-    (range(3), "body is a range .*use a list"),
-    (int, "body is a type"),
+    (object(), "body is of the type object"),
+    (1j, "body is of the type complex"),
+    (range(3), "body is of the type range .*use a list"),
+    (int, "body is of the type type"),
     (HEX, "Codec"),
 ]
 
@@ -263,7 +265,7 @@ def test_encoding_without_numpy_does_not_import_it() -> None:
 
 @pytest.mark.parametrize("body", ["text", None, 7, [1], np.arange(3), {"a": 1}])
 def test_a_bytes_handle_takes_bytes_only(body: Any) -> None:
-    with pytest.raises(TypeError, match='no body for codec="bytes"; give bytes'):
+    with pytest.raises(TypeError, match='is none for codec="bytes"; give bytes'):
         encode(body, "bytes")
 
 
@@ -417,9 +419,9 @@ def test_a_codec_needs_a_content_type_that_can_be_kept(name: Any, error: type[Ex
 
 
 def test_a_codec_needs_functions_and_cannot_be_changed() -> None:
-    with pytest.raises(TypeError, match="encode of a Codec is a str"):
+    with pytest.raises(TypeError, match="encode of a Codec is of the type str"):
         Codec("a/b", "no function", bytes)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="decode of a Codec is a NoneType"):
+    with pytest.raises(TypeError, match="decode of a Codec is of the type NoneType"):
         Codec("a/b", bytes, None)  # type: ignore[arg-type]
     with pytest.raises(dataclasses.FrozenInstanceError):
         HEX.content_type = "a/b"  # type: ignore[misc]

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pytest
 
+from shmq._native import crc32c
 from shmq.core import segment
 from shmq.engine import ownership
 from shmq.engine.directory import BrokerDirectory, open_anonymous
@@ -22,6 +23,8 @@ from shmq.errors import (
     OptionsMismatch,
     VersionMismatch,
 )
+from shmq.options.value import size_as_text
+from tests.support.segment_bytes import place_of
 
 MEMORY = 8 << 20
 Member = segment.Member
@@ -54,6 +57,18 @@ def mode_of(path: Path | str) -> int:
 def alter(path: Path, **changes: object) -> None:
     record = path / "segment"
     record.write_text(json.dumps({**json.loads(record.read_bytes()), **changes}))
+
+
+def write_header(path: Path, field: str, content: bytes) -> None:
+    """Changes a constant of a segment's header, and makes its checksum right."""
+    with path.open("r+b") as file:
+        header = bytearray(file.read(1280))
+        at = place_of("segment", field)
+        header[at : at + len(content)] = content
+        crc, begin = place_of("segment", "header_crc"), place_of("segment", "processes")
+        header[crc : crc + 4] = crc32c(header[begin:], crc32c(header[:crc])).to_bytes(4, "little")
+        file.seek(0)
+        file.write(header)
 
 
 def test_open_makes_a_private_directory_with_a_segment(directory: BrokerDirectory, broker_dir: Path) -> None:
@@ -141,7 +156,7 @@ def test_nothing_is_made_without_create(directory: BrokerDirectory, broker_dir: 
 def test_options_that_differ_are_refused_with_both_values(directory: BrokerDirectory) -> None:
     member = directory.open(memory=MEMORY + 100, patience=0.25)
     given: list[dict[str, float]] = [{"memory": 2 * MEMORY}, {"patience": 0.5}, {"mode": 0o770}]
-    for options, has in zip(given, (f"{MEMORY}", "0.25", "0o700"), strict=True):
+    for options, has in zip(given, (size_as_text(MEMORY), "0.25", "0o700"), strict=True):
         with pytest.raises(OptionsMismatch, match=has) as caught:
             directory.open(**options)  # type: ignore[arg-type]
         (option,) = options
@@ -179,7 +194,7 @@ def test_a_segment_of_an_earlier_boot_is_replaced(
 ) -> None:
     old = directory.open(memory=MEMORY)
     old.close(True)
-    alter(broker_dir, boot_id=str(uuid4()))
+    write_header(Path("/dev/shm", old.name), "boot_id", uuid4().bytes)
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         member = directory.open()
     assert "boot" in caplog.text
@@ -188,9 +203,18 @@ def test_a_segment_of_an_earlier_boot_is_replaced(
     member.close(True)
 
 
+def test_of_the_boot_the_segment_is_believed_and_not_the_record(directory: BrokerDirectory, broker_dir: Path) -> None:
+    first = directory.open(memory=MEMORY)
+    alter(broker_dir, boot_id=str(uuid4()))
+    second = directory.open()
+    assert second.name == first.name
+    second.close(True)
+    first.close(True)
+
+
 @pytest.mark.parametrize(
     "garbage",
-    [b"", b"\0" * 100, b"{", b"[]", b"[" * 4000, b"x" * 5000, b'{"format": 1}', b'{"format": 1, "name": 7}'],
+    [b"", b"\0" * 100, b"{", b"[]", b"[" * 4000, b"x" * 5000, b'{"format": 2}', b'{"format": 2, "name": 7}'],
     ids=["empty", "zeros", "torn", "list", "deep", "long", "bare", "types"],
 )
 def test_garbage_in_place_of_the_record_is_corruption(
@@ -219,7 +243,7 @@ def test_a_record_that_names_another_file_is_corruption(directory: BrokerDirecto
 def test_a_record_of_another_format_is_left_alone(directory: BrokerDirectory, broker_dir: Path) -> None:
     member = directory.open(memory=MEMORY)
     member.close(True)
-    alter(broker_dir, format=2)
+    alter(broker_dir, format=99)
     content = (broker_dir / "segment").read_bytes()
     with pytest.raises(VersionMismatch, match="format"):
         directory.open()
@@ -284,7 +308,7 @@ def test_a_deleted_directory_ends_its_broker(directory: BrokerDirectory, broker_
 
 def test_an_anonymous_segment_goes_with_its_last_member() -> None:
     first = open_anonymous(memory=MEMORY)
-    second = segment.attach(first.name)
+    second = segment.attach(first.name)  # anonymous
     first.close(True)
     assert exists(second.name)
     second.close(True)
@@ -297,7 +321,12 @@ def make_unnamed(broker_dir: Path) -> str:
     """A segment as a death leaves it between the two steps of creation."""
     found = broker_dir.stat()
     return segment.create(
-        uuid4(), memory=MEMORY, patience=0.1, mode=0o600, path=str(broker_dir), directory=(found.st_dev, found.st_ino)
+        uuid4(),
+        memory=MEMORY,
+        patience=0.1,
+        mode=0o600,
+        path=str(broker_dir),
+        directory=(found.st_dev, found.st_ino, bytes(16)),
     )
 
 

@@ -1,7 +1,9 @@
 """Options: sizes, durations, and the check of each option's type, range and stage."""
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
@@ -220,18 +222,29 @@ def test_an_option_of_a_later_stage_says_so(name: str) -> None:
         check_queue_options({"maxsize": 1, name: None})
 
 
-def test_each_published_option_is_built_or_of_a_later_stage() -> None:
-    assert {*QUEUE_OPTIONS, *LATER_QUEUE_OPTIONS} == set(QueueOptions.__annotations__)
-    assert {*PUT_OPTIONS, *LATER_PUT_OPTIONS} == set(PutOptions.__annotations__)
-    assert {"last_value", "sort_by", "max_memory", "alerts", "durability"} <= set(LATER_QUEUE_OPTIONS)
-    assert NOT_BUILT <= {*QueueOptions.__annotations__, *PutOptions.__annotations__, "disk", "encryption_key"}
-    assert set(FIXED_QUEUE_OPTIONS) <= {*QUEUE_OPTIONS, *LATER_QUEUE_OPTIONS}
+def test_types_know_the_options_that_are_built_and_no_others() -> None:
+    assert set(QUEUE_OPTIONS) == set(QueueOptions.__annotations__) == {field.name for field in fields(QueueSettings)}
+    assert set(PUT_OPTIONS) == set(PutOptions.__annotations__) == {field.name for field in fields(PutSettings)}
+    assert not NOT_BUILT & {*QUEUE_OPTIONS, *PUT_OPTIONS}
+    assert set(FIXED_QUEUE_OPTIONS) <= set(QUEUE_OPTIONS)
+
+
+@pytest.mark.parametrize("kind", [QueueOptions, PutOptions])
+def test_the_help_of_options_has_each_with_its_default(kind: type) -> None:
+    said = re.findall(r"^    (\w+): ((?:.*\n(?:        .*\n)*))", kind.__doc__ or "", re.MULTILINE)
+    assert [name for name, _ in said] == list(kind.__annotations__)
+    assert [name for name, text in said if "efault" not in text] == []
+    fixed = {name for name, text in said if re.search(r"\bfixed[,;]", text)}
+    assert fixed == (set(FIXED_QUEUE_OPTIONS) if kind is QueueOptions else set())
 
 
 def test_an_unknown_option_is_a_type_error_that_names_the_known_ones() -> None:
-    with pytest.raises(TypeError, match="a queue has no option 'max_size'; known are maxsize, slot_size"):
+    expected = r"a queue has no option 'max_size'; did you mean 'maxsize'\?; known are maxsize, slot_size"
+    with pytest.raises(TypeError, match=expected):
         check_queue_options({"max_size": 1})
-    with pytest.raises(TypeError, match="a message has no option 'header'; known are headers"):
+    with pytest.raises(
+        TypeError, match=r"a message has no option 'header'; did you mean 'headers'\?; known are headers"
+    ):
         check_put_options({"header": {}})
 
 

@@ -36,6 +36,21 @@ def selects_by(text: str, headers: Headers) -> bool:
         ("kind = 'png' AND width > 1000", {"kind": "png", "width": 200}, False),
         ("name = 'it''s'", {"name": "it's"}, True),
         ("a <> 1", {"a": 2}, True),
+        (
+            "a = 0x1F AND a = 0X1f AND a = 0x1FL AND a = 31 AND a = 31L AND a = 31l AND a = 037 AND a = 037L",
+            {"a": 31},
+            True,
+        ),
+        ("a = 0xFFFFFFFF AND a = 4294967295", {"a": 0xFFFFFFFF}, True),  # never negative
+        ("a = 0x7fffffffffffffff AND a = 0777777777777777777777", {"a": (1 << 63) - 1}, True),
+        ("a = 0 AND a = 00 AND a = 0L AND a = 0x0 AND a = 0f", {"a": 0}, True),
+        ("a = 3.5f AND a = 3.5d AND a = 3.5F AND a = 3.5D AND a = 35e-1f AND a = .35e1d AND a = 3.5", {"a": 3.5}, True),
+        ("a = 7f AND a = 7d AND a = 7.f AND a = 07.d AND a = 007e0", {"a": 7}, True),
+        ("a = 0.1f", {"a": 0.1}, True),  # all numbers have the range of double
+        ("a IN (-0x10, -010, +1L)", {"a": -16}, True),
+        ("a IN (-0x10, -010, +1L)", {"a": -8}, True),
+        ("a BETWEEN 0xA AND 0xCL", {"a": 11}, True),
+        ("0x1e5 = a", {"a": 485}, True),  # a digit, no exponent
         ("a >= 2 and a <= 2.0", {"a": 2}, True),
         ("a = 9007199254740993", {"a": 9007199254740992.0}, False),  # exactly, not rounded
         ("a < -1.5e2 OR a = .5 OR a = 7.", {"a": 7}, True),
@@ -155,6 +170,16 @@ def test_arithmetic_with_text_is_null() -> None:
     [
         ("", 1, "empty"),
         ("   ", 1, "empty"),
+        ("a == 1", 3, "== is no operator here; use ="),
+        ("a != 1", 3, "!= is no operator here; use <>"),
+        ("a = 1 && b = 2", 7, "&& is no operator here; use AND"),
+        ("a = 1 || b = 2", 7, "|| is no operator here; use OR"),
+        ("a = 089", 5, "089 is no octal number; 89 is the decimal one"),
+        ("a = 0x", 6, "'x' stands there"),
+        ("a = 0x1G", 8, "'G' stands there"),
+        ("a = 1_000", 6, "'_000' stands there"),  # of a later Java
+        ("a = 0b11", 6, "'b11' stands there"),
+        ("a = 0xFFFFFFFFFFFFFFFF", 5, "more than 64 bits"),
         ("width >", 8, "it ends"),
         ("a = 1 = 2", 7, "'=' stands there"),
         ("(a = 1", 7, "it ends"),

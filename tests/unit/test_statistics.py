@@ -19,6 +19,7 @@ QUEUE = QueueStatistics(
     delayed=0,
     bytes=28,
     memory_bytes=128,
+    reserved_bytes=24576,
     disk_bytes=0,
     flowed=False,
     oldest_age=0.5,

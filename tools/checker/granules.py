@@ -12,6 +12,8 @@ from checker.layout import CLASSES, CONSUMER_ROWS, GRANULE, PROCESS_PAGE, QUEUE,
 from checker.queue import Queue
 from checker.violation import Findings
 from checker.words import (
+    BEGUN,
+    BEGUN_SHIFT,
     GRANULE_FREE,
     GRANULE_INSIDE,
     GRANULE_PAGES,
@@ -33,6 +35,7 @@ class Map:
         self.findings = findings
         self.words: NDArray[numpy.uint64] = numpy.zeros(image.regions.granule_count, dtype=numpy.uint64)
         self.owners: dict[int, str] = {}
+        self.needed: NDArray[numpy.int64] = numpy.full(len(self.words), GRANULE, dtype=numpy.int64)  # bytes, if in use
 
     def run(self, offset: int, granules: int, kind: int, owner: str) -> None:
         first = (offset - self.image.regions.data) // GRANULE
@@ -44,6 +47,18 @@ class Map:
         self.words[first : first + granules] = GRANULE_INSIDE
         self.words[first] = granules << 32 | kind
         self.owners[first] = owner
+
+    def rings(self, queue: Queue) -> None:
+        """A queue has room for all slots, and memory for those that are laid."""
+        run = queue.rings[0].geometry.run
+        self.run(run, queue.granules, GRANULE_RING, f"rings of {queue.title}")
+        first = (run - self.image.regions.data) // GRANULE
+        self.needed[first : first + queue.granules] = 0
+        for ring in queue.rings:
+            begin = ring.geometry.slots - run if ring.level > 0 else 0
+            end = ring.geometry.slots - run + ring.geometry.laid_bytes
+            for granule in range(begin // GRANULE, -(-end // GRANULE)):
+                self.needed[first + granule] = min(GRANULE, end - granule * GRANULE)
 
     def page(self, offset: int, owner: str) -> None:
         granule, inside = divmod(offset - self.image.regions.data, GRANULE)
@@ -66,7 +81,7 @@ def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
                     found.page(chunk, f"counters of {owner}")
     for queue in queues:
         found.page(queue.page, queue.title)
-        found.run(queue.rings[0].geometry.slots, queue.granules, GRANULE_RING, f"rings of {queue.title}")
+        found.rings(queue)
         for ring in queue.rings:
             if ring.geometry.cold != 0:
                 granules, owner = ring.geometry.cold_granules, f"cold records of {ring.title}"
@@ -79,17 +94,25 @@ def roots_of(image: Image, queues: list[Queue], findings: Findings) -> Map:
     return found
 
 
+def reserved_of(words: NDArray[numpy.uint64]) -> NDArray[numpy.int64]:
+    """Bytes of each granule that were reserved."""
+    begun = (words & BEGUN) >> numpy.uint64(BEGUN_SHIFT)
+    return numpy.where(words & RESERVED != 0, GRANULE, begun * 4096).astype(numpy.int64)
+
+
 def judge_granules(image: Image, queues: list[Queue], findings: Findings) -> None:
     words = image.granule_words
-    meaningless = numpy.count_nonzero(words & 0xFF00FC00)
+    both = (words & RESERVED != 0) & (words & BEGUN != 0)
+    meaningless = numpy.count_nonzero(both | (words & 0xFF00C000 != 0))
     findings.expect(meaningless == 0, "granule.word", "granule map", "bits that mean nothing are set")
     for granule in (words & HEADERS).nonzero()[0].tolist():
         class_word = image.u64(image.regions.slabs + granule * SLAB.bytes)
         good = class_word == 0 or granule in image.slabs
         findings.expect(good, "block.class", f"slab at granule {granule}", f"class {class_word - 1} of {CLASSES}")
-    expected = roots_of(image, queues, findings).words
+    roots = roots_of(image, queues, findings)
+    expected = roots.words
     in_use = expected != 0
-    unreserved = in_use & (words & RESERVED == 0)
+    unreserved = in_use & (reserved_of(words) < roots.needed)
     for granule in unreserved.nonzero()[0].tolist():
         findings.add("granule.reserved", f"granule {granule}", "in use, but its memory was never reserved")
     found = words & NAMED

@@ -3,10 +3,11 @@
 import numpy
 
 from checker.crc32c import crc32c
+from checker.granules import reserved_of
 from checker.image import Image
-from checker.layout import FINGERPRINT_DOCUMENTED, GRANULE, PROCESS, PROCESS_ROWS, QUEUES, SEGMENT, SLAB, TARGETS
+from checker.layout import FINGERPRINT_DOCUMENTED, PROCESS, PROCESS_ROWS, QUEUES, SEGMENT, SLAB, TARGETS
 from checker.violation import Findings
-from checker.words import HEADERS, RESERVED
+from checker.words import HEADERS
 
 MAGIC = 0x31514D48530A1A89
 CONSTANTS = 1280  # bytes of the header that never change
@@ -46,7 +47,7 @@ def judge_constants(image: Image, findings: Findings) -> None:
         found = image.u64(SEGMENT[field])
         findings.expect(found == value, f"header.{field}", "header", f"0x{found:x}, not 0x{value:x}")
     counts = {
-        "version": 1,
+        "version": 2,
         "byte_order": 0x01020304,
         "granule_count": regions.granule_count,
         "process_rows": PROCESS_ROWS,
@@ -88,7 +89,7 @@ def judge_watch(image: Image, findings: Findings) -> None:
         row = (word & 0xFFFF) - 1
         plausible = word == 0 or (0 <= row < image.process_high and word >> 17 & 0x7FFF == 0)
         findings.expect(plausible, "watch.word", f"watch[{place}]", f"0x{word:x}")
-    for field, count in (("watch_wake", 2), ("volunteers", 12)):
+    for field, count in (("watch_wake", 2), ("volunteers", 10)):
         for i, offset in enumerate(image.words_at(SEGMENT[field], count).tolist()):
             # Who waits for memory sleeps on a word of the header; for several queues, on one of its process row.
             good = offset in (0, SEGMENT["memory_full"]) or image.holds(offset, 4, 4) or is_target(image, offset)
@@ -98,7 +99,9 @@ def judge_watch(image: Image, findings: Findings) -> None:
 def judge_reserved(image: Image, findings: Findings) -> None:
     """Reserved first, then counted, then noted: never less counted than noted."""
     words = image.granule_words
-    noted = int((words & RESERVED != 0).sum()) * GRANULE + int((words & HEADERS != 0).sum()) * SLAB.bytes
+    noted = int(reserved_of(words).sum()) + int((words & HEADERS != 0).sum()) * SLAB.bytes
     counted = image.u64(SEGMENT["reserved_bytes"])
     least = image.regions.slabs + noted
+    memory = image.u64(SEGMENT["memory"])
     findings.expect(counted >= least, "header.reserved", "header", f"{counted} bytes counted, {least} noted")
+    findings.expect(counted <= memory <= image.size, "header.memory", "header", f"{counted} bytes of {memory}")

@@ -107,14 +107,24 @@ class Slab:
 
 
 class Image:
-    """A segment's bytes; `data` is kept, not copied, and must not change while it is judged."""
+    """A segment's bytes; `data` is kept, not copied, and must not change while it is judged.
 
-    def __init__(self, data: bytes | bytearray | memoryview | mmap.mmap | NDArray[numpy.uint8]) -> None:
+    Arguments:
+        parts: where data may be that is not zero, begin and end of each; all of it, if nothing is said. A segment's
+            file is far larger than its memory, so a copy is made of these alone.
+    """
+
+    def __init__(
+        self,
+        data: bytes | bytearray | memoryview | mmap.mmap | NDArray[numpy.uint8],
+        parts: list[tuple[int, int]] | None = None,
+    ) -> None:
         if isinstance(data, numpy.ndarray):
             self.bytes: NDArray[numpy.uint8] = numpy.ascontiguousarray(data).view(numpy.uint8).reshape(-1)
         else:
             self.bytes = numpy.frombuffer(data, dtype=numpy.uint8)
         self.size = len(self.bytes)
+        self.parts = [(0, self.size)] if parts is None else parts
         regions = regions_of(self.size)
         if regions is None:
             raise Unreadable(f"no segment has {self.size} bytes")
@@ -132,11 +142,19 @@ class Image:
             size = os.fstat(file.fileno()).st_size
             if regions_of(size) is None:
                 raise Unreadable(f"{path} is no segment: it has {size} bytes")
-            copy = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
-            for begin, end in extents(file.fileno(), size):
+            copy = untouched(size)
+            parts = list(extents(file.fileno(), size))
+            for begin, end in parts:
                 file.seek(begin)
                 copy[begin:end] = file.read(end - begin)
-        return cls(copy)
+        return cls(copy, parts)
+
+    def copied(self) -> mmap.mmap:
+        """The bytes in memory of their own, to be changed."""
+        copy = untouched(self.size)
+        for begin, end in self.parts:
+            copy[begin:end] = self.raw(begin, end - begin)
+        return copy
 
     def u64(self, offset: int) -> int:
         return self._longs[offset >> 3]
@@ -172,6 +190,11 @@ class Image:
             offset = self.regions.processes + row * PROCESS.bytes
             rows.append(Process(row, offset, self.u64(offset), self.u64(offset + PROCESS["pins"])))
         return rows
+
+    @cached_property
+    def somebody_holds(self) -> bool:
+        """Does any process, dead or alive, say that it has a message in hand?"""
+        return any(self.u32(process.offset + PROCESS["held"]) != 0 for process in self.processes)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -220,6 +243,11 @@ class Image:
         """Does this process say that it uses this queue? A reaper looks for what it left only where it does."""
         line = self.line(self.processes[row], queue_index) if row < self.process_high else None
         return line is not None and self.u64(line + COUNTERS["attached"]) == incarnation + 1
+
+
+def untouched(size: int) -> mmap.mmap:
+    """Zeros, which get memory when something else is written."""
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE)
 
 
 def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:

@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 
 from checker.image import Image
-from checker.layout import GRANULE, QUEUE, TICKET, TICKETS
+from checker.layout import QUEUE, TICKET, TICKETS
 from checker.queue import Queue
 from checker.violation import Findings
 from checker.words import ENTRY_LIVE, ROW_FREE
@@ -24,7 +24,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Line:
-    """The line of one queue: its word, and the words of its tickets, which lie at the end of the queue's run."""
+    """The line of one queue: its word, and the words of its tickets, which lie at the beginning of the queue's run."""
 
     front: int
     end: int
@@ -44,8 +44,7 @@ class Line:
 
 def line_of(queue: Queue) -> Line:
     image, word = queue.image, queue.image.u64(queue.page + QUEUE["line"])
-    end_of_run = queue.rings[0].geometry.slots + queue.granules * GRANULE
-    words = image.words_at(end_of_run - TICKETS * TICKET.bytes, TICKETS * TICKET.bytes // 8)
+    words = image.words_at(queue.rings[0].geometry.run, TICKETS * TICKET.bytes // 8)
     return Line(word >> 32, word & 0xFFFFFFFF, words[:: TICKET.bytes // 8])
 
 

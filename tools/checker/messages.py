@@ -1,6 +1,7 @@
 """What must hold of each message that somebody still may get: lengths, checksum, ids, deliveries."""
 
 import numpy
+from numpy.typing import NDArray
 
 from checker.crc32c import crc32c_of_all
 from checker.image import Words
@@ -9,7 +10,7 @@ from checker.queue import level_of
 from checker.ring import Mask, Ring
 from checker.slots import tell
 from checker.violation import Findings
-from checker.words import AVAILABLE, DEATH_COUNTED, OFFERED, REDELIVERED
+from checker.words import AVAILABLE, DEATH_COUNTED, LOCKED, OFFERED, PENDING, REDELIVERED
 
 SLOT_HEADER = 64
 Place = tuple[int, int, int]
@@ -56,23 +57,28 @@ def judge_messages(ring: Ring, findings: Findings) -> None:
 
 
 def judge_ids(rings: list[Ring], next_id: int, findings: Findings) -> None:
-    """No message is in two places, and each id was handed out before it was used."""
-    found: list[tuple[Ring, Words]] = []
+    """No message is in two places, and each id was handed out before it was used.
+
+    A message that keeps its id on its way is PENDING in one queue as long as it is LOCKED in the other.
+    """
+    found: list[tuple[Ring, Words, NDArray[numpy.uint8]]] = []
     for ring in rings:
         if ring.is_unused:
             continue
         use = ring.use
-        of_entries = use.message_id[use.is_entry]
-        if len(of_entries):
-            found.append((ring, of_entries))
+        if numpy.count_nonzero(use.is_entry):
+            found.append((ring, use.message_id[use.is_entry], use.state[use.is_entry]))
             wrong = use.is_entry & ((use.message_id == 0) | (use.message_id >= next_id))
             tell(ring, findings, "message.id", wrong, "an id that nobody was given")
     if not found:
         return
-    ids = numpy.sort(numpy.concatenate([ids for _, ids in found]))
-    for twice in ids[1:][ids[1:] == ids[:-1]].tolist():
-        queues = ", ".join(repr(ring.name) for ring, ids in found if (ids == twice).any())
-        findings.add("message.twice", f"queue {queues}", f"message {twice} is in two places")
+    twice = set[int]()
+    for passed in (PENDING, LOCKED):
+        ids = numpy.sort(numpy.concatenate([ids[states != passed] for _, ids, states in found]))
+        twice.update(ids[1:][ids[1:] == ids[:-1]].tolist())
+    for message in sorted(twice):
+        queues = ", ".join(repr(ring.name) for ring, ids, _ in found if (ids == message).any())
+        findings.add("message.twice", f"queue {queues}", f"message {message} is in two places")
 
 
 def judge_all_ids(rings: list[Ring], findings: Findings) -> None:

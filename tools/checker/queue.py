@@ -1,14 +1,15 @@
 """A queue: its page, and the rings of its levels of priority, the most important first.
 
-The ring of the first level lies in the page. Its run has the slots and the bitmap of the first level, the rings of the
-others, and then the slots and the bitmap of each of those; all have the same number of slots, of the same size.
+The ring of the first level lies in the page. Its run has the tickets of blocked producers, the rings of the other
+levels, the bitmap of each level, and the slots of the first; the slots of each other level begin at a granule. All
+levels have the same number of slots, of the same size.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from checker.image import Entry, Image
-from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS
+from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS, round_up
 from checker.ring import Geometry, Ring, geometry_at, geometry_fault
 
 LEVELS = 10
@@ -52,9 +53,21 @@ class Queue:
         return self.image.u64(self.page + QUEUE["settings"] + SETTINGS["max_bytes"])
 
 
+def places_of(first: Geometry, levels: int) -> list[tuple[int, int]]:
+    """In the run, from its begin on: the slots of each level, and its bitmap; last where the run ends."""
+    bitmaps = TICKETS * TICKET.bytes + (levels - 1) * RING.bytes
+    slots = bitmaps + levels * first.bitmap
+    lower = round_up(slots + first.bytes, GRANULE)
+    apart = round_up(first.bytes, GRANULE)
+    places = [(slots, bitmaps)]
+    for level in range(1, levels + 1):
+        places.append((lower + (level - 1) * apart, bitmaps + level * first.bitmap))
+    return places
+
+
 def granules_of(first: Geometry, levels: int) -> int:
-    """Of the run that all levels lie in, and at its end the tickets of blocked producers."""
-    return -(-(levels * first.bytes + (levels - 1) * RING.bytes + TICKETS * TICKET.bytes) // GRANULE)
+    """Of the run."""
+    return places_of(first, levels)[levels][0] // GRANULE
 
 
 def level_of(priority: int, levels: int) -> int:
@@ -70,19 +83,20 @@ def levels_fault(image: Image, page: int) -> str | None:
     fault = geometry_fault(image, first)
     if fault is not None or not 1 <= levels <= LEVELS:
         return fault or f"{levels} levels"
-    granules = granules_of(first, levels)
-    if not image.holds(first.slots, granules * GRANULE, GRANULE):
-        return f"slots at 0x{first.slots:x} do not begin a run in the data"
+    granules, places = granules_of(first, levels), places_of(first, levels)
+    if not image.holds(first.run, granules * GRANULE, GRANULE):
+        return f"a run at 0x{first.run:x} that does not lie in the data"
     if first.run_granules != granules:
         return f"a run of {first.run_granules} granules, not {granules}"
-    if rings != (first.slots + first.bytes if levels > 1 else 0):
+    if (first.slots - first.run, first.carried - first.run) != places[0]:
+        return f"slots at 0x{first.slots:x} and carried bits at 0x{first.carried:x} of a run at 0x{first.run:x}"
+    if rings != (first.run + TICKETS * TICKET.bytes if levels > 1 else 0):
         return f"{levels} levels, and the rings of the others at 0x{rings:x}"
     for level in range(1, levels):
         found = geometry_at(image, rings + (level - 1) * RING.bytes)
         fault = geometry_fault(image, found)
-        slots = rings + (levels - 1) * RING.bytes + (level - 1) * first.bytes
-        same = (found.shift, found.slot_size, found.run_granules) == (first.shift, first.slot_size, 0)
-        if fault is not None or found.slots != slots or not same:
+        same = (found.shift, found.slot_size, found.run, found.run_granules) == (first.shift, first.slot_size, 0, 0)
+        if fault is not None or (found.slots - first.run, found.carried - first.run) != places[level] or not same:
             return f"level {level}: {fault or f'a ring of other slots, at 0x{found.slots:x}'}"
     return None
 

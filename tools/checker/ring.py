@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from checker.image import Entry, Image, Words
 from checker.layout import COLD, GRANULE, QUEUE, RING, SLOT
-from checker.words import BROKEN, CARRIED, LOCKED, PENDING, POSITION_MASK, QUARANTINED
+from checker.words import BROKEN, CARRIED, LAID_ALL, LOCKED, PENDING, POSITION_MASK, QUARANTINED
 
 Numbers = NDArray[numpy.int64]
 Mask = NDArray[numpy.bool_]
@@ -31,7 +31,9 @@ class Geometry:
     slot_size: int
     slots: int
     carried: int
+    run: int
     run_granules: int
+    laid: int
     cold: int
 
     @property
@@ -40,8 +42,18 @@ class Geometry:
 
     @property
     def bytes(self) -> int:
-        """Of the slots, and of the bitmap of carried ones behind them."""
-        return self.count * self.slot_size + self.count // 8
+        """Of the slots."""
+        return self.count * self.slot_size
+
+    @property
+    def bitmap(self) -> int:
+        """Bytes of the bitmap of carried slots."""
+        return -(-self.count // 512) * 64
+
+    @property
+    def laid_bytes(self) -> int:
+        """Of the slots that have memory."""
+        return min(self.laid, self.count) * self.slot_size
 
     @property
     def cold_granules(self) -> int:
@@ -56,7 +68,9 @@ def geometry_at(image: Image, at: int) -> Geometry:
         slot_size=image.u32(at + RING["slot_size"]),
         slots=image.u64(at + RING["slots"]),
         carried=image.u64(at + RING["carried"]),
+        run=image.u64(at + RING["run"]),
         run_granules=image.u64(at + RING["run_granules"]),
+        laid=image.u64(at + RING["laid"]),
         cold=image.u64(at + RING["cold"]),
     )
 
@@ -69,8 +83,10 @@ def geometry_fault(image: Image, found: Geometry) -> str | None:
         return f"slots of {found.slot_size} bytes"
     if not image.holds(found.slots, found.bytes, 64):
         return f"slots at 0x{found.slots:x} do not lie in the data"
-    if found.carried != found.slots + found.count * found.slot_size:
-        return f"the carried bits at 0x{found.carried:x} do not follow the slots"
+    if not image.holds(found.carried, found.bitmap, 64):
+        return f"carried bits at 0x{found.carried:x} do not lie in the data"
+    if found.laid == 0 or found.count <= found.laid != LAID_ALL:
+        return f"{found.laid} slots of {found.count} with memory"
     if found.cold != 0 and not image.holds(found.cold, found.cold_granules * GRANULE, GRANULE):
         return f"cold records at 0x{found.cold:x} do not lie in the data"
     return None

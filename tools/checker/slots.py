@@ -108,8 +108,9 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
         bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
         tell(ring, findings, "slot.carried", carried & (bits == 0), "carried without its bit in the bitmap")
     # Nobody passes an entry that was never handed out, held, nor pending; what came back turned the walks round, or is
-    # about to.
+    # about to. Without R comes back what nobody received: who brings it back counts it as held until that is done.
     first = ((use.flags & REDELIVERED) == 0) & ((use.props & (NOT_BEFORE | INTENT)) == 0)
+    first &= (use.tag == 0) | (not ring.image.somebody_holds)
     place = numpy.where(use.state == CLAIMED, use.at_turn, position)
     passed = NOT_PASSED[use.state] & first & is_behind(ring, place)
     tell(ring, findings, "ring.passed", passed, f"walks begin behind it, at {ring.head}")

@@ -56,7 +56,7 @@ ENTRY_DELETED: Final = 2
 QUEUE_LIVE: Final = 1
 QUEUE_DELETED: Final = 2
 
-# Kinds of granules, and their two bits that are for ever.
+# Kinds of granules; what of their memory was reserved: all, so many pieces of 4 KiB, the headers of a slab.
 GRANULE_FREE: Final = 0
 GRANULE_PAGES: Final = 1
 GRANULE_RING: Final = 2
@@ -64,6 +64,9 @@ GRANULE_SLAB: Final = 3
 GRANULE_INSIDE: Final = 4
 RESERVED: Final = 1 << 8
 HEADERS: Final = 1 << 9
+BEGUN_SHIFT: Final = 10
+BEGUN: Final = 15 << BEGUN_SHIFT
+LAID_ALL: Final = (1 << 64) - 1
 
 # States of blocks.
 BLOCK_NONE: Final = 0

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define SHMQ_MAGIC UINT64_C(0x31514d48530a1a89) /* bytes 89 1a 0a "SHMQ1": not text, damaged by text transfer */
-#define SHMQ_LAYOUT_VERSION 1u
+#define SHMQ_LAYOUT_VERSION 2u
 #define SHMQ_BYTE_ORDER_MARK 0x01020304u
 
 /* Two lines, not one: adjacent-line prefetch on x86-64 couples pairs, and aarch64 has lines of 128 bytes. */
@@ -20,7 +20,8 @@
 
 #define SHMQ_PROCESS_ROWS 1024u   /* members of one broker at a time; an owner field has 12 bits for a row */
 #define SHMQ_QUEUES 4096u         /* queues of one broker */
-#define SHMQ_CONSUMER_ROWS 1088u  /* 1,024 consumers of one queue, and waiting threads; row 0 is never used */
+#define SHMQ_CONSUMERS 1024u      /* of one queue */
+#define SHMQ_CONSUMER_ROWS 1088u  /* of consumers, and of threads that wait without one; row 0 is never used */
 #define SHMQ_ROWS_A_CHUNK 64u     /* consumer rows that are laid out at a time */
 #define SHMQ_NAME_MAX 200u        /* bytes of a queue name */
 #define SHMQ_PATH_MAX 1024u       /* bytes of a directory's path that the segment remembers */
@@ -45,6 +46,12 @@
 #define SHMQ_SLAB_BLOCKS 248u
 #define SHMQ_MEMORY_MIN (UINT64_C(8) << 20)
 #define SHMQ_MEMORY_MAX (UINT64_C(256) << 30)
+/* Room of a segment beyond its memory: 64 times as much, or as many times as the memory has quarters of a MiB; 16 GiB at most. A sixteenth of the memory is what a queue without
+ * maxsize may become, and what bodies leave to the slots of all queues. */
+#define SHMQ_ROOM_FACTOR 64u
+#define SHMQ_ROOM_UNIT (UINT64_C(256) << 10)
+#define SHMQ_ROOM_MOST (UINT64_C(16) << 30)
+#define SHMQ_RING_SHARE 16u
 
 #define SHMQ_PINS 256u /* views of one process at a time; one more view is a copy */
 #define SHMQ_RECEIPTS 64u /* puts of one process at a time that wait until somebody takes their message */

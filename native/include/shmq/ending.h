@@ -27,7 +27,7 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
 uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now);
 /* Does away with it, or asks for its burial. Answers when to look again. */
 uint64_t shmq_ending_look(shmq_queue *q, uint64_t now);
-/* One of them, LOCKED by this process: SHMQ_OK, SHMQ_EMPTY. */
+/* The first of them, LOCKED by this process: SHMQ_OK, SHMQ_EMPTY. */
 shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d);
 
 #endif

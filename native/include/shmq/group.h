@@ -50,9 +50,14 @@ void shmq_group_book_free(shmq_queue *q);
 /* In a forked child: it has nothing in flight. */
 void shmq_group_book_reset(shmq_queue *q);
 
-/* Who takes without a subscription, does so by the process' own where there are groups. */
+/* As what an owner with this subscription takes. NULL: whatever comes first, along the path that all share; so does a
+ * subscription that chooses nothing yet. Where there are groups everybody passes something by: who has no subscription does so
+ * by its process' own. */
 static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscription *by) {
-    return SHMQ_UNLIKELY(q->book != NULL) && by == NULL ? &q->book->takers : by;
+    if (SHMQ_UNLIKELY(q->book != NULL)) {
+        return by == NULL ? &q->book->takers : by;
+    }
+    return by != NULL && shmq_load_seq(&by->choosy) != 0 ? by : NULL;
 }
 
 /* 1 + slot of the table for a message with these headers; 0: it has no group. */

@@ -36,7 +36,7 @@ typedef struct shmq_queue {
     uint32_t spare_count;
     uint32_t refs;     /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
-    shmq_patience taking, browsing, putting, outranked, lining;
+    shmq_patience taking, browsing, putting, lining;
     shmq_ticket_shm *tickets; /* of blocked producers, at the end of the queue's run */
     struct shmq_queue *next;
     uint32_t levels, depth; /* how many levels of priority the queue has; which one this is, 0: the most important */

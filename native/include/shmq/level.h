@@ -59,15 +59,38 @@ static inline shmq_queue *shmq_level_for(shmq_queue *q, uint32_t priority) {
     return SHMQ_LIKELY(q->levels == 1) ? q : shmq_level(q, shmq_depth_of(q, priority));
 }
 
-/* Slots and bitmaps of so many levels, and the rings of all but the first. */
-static inline uint64_t shmq_ring_bytes(uint64_t slots, uint32_t slot_size, uint32_t levels) {
-    return levels * (slots * slot_size + slots / 8) + (uint64_t)(levels - 1) * sizeof(shmq_ring_shm);
+/* The run of a queue: the tickets of its line, the rings of all levels but the first, the bitmap of each level, and the slots
+ * of the first; then the slots of each other level, from the next granule on. So what every level needs at once lies together,
+ * and the slots of each grow where they lie. */
+typedef struct shmq_run {
+    uint64_t count;       /* slots of a level */
+    uint64_t slot_size;
+    uint64_t rings;       /* from the run's begin on: of the second level's ring, */
+    uint64_t carried;     /* of the first bitmap, */
+    uint64_t bitmap;      /* (bytes of each) */
+    uint64_t slots;       /* of the first level's slots, */
+    uint64_t lower;       /* of the second level's, */
+    uint64_t apart;       /* (bytes from the slots of one lower level to those of the next) */
+    uint64_t granules;    /* all of it */
+} shmq_run;
+
+static inline uint64_t shmq_granules_of(uint64_t bytes) {
+    return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-/* Granules of the run of a queue: its rings, and at its end the tickets of the line. */
-static inline uint64_t shmq_run_granules(uint64_t slots, uint32_t slot_size, uint32_t levels) {
-    uint64_t bytes = shmq_ring_bytes(slots, slot_size, levels) + SHMQ_LINE_BYTES;
-    return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
+static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels) {
+    shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES};
+    run.carried = run.rings + (levels - 1) * sizeof(shmq_ring_shm);
+    run.bitmap = ((run.count + 63) / 64 * 8 + 63) / 64 * 64;
+    run.slots = run.carried + levels * run.bitmap;
+    run.apart = shmq_granules_of(run.count * slot_size) << SHMQ_GRANULE_SHIFT;
+    run.lower = shmq_granules_of(run.slots + run.count * slot_size) << SHMQ_GRANULE_SHIFT;
+    run.granules = (run.lower + (levels - 1) * run.apart) >> SHMQ_GRANULE_SHIFT;
+    return run;
+}
+
+static inline uint64_t shmq_run_slots(const shmq_run *run, uint32_t depth) {
+    return depth == 0 ? run->slots : run->lower + (depth - 1) * run->apart;
 }
 
 /* The private copies of a ring's constants, checked: NULL, or what is wrong. */

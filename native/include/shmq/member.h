@@ -32,6 +32,7 @@ typedef struct shmq_member {
     uint64_t class_bitmap_bytes; /* of one class */
     unsigned char *slabs;
     uint64_t data;
+    uint64_t memory; /* the budget */
     uint32_t granule_count;
     uint64_t patience_ns;
     uint64_t clock_offset_ns;
@@ -65,16 +66,25 @@ typedef struct shmq_member {
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
+/* The directory that asks for a segment. NULL in its place: nobody asks, as in tests. */
+typedef struct shmq_home {
+    int dir_fd; /* -1: an anonymous broker is asked for */
+    uint8_t uuid[16]; /* of the directory, from its record */
+} shmq_home;
+
 /* What open() was asked for. */
 typedef struct shmq_segment_plan {
     const char *name; /* below /dev/shm */
-    uint64_t memory; /* budget, bytes: the segment's virtual size */
+    uint64_t memory; /* budget, bytes */
+    uint64_t room; /* bytes of the file, with what is not reserved; 0: what rings may want */
     uint64_t patience_ns;
     uint32_t mode; /* of the file: 0600, or 0660 */
+    uint32_t group; /* of the file, if its mode is 0660 */
     bool anonymous;
     const char *path; /* directory, "" when anonymous */
     uint64_t directory_device; /* st_dev of the directory, 0 when anonymous */
     uint64_t directory_inode;
+    uint8_t directory_uuid[16];
     uint8_t uuid[16];
     uint32_t id_epoch; /* 24 bits, one more for each segment that a broker has lost: its message ids never come again */
 } shmq_segment_plan;
@@ -82,16 +92,20 @@ typedef struct shmq_segment_plan {
 /* Create a segment that appears under its name complete or not at all. SHMQ_EXISTS, SHMQ_NO_SPACE, SHMQ_OS. */
 shmq_status shmq_segment_create(const shmq_segment_plan *plan);
 /* Become a member. Looks in this order, and says which differs: regular file of ours (SHMQ_DENIED), size, magic
- * (SHMQ_NO_MAGIC), version, byte order, fingerprint, features (SHMQ_VERSION), boot (SHMQ_OTHER_BOOT), header CRC, every
- * offset and product (SHMQ_CORRUPT). Then takes a row (SHMQ_LIMIT) - dead members are reaped first through `reap`. */
-/* dir_fd is duplicated. */
-shmq_status shmq_member_attach(const char *name, int dir_fd, shmq_member **member);
+ * (SHMQ_NO_MAGIC), version, byte order, fingerprint, features (SHMQ_VERSION), header CRC (SHMQ_CORRUPT), boot
+ * (SHMQ_OTHER_BOOT), every offset and product (SHMQ_CORRUPT), whether it is the segment of `home` (SHMQ_FOREIGN) and
+ * shared as that directory is (SHMQ_DENIED). Then takes a row (SHMQ_LIMIT) - dead members are reaped first through `reap`. */
+/* home->dir_fd is duplicated. */
+shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_member **member);
 /* In a forked child, before the first operation: own lock descriptor, own row. Idempotent. */
 shmq_status shmq_member_after_fork(shmq_member *m);
 /* Leave: the row goes FREE. The caller has settled or released everything. Unmaps when `unmap`. An anonymous segment
  * without further members is unlinked. */
 shmq_status shmq_member_leave(shmq_member *m, bool unmap);
 void shmq_member_free(shmq_member *m);
+/* Takes the segment's name away, from when on the broker is gone for every member, now or at its next look. SHMQ_IN_USE:
+ * there are other members, and no `force`. SHMQ_DENIED: the segment is another user's. Their mappings stay whole. */
+shmq_status shmq_member_delete(shmq_member *m, bool force);
 
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
 
@@ -127,7 +141,7 @@ shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t
 /* Rows of the process table, counter lines of all rows: NULL, or what is wrong. Under the structure lock, while others work. */
 const char *shmq_processes_valid(shmq_member *m);
 const char *shmq_counters_valid(shmq_member *m);
-/* Has the broker's directory been deleted? Looks (fstat), and tells everybody through the header when it has. */
+/* Has the broker been deleted, or its directory? Looks (fstat), and tells everybody through the header when it has. */
 bool shmq_member_gone(shmq_member *m);
 /* Tell the world: damage was found. Counts it, answers SHMQ_CORRUPT. */
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where);

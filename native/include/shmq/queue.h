@@ -8,6 +8,7 @@
  *   792     terms, opened         holder of the structure lock        every take; once more by the old terms
  *   896     ring constants        creator                             copied into each handle
  *   1024    tail                  anyone, CAS t -> t+1                producers; one extra help
+ *   1032    laid                  holder of the structure lock        producers; one look more, under the lock
  *   1152    head, floor           plain consumers, releasers; scans   walkers; a longer walk
  *   1280    epoch                 releasers, add                      walkers, twice a get
  *   1408    cells                 the releaser of that epoch          walkers that slept through a release
@@ -48,6 +49,8 @@ enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2 };
 #define SHMQ_WEIGHT_MASK ((UINT64_C(1) << 40) - 1)
 enum shmq_ring_kind { SHMQ_RING_FRONT = 0, SHMQ_RING_BACK = 1, SHMQ_RING_ASIDE = 2 };
 
+#define SHMQ_LAID_ALL UINT64_MAX
+
 typedef struct shmq_ring_shm {
     /* constants */
     uint32_t kind;
@@ -61,10 +64,12 @@ typedef struct shmq_ring_shm {
     shmq_a64 back;        /* 0 */
     shmq_a64 aside;       /* 0 */
     shmq_a64 level_shift; /* 0 */
-    uint64_t constants_pad[7];
+    uint64_t run;         /* offset of the run that all levels lie in, of the first level only */
+    uint64_t constants_pad[6];
 
     shmq_a64 tail;
-    uint8_t tail_pad[120];
+    shmq_a64 laid; /* slots that have memory: positions from here on want more first; SHMQ_LAID_ALL: all have */
+    uint8_t tail_pad[112];
 
     shmq_a64 head;
     shmq_a64 floor; /* everything below is settled or carried; raised by scans */
@@ -99,7 +104,9 @@ SHMQ_OFFSET(shmq_ring_shm, run_granules, 40);
 SHMQ_OFFSET(shmq_ring_shm, back, 48);
 SHMQ_OFFSET(shmq_ring_shm, aside, 56);
 SHMQ_OFFSET(shmq_ring_shm, level_shift, 64);
+SHMQ_OFFSET(shmq_ring_shm, run, 72);
 SHMQ_OFFSET(shmq_ring_shm, tail, 128);
+SHMQ_OFFSET(shmq_ring_shm, laid, 136);
 SHMQ_OFFSET(shmq_ring_shm, head, 256);
 SHMQ_OFFSET(shmq_ring_shm, floor, 264);
 SHMQ_OFFSET(shmq_ring_shm, epoch, 384);
@@ -231,7 +238,7 @@ SHMQ_OFFSET(shmq_queue_shm, line, 2968);
 SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
-/* A ticket of a blocked producer. 256 of them lie at the end of the queue's run.
+/* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.
  *
  *   0   word    its holder, by CAS from FREE; whoever calls, passes or buries it   who is served, and whom to wake
  *   8   wake    +1 by whoever has called it                                        its holder sleeps on it
@@ -274,14 +281,16 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *   16  wake    futex word, +1 by whoever claims the idle bit
  *   20  sleeps  1 while its thread is in, or about to enter, the kernel
  *   24  kind    getter, consumer, browser
- *   28  unsettled  people
+ *   28  implicit  1: its process did not ask for it, queue.receive() did; opener, before LIVE; who would be exclusive
  *   32  progress  who takes some entries only: the version of the queue (ring_walk.c) of which it has looked at everything
  *                 and found nothing; 0: may have work whatever the version. Its sleeper; read by whoever wakes: a stale
  *                 one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
  *   48  live    holder of the structure lock; its owner: a stale one costs a look more or less
- *   52  rounds  +1 at each receive of its owner while priorities matter; who wants to know whether it is stopped
- *   64  seated  1: counted in `seats` of its process; its process alone */
+ *   52  rounds  +1 at each step of its owner, while priorities matter: a receive, a look, a sleep; who waits for it
+ *   64  seated  1: counted in `seats` of its process; its process alone
+ *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has. Whoever
+ *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer */
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;
@@ -289,7 +298,7 @@ typedef struct shmq_consumer_shm {
     shmq_a32 wake;
     shmq_a32 sleeps;
     shmq_a32 kind;
-    shmq_a32 unsettled;
+    shmq_a32 implicit;
     shmq_a64 progress;
     shmq_a32 priority; /* as int32 */
     shmq_a32 exclusive;
@@ -298,7 +307,8 @@ typedef struct shmq_consumer_shm {
     shmq_a64 order;
     shmq_a32 seated;
     uint32_t reserved_68;
-    uint64_t reserved[7];
+    shmq_a64 awaited;
+    uint64_t reserved[6];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
 SHMQ_OFFSET(shmq_consumer_shm, word, 0);
@@ -306,7 +316,7 @@ SHMQ_OFFSET(shmq_consumer_shm, target, 8);
 SHMQ_OFFSET(shmq_consumer_shm, wake, 16);
 SHMQ_OFFSET(shmq_consumer_shm, sleeps, 20);
 SHMQ_OFFSET(shmq_consumer_shm, kind, 24);
-SHMQ_OFFSET(shmq_consumer_shm, unsettled, 28);
+SHMQ_OFFSET(shmq_consumer_shm, implicit, 28);
 SHMQ_OFFSET(shmq_consumer_shm, progress, 32);
 SHMQ_OFFSET(shmq_consumer_shm, priority, 40);
 SHMQ_OFFSET(shmq_consumer_shm, exclusive, 44);
@@ -314,5 +324,6 @@ SHMQ_OFFSET(shmq_consumer_shm, live, 48);
 SHMQ_OFFSET(shmq_consumer_shm, rounds, 52);
 SHMQ_OFFSET(shmq_consumer_shm, order, 56);
 SHMQ_OFFSET(shmq_consumer_shm, seated, 64);
+SHMQ_OFFSET(shmq_consumer_shm, awaited, 72);
 
 #endif

@@ -8,8 +8,9 @@
  * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. Whoever
  * finds an entry asks first whether one of higher priority wants it, and then leaves it; the other clears its bit first,
  * and then looks whether something is left for those who sleep. One of the two sees the other. A wanting one that has
- * looked at everything (its `progress`) does not count, nor one that was seen for the patience without a step: it is
- * stopped. */
+ * looked at everything (its `progress`), or stands by, does not count. One for which others have waited for the patience,
+ * while it made no step (its `rounds`), is stopped: it is passed by all until it makes one. Whoever waits says so in the
+ * rows of all that it waits for (`awaited`), so that many of them cost one patience together. */
 #ifndef SHMQ_RANKS_H
 #define SHMQ_RANKS_H
 
@@ -26,9 +27,11 @@ typedef struct shmq_row_terms {
     uint32_t kind;
     int32_t priority;
     bool exclusive;
+    bool implicit; /* nobody can close it by itself: with nothing in hand it keeps nobody from being exclusive */
 } shmq_row_terms;
 
-/* As shmq_row_open. SHMQ_REFUSED: there is an exclusive consumer, or this one would be and is not alone. */
+/* As shmq_row_open. SHMQ_REFUSED: there is an exclusive consumer, or this one would be and is not alone. SHMQ_LIMIT: there are
+ * SHMQ_CONSUMERS already. */
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row);
 /* Nothing of it is in use: rows come and go without a look at the others. */
 bool shmq_ranks_are_plain(const shmq_queue *q);
@@ -37,6 +40,8 @@ void shmq_ranks_settle(shmq_queue *q);
 /* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a seat; SHMQ_EMPTY: it stands by itself;
  * SHMQ_REFUSED. */
 shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner);
+/* The owner goes to sleep: who waited for it before that waits for nothing now. A look is a step, too. */
+void shmq_ranks_step(shmq_queue *q, uint32_t owner);
 /* False: it stands by until another one leaves. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);
 /* A consumer begins and ends to want. */

@@ -28,6 +28,7 @@ typedef struct shmq_outgoing {
     uint64_t source;  /* ... the position that it comes from */
     uint32_t group;   /* 1 + slot of the table; 0: none. Set by prepare */
     uint64_t receipt; /* of a put that waits until it is taken (receipt.h); 0: it does not */
+    uint64_t kept_id; /* the id that it has already; 0: it gets one */
 
     shmq_block block; /* offset 0: the body goes inline */
     uint64_t message_id;
@@ -36,6 +37,7 @@ typedef struct shmq_outgoing {
     uint32_t crc;
     uint64_t due_ns; /* when time does something with it first; 0: never */
     bool prepared;
+    shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
@@ -68,6 +70,7 @@ typedef struct shmq_delivery {
     bool held;                  /* counted in `held` of our row: from the acquisition until we find it gone */
     bool in_turn;               /* met in the ring, not in the old region: the head may advance past it */
     bool ranked;                /* consumers differ in priority: it may be for another one */
+    bool left;                  /* the walk ended at one that it left to a consumer of higher rank */
     bool peek;                  /* is there something? Nothing is offered */
     shmq_subscription *by;      /* NULL: the taker goes by the head. Else, until it is taken: */
     shmq_path path;             /* ... its path at the start of the walk */
@@ -111,6 +114,8 @@ shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, s
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
 /* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: acquired, and it has died too often. */
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
+/* OFFERED to this process -> LOCKED by it, for it goes elsewhere: nobody has received it. SHMQ_SETTLED as above. */
+shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d);
 /* The offer came to nothing (body does not decode): back, nobody passed it. */
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
 /* The word that says that this delivery is still in our hands; 0: settled before, or taken away. What was read from a slot
@@ -135,6 +140,11 @@ void shmq_peek_pass_on(shmq_queue *q);
 shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);
 /* Back in its place. `attempt`: counts as a failed one. Once this has returned nobody gets a later entry first. */
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
+/* The same of what nobody has received, and nobody was to: it is as it was. */
+shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d);
+/* All of these, of one queue and in the order of their places, without an attempt: they can be taken together, so that who
+ * waits for one gets the first of them. The array is used up. */
+void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count);
 /* ACQUIRED -> LOCKED, still ours: before work that must not be done twice. */
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 /* Take the entry at a position of this level: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
@@ -142,9 +152,16 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d);
 /* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
+/* Settle what is ready on this level at positions below this one; adds how many to *discarded. What others hold stays theirs.
+ * SHMQ_INTERRUPTED: a piece of it is done, call again. */
+shmq_status shmq_discard_below(shmq_queue *q, uint64_t position, uint64_t *discarded);
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */
 bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
+/* May this entry be taken, as its word stands? */
+typedef bool shmq_may_steal(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word);
+/* The first entry of this level, in order of positions, that may be taken: LOCKED by this process. SHMQ_EMPTY: there is none. */
+shmq_status shmq_steal_first(shmq_queue *q, shmq_may_steal *may, shmq_delivery *d);
 
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
@@ -193,12 +210,19 @@ static inline void shmq_tail_passed(shmq_queue *q, uint64_t p) {
     }
 }
 bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p);
+/* The carried entry of this level with the lowest position in [from, limit); false: there is none. */
+bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position);
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
 shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* found not to be ours: let go. SHMQ_SETTLED */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
+/* Found by a taker of whatever comes first. If its subscription has begun to choose since then, the entry may be just what it
+ * refused: true, it was given back, and the next walk chooses. */
+bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
+/* Has it failed, or died with its takers, as often as its queue allows? */
+bool shmq_is_poisoned(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_carry(shmq_queue *q, uint64_t t); /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
 void shmq_rewind(shmq_queue *q, uint64_t position); /* R2 to R4 */

@@ -60,6 +60,8 @@ static inline bool shmq_is_for_the_grave(const shmq_queue *q, const shmq_deliver
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d);
 /* The first message that has expired and waits for its burial, LOCKED by this process. SHMQ_EMPTY. */
 shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d);
+/* The same of one that is available, and has failed, or died with its takers, as often as its queue allows. SHMQ_EMPTY. */
+shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d);
 
 /* Is this entry, when it is acquired, to be noted in its record first? */
 static inline bool shmq_is_leased(const shmq_queue *q, const shmq_delivery *d) {

@@ -9,18 +9,21 @@
  *   slab table       slabs               4096 x granule_count       a slab's 4096 when its granule first becomes a slab
  *   data             data                65536 x granule_count      granule by granule, when first used
  *
- * What was reserved once stays reserved: a late reader of given-up memory sees old bytes, never SIGBUS.
+ * The file has room for far more than `memory`, its budget: a queue has the room for all its slots, and memory for those that
+ * it has used. What was reserved stays reserved, but for a ring when its queue has gone and nobody can look at it.
  *
  *   offset  field                 written by, when                       read by, and a stale read costs
  *   0-127   identity              creator, before the segment has a name attach; constant
  *   128     offsets of regions    creator                                all; copied into private memory at attach
+ *   184     directory             creator                                attach, gc, destroy: whose segment it is
  *   256     path                  creator                                gc, people
- *   1280    state                 whoever finds the directory deleted    every call; one more call succeeds
+ *   1280    state                 who deletes the broker or its directory,
+ *                                 or finds it deleted                    every call; one more call succeeds
  *   1288    due                   who makes something due, by CAS        every call; a tick too late
  *   1408    message_ids           any member, add                        a block of ids is handed out at a time
  *   1536    dirty to turns        holder of the structure lock           statistics; scans (a row too few is found next time)
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
- *   1792    watch, volunteers     sleepers (CAS)                         who holds something; see watch.h
+ *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
  *   2048    obituaries_next       reapers, add                           -
  *   4096    obituaries            reapers                                who dead-letters; lossy, for people
@@ -38,8 +41,9 @@
 #define SHMQ_FEATURES_KNOWN 0u /* what this library can do; a segment that requires more is refused */
 
 #define SHMQ_OBITUARIES 128u
+#define SHMQ_OBITUARY_MOVER (UINT64_C(1) << 63) /* with a message's id: it came back from a mover, uncounted */
 #define SHMQ_OBITUARY_PROCESS UINT64_MAX /* in place of a message's id: how a process ended, whatever it held */
-#define SHMQ_VOLUNTEERS 12u
+#define SHMQ_VOLUNTEERS 10u
 
 enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
 
@@ -90,9 +94,15 @@ typedef struct shmq_segment_shm {
     uint64_t slabs;
     uint64_t data;
     uint64_t clock_offset_ns; /* wall clock minus monotonic clock at creation: enqueued_ns is monotonic */
-    uint64_t directory_device; /* st_dev and st_ino of the broker's directory: containers may have different ones */
-    uint64_t directory_inode;  /* under one path, and only the segment of the same one is anybody's to sweep */
-    uint64_t offsets_pad[7];
+    /* Whose segment it is. Version and these three lie at the same offsets in every version: a segment is joined,
+     * or removed, only for the directory that they name. Nobody can choose the first two, and the third is known only to
+     * those who may read the files in the directory. */
+    uint64_t directory_device; /* st_dev and st_ino of the broker's directory; 0: anonymous */
+    uint64_t directory_inode;
+    uint8_t directory_uuid[16]; /* random; not the segment's, which is part of a name that everybody may read */
+    uint64_t
+        memory; /* the budget: reserved_bytes never goes above it; `size` is only the room for what may be reserved */
+    uint64_t offsets_pad[4];
 
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 
@@ -107,7 +117,7 @@ typedef struct shmq_segment_shm {
     shmq_a64 dirty; /* not 0: the holder of the structure lock was at work; whoever locks next rebuilds the map */
     shmq_a64 reserved_bytes;
     shmq_a32 process_high; /* rows below were used at some time */
-    shmq_a32 queue_high;   /* directory entries below were used at some time */
+    shmq_a32 queue_high; /* directory entries below were used at some time */
     shmq_a64
         turns; /* how often the structure lock was taken: who only looks sees whether anything was changed meanwhile */
     uint8_t structure_pad[96];
@@ -119,6 +129,7 @@ typedef struct shmq_segment_shm {
 
     shmq_a64 watch[2]; /* see watch.h */
     shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
+    shmq_a64 watch_looked[2]; /* when somebody looked last at what the holder is to look at; monotonic, ns */
     shmq_a64 volunteers[SHMQ_VOLUNTEERS];
 
     shmq_a64 damage; /* broken words found since creation */
@@ -159,6 +170,8 @@ SHMQ_OFFSET(shmq_segment_shm, data, 168);
 SHMQ_OFFSET(shmq_segment_shm, clock_offset_ns, 176);
 SHMQ_OFFSET(shmq_segment_shm, directory_device, 184);
 SHMQ_OFFSET(shmq_segment_shm, directory_inode, 192);
+SHMQ_OFFSET(shmq_segment_shm, directory_uuid, 200);
+SHMQ_OFFSET(shmq_segment_shm, memory, 216);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
 SHMQ_OFFSET(shmq_segment_shm, due, 1288);
@@ -172,34 +185,44 @@ SHMQ_OFFSET(shmq_segment_shm, memory_full, 1664);
 SHMQ_OFFSET(shmq_segment_shm, memory_waiters, 1672);
 SHMQ_OFFSET(shmq_segment_shm, watch, 1792);
 SHMQ_OFFSET(shmq_segment_shm, watch_wake, 1808);
-SHMQ_OFFSET(shmq_segment_shm, volunteers, 1824);
+SHMQ_OFFSET(shmq_segment_shm, watch_looked, 1824);
+SHMQ_OFFSET(shmq_segment_shm, volunteers, 1840);
 SHMQ_OFFSET(shmq_segment_shm, damage, 1920);
 SHMQ_OFFSET(shmq_segment_shm, rescues, 1928);
 SHMQ_OFFSET(shmq_segment_shm, deaths, 1936);
 SHMQ_OFFSET(shmq_segment_shm, obituaries_next, 2048);
 SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
 
-/* Granule map entry: kind 8 | reserved 1 (bit 8) | headers 1 (bit 9) | pages in use 8 (bits 16 to 23) | length in granules
- * 32 (bits 32 to 63). Written under the structure lock only; kind, pages and length can be rebuilt from the roots,
- * `reserved` (its 64 KiB of data) and `headers` (its 4096 bytes of the slab table) are for ever: without the second,
+/* Granule map entry: kind 8 | reserved 1 (bit 8) | headers 1 (bit 9) | begun 4 (bits 10 to 13) | pages in use 8 (bits 16 to
+ * 23) | length in granules 32 (bits 32 to 63). Written under the structure lock only; kind, pages and length can be rebuilt
+ * from the roots. `reserved`: its 64 KiB of data have memory; if not, `begun` of its first pieces of 4 KiB have, of a ring.
+ * Both go with the ring, and stay with all else. `headers` (its 4096 bytes of the slab table) is for ever: without it
  * a rebuild would have to touch slab table pages that nobody has reserved. */
 enum shmq_granule_kind {
     SHMQ_GRANULE_FREE = 0,
     SHMQ_GRANULE_PAGES = 1, /* eight pages, one bit each */
-    SHMQ_GRANULE_RING = 2, /* head of a run that is a ring's slots and bitmap */
+    SHMQ_GRANULE_RING = 2, /* head of a run that is a queue's rings, or the cold records of one */
     SHMQ_GRANULE_SLAB = 3, /* head of a run that is a slab */
     SHMQ_GRANULE_INSIDE = 4 /* belongs to the run whose head is before it */
 };
 #define SHMQ_GRANULE_RESERVED (UINT64_C(1) << 8)
 #define SHMQ_GRANULE_HEADERS (UINT64_C(1) << 9)
+#define SHMQ_GRANULE_BEGUN_SHIFT 10
+#define SHMQ_GRANULE_BEGUN (UINT64_C(15) << SHMQ_GRANULE_BEGUN_SHIFT)
+#define SHMQ_GRANULE_KEPT (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS | SHMQ_GRANULE_BEGUN)
+#define SHMQ_PIECE_BYTES UINT64_C(4096) /* a page of the kernel's: the least that is reserved */
 
 static inline uint32_t shmq_granule_kind(uint64_t word) { return (uint32_t)word & 0xffu; }
 static inline uint32_t shmq_granule_pages(uint64_t word) { return (uint32_t)(word >> 16) & 0xffu; }
 static inline uint32_t shmq_granule_length(uint64_t word) { return (uint32_t)(word >> 32); }
+/* Bytes of its data that have memory. */
+static inline uint64_t shmq_granule_reserved(uint64_t word) {
+    uint64_t begun = (word & SHMQ_GRANULE_BEGUN) >> SHMQ_GRANULE_BEGUN_SHIFT;
+    return (word & SHMQ_GRANULE_RESERVED) != 0 ? SHMQ_GRANULE_BYTES : begun * SHMQ_PIECE_BYTES;
+}
 /* Another use of a granule: what was reserved stays reserved. */
 static inline uint64_t shmq_granule_word(uint64_t old, uint32_t kind, uint32_t pages, uint32_t length) {
-    return ((uint64_t)length << 32) | ((uint64_t)(pages & 0xffu) << 16) |
-           (old & (SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS)) | kind;
+    return ((uint64_t)length << 32) | ((uint64_t)(pages & 0xffu) << 16) | (old & SHMQ_GRANULE_KEPT) | kind;
 }
 
 /* Queue directory entry.

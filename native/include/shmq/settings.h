@@ -57,7 +57,8 @@ typedef struct shmq_settings_shm {
     shmq_a64 dead_letters[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
     shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
     shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
-    uint64_t reserved[8];
+    shmq_a64 seal; /* version 32, odd: they are being changed | checksum 32 of all of them; see settings_seal.c */
+    uint64_t reserved[7];
 } shmq_settings_shm;
 SHMQ_SIZE(shmq_settings_shm, 704);
 SHMQ_OFFSET(shmq_settings_shm, max_bytes, 0);
@@ -76,6 +77,7 @@ SHMQ_OFFSET(shmq_settings_shm, dead_letter, 216);
 SHMQ_OFFSET(shmq_settings_shm, dead_letters, 224);
 SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
 SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
+SHMQ_OFFSET(shmq_settings_shm, seal, 640);
 static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
 
 /* What a declaration says; what is not in `given` is not said. */
@@ -108,6 +110,7 @@ typedef struct shmq_declaration {
 #define SHMQ_DEFAULT_MAX_DEATHS 3u
 
 struct shmq_queue_shm;
+struct shmq_member;
 
 /* Say a value of a declaration by the number of its setting. Not of dead_letter and retry_delay, which are no numbers. */
 void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value);
@@ -127,6 +130,15 @@ shmq_status shmq_settings_agree(struct shmq_queue_shm *page, const shmq_declarat
 shmq_status shmq_settings_alter(struct shmq_queue_shm *page, const shmq_declaration *d, int *differs);
 /* Length of the name that was given for dead letters; 0: none was. */
 uint32_t shmq_dead_letter(const struct shmq_queue_shm *page, char name[SHMQ_NAME_MAX]);
+/* As users write it. */
+const char *shmq_setting_name(int setting);
+/* Around a change of settings, under the structure lock. */
+void shmq_settings_unseal(struct shmq_queue_shm *page);
+void shmq_settings_seal(struct shmq_queue_shm *page);
+/* All values are those that were given. True also while somebody changes them. */
+bool shmq_settings_sealed(const struct shmq_queue_shm *page);
+/* SHMQ_CORRUPT, counted and named, if a value can be none, or is not the one that was given. */
+shmq_status shmq_settings_check(struct shmq_member *m, const struct shmq_queue_shm *page);
 /* NULL, or what is wrong with them. */
 const char *shmq_settings_valid(const struct shmq_queue_shm *page);
 /* Time until a message that has failed so often (1: the first time) is tried again. */

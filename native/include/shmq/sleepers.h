@@ -23,7 +23,7 @@ void shmq_wake_full(shmq_queue *q, uint64_t position);
 void shmq_wake_producers(shmq_queue *q);
 void shmq_wake_joiners(shmq_queue *q);
 
-/* Rows. SHMQ_LIMIT: 1,087 are in use. Opening and closing take the structure lock. */
+/* Rows. SHMQ_LIMIT: 1,087 are in use, or 1,024 by consumers. Opening and closing take the structure lock. */
 shmq_status shmq_row_open(shmq_queue *q, uint32_t kind, uint32_t *row);
 struct shmq_row_terms;
 /* The part of it that is done under the structure lock, by who holds it. */

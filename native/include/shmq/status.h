@@ -30,6 +30,8 @@ typedef enum shmq_status {
     SHMQ_LIMIT,        /* a table is full: processes, queues, consumers */
     SHMQ_EXISTS,       /* the name is taken */
     SHMQ_DENIED,       /* another user's */
+    SHMQ_FOREIGN,      /* the segment of another broker */
+    SHMQ_IN_USE,       /* others are members */
     SHMQ_REFUSED,      /* the queue has an exclusive consumer, or would get one beside others */
     SHMQ_POISONED,     /* taken, but it has died too often: to be dead-lettered by the caller */
     SHMQ_OS,           /* a system call failed: shmq_trail_errno() */

@@ -22,6 +22,9 @@ shmq_status shmq_structure_lock(shmq_member *m);
 /* The same without waiting: SHMQ_INTERRUPTED when another process or thread has it. */
 shmq_status shmq_structure_try(shmq_member *m);
 void shmq_structure_unlock(shmq_member *m);
+/* A process died inside and had no row (or none any more), so no reaper came for it: the map anew. Waits for nobody, and
+ * answers nothing: a holder that lives does the same by itself. */
+void shmq_structure_mend(shmq_member *m);
 
 /* For who looks without the lock: is anybody changing the structure, has anybody changed it since? Writes nothing. */
 typedef enum shmq_calm {
@@ -44,15 +47,21 @@ shmq_status shmq_page_take(shmq_member *m, uint64_t *offset);
 void shmq_page_give(shmq_member *m, uint64_t offset);
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset);
 void shmq_run_give(shmq_member *m, uint64_t offset);
+/* Granules that can still be had: free ones with memory, and as many more as the budget has memory for. */
 uint64_t shmq_granules_free(const shmq_member *m);
 /* Granules that rings and bodies leave to pages: when they fill the memory, whoever comes to take messages out needs a
  * process page, counters and a place to sleep. */
 uint32_t shmq_granules_kept(const shmq_member *m);
 /* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
 shmq_status shmq_structure_rebuild(shmq_member *m);
-/* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later. Counted in
+/* What may still be reserved of the broker's budget. */
+uint64_t shmq_memory_left(const shmq_member *m);
+/* Reserve [offset, offset + bytes) before the first touch: SHMQ_NO_SPACE instead of SIGBUS later; SHMQ_FULL_MEMORY: beyond the budget. Counted in
  * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
+
+/* What has no memory by the map has none: back to the system. Nobody may be able to come there. */
+void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* The map agrees with the roots: NULL, or what does not. Under the lock, or in a moment that is CALM and lasts. */
 const char *shmq_structure_valid(shmq_member *m);
@@ -65,6 +74,8 @@ const char *shmq_segment_valid(shmq_member *m);
 
 /* Memory of deleted queues that no live member uses any more goes back to the map, after shmq_queues_end_deleted. Under the lock. */
 void shmq_queues_release(shmq_member *m);
+/* That, and slabs without a used block: for whom the memory is not enough. True: there is more than before. Under the lock. */
+bool shmq_memory_regain(shmq_member *m);
 /* Deletions that are not at their end (queue_delete.c) go on: what nobody has in hand goes, and then the queue's entry. Who
  * deleted it may have died, or somebody may have settled the last message of it. Under the lock. */
 void shmq_queues_end_deleted(shmq_member *m);

@@ -6,11 +6,12 @@
 
 #define SHMQ_SPIN_NS UINT64_C(20000)         /* about what a sleep and a wake cost */
 #define SHMQ_CLAIM_LOOK_NS UINT64_C(1000000) /* how often a waiter behind a claim asks whether the claimant lives */
+#define SHMQ_ROUNDING_NS UINT64_C(2000000)   /* of `awaited` in a consumer row */
 
 /* Who waits, and on which row. */
 typedef struct shmq_waiter {
     uint32_t owner;
-    shmq_subscription *by;
+    shmq_subscription *by; /* another thread may refuse an entry meanwhile: shmq_taker() is asked at each look */
     uint32_t row;
     shmq_consumer_shm *consumer;
     uint64_t until_ns;
@@ -24,6 +25,7 @@ typedef struct shmq_waiter_of {
     shmq_subscription *by;
 
     shmq_waiter w;
+    bool left;        /* in this look: there is something, for a consumer of higher rank */
     uint64_t version; /* it was looked at, up to this version, and nothing is for us; 0: there may be something */
     bool looked;      /* in this look: nothing came */
     bool served, notified;
@@ -41,6 +43,8 @@ shmq_status shmq_offer_any(shmq_waiter_of *of, uint32_t count, uint32_t first, u
 
 /* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
 shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d);
+/* How long it sleeps at most after a look that found nothing; `left` as in the delivery: until those are passed. */
+uint64_t shmq_look_limit(shmq_queue *q, bool left);
 /* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped;
  * or was woken and died, which is no rescue. */
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d);

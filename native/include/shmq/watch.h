@@ -5,6 +5,9 @@
  * process (watch[1]), does the same for the first one's process. Further sleepers stand by as volunteers: who leaves the
  * watch, or begins to hold something while nobody watches it, wakes one of them, who takes the vacant place.
  *
+ * A holder that has not looked for the patience, while there is something to look at (`watch_looked`), is silent: it is
+ * stopped, and whoever goes to sleep takes its place.
+ *
  * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
  * bits 32 to 63; 0: vacant. A word of a dead process is taken over like a vacant one.
  *

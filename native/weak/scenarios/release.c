@@ -27,6 +27,30 @@ static void check_nothing_is_passed(int t, const shmq_delivery *d, uint64_t deci
     }
 }
 
+/* The one in hand, and another one that was just offered, if we get it. */
+static void release_both(int t, shmq_delivery *first, shmq_delivery *second) {
+    shmq_queue *q = ring_queues[t];
+    shmq_delivery *all[2] = {first, second};
+    uint32_t count = 1;
+    uint64_t numbers[2] = {ring_read(first)};
+    check_nothing_is_passed(t, second, weak_last_look(&q->ring->epoch));
+    shmq_status status = shmq_offer_acquire(q, second);
+    if (status == SHMQ_OK || status == SHMQ_POISONED) {
+        numbers[count++] = ring_read(second);
+    }
+    if (count == 2 && second->position < first->position) {
+        all[0] = second;
+        all[1] = first;
+    }
+    shmq_release_all(q, all, count);
+    board.released_at[numbers[0]] = weak_event();
+    board.released_tag[numbers[0]] = first->tag;
+    if (count == 2) {
+        board.released_at[numbers[1]] = board.released_at[numbers[0]];
+        board.released_tag[numbers[1]] = second->tag;
+    }
+}
+
 static void thread(int t) {
     shmq_queue *q = ring_queues[t];
     if (t == 0) {
@@ -49,7 +73,10 @@ static void thread(int t) {
             continue;
         }
         uint64_t number = ring_read(&d);
-        if (weak_chance(160)) {
+        shmq_delivery next;
+        if (weak_chance(64) && shmq_offer(q, shmq_self(q), &next) == SHMQ_OK) {
+            release_both(t, &d, &next);
+        } else if (weak_chance(160)) {
             WEAK_CHECK(shmq_release(q, &d, weak_chance(128)) == SHMQ_OK);
             board.released_at[number] = weak_event();
             board.released_tag[number] = d.tag;

@@ -7,6 +7,7 @@ ring_board board;
 static uint64_t echo_of(uint64_t number) { return number * UINT64_C(0x9e3779b97f4a7c15) + 1; }
 
 static void attach_all(void) {
+    scratch_room = 4 * SCRATCH_MEMORY; /* the queues of all scenarios stay */
     scratch_create(false);
     ring_members[0] = scratch_attach();
     for (int t = 1; t < WEAK_THREADS; t++) {

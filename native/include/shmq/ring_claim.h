@@ -1,0 +1,31 @@
+/* A claim: many entries go from one queue to another, each by a move of its own (ring_move.h), in the order in which a taker
+ * would get them. A killed claimer leaves each of them in exactly one of the two; nothing is held across entries. */
+#ifndef SHMQ_RING_CLAIM_H
+#define SHMQ_RING_CLAIM_H
+
+#include "shmq/ring.h"
+
+typedef struct shmq_claim_limits {
+    uint64_t entries;
+    uint64_t bytes; /* of headers and bodies; the first entry goes whatever it has */
+} shmq_claim_limits;
+
+typedef struct shmq_claimed {
+    uint64_t entries, bytes;
+    shmq_status ended; /* SHMQ_OK: a limit. SHMQ_EMPTY: nothing more that may be had. Else: why `to` took no more */
+    shmq_delivery grave; /* with SHMQ_POISONED: what the caller is to bury */
+} shmq_claimed;
+
+/* What is there is a taker's of `from` that has no consumer: as a get, entry by entry. Of each the target has the priority, the
+ * headers (those of a death, too: nobody is given it as a living one there), the body, the id and the time of its put; it has no time to live there, and no attempts.
+ *
+ * `by` selects, and remembers what is damaged: such entries are left to their queue. One subscription for all claims
+ * from a queue is best; never NULL. `result` begins zeroed.
+ *
+ * SHMQ_OK: it is over, see result->ended. SHMQ_INTERRUPTED: a piece of it is done, call again with the same result.
+ * SHMQ_POISONED: the same, once result->grave is buried or given back: nobody is given it any more. Anything else: nothing was
+ * moved, for this reason; if something was, that is result->ended. */
+shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
+                       shmq_claimed *result);
+
+#endif

@@ -1,0 +1,265 @@
+/* Entries as columns, and columns as entries: Arrow batches come and go with no Python object for a row. */
+#include "py_queue.h"
+#include "shmq/level.h"
+
+#include <stdlib.h>
+
+/* Memory of one column while it grows. */
+typedef struct column {
+    unsigned char *at;
+    size_t used, room;
+} column;
+
+enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
+
+typedef struct columns {
+    column of[COLUMNS];
+    uint64_t rows;
+    int64_t wall_offset_ns;
+} columns;
+
+/* Room for so many bytes more; NULL: no memory. */
+static unsigned char *column_room(column *c, size_t more) {
+    if (c->room - c->used < more) {
+        size_t room = c->room * 2 > c->used + more ? c->room * 2 : c->used + more + 4096;
+        unsigned char *at = realloc(c->at, room);
+        if (at == NULL) {
+            return NULL;
+        }
+        c->at = at;
+        c->room = room;
+    }
+    return c->at + c->used;
+}
+
+static bool column_add(column *c, const void *value, size_t size) {
+    unsigned char *to = column_room(c, size);
+    if (to == NULL) {
+        return false;
+    }
+    memcpy(to, value, size);
+    c->used += size;
+    return true;
+}
+
+/* The bytes of a head or a body, not yet counted: they are judged first. */
+static unsigned char *column_copied(column *c, const void *from, size_t size) {
+    unsigned char *to = column_room(c, size + 1); /* never NULL for want of bytes */
+    if (to != NULL && size > 0) {
+        memcpy(to, from, size);
+    }
+    return to;
+}
+
+static bool columns_begin(columns *all) {
+    static const int32_t none = 0;
+    return column_add(&all->of[HEAD_ENDS], &none, sizeof none) && column_add(&all->of[BODY_ENDS], &none, sizeof none);
+}
+
+/* An entry whose bytes lie behind what is used of the two columns. */
+static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) {
+    all->of[HEADS].used += d->head_len;
+    all->of[BODIES].used += d->body_len;
+    int64_t numbers[] = {(int64_t)place, (int64_t)d->message_id, (int64_t)d->enqueued_ns + all->wall_offset_ns};
+    int32_t small[] = {(int32_t)d->priority, (int32_t)(d->delivery + d->deaths), (int32_t)all->of[HEADS].used,
+                       (int32_t)all->of[BODIES].used};
+    uint8_t content = (uint8_t)d->content;
+    numbers[2] = numbers[2] > 0 ? numbers[2] / 1000 : 0; /* microseconds */
+    all->rows++;
+    return column_add(&all->of[POSITION], &numbers[0], 8) && column_add(&all->of[ID], &numbers[1], 8) &&
+           column_add(&all->of[TIME], &numbers[2], 8) && column_add(&all->of[PRIORITY], &small[0], 4) &&
+           column_add(&all->of[DELIVERIES], &small[1], 4) && column_add(&all->of[CONTENT], &content, 1) &&
+           column_add(&all->of[HEAD_ENDS], &small[2], 4) && column_add(&all->of[BODY_ENDS], &small[3], 4);
+}
+
+static void columns_clear(columns *all) {
+    for (int i = 0; i < COLUMNS; i++) {
+        free(all->of[i].at);
+    }
+}
+
+/* (next place, is that all?, rows, (bytes of each column, in the order of the enum)) */
+static PyObject *columns_answer(const columns *all, uint64_t next, bool ended) {
+    PyObject *parts = PyTuple_New(COLUMNS);
+    for (int i = 0; parts != NULL && i < COLUMNS; i++) {
+        PyObject *part = PyBytes_FromStringAndSize((const char *)all->of[i].at, (Py_ssize_t)all->of[i].used);
+        if (part == NULL) {
+            Py_CLEAR(parts);
+        } else {
+            PyTuple_SetItem(parts, i, part);
+        }
+    }
+    return parts == NULL ? NULL
+                         : Py_BuildValue("(KOKN)", (unsigned long long)next, ended ? Py_True : Py_False,
+                                         (unsigned long long)all->rows, parts);
+}
+
+typedef struct range {
+    uint64_t place, end; /* `end` is exclusive */
+    uint64_t max_rows, max_bytes;
+} range;
+
+/* Copies entries until the range ends or the batch is full. SHMQ_EMPTY: the range has ended; SHMQ_NO_SPACE: no memory. */
+static shmq_status columns_fill(columns *all, shmq_queue *level, uint64_t position, range *of) {
+    while (all->rows < of->max_rows && all->of[BODIES].used < of->max_bytes) {
+        shmq_delivery d;
+        uint64_t at = position;
+        if (shmq_browse(level, &at, &d) != SHMQ_OK || shmq_place_at(level->depth, at) >= of->end) {
+            return SHMQ_EMPTY;
+        }
+        if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.head_len > INT32_MAX) {
+            if (all->rows > 0) {
+                return SHMQ_OK; /* the next batch begins with it */
+            }
+            return SHMQ_TOO_LARGE;
+        }
+        unsigned char *head = column_copied(&all->of[HEADS], d.head, d.head_len);
+        unsigned char *body = column_copied(&all->of[BODIES], d.bytes, (size_t)d.body_len);
+        if (head == NULL || body == NULL) {
+            return SHMQ_NO_SPACE;
+        }
+        position = at;
+        if (!shmq_browse_valid(level, &d)) {
+            continue; /* it went while it was being copied: look at the same place again */
+        }
+        position = at + 1;
+        of->place = shmq_place_at(level->depth, position);
+        d.head = head; /* the copies are judged: what is shared may change */
+        d.bytes = body;
+        if (SHMQ_UNLIKELY(!shmq_delivery_intact(level, &d))) {
+            continue; /* damaged: whoever takes it is told */
+        }
+        if (!columns_count(all, shmq_place_at(level->depth, at), &d)) {
+            return SHMQ_NO_SPACE;
+        }
+    }
+    return SHMQ_OK;
+}
+
+/* _browse_columns(place, end, max_rows, max_bytes, wall_offset_ns) -> (next place, is that all?, rows, columns): the entries
+ * from `place` on and before `end`, in order, as _browse() shows each of them. The columns are bytes: position, id and time
+ * (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the ends (int32, one more than
+ * rows) and the bytes of heads and of bodies. */
+PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    unsigned long long place, end, max_rows, max_bytes;
+    long long wall_offset_ns;
+    uint64_t position;
+    if (!PyArg_ParseTuple(args, "KKKKL", &place, &end, &max_rows, &max_bytes, &wall_offset_ns) || !queue_ready(self)) {
+        return NULL;
+    }
+    shmq_status status = shmq_queue_usable(self->q);
+    if (status != SHMQ_OK) {
+        return queue_raise(self, status);
+    }
+    shmq_queue *level = shmq_level_of_place(self->q, place, &position);
+    if (level == NULL) {
+        return PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
+    }
+    columns all = {.wall_offset_ns = wall_offset_ns};
+    range of = {.place = place, .end = end, .max_rows = max_rows, .max_bytes = max_bytes};
+    PyObject *answer = NULL;
+    status = columns_begin(&all) ? SHMQ_OK : SHMQ_NO_SPACE;
+    if (status == SHMQ_OK) {
+        BEGIN_WAIT(self)
+        status = columns_fill(&all, level, position, &of);
+        END_WAIT(self)
+    }
+    if (status == SHMQ_NO_SPACE) {
+        PyErr_NoMemory();
+    } else if (status == SHMQ_TOO_LARGE) {
+        PyErr_Format(PyExc_OverflowError, "the body at position %llu is larger than an Arrow column holds", of.place);
+    } else {
+        answer = columns_answer(&all, of.place, status == SHMQ_EMPTY);
+    }
+    columns_clear(&all);
+    return answer;
+}
+
+/* Bodies that lie one behind the other, and where each ends: 32 or 64 bits. */
+typedef struct bodies {
+    const unsigned char *data;
+    const void *ends;
+    bool wide;
+} bodies;
+
+static uint64_t body_end(const bodies *b, uint64_t n) {
+    return b->wide ? ((const uint64_t *)b->ends)[n] : ((const uint32_t *)b->ends)[n];
+}
+
+/* False: an exception is set. *total: how many were put, in either case. */
+static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, uint64_t first, uint64_t count,
+                       uint64_t *total) {
+    parcel parcels[BATCH];
+    shmq_outgoing out[BATCH];
+    room_wait wait = {0};
+    while (*total < count) {
+        uint32_t some = count - *total < BATCH ? (uint32_t)(count - *total) : BATCH, done = 0;
+        memset(parcels, 0, sizeof parcels);
+        uint64_t now = shmq_now_ns(); /* once for all of them */
+        for (uint32_t i = 0; i < some; i++) {
+            uint64_t begin = body_end(b, first + *total + i), end = body_end(b, first + *total + i + 1);
+            parcel *p = &parcels[i];
+            p->one = (struct iovec){(void *)(b->data + begin), end - begin};
+            p->out = (shmq_outgoing){.pieces = &p->one,
+                                     .piece_count = 1,
+                                     .body_len = end - begin,
+                                     .content = content,
+                                     .priority = DEFAULT_PRIORITY,
+                                     .enqueued_ns = now,
+                                     .more = true};
+        }
+        shmq_status status = queue_put_batch(self, parcels, out, some, 0, &wait, &done);
+        *total += done;
+        if (status != SHMQ_OK) {
+            queue_raise(self, status);
+            return false;
+        }
+        if (PyErr_CheckSignals() < 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool bodies_fit(const bodies *b, const Py_buffer *ends, const Py_buffer *data, uint64_t first, uint64_t count) {
+    uint64_t have = (uint64_t)ends->len / (b->wide ? 8 : 4);
+    bool fit = first < have && count < have - first;
+    for (uint64_t n = first; fit && n < first + count; n++) {
+        fit = body_end(b, n) <= body_end(b, n + 1);
+    }
+    if (!fit || body_end(b, first + count) > (uint64_t)data->len) {
+        PyErr_SetString(PyExc_ValueError, "the ends of the bodies do not fit their bytes");
+        return false;
+    }
+    return true;
+}
+
+/* _put_column(content, wide, ends, bytes, first, count): puts `count` bodies from the one of number `first` on, in order,
+ * without waiting for room; `ends` has 64 bits each if they are wide, else 32, and is one longer than there are bodies. The
+ * error's `accepted` says how many were put. */
+PyObject *queue_put_column(PyObject *o, PyObject *args) {
+    py_queue *self = (py_queue *)o;
+    PyObject *ends_object, *data_object;
+    Py_buffer ends, data;
+    unsigned long long first, count;
+    int content, wide;
+    if (!PyArg_ParseTuple(args, "ipOOKK", &content, &wide, &ends_object, &data_object, &first, &count) ||
+        !queue_begins(self) || PyObject_GetBuffer(ends_object, &ends, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    if (PyObject_GetBuffer(data_object, &data, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&ends);
+        return NULL;
+    }
+    bodies b = {.data = data.buf, .ends = ends.buf, .wide = wide};
+    uint64_t total = 0;
+    bool done = bodies_fit(&b, &ends, &data, first, count);
+    if (done && !put_bodies(self, (uint8_t)content, &b, first, count, &total)) {
+        queue_tell_accepted(total);
+        done = false;
+    }
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&ends);
+    return done ? Py_NewRef(Py_None) : NULL;
+}

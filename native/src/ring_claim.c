@@ -1,0 +1,105 @@
+/* Each entry: offered to this process (T9), seized from that offer (T13), then the four steps of a move. Until T13 others may
+ * take the offer over; from then on the entry is LOCKED by the process, which is where a mover's death is understood: no
+ * attempt and no death is counted, and it comes back. */
+#include "shmq/ring_claim.h"
+
+#include "shmq/ring_move.h"
+#include "shmq/ring_time.h"
+#include "shmq/waiter.h"
+#include "shmq/watch.h"
+
+#define PIECE 1024u /* entries: half a millisecond or so */
+
+static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) {
+    struct iovec body = {.iov_base = (void *)(uintptr_t)d->bytes, .iov_len = d->body_len};
+    shmq_outgoing o = {
+        .pieces = &body,
+        .piece_count = 1,
+        .body_len = d->body_len,
+        .content = d->content,
+        .head = d->head,
+        .head_len = d->head_len,
+        .priority = d->priority,
+        .kept_id = d->message_id,
+        .enqueued_ns = d->enqueued_ns,
+    };
+    shmq_status status = shmq_move(from, d, to, &o);
+    shmq_unprepare(to, &o);
+    return status;
+}
+
+/* What makes no sense stays, for whoever takes it is told; we do not meet it again. Before it is given back: a walk of another
+ * thread by this subscription, which looks after that, sees both. */
+static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_delivery *d) {
+    bool noted = shmq_refuse(by, from, shmq_place_at(d->depth, d->position));
+    (void)shmq_put_back(from, d);
+    return noted ? SHMQ_SETTLED : shmq_fail_errno("no memory for a subscription");
+}
+
+/* What was offered. SHMQ_SETTLED: on to the next one. */
+static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by, shmq_delivery *d,
+                        shmq_claimed *result) {
+    SHMQ_TRY(shmq_offer_seize(from, d));
+    if (shmq_is_poisoned(from, d) || shmq_is_for_the_grave(from, d)) {
+        result->grave = *d;
+        result->grave.by = NULL;
+        return SHMQ_POISONED;
+    }
+    if (SHMQ_UNLIKELY(!shmq_delivery_intact(from, d))) {
+        return leave_damaged(from, by, d);
+    }
+    uint64_t bytes = (uint64_t)d->head_len + d->body_len;
+    shmq_status status = move_one(from, d, to);
+    if (status == SHMQ_OK) {
+        result->entries++;
+        result->bytes += bytes;
+        shmq_add_relaxed(&from->counters->purged, 1);
+    } else if (status != SHMQ_SETTLED) {
+        (void)shmq_put_back(from, d);
+    }
+    return status;
+}
+
+static bool fits(const shmq_claim_limits *limits, const shmq_claimed *result, const shmq_delivery *d) {
+    return result->entries == 0 ||
+           (result->bytes <= limits->bytes && (uint64_t)d->head_len + d->body_len <= limits->bytes - result->bytes);
+}
+
+static shmq_status end(shmq_claimed *result, shmq_status why) {
+    if (why == SHMQ_INTERRUPTED || why == SHMQ_POISONED) {
+        return why;
+    }
+    result->ended = why;
+    if (why != SHMQ_OK && why != SHMQ_EMPTY && result->entries == 0) {
+        return why;
+    }
+    shmq_trail_clear();
+    return SHMQ_OK;
+}
+
+shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
+                       shmq_claimed *result) {
+    shmq_waiter waiter = {.owner = shmq_self(from), .by = by};
+    if (result->entries == 0) {
+        (void)shmq_reap_now(from->m); /* what a dead one had in hand is in its place before the first look */
+    }
+    for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
+        bool claimed;
+        shmq_delivery d;
+        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_usable(from);
+        if (status == SHMQ_OK) {
+            status = shmq_look(from, &waiter, &claimed, &d);
+        }
+        if (status == SHMQ_OK && !fits(limits, result, &d)) {
+            shmq_offer_cancel(from, &d);
+            break;
+        }
+        if (status == SHMQ_OK) {
+            status = take(from, to, by, &d, result);
+        }
+        if (status != SHMQ_OK && status != SHMQ_SETTLED) {
+            return end(result, status);
+        }
+    }
+    return end(result, SHMQ_OK);
+}

@@ -1,0 +1,94 @@
+/* Several messages that are given back at once: in order, on every level, without what was taken away meanwhile. */
+#include "scratch_queue.h"
+
+#define COUNT 8u
+
+static shmq_member *m;
+static shmq_queue *q;
+
+static void begin(uint32_t levels) {
+    scratch_create(false);
+    m = scratch_attach();
+    q = levels > 1 ? scratch_levels(m, "jobs", 0, levels) : scratch_queue(m, "jobs", 0, true);
+}
+
+static void end(void) {
+    check_ring(q);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    CHECK_EQUAL(m->process->held, 0);
+    shmq_queue_unbind(q);
+    CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
+    shmq_member_free(m);
+    scratch_remove();
+}
+
+/* In hand, in the order of their places. */
+static void take(shmq_delivery *held, shmq_delivery **all) {
+    for (uint32_t i = 0; i < COUNT; i++) {
+        held[i] = receive(q, shmq_self(q));
+        CHECK_EQUAL(number_of(&held[i]), i);
+        all[i] = &held[i];
+    }
+    CHECK_EQUAL(m->process->held, COUNT);
+}
+
+/* Shows S2, R2. */
+static void what_is_given_back_at_once_comes_back_in_order_before_what_came_later(void) {
+    shmq_delivery held[COUNT], *all[COUNT];
+    begin(1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+    }
+    take(held, all);
+    CHECK_EQUAL(put_number(q, COUNT), SHMQ_OK);
+    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
+    shmq_release_all(q, all, COUNT);
+    CHECK_EQUAL(shmq_load_seq(&q->ring->epoch), epoch + 1); /* one turn back for all of them */
+    CHECK_EQUAL(m->process->held, 0);
+    for (uint64_t i = 0; i <= COUNT; i++) {
+        shmq_delivery d = receive(q, shmq_self(q));
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL((d.word & SHMQ_FLAG_REDELIVERED) != 0, i < COUNT);
+        CHECK_EQUAL(d.delivery, 0); /* no attempt */
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    end();
+}
+
+static void on_each_level_in_its_order(void) {
+    shmq_delivery held[COUNT], *all[COUNT];
+    begin(3);
+    for (uint64_t i = 0; i < COUNT; i++) { /* three on the first level, three on the second, the others on the last */
+        CHECK_EQUAL(put_as(q, i, (uint8_t)(i < 3 ? 9 : i < 6 ? 4 : 0)), SHMQ_OK);
+    }
+    take(held, all);
+    shmq_release_all(q, all, COUNT);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        CHECK_EQUAL(get_number(q), i);
+    }
+    end();
+}
+
+static void what_was_taken_away_stays_with_its_thief(void) {
+    shmq_delivery held[COUNT], *all[COUNT], stolen;
+    begin(1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        CHECK_EQUAL(put_number(q, i), SHMQ_OK);
+    }
+    take(held, all);
+    CHECK_EQUAL(shmq_steal(q, held[0].position, false, &stolen), SHMQ_OK);
+    shmq_release_all(q, all, COUNT);
+    CHECK_EQUAL(m->process->held, 1);
+    for (uint64_t i = 1; i < COUNT; i++) {
+        CHECK_EQUAL(get_number(q), i);
+    }
+    CHECK_EQUAL(shmq_settle(q, &stolen), SHMQ_OK);
+    end();
+}
+
+int main(void) {
+    what_is_given_back_at_once_comes_back_in_order_before_what_came_later();
+    on_each_level_in_its_order();
+    what_was_taken_away_stays_with_its_thief();
+    return 0;
+}

@@ -1,0 +1,64 @@
+"""destroy: a broker goes, with its memory, its files and its directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from shmq.cli.session import Refused, Session, confirm, pass_session, say, usage
+
+if TYPE_CHECKING:
+    from shmq.engine.removal import Removal
+
+__all__ = ["destroy"]
+
+
+@click.command("destroy")
+@click.argument("place", metavar="[DIR]", required=False)
+@click.option("--force", is_flag=True, help="Although other processes use it: their calls fail from then on.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None:
+    """Delete the broker in DIR with all its messages: its memory, its files, and DIR unless other things lie in it.
+
+    Works in whatever state it is: damaged, of another version, or left half-way by a destroy that was killed. A segment
+    that DIR's record names, and that is another broker's, is not touched. While other processes use the broker it is
+    refused, and names them, but for --force. DIR is that of -d, or $SHMQ_DIR, if it is left out here.
+
+    \b
+    Example:
+      shmq destroy /var/lib/shop
+      shmq -d /var/lib/shop destroy --yes --force
+    """
+    from shmq.engine.removal import destroy
+    from shmq.names import parse_broker_path
+
+    if place is not None and _names_another():
+        raise Refused("two directories are named, by -d and behind destroy; name one")
+    with usage():
+        path = parse_broker_path(place or session.place())
+    if os.path.isdir(path):  # else there is nothing to ask about, and destroy() says so
+        confirm(f"Delete the broker {path} with all its messages?", yes=yes)
+    removal = destroy(path, force=force)
+    if session.json:
+        session.result(asdict(removal))
+    else:
+        _tell(removal)
+
+
+def _names_another() -> bool:
+    context = click.get_current_context()
+    sources = (context.find_root().get_parameter_source("directory"), context.get_parameter_source("directory"))
+    return ParameterSource.COMMANDLINE in sources
+
+
+def _tell(removal: Removal) -> None:
+    say(
+        f"deleted {removal.path}" if removal.directory else f"deleted the broker; {removal.path} stays, it is not empty"
+    )
+    if removal.left is not None:
+        say(f"left alone: {removal.left}, which belongs to another broker")

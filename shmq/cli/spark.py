@@ -1,0 +1,61 @@
+"""spark settle, spark publish: what a run of Spark has left to be done."""
+
+from __future__ import annotations
+
+import click
+
+from shmq.cli.session import Session, pass_session, usage
+
+__all__ = ["spark"]
+
+
+@click.group("spark")
+def spark() -> None:
+    """What a run of Spark has left to be done. Neither Spark nor Java is needed for it.
+
+    \b
+    Example:
+      shmq -d /var/lib/shop spark settle /var/lib/etl/checkpoint etl
+      shmq -d /var/lib/shop spark publish results
+    """
+
+
+@spark.command("settle")
+@click.argument("checkpoint")
+@click.argument("subscription")
+@pass_session
+def settle(session: Session, checkpoint: str, subscription: str) -> None:
+    """Acknowledge what a CHECKPOINT of an ended query proves to be done.
+
+    Spark acknowledges a batch when it plans the next one, so the last batch of a run stays in the queue of the
+    SUBSCRIPTION's claims until the next run. Its entries are never handed out twice by that; they take memory.
+
+    \b
+    Example:
+      shmq -d /var/lib/shop spark settle /var/lib/etl/checkpoint etl
+    """
+    from shmq.spark.settle import settle as settled
+
+    with session.open() as broker, usage():
+        batch = settled(checkpoint, broker.path or "", subscription)
+    text = f"batch {batch} and those before it are acknowledged" if batch >= 0 else "no batch is done yet"
+    session.result({"batch": batch if batch >= 0 else None}, text)
+
+
+@spark.command("publish")
+@click.argument("queue")
+@pass_session
+def publish(session: Session, queue: str) -> None:
+    """Finish the batches into QUEUE that were decided, and whose driver died before all rows were moved.
+
+    The next batch of any query into that queue does the same.
+
+    \b
+    Example:
+      shmq -d /var/lib/shop spark publish results
+    """
+    from shmq.spark.publication import Publication
+
+    with session.open() as broker:
+        finished = Publication(session.queue(broker, queue), 0.0).finish()
+    session.result({"batches": finished}, f"{finished:,} {'batch' if finished == 1 else 'batches'} finished")

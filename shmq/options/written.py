@@ -1,0 +1,23 @@
+"""Options of a queue as `shmq declare` takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shmq.options.queue import QueueOptions
+
+__all__ = ["as_written"]
+
+
+def as_written(options: QueueOptions) -> list[str]:
+    """NAME=VALUE for each of them."""
+    return [f"{name}={_written(value)}" for name, value in options.items()]
+
+
+def _written(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(_written, value))
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

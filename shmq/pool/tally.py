@@ -1,0 +1,73 @@
+"""What became of the messages of one worker, counted so that nothing is missing if it is killed at any instruction.
+
+Each count is one write. Before a message is handled its id is written down, and before it dies the reason: what was
+begun and has no count is the one message of which its process could not say any more what became of it. The broker can:
+it has noted each message that came back because its process died.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from typing import Final, Literal, cast
+
+from shmq.death import DeathReason
+from shmq.statistics import PoolCounts
+
+__all__ = ["Outcome", "Tally", "counts_of"]
+
+Outcome = Literal["handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths"]
+_OUTCOMES: Final[tuple[Outcome, ...]] = ("handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths")
+_LIVING: Final = 3  # of them say nothing of a death
+_BEGUN, _MESSAGE, _INTENT, _COUNTS = 0, 1, 2, 3  # places of the words
+
+
+class Tally:
+    """The counts of one worker. One thread writes.
+
+    Arguments:
+        words: zeros, such as those of SharedWords.
+    """
+
+    WORDS: Final = _COUNTS + len(_OUTCOMES)
+
+    def __init__(self, words: MutableSequence[int] | memoryview[int]) -> None:
+        self._words = words
+
+    def begin(self, message_id: int, intent: Outcome = "handled") -> None:
+        """A message is in hand.
+
+        intent: what has become of it if this process dies now, and the message does not come back.
+        """
+        self._words[_MESSAGE] = message_id
+        self.intend(intent)
+        self._words[_BEGUN] += 1  # last: from here on it is open
+
+    def intend(self, intent: Outcome) -> None:
+        """What is just about to become of it."""
+        self._words[_INTENT] = _OUTCOMES.index(intent)
+
+    def end(self, outcome: Outcome) -> None:
+        """What has become of it."""
+        self._words[_COUNTS + _OUTCOMES.index(outcome)] += 1
+
+    def ended(self) -> list[int]:
+        """How often each outcome was."""
+        return list(self._words[_COUNTS : _COUNTS + len(_OUTCOMES)])
+
+    def add(self, other: Tally) -> None:
+        """The counts of another one."""
+        for place, count in enumerate(other.ended(), start=_COUNTS):
+            self._words[place] += count
+
+    def still_open(self) -> tuple[int, Outcome] | None:
+        """After the end of the worker: the message, and its intent, that has no count."""
+        if self._words[_BEGUN] <= sum(self.ended()):
+            return None
+        return self._words[_MESSAGE], _OUTCOMES[self._words[_INTENT]]
+
+
+def counts_of(ended: list[int]) -> PoolCounts:
+    """For the user."""
+    handled, retried = ended[0], ended[1]
+    dead = {cast(DeathReason, name): n for name, n in zip(_OUTCOMES[_LIVING:], ended[_LIVING:], strict=True) if n}
+    return PoolCounts(handled=handled, retried=retried, dead=dead)

@@ -1,0 +1,69 @@
+"""What became of the messages of all workers of a run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from shmq.engine.obituary import came_back
+from shmq.pool.tally import Outcome, Tally, counts_of
+
+if TYPE_CHECKING:
+    from shmq.engine.queue import Queue
+    from shmq.statistics import PoolCounts
+
+__all__ = ["Total"]
+
+_NOTED_WITHIN = 5.0  # seconds after a death, in which somebody may still be about to note what came back
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """A worker has died with a message begun and not counted. Did it come back, or was it settled just before?"""
+
+    pid: int
+    message_id: int
+    intent: Outcome
+    until: float
+
+
+class Total:
+    """Adds up the tallies of workers that have ended.
+
+    Whoever repairs what a dead process has left notes each message that comes back. That may be another worker, which
+    is a moment behind: a doubt is looked at again at later deaths, and at the end.
+
+    Arguments:
+        queue: whose messages.
+    """
+
+    def __init__(self, queue: Queue[object]) -> None:
+        self._queue = queue
+        self._sum = Tally([0] * Tally.WORDS)
+        self._doubts: list[_Doubt] = []
+
+    def add(self, pid: int, tally: Tally) -> None:
+        """After the end of a worker, and after its death was told to the broker."""
+        self._sum.add(tally)
+        still_open = tally.still_open()
+        if still_open is not None:
+            self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + _NOTED_WITHIN))
+        self._look(time.monotonic())
+
+    def counts(self) -> PoolCounts:
+        """At the end of the run."""
+        self._look(float("inf"))
+        return counts_of(self._sum.ended())
+
+    def _look(self, now: float) -> None:
+        for doubt in list(self._doubts):
+            if self._came_back(doubt):
+                self._doubts.remove(doubt)
+            elif now >= doubt.until:
+                self._doubts.remove(doubt)
+                self._sum.end(doubt.intent)
+
+    def _came_back(self, doubt: _Doubt) -> bool:
+        membership = self._queue.broker._membership
+        return not membership.closed and came_back(membership.live(), doubt.message_id, doubt.pid)

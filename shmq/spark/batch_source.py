@@ -1,0 +1,69 @@
+"""A batch read, as Spark's engine calls it: the entries that are in queues now, browsed and left there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import shmq
+from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
+from shmq.engine.selection import entry_selection
+from shmq.spark.column_batches import column_batches, has_columns
+from shmq.spark.entry_range import EntryRange, entries_of, split
+from shmq.spark.options import SourceOptions
+from shmq.spark.row import FIELDS, batches
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pyarrow
+
+    from shmq.engine.queue import Queue
+
+__all__ = ["BatchSource"]
+
+
+class BatchSource:
+    """The batch reader's logic.
+
+    Arguments:
+        options: as SourceOptions has them.
+        columns: of the rows, in their order; None: as the options say.
+
+    Guarantee: a look, not a snapshot: what is taken meanwhile may be missing, what is put after the planning is not
+    read, and no entry is read twice. Nothing is taken or changed.
+    """
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
+        self._options = options
+        self._columns = columns or options.columns or tuple(field.name for field in FIELDS)
+
+    def partitions(self) -> list[EntryRange]:
+        """Raises BrokerNotFound, NotFound."""
+        with shmq.open(self._options.path, create=False) as broker:
+            return [part for name in self._options.queues for part in self._parts_of(broker.queue(name, create=False))]
+
+    def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
+        name, id = queue.name, identity_of(queue)
+        levels = levels_of(queue)
+        if len(levels) > 1:  # a task for each: positions are of one level
+            return [EntryRange(name, name, id, begin, end, None) for begin, end in levels if begin < end]
+        begin, end = bounds_of(queue)
+        statistics = queue.statistics()
+        by_size = -(-statistics.bytes // self._options.max_partition_bytes)
+        by_rows = min(self._options.min_partitions, (end - begin) // 1000)
+        return split(EntryRange(name, name, id, begin, end, None), max(by_size, by_rows, 1))
+
+    def read(self, partition: EntryRange | None) -> Iterator[pyarrow.RecordBatch]:
+        """Arrow batches of one partition."""
+        if partition is None:
+            return
+        fails = self._options.fail_on_data_loss
+        with shmq.open(self._options.path, create=False) as broker:
+            if self._options.selector is None and has_columns(self._columns):
+                yield from column_batches(broker, partition, self._columns, fails)
+                return
+            offset_ns = clock_offset_of(broker)
+            selects = entry_selection(self._options.selector, offset_ns)
+            entries = entries_of(broker, partition, fails)
+            yield from batches(filter(selects, entries), partition.queue, self._columns, offset_ns)

@@ -1,0 +1,200 @@
+"""The gateway: a Flight server over one broker.
+
+DoAction   ranges, prepare, publish, abort: JSON in, JSON out
+DoExchange a planner's session, or a publisher's: JSON in, JSON out, as long as the caller lives
+DoGet      the rows of a range
+DoPut      the rows of one run of a task, into staging queues
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow
+import pyarrow.flight as flight
+
+from shmq.spark.batch_source import BatchSource
+from shmq.spark.gateway.leased_session import LEASE, LeasedSession
+from shmq.spark.gateway.planner_session import PlannerSession
+from shmq.spark.gateway.publisher_session import PublisherSession, act
+from shmq.spark.gateway.token import TokenCheck
+from shmq.spark.gateway.wire import PROTOCOL, dumps, loads, plain_error, plain_range, plain_staged, range_of
+from shmq.spark.options import SinkOptions, SourceOptions
+from shmq.spark.outgoing import COLUMNS
+from shmq.spark.row import arrow_schema
+from shmq.spark.sink import StreamSink
+from shmq.spark.stream_source import StreamSource
+
+__all__ = ["Gateway"]
+
+
+class Gateway(flight.FlightServerBase):
+    """Serves the queues of one broker until shutdown().
+
+    Arguments:
+        path: of the broker; it must be there.
+        location: "grpc://HOST:PORT" or "grpc+tls://HOST:PORT"; port 0: any free one, see `port`.
+        token: what callers must know; None: nothing.
+        certificate, key: in PEM, for TLS.
+
+    Raises OSError when it cannot listen there.
+
+    Example:
+        >>> Gateway("/var/lib/shop", "grpc://127.0.0.1:8815").serve()
+    """
+
+    def __init__(
+        self,
+        path: str,
+        location: str,
+        token: str | None = None,
+        certificate: bytes | None = None,
+        key: bytes | None = None,
+    ) -> None:
+        self._path = path
+        self._sessions: set[LeasedSession] = set()
+        self._closed = threading.Event()
+        try:
+            super().__init__(
+                location,
+                tls_certificates=[(certificate, key)] if certificate is not None else [],
+                middleware={} if token is None else {"token": TokenCheck(token)},
+            )
+        except (pyarrow.ArrowException, OSError) as error:
+            raise OSError(f"the gateway cannot listen at {location}: {str(error).splitlines()[0]}") from None
+        threading.Thread(target=self._end_silent_sessions, name="shmq gateway", daemon=True).start()
+
+    def shutdown(self) -> None:
+        """Ends all calls."""
+        self._closed.set()
+        for session in list(self._sessions):
+            session.close()
+        super().shutdown()
+
+    def _end_silent_sessions(self) -> None:
+        while not self._closed.wait(LEASE / 10):
+            now = time.monotonic()
+            for session in list(self._sessions):
+                session.end_if_silent(now)
+
+    # ---- what the options of a caller mean here ------------------------------------------------------------------
+
+    def _source_options(self, said: Mapping[str, Any]) -> SourceOptions:
+        return SourceOptions.parse({**self._texts(said), "path": self._path})
+
+    def _sink_options(self, said: Mapping[str, Any]) -> SinkOptions:
+        return SinkOptions.parse({**self._texts(said), "path": self._path})
+
+    def _texts(self, said: Mapping[str, Any]) -> dict[str, str]:
+        if said.get("protocol") != PROTOCOL:
+            raise ValueError(
+                f"the caller speaks protocol {said.get('protocol')!r}, this gateway {PROTOCOL}; "
+                "use the same shmq on both"
+            )
+        return {str(name): str(text) for name, text in said["options"].items()}
+
+    # ---- Flight's four calls -------------------------------------------------------------------------------------
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[flight.Result]:
+        with _told():
+            said = loads(action.body.to_pybytes())
+            if action.type == "ranges":
+                source = BatchSource(self._source_options(said))
+                return [flight.Result(dumps([plain_range(one) for one in source.partitions()]))]
+            return [flight.Result(dumps(act(action.type, self._sink_options(said), said)))]
+
+    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
+        with _told():
+            said = loads(ticket.ticket)
+            options = self._source_options(said)
+            source = StreamSource(options) if options.subscription else BatchSource(options)
+            columns = options.columns or ()
+            return flight.GeneratorStream(arrow_schema(columns), _told_rows(source, range_of(said["range"])))
+
+    def do_put(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> None:
+        with _told():
+            said = loads(descriptor.command)
+            strange = [name for name in reader.schema.names if name not in COLUMNS]
+            if strange or "body" not in reader.schema.names:
+                raise ValueError(f"the columns {reader.schema.names} cannot be put; there are: {', '.join(COLUMNS)}")
+            staged = StreamSink(self._sink_options(said)).write(_whole(reader), str(said["query"]))
+            writer.write(dumps(plain_staged(staged)))
+
+    def do_exchange(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.MetadataRecordBatchWriter,
+    ) -> None:
+        with _told():
+            said = loads(descriptor.command)
+            session: LeasedSession
+            if said["role"] == "publisher":
+                session = PublisherSession(self._sink_options(said))
+            else:
+                session = PlannerSession(self._source_options(said))
+            self._sessions.add(session)
+            try:
+                _converse(reader, writer, session.answer)
+            finally:
+                self._sessions.discard(session)
+                session.close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong in a `with` block is told to the caller, in words from which it makes the same error."""
+    try:
+        yield
+    except flight.FlightError:
+        raise
+    except Exception as error:
+        raise flight.FlightServerError(str(error), dumps(plain_error(error))) from error
+
+
+def _told_rows(source: StreamSource | BatchSource, range: Any) -> Iterator[Any]:
+    with _told():
+        yield from source.read(range)
+
+
+def _whole(reader: flight.MetadataRecordBatchReader) -> Iterator[Any]:
+    """The batches of a run of a task. Raises ValueError if the caller died before it had sent all."""
+    rows = 0
+    while True:
+        try:
+            chunk = reader.read_chunk()
+        except StopIteration:
+            raise ValueError("the caller has gone before it had sent all rows") from None
+        if chunk.data is not None:
+            rows += chunk.data.num_rows
+            yield chunk.data
+        if chunk.app_metadata is not None:
+            told = loads(chunk.app_metadata.to_pybytes())["rows"]
+            if told != rows:
+                raise ValueError(f"{told} rows were sent, {rows} came")
+            return
+
+
+def _converse(reader: Any, writer: Any, answer: Callable[[str, Mapping[str, Any]], Any]) -> None:
+    """A call, an answer, and so on, until the caller has gone."""
+    while True:
+        try:
+            said = loads(reader.read_chunk().app_metadata.to_pybytes())
+        except (StopIteration, flight.FlightError, AttributeError):
+            return
+        try:
+            reply = {"answer": answer(str(said["call"]), said)}
+        except Exception as error:
+            reply = {"error": plain_error(error)}
+        writer.write_metadata(dumps(reply))

@@ -1,0 +1,248 @@
+"""The options of the format: texts whose names do not mind case, checked before anything is read or written."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shmq.names import check_queue_name, parse_broker_path
+from shmq.options.value import parse_size
+from shmq.spark.gateway.address import Address, parse_uris
+
+__all__ = ["SinkOptions", "SourceOptions", "addresses_of", "remote_texts"]
+
+_TRUE: Final = {"true": True, "false": False}
+_FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"})  # what Spark hands on besides
+
+_SOURCE: Final = frozenset({
+    "path", "queue", "table", "subscription", "selector", "maxRowsPerBatch", "maxBytesPerBatch", "maxPartitionBytes",
+    "minPartitions", "pollMs", "failOnDataLoss", "columns", "pushdown",
+    "uri", "tokenFile", "caFile",
+})  # fmt: skip
+_SINK: Final = frozenset({
+    "path", "queue", "stageTtl", "commitTimeout", "idempotencyKey", "truncate", "uri", "tokenFile", "caFile",
+    "distribution",
+})  # fmt: skip
+_PLACES: Final = frozenset({"path", "uri", "tokenfile", "cafile", "distribution"})  # which the hosts are
+_DISTRIBUTIONS: Final = ("roundrobin", "group")
+
+
+class _Given:
+    """The options as they were given; what is asked for is taken out, so that in the end what is left is unknown."""
+
+    def __init__(self, options: Mapping[str, str], known: frozenset[str]) -> None:
+        self._texts = {name.lower(): text for name, text in options.items()}
+        self._known = known
+        lower = {name.lower(): name for name in known}
+        for name in self._texts:
+            if name not in lower and name not in _FROM_SPARK:
+                near = difflib.get_close_matches(name, lower, 1)
+                hint = f"did you mean {lower[near[0]]}?" if near else f"there are: {', '.join(sorted(known))}"
+                raise ValueError(f"there is no option {name!r} of format shmq; {hint}")
+
+    def text(self, name: str) -> str | None:
+        return self._texts.get(name.lower())
+
+    def required(self, name: str, example: str) -> str:
+        found = self.text(name)
+        if not found:
+            raise ValueError(f"the option {name} is missing; give .option({name!r}, {example!r})")
+        return found
+
+    def number(self, name: str, least: int, default: int | None) -> int | None:
+        found: int | None = self._parsed(
+            name, default, f"a whole number from {least} on", lambda text: _at_least(int(text), least)
+        )
+        return found
+
+    def seconds(self, name: str, default: float | None, unit: float = 1.0) -> float | None:
+        found: float | None = self._parsed(
+            name, default, "a number from 0 on", lambda text: _at_least(float(text) * unit, 0)
+        )
+        return found
+
+    def size(self, name: str, default: int | None) -> int | None:
+        found: int | None = self._parsed(
+            name, default, "a size, such as 32MiB", lambda text: _at_least(parse_size(text, name), 1)
+        )
+        return found
+
+    def truth(self, name: str, default: bool) -> bool:
+        found: bool = self._parsed(name, default, "true or false", lambda text: _TRUE[text.strip().lower()])
+        return found
+
+    def _parsed(self, name: str, default: Any, wanted: str, parse: Callable[[str], Any]) -> Any:
+        text = self.text(name)
+        if text is None or not text.strip():
+            return default
+        try:
+            return parse(text)
+        except (ValueError, KeyError, OverflowError):
+            raise ValueError(f"option {name}={text!r}: {wanted} is expected") from None
+
+
+def _at_least(value: Any, least: int) -> Any:
+    if not value >= least:  # so also for NaN
+        raise ValueError
+    return value
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Queues: one name, several with commas between, or a JSON list for names with commas in them."""
+    try:
+        names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
+    except json.JSONDecodeError as error:
+        raise ValueError(f"option queue={text!r} is no JSON list: {error}") from None
+    for name in names:
+        check_queue_name(name)
+    if len(set(names)) != len(names):
+        raise ValueError(f"option queue={text!r}: a queue is named twice")
+    return tuple(names)
+
+
+def _place(given: _Given) -> str:
+    """The broker's directory; "": gateways are named, see addresses_of()."""
+    if given.text("uri"):
+        if given.text("path"):
+            raise ValueError(
+                "the options path and uri are both given; path is a broker of this host, uri names gateways"
+            )
+        return ""
+    for name in ("tokenFile", "caFile", "distribution"):
+        if given.text(name):
+            raise ValueError(f"the option {name} goes with gateways, and no uri is given")
+    return parse_broker_path(given.required("path", "/var/lib/shop"))
+
+
+def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
+    """The gateways that the option uri names; none: the broker is on this host. Raises ValueError."""
+    given = {name.lower(): text for name, text in options.items()}
+    if not given.get("uri"):
+        return ()
+    files = given.get("tokenfile"), given.get("cafile")
+    return tuple(Address(uri, *files) for uri in parse_uris(given["uri"]))
+
+
+def remote_texts(options: Mapping[str, str], **more: str) -> dict[str, str]:
+    """The options that a gateway is told: all but those that say where it is, and more."""
+    here = {*_PLACES, *_FROM_SPARK}
+    return {name.lower(): text for name, text in options.items() if name.lower() not in here} | more
+
+
+def _columns(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(name.strip() for name in text.split(","))
+
+
+def _distribution(given: _Given) -> str:
+    found = (given.text("distribution") or _DISTRIBUTIONS[0]).lower()
+    if found not in _DISTRIBUTIONS:
+        raise ValueError(f"option distribution={found!r}: {' or '.join(_DISTRIBUTIONS)} is expected")
+    return found
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """Of spark.read and spark.readStream.
+
+    Arguments:
+        path: of the broker's directory, or its URL; "": gateways are named.
+        queues: whose entries are read.
+        subscription: of a stream; one query at a time has it. None: not given.
+        selector: only messages for which it is true.
+        max_rows, max_bytes: of a batch of a stream; None: no limit of this kind.
+        max_partition_bytes: what one task reads, about.
+        min_partitions: so many tasks, if there are rows enough.
+        poll: seconds that a stream's planner waits for the first entry.
+        fail_on_data_loss: entries that vanished are an error.
+        columns: of an entry, in their order; None: all.
+        pushdown: of a batch read: filters of queue and position are applied by the source.
+    """
+
+    path: str
+    queues: tuple[str, ...]
+    subscription: str | None
+    selector: str | None
+    max_rows: int | None
+    max_bytes: int | None
+    max_partition_bytes: int
+    min_partitions: int
+    poll: float
+    fail_on_data_loss: bool
+    columns: tuple[str, ...] | None
+    pushdown: bool
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Raises ValueError that names the option and what is expected."""
+        given = _Given(options, _SOURCE)
+        table = given.text("table")
+        if table not in (None, "entries"):
+            raise ValueError(f"option table={table!r}: 'entries' is the only table there is yet")
+        maximum = given.size("maxPartitionBytes", 32 << 20)
+        least = given.number("minPartitions", 1, len(os.sched_getaffinity(0)))
+        poll = given.seconds("pollMs", 0.1, unit=1e-3)
+        assert maximum is not None
+        assert least is not None
+        assert poll is not None
+        return cls(
+            path=_place(given),
+            queues=_names(given.required("queue", "orders")),
+            subscription=given.text("subscription"),
+            selector=given.text("selector"),
+            max_rows=given.number("maxRowsPerBatch", 1, None),
+            max_bytes=given.size("maxBytesPerBatch", None),
+            max_partition_bytes=maximum,
+            min_partitions=least,
+            poll=poll,
+            fail_on_data_loss=given.truth("failOnDataLoss", True),
+            columns=_columns(given.text("columns")),
+            pushdown=given.truth("pushdown", False),
+        )
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """Of df.write and df.writeStream.
+
+    Arguments:
+        path: of the broker's directory, or its URL; "": gateways are named.
+        queue: into which the rows go.
+        stage_ttl: seconds after which staged rows that nobody published are deleted.
+        commit_timeout: seconds that a commit waits for room in the queue; None: for ever.
+        idempotency_key: of a batch write: a second one with the same key publishes nothing. None: a random one.
+        truncate: mode("overwrite") is meant: what is ready in the queue is purged when the batch is published.
+        by_group: of several hosts, rows of one group go to the same one; False: in turn.
+    """
+
+    path: str
+    queue: str
+    stage_ttl: float
+    commit_timeout: float | None
+    idempotency_key: str | None
+    truncate: bool
+    by_group: bool
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> SinkOptions:
+        """Raises ValueError that names the option and what is expected."""
+        given = _Given(options, _SINK)
+        names = _names(given.required("queue", "orders"))
+        if len(names) != 1:
+            raise ValueError(f"option queue: rows are written into one queue, not into {len(names)}")
+        ttl = given.seconds("stageTtl", 86_400.0)
+        assert ttl is not None
+        if ttl < 1:
+            raise ValueError(f"option stageTtl={ttl:g}: 1 second is the least; a stage must outlive its batch")
+        return cls(
+            path=_place(given),
+            queue=names[0],
+            stage_ttl=ttl,
+            commit_timeout=given.seconds("commitTimeout", 300.0),
+            idempotency_key=given.text("idempotencyKey"),
+            truncate=given.truth("truncate", False),
+            by_group=_distribution(given) == "group",
+        )

@@ -1,0 +1,86 @@
+"""A row as it is put: Arrow columns on one side, a body and a put's options on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from shmq.codec import OCTETS, TEXT
+from shmq.engine.staging import Bodies
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["COLUMNS", "Outgoing", "bodies_of", "check_columns", "outgoing"]
+
+_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+# What a frame may have beside its body, and which types of Spark it may be.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "body": ("binary", "string"),
+    "headers": ("map<string,string>",),
+    "priority": _WHOLE,
+    "group": ("string",),
+    "ttl": (*_WHOLE, "float", "double"),
+    "delay": (*_WHOLE, "float", "double"),
+    "content_type": ("string",),
+}
+
+
+class Outgoing(NamedTuple):
+    """One row: its body and what put() is told besides; times in seconds."""
+
+    body: bytes | str
+    options: Mapping[str, Any]
+    content_type: str | None
+
+
+def check_columns(types: Mapping[str, str]) -> None:
+    """Are these the columns of a frame that can be written?
+
+    Arguments:
+        types: names of columns and their types, as Spark calls them.
+    Raises ValueError naming the column and the remedy.
+    """
+    unknown = [name for name in types if name not in COLUMNS]
+    if unknown:
+        raise ValueError(
+            f"column {unknown[0]!r} cannot be written into a queue; there are: {', '.join(COLUMNS)}; leave the others "
+            "out with select(), or make one body of them: to_json(struct('*')) AS body"
+        )
+    if "body" not in types:
+        raise ValueError("the frame has no column 'body'; make one: to_json(struct('*')) AS body")
+    for name, kind in types.items():
+        if kind not in COLUMNS[name]:
+            raise ValueError(f"column {name!r} is {kind}; {' or '.join(COLUMNS[name])} is expected: cast it")
+
+
+def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:
+    """The rows of an Arrow batch that has bodies only, as they lie there; None: it has more, or a body that is NULL."""
+    import pyarrow as pa
+
+    kinds = {pa.binary(): (OCTETS, False), pa.large_binary(): (OCTETS, True),
+             pa.string(): (TEXT, False), pa.large_string(): (TEXT, True)}  # fmt: skip
+    if batch.schema.names != ["body"]:
+        return None
+    column = batch.column(0)
+    if column.type not in kinds or column.null_count:
+        return None
+    content, wide = kinds[column.type]
+    _, ends, data = column.buffers()
+    return Bodies(content, wide, ends, b"" if data is None else data, column.offset, len(column))
+
+
+def outgoing(batch: pyarrow.RecordBatch) -> Iterator[Outgoing]:
+    """The rows of an Arrow batch. Raises ValueError for a body that is NULL."""
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    bodies = columns.pop("body")
+    kinds = columns.pop("content_type", None)
+    for number, body in enumerate(bodies):
+        if body is None:
+            raise ValueError("a row's body is NULL; leave such rows out: where('body IS NOT NULL')")
+        options = {
+            name: dict(values[number]) if name == "headers" else values[number]  # Arrow has a map as pairs
+            for name, values in columns.items()
+            if values[number] is not None
+        }
+        yield Outgoing(body, options, None if kinds is None else kinds[number])

@@ -1,0 +1,120 @@
+"""A write, as Spark's engine calls it: tasks stage their rows, the commit on the driver's side publishes them all."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import shmq
+from shmq.engine.staging import Bodies
+from shmq.spark.options import SinkOptions
+from shmq.spark.outgoing import Outgoing, bodies_of, outgoing
+from shmq.spark.publication import Publication
+from shmq.spark.stage import Stage, StageWriter
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["BatchSink", "Staged", "StreamSink"]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What one run of a task says to the commit: the query it is of, and its staging queues."""
+
+    query: str
+    stages: tuple[Stage, ...]
+
+
+def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Stage, ...]:
+    with shmq.open(options.path, create=False) as broker:
+        return tuple(StageWriter(broker.queue(options.queue), options.stage_ttl).write(rows))
+
+
+def _rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[Outgoing | Bodies]:
+    for batch in batches:
+        bodies = bodies_of(batch)
+        if bodies is None:
+            yield from outgoing(batch)
+        else:
+            yield bodies
+
+
+def _stages_of(messages: Sequence[Staged | None]) -> list[Stage]:
+    return [stage for message in messages if message is not None for stage in message.stages]
+
+
+class StreamSink:
+    """The stream writer's logic.
+
+    Guarantee: each batch of a query is published once, whoever is killed when: all of it or nothing is decided in one
+    put.
+    """
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+
+    def write(self, batches: Iterable[pyarrow.RecordBatch], query: str) -> Staged:
+        """In a worker, once for each attempt of a task. Raises Full, OutOfSpace, ValueError; nothing is left then."""
+        return self.stage(_rows(batches), query)
+
+    def stage(self, rows: Iterable[Outgoing | Bodies], query: str) -> Staged:
+        """What write() makes of its batches."""
+        return Staged(query, _stage(self._options, rows))
+
+    def commit(self, messages: Sequence[Staged | None], batch: int) -> None:
+        """On the driver's side, with the messages of the attempts that won, in the order of the partitions."""
+        stages = _stages_of(messages)
+        if not stages:
+            return  # a batch without rows
+        query = next(message.query for message in messages if message is not None)
+        with shmq.open(self._options.path, create=False) as broker:
+            target = broker.queue(self._options.queue)
+            Publication(target, self._options.commit_timeout).publish(query, batch, stages)
+
+    def abort(self, messages: Sequence[Staged | None], batch: int) -> None:
+        """Some tasks failed. What others have staged and did not tell of expires."""
+        stages = _stages_of(messages)
+        if stages:
+            with shmq.open(self._options.path, create=False) as broker:
+                Publication(broker.queue(self._options.queue), self._options.commit_timeout).abort(stages)
+
+
+class BatchSink:
+    """The batch writer's logic.
+
+    Arguments:
+        options: with an idempotency_key a second write with the same key publishes nothing.
+        overwrite: mode("overwrite"). Raises ValueError for it without truncate=true.
+    """
+
+    def __init__(self, options: SinkOptions, overwrite: bool = False) -> None:
+        if overwrite and not options.truncate:
+            raise ValueError(
+                f'mode("overwrite") would throw away what is in queue {options.queue!r}; '
+                'use mode("append"), or say .option("truncate", "true")'
+            )
+        self._options = options
+        self._purge = overwrite
+        self._key = options.idempotency_key or secrets.token_hex(16)
+
+    def write(self, batches: Iterable[pyarrow.RecordBatch]) -> Staged:
+        return self.stage(_rows(batches))
+
+    def stage(self, rows: Iterable[Outgoing | Bodies]) -> Staged:
+        """What write() makes of its batches."""
+        return Staged(self._key, _stage(self._options, rows))
+
+    def commit(self, messages: Sequence[Staged | None]) -> None:
+        stages = _stages_of(messages)
+        if not stages and not self._purge:
+            return
+        with shmq.open(self._options.path, create=False) as broker:
+            Publication(broker.queue(self._options.queue), self._options.commit_timeout).publish(
+                self._key, 0, stages, kept=self._options.idempotency_key is not None, purge=self._purge
+            )
+
+    def abort(self, messages: Sequence[Staged | None]) -> None:
+        StreamSink(self._options).abort(messages, 0)

@@ -1,0 +1,222 @@
+"""What PySpark calls: the data source of the format "shmq". All it does is done by the modules beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from shmq.errors import ShmqError
+from shmq.spark.options import SourceOptions
+from shmq.spark.outgoing import check_columns
+from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
+from shmq.spark.pushdown import Pushdown
+from shmq.spark.row import check_schema, ddl
+from shmq.spark.stream_source import Limit
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql.types import StructType
+
+    from shmq.spark.batch_source import BatchSource
+    from shmq.spark.entry_range import EntryRange
+    from shmq.spark.hosts import HostRange, HostsBatchSource, HostsStreamSource
+    from shmq.spark.hosts_sink import HostsBatchSink, HostsStaged, HostsStreamSink
+    from shmq.spark.sink import BatchSink, Staged, StreamSink
+    from shmq.spark.stream_source import StreamSource
+
+__all__ = ["ShmqDataSource"]
+
+
+class _Partition(InputPartition):
+    """A range of entries, as Spark hands it from the planner to a task."""
+
+    def __init__(self, range: EntryRange | HostRange) -> None:
+        super().__init__(range)
+
+
+def _range_of(partition: InputPartition | None) -> Any:
+    return None if partition is None else partition.value
+
+
+class _BatchReader(DataSourceReader):
+    def __init__(self, source: BatchSource | HostsBatchSource) -> None:
+        self._source = source
+
+    def partitions(self) -> list[InputPartition]:
+        return [_Partition(range) for range in self._source.partitions()]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        return self._source.read(_range_of(partition))
+
+
+class _PushdownReader(_BatchReader):
+    """A class of its own: Spark refuses a reader with pushFilters unless its setting for that is on."""
+
+    def __init__(self, source: BatchSource | HostsBatchSource) -> None:
+        super().__init__(source)
+        self._pushdown = Pushdown()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        for filter in filters:
+            attribute, value = getattr(filter, "attribute", ()), getattr(filter, "value", None)
+            if not self._pushdown.take(type(filter).__name__, tuple(attribute), value):
+                yield filter
+
+    def partitions(self) -> list[InputPartition]:
+        return [_Partition(range) for range in self._pushdown.of(self._source.partitions())]
+
+
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, source: StreamSource | HostsStreamSource, options: SourceOptions) -> None:
+        self._source = source
+        self._options = options
+
+    def initialOffset(self) -> dict[str, Any]:
+        return self._source.initialOffset()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        rows, nbytes = self._options.max_rows, self._options.max_bytes
+        if rows is not None:
+            return ReadMaxRows(rows)
+        return ReadAllAvailable() if nbytes is None else ReadMaxBytes(nbytes)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return self._source.latestOffset(start, self._limit(limit))
+
+    def _limit(self, limit: ReadLimit) -> Limit:
+        """One of the two is Spark's limit; the other one counts, too, unless all is wanted."""
+        if isinstance(limit, ReadMaxRows):
+            return Limit(limit.max_rows, self._options.max_bytes)
+        if isinstance(limit, ReadMaxBytes):
+            return Limit(None, limit.max_bytes)
+        return Limit()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return self._source.reportLatestOffset()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._source.prepareForTriggerAvailableNow()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [_Partition(range) for range in self._source.partitions(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        return self._source.read(_range_of(partition))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._source.commit(end)
+
+    def stop(self) -> None:
+        self._source.close()
+
+
+class _Message(WriterCommitMessage):
+    def __init__(self, staged: Staged | HostsStaged) -> None:
+        self.staged = staged
+
+
+def _staged(messages: list[WriterCommitMessage | None]) -> list[Any]:
+    return [None if message is None else cast(_Message, message).staged for message in messages]
+
+
+class _BatchWriter(DataSourceArrowWriter):
+    def __init__(self, sink: BatchSink | HostsBatchSink) -> None:
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        return _Message(self._sink.write(iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._sink.commit(_staged(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._sink.abort(_staged(messages))
+
+
+class _StreamWriter(DataSourceStreamArrowWriter):
+    def __init__(self, sink: StreamSink | HostsStreamSink) -> None:
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pyarrow.RecordBatch]) -> WriterCommitMessage:
+        return _Message(self._sink.write(iterator, _query_id()))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self._sink.commit(_staged(messages), batchId)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self._sink.abort(_staged(messages), batchId)
+
+
+def _query_id() -> str:
+    """The query's id, which survives restarts from one checkpoint. Spark tells its tasks, not the writer."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    if not found:
+        raise ShmqError(
+            "this Spark does not tell its tasks the id of their query (sql.streaming.queryId)",
+            remedy="write in foreachBatch with df.write and an idempotencyKey of query and batch",
+        )
+    return str(found)
+
+
+class ShmqDataSource(DataSource):
+    """Queues as a source and a sink of Spark: spark.read.format("shmq") and its three sisters.
+
+    Options: see docs/spark.md. PySpark finds the class by itself, through the package pyspark_shmq.
+
+    Raises ValueError that names the option, or the column, and what is expected.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "shmq"
+
+    def schema(self) -> str:
+        return ddl(SourceOptions.parse(self.options).columns)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        source = batch_source(self.options, check_schema(_types(schema)))
+        return _PushdownReader(source) if SourceOptions.parse(self.options).pushdown else _BatchReader(source)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        options = SourceOptions.parse(self.options)
+        if options.pushdown:
+            raise ValueError("option pushdown=true: Spark hands filters to batch reads only; give a stream a selector")
+        return _StreamReader(stream_source(self.options, check_schema(_types(schema))), options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        check_columns(_types(schema))
+        return _BatchWriter(batch_sink(self.options, overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
+        check_columns(_types(schema))
+        if overwrite:
+            raise ValueError(
+                'outputMode("complete") cannot be written into a queue; use "append", or foreachBatch with an '
+                "idempotencyKey"
+            )
+        return _StreamWriter(stream_sink(self.options))
+
+
+def _types(schema: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in schema.fields}

@@ -1,0 +1,112 @@
+"""Staged rows: what one run of a task has written, in queues of its own, which nobody reads before they are published.
+
+Their names are random, for partition and attempt numbers come again when a batch is run again. A stage that is never
+published expires.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shmq.engine.claim import identity_of
+from shmq.engine.staging import Bodies, put_staged, put_staged_bodies
+from shmq.errors import Full, NotFound
+
+if TYPE_CHECKING:
+    from shmq.engine.broker import Broker
+    from shmq.engine.queue import Queue
+    from shmq.spark.outgoing import Outgoing
+
+__all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]
+
+_INFIX = ".stage."
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One staging queue: its name, its identity, how many entries were put, and whether any has a ttl or a delay."""
+
+    queue: str
+    id: str
+    count: int
+    timed: bool = False
+
+
+def is_stage_of(name: str, queue: str) -> bool:
+    return name.startswith(f"{queue}{_INFIX}")
+
+
+def drop(broker: Broker, stages: Iterable[Stage]) -> None:
+    """Deletes staging queues, if they are still there."""
+    for stage in stages:
+        try:
+            found = broker.queue(stage.queue, create=False)
+            if identity_of(found) == stage.id:
+                found.delete()
+        except NotFound:
+            continue
+
+
+class StageWriter:
+    """Puts rows into staging queues, in their order; into a new one where one is full.
+
+    Arguments:
+        target: into which the rows shall go one day.
+        ttl: seconds without any use after which a staging queue is deleted.
+    """
+
+    def __init__(self, target: Queue[Any], ttl: float) -> None:
+        self._target = target
+        self._ttl = ttl
+        self._queue: Queue[Any] | None = None
+        self._count = 0
+        self._timed = False
+        self._done: list[Stage] = []
+
+    def write(self, rows: Iterable[Outgoing | Bodies]) -> list[Stage]:
+        """All of them, or none: what was staged before an error is dropped.
+
+        Raises Full, OutOfSpace without memory; ValueError, TypeError for what cannot be put.
+        """
+        try:
+            for row in rows:
+                self._put(row)
+        except BaseException:
+            self._close()
+            drop(self._target.broker, self._done)
+            raise
+        self._close()
+        return self._done
+
+    def _put(self, row: Outgoing | Bodies) -> None:
+        while True:
+            if self._queue is None:
+                self._queue = self._new()
+            try:
+                if isinstance(row, Bodies):
+                    put_staged_bodies(self._queue, self._target, row)
+                    self._count += row.count
+                else:
+                    put_staged(self._queue, self._target, row.body, row.options, row.content_type)
+                    self._count += 1
+                    self._timed = self._timed or "ttl" in row.options or "delay" in row.options
+                return
+            except Full as full:
+                self._count += full.accepted
+                if full.resource == "memory" or not self._count:
+                    raise
+                if isinstance(row, Bodies):
+                    row = row.behind(full.accepted)
+                self._close()
+
+    def _new(self) -> Queue[Any]:
+        name = f"{self._target.name}{_INFIX}{secrets.token_hex(8)}"
+        return self._target.broker.queue(name, expires=self._ttl, max_deliveries=0, max_deaths=0)
+
+    def _close(self) -> None:
+        if self._queue is not None:
+            self._done.append(Stage(self._queue.name, identity_of(self._queue), self._count, self._timed))
+        self._queue, self._count, self._timed = None, 0, False

@@ -1,0 +1,224 @@
+"""A streaming read, as Spark's engine calls it; of PySpark it needs nothing.
+
+One instance lives in the planner process of a query and is asked initialOffset, latestOffset, partitions and commit
+there, in one thread. Another one is pickled to the workers, for read(): of the first one it knows only the options and
+the partition. After a crash the first call may be partitions(), with the offsets of the batch that was planned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import shmq
+from shmq.engine.claim import clock_offset_of
+from shmq.spark.column_batches import column_batches, has_columns
+from shmq.spark.entry_range import EntryRange, entries_of
+from shmq.spark.offset import Offset, Reached
+from shmq.spark.options import SourceOptions
+from shmq.spark.row import FIELDS, batches
+from shmq.spark.subscription import Subscription, claims_name
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from shmq.core.queue import Browsed
+    from shmq.engine.broker import Broker
+
+__all__ = ["Limit", "StreamSource"]
+
+_FEW_ROWS: Final = 1000  # fewer are not worth a task of their own
+
+
+class Limit(NamedTuple):
+    """How much a batch may have; None: no limit of this kind."""
+
+    rows: int | None = None
+    nbytes: int | None = None
+
+
+class StreamSource:
+    """The stream reader's logic.
+
+    Arguments:
+        options: as SourceOptions has them.
+        columns: of the rows, in their order.
+
+    Guarantee: the rows of two offsets are the same whenever they are read, until an offset behind them was committed.
+    An entry is in the queue or in that of the claims, whoever is killed when.
+    """
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
+        if not options.subscription:
+            raise ValueError(
+                "the option subscription is missing: a stream needs a name under which its entries are kept; "
+                "give .option('subscription', 'etl')"
+            )
+        for queue in options.queues:
+            claims_name(queue, options.subscription)
+        self._options = options
+        self._columns = columns or options.columns or tuple(field.name for field in FIELDS)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._broker: Broker | None = None
+        self._subscriptions: list[Subscription] = []
+        self._target: int | None = None  # rows that an AvailableNow run may still have
+        self._target_has_unread = False
+        self._turn = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_columns": self._columns}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    # ---- in the planner ----------------------------------------------------------------------------------------
+
+    def _planned(self) -> list[Subscription]:
+        if not self._subscriptions:
+            options = self._options
+            assert options.subscription is not None
+            self._broker = shmq.open(options.path, create=False)
+            opened: list[Subscription] = []
+            try:
+                for queue in options.queues:
+                    opened.append(
+                        Subscription(
+                            self._broker,
+                            queue,
+                            options.subscription,
+                            selector=options.selector,
+                            fail_on_data_loss=options.fail_on_data_loss,
+                        )
+                    )
+            except BaseException:
+                self._broker.close()
+                raise
+            self._subscriptions = opened
+        return self._subscriptions
+
+    def close(self) -> None:
+        """Gives the subscriptions up, for another query. What was claimed stays."""
+        broker = self._broker
+        self._forget()
+        if broker is not None:
+            broker.close()
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins. Moves nothing."""
+        return Offset({one.queue: one.begin() for one in self._planned()}).plain()
+
+    def _start(self, given: Mapping[str, Any]) -> dict[str, Reached]:
+        """The offset's places, and the beginning of queues that were added since. Raises ValueError, DataLost."""
+        found = Offset.parse(given).queues
+        missing = set(found) - {one.queue for one in self._planned()}
+        if missing:
+            raise ValueError(
+                f"the checkpoint is of the queues {', '.join(found)}, and {', '.join(sorted(missing))} is not "
+                "among those that are read now; begin a new checkpoint, or read that queue, too"
+            )
+        return {
+            one.queue: one.checked(found[one.queue]) if one.queue in found else one.begin() for one in self._planned()
+        }
+
+    def latestOffset(self, start: Mapping[str, Any], limit: Limit) -> dict[str, Any]:
+        """Claims the next batch; the start itself if nothing comes within the poll time."""
+        reached, empty = self._start(start), Offset.parse(start).empty
+        subscriptions = self._planned()
+        rows, nbytes = limit.rows, limit.nbytes
+        if self._target is not None:
+            if not self._target_has_unread:
+                self._target += sum(one.unread(reached[one.queue]) for one in subscriptions)
+                self._target_has_unread = True
+            rows = self._target if rows is None else min(rows, self._target)
+            if rows == 0:
+                return self._finished(start, reached)
+        poll = 0.0 if self._target is not None else self._options.poll / len(subscriptions)
+        began = {name: one.rows for name, one in reached.items()}
+        order = subscriptions[self._turn :] + subscriptions[: self._turn]
+        self._turn = (self._turn + 1) % len(subscriptions)  # a queue that has always enough does not starve the others
+        for one in order:
+            taken = sum(reached[name].rows - began[name] for name in reached)
+            if rows is not None and taken >= rows:
+                break
+            wait = poll if not taken else 0.0
+            reached[one.queue] = one.reach(
+                reached[one.queue], None if rows is None else rows - taken, _share(nbytes, len(order)), wait
+            )
+        taken = sum(reached[name].rows - began[name] for name in reached)
+        if not taken and any(one.is_blocked(reached[one.queue]) for one in subscriptions):
+            return Offset(reached, empty + 1).plain()  # so that Spark acknowledges what takes the room
+        if self._target is not None:
+            self._target = self._target - taken if taken else 0  # others may have consumed what was there
+            if not taken:
+                return self._finished(start, reached)
+        return Offset(reached, empty).plain()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What is there now is this run's; what comes later is for another."""
+        self._target = sum(one.waiting() for one in self._planned())
+        self._target_has_unread = False  # which is behind a start that nobody has named yet
+
+    def _finished(self, start: Mapping[str, Any], reached: dict[str, Reached]) -> dict[str, Any]:
+        """The end of an AvailableNow run, whose last batch Spark acknowledges in its next run only. It is in the commit
+        log by now: with this trigger Spark refuses to run ahead of that log."""
+        self.commit(start)
+        return Offset(reached, Offset.parse(start).empty).plain()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """How far it would go if all that waits was claimed: for the progress of the query."""
+        ends = {}
+        for one in self._planned():
+            end, waiting = one.end(), one.waiting()
+            ends[one.queue] = Reached(end.id, end.position + waiting, 0)
+        return Offset(ends).plain()
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[EntryRange]:
+        """What tasks read of a batch; none for an empty one."""
+        stop = Offset.parse(end).queues
+        begin = self._start(start)
+        found: list[EntryRange] = []
+        for one in self._planned():
+            if one.queue not in stop:
+                continue
+            last = one.checked(stop[one.queue])
+            first = begin[one.queue]
+            if last.rows <= first.rows:
+                continue
+            found += one.ranges(first, last, self._parts(one, last.rows - first.rows))
+        return found
+
+    def _parts(self, one: Subscription, rows: int) -> int:
+        by_size = math.ceil(one.size_of(rows) / self._options.max_partition_bytes)
+        by_rows = min(self._options.min_partitions, rows // _FEW_ROWS)
+        return max(by_size, by_rows, 1)
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """The only acknowledgement: what lies below is done. Idempotent; an older offset changes nothing."""
+        done = Offset.parse(end).queues
+        for one in self._planned():
+            if one.queue in done:
+                one.acknowledge(done[one.queue])
+
+    # ---- in the workers ----------------------------------------------------------------------------------------
+
+    def read(self, partition: EntryRange | None) -> Iterator[pyarrow.RecordBatch]:
+        """Arrow batches of one partition. Without side effects. Raises DataLost."""
+        if partition is None:
+            return
+        with shmq.open(self._options.path, create=False) as broker:
+            if has_columns(self._columns):
+                yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
+                return
+            yield from batches(self.entries(broker, partition), partition.queue, self._columns, clock_offset_of(broker))
+
+    def entries(self, broker: Broker, partition: EntryRange) -> Iterator[Browsed]:
+        """What read() makes batches of. Raises DataLost behind the last one, if some are missing."""
+        return entries_of(broker, partition, self._options.fail_on_data_loss)
+
+
+def _share(nbytes: int | None, queues: int) -> int | None:
+    return None if nbytes is None else max(nbytes // queues, 1)

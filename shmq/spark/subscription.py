@@ -1,0 +1,196 @@
+"""What a streaming query has taken of one queue, and not yet acknowledged: the queue `orders.spark.etl`.
+
+Only the planner of the query moves entries there, in the order of `orders`, and only it discards them. It holds the
+queue's
+exclusive consumer, and never receives: a planner whose process has died has lost it at that moment, so the next one
+    need not wait; a second one beside it is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.engine.claim import (
+    Claimer,
+    bounds_of,
+    discard_below,
+    entries_between,
+    identity_of,
+    queue_of_claims,
+    settle_the_dead,
+)
+from shmq.errors import ConsumerRefused
+from shmq.names import check_queue_name
+from shmq.spark.data_lost import DataLost
+from shmq.spark.entry_range import EntryRange, split
+from shmq.spark.offset import Reached
+
+if TYPE_CHECKING:
+    from shmq.engine.broker import Broker
+    from shmq.engine.consumer import Consumer
+
+__all__ = ["Subscription", "claims_name"]
+
+# A query that was stopped a moment ago has a planner that is just ending.
+_OWNERSHIP_SECONDS: Final = 5.0
+_NO_LIMIT: Final = 1 << 62
+
+
+def claims_name(queue: str, subscription: str) -> str:
+    """The name of the queue that holds what a subscription has claimed. Raises ValueError."""
+    name = f"{queue}.spark.{subscription}"
+    check_queue_name(name, noun="queue of claims")
+    return name
+
+
+class Subscription:
+    """The planner's side of one queue: claims entries, says how far they reach, discards what is done.
+
+    Arguments:
+        broker: of both queues.
+        queue: whose entries are claimed; it must be there.
+        name: of the subscription; one query at a time.
+        selector: only messages for which it is true; None: all.
+        fail_on_data_loss: what has vanished is an error; False: it is left out.
+        create: False: NotFound for a subscription that there is not.
+
+    Raises NotFound for a queue that is not there, ConsumerRefused while another query reads the subscription,
+    SelectorError.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        queue: str,
+        name: str,
+        *,
+        selector: str | None = None,
+        fail_on_data_loss: bool = True,
+        create: bool = True,
+    ) -> None:
+        self.queue = queue
+        self._name = name
+        self._source = broker.queue(queue, create=False)
+        self._claims = queue_of_claims(broker, claims_name(queue, name), create=create)
+        self._owner = self._owned()
+        self._claimer = Claimer(self._source, self._claims, selector)
+        self._fails = fail_on_data_loss
+        self._id = identity_of(self._claims)
+        self._known: int | None = None  # up to here all claims have been offered to Spark
+        self._full = False
+        settle_the_dead(self._claims)  # a planner that was killed amid a move: its entry is here or there, and visible
+
+    def _owned(self) -> Consumer[Any]:
+        deadline = time.monotonic() + _OWNERSHIP_SECONDS
+        while True:
+            try:
+                return self._claims.consumer(exclusive=True)
+            except ConsumerRefused as refused:
+                if time.monotonic() < deadline:
+                    time.sleep(0.05)
+                    continue
+                raise ConsumerRefused(
+                    f"subscription {self._name!r} of queue {self.queue!r} is read by another query",
+                    figures=refused.what if not refused.figures else f"{refused.what}: {refused.figures}",
+                    remedy="stop that query, or give this one another subscription",
+                ) from None
+
+    def close(self) -> None:
+        self._owner.close()
+
+    def is_of(self, reached: Reached) -> bool:
+        """Is this a place in the queue as it is now?"""
+        return reached.id == self._id
+
+    def begin(self) -> Reached:
+        """Where a new query begins: with what is claimed already, if there is something."""
+        return Reached(self._id, bounds_of(self._claims)[0], 0)
+
+    def checked(self, reached: Reached) -> Reached:
+        """The same place, if its queue is still that one. Raises DataLost; without failing, where that queue begins."""
+        if reached.id == self._id:
+            return reached
+        if self._fails:
+            raise DataLost(
+                f"the queue {self._claims.name!r} was made anew since the checkpoint was written",
+                figures=f"then {reached.id}, now {self._id}; claimed were {reached.rows:,} entries",
+                remedy="the host was restarted, or somebody deleted the queue or its broker: what was claimed, and not "
+                "in a finished batch, is gone; failOnDataLoss=false goes on with what there is",
+            )
+        return self.begin()
+
+    def reach(self, start: Reached, entries: int | None, nbytes: int | None, timeout: float) -> Reached:
+        """How far the next batch goes: what was claimed before, then new claims.
+
+        Arguments:
+            start: where it begins, of this queue (see checked()).
+            entries, nbytes: the most that it may have; None: no limit. One entry is always allowed.
+            timeout: seconds, how long to wait for the first entry; the start itself if none comes.
+
+        Raises NotFound, Closed.
+        """
+        entries = _NO_LIMIT if entries is None else entries
+        nbytes = _NO_LIMIT if nbytes is None else nbytes
+        if self._known is None or self._known > start.position:
+            found = self._claimed_before(start, entries, nbytes)
+            if found is not None:
+                return found
+            self._known = start.position
+        claimed = self._claimer.claim(entries, nbytes, timeout=timeout)
+        self._full = claimed.full and not claimed.entries
+        if not claimed.entries:
+            if self._full and not self.is_blocked(start):
+                time.sleep(timeout)  # others have the memory
+            return start
+        end = bounds_of(self._claims)[1]
+        self._known = end
+        return Reached(self._id, end, start.rows + claimed.entries)
+
+    def is_blocked(self, start: Reached) -> bool:
+        """Did the last reach() find no room for a claim, and will there be some when the start is acknowledged?"""
+        return self._full and bounds_of(self._claims)[0] < start.position
+
+    def _claimed_before(self, start: Reached, entries: int, nbytes: int) -> Reached | None:
+        """By a run of the query that ended before Spark knew of it. None: nothing."""
+        end, rows, size = start.position, 0, 0
+        for position, *_, head, body, _expires, _own in entries_between(
+            self._claims, start.position, bounds_of(self._claims)[1]
+        ):
+            size += len(head) + len(body)
+            if rows and (rows >= entries or size > nbytes):
+                self._known = bounds_of(self._claims)[1]  # there is more, for the next batch
+                return Reached(self._id, end, start.rows + rows)
+            end, rows = position + 1, rows + 1
+        if not rows:
+            return None
+        self._known = end
+        return Reached(self._id, end, start.rows + rows)
+
+    def unread(self, start: Reached) -> int:
+        """How many entries are claimed behind a place."""
+        return sum(1 for _ in entries_between(self._claims, start.position, bounds_of(self._claims)[1]))
+
+    def end(self) -> Reached:
+        """Behind all that is claimed; its rows are not counted."""
+        return Reached(self._id, bounds_of(self._claims)[1], 0)
+
+    def size_of(self, rows: int) -> int:
+        """Of so many claimed entries, in bytes: about, from the average."""
+        statistics = self._claims.statistics()
+        return rows * statistics.bytes // max(statistics.ready, 1)
+
+    def ranges(self, first: Reached, last: Reached, parts: int) -> list[EntryRange]:
+        """The entries between two places, for so many tasks. Raises DataLost."""
+        whole = EntryRange(
+            self.queue, self._claims.name, self._id, first.position, last.position, last.rows - first.rows
+        )
+        return split(whole, parts, self._claims if self._fails else None)
+
+    def waiting(self) -> int:
+        """How many entries could be claimed now, and are not."""
+        return self._source.qsize()
+
+    def acknowledge(self, end: Reached) -> int:
+        """Discards what lies below; how many entries. What another queue held, in its time, is no more."""
+        return discard_below(self._claims, end.position) if end.id == self._id else 0

@@ -1,0 +1,103 @@
+"""What a queue takes of the broker's memory and of /dev/shm: little while it is empty, and reports say how much."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+import shmq
+from shmq.mp import Queue
+from shmq.mp.process_broker import own_broker
+from tests.support.segment_image import segment_file
+
+KIB, MIB = 1024, 1 << 20
+
+
+def in_shared_memory(broker: Path) -> int:
+    """What the system says that the segment of this directory has."""
+    return segment_file(broker).stat().st_blocks * 512
+
+
+def test_a_thousand_empty_queues_fit_into_64_mebibytes(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        before = in_shared_memory(broker_dir)
+        queues = [broker.queue(f"q{number}") for number in range(1000)]
+        assert in_shared_memory(broker_dir) - before < 1000 * 32 * KIB
+        queues[999].put_many(range(1000))
+        assert queues[999].get_many(1000) == list(range(1000))
+
+
+def test_the_slots_of_a_queue_do_not_depend_on_those_made_before(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        first, *_, last = [broker.queue(f"q{number}") for number in range(20)]
+        for queue in (first, last):
+            queue.put_many(range(16_384), timeout=0)
+            with pytest.raises(shmq.Full):
+                queue.put(0, timeout=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"priorities": 10}, {"maxsize": 100_000}, {"slot_size": 4096}])
+def test_statistics_say_what_the_system_says(broker_dir: Path, options: shmq.QueueOptions) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        broker.queue("other").put(b"x" * 100_000)
+        before = in_shared_memory(broker_dir)
+        queue = broker.queue("q", **options)
+        empty = queue.statistics().reserved_bytes
+        assert empty <= 64 * KIB
+        queue.put_many(range(1000))
+        grown = queue.statistics().reserved_bytes
+        assert empty < grown
+        page = 64 * KIB  # of queue pages: eight lie in one granule
+        assert grown - page <= in_shared_memory(broker_dir) - before <= grown + page
+        assert broker.statistics().memory_reserved == in_shared_memory(broker_dir)
+
+
+def test_a_deleted_queue_and_a_temporary_one_give_their_slots_back(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        broker.queue("stays")
+        before = in_shared_memory(broker_dir)
+        queue = broker.queue("q", temporary=True)
+        queue.put_many(range(10_000))
+        assert in_shared_memory(broker_dir) > before + MIB
+        queue.delete()
+        del queue
+        broker.queue("next")  # memory comes back at the next change of the directory
+        assert in_shared_memory(broker_dir) < before + 128 * KIB
+
+
+def test_a_hundred_multiprocessing_queues_cost_little_of_dev_shm() -> None:
+    first: Queue[int] = Queue()
+    statistics = own_broker().statistics
+    before = statistics().memory_reserved
+    more: list[Queue[int]] = [Queue() for _ in range(100)]
+    assert statistics().memory_reserved - before <= 100 * 64 * KIB
+    for queue in (first, *more):
+        queue.close()
+
+
+def test_full_names_the_queue_whose_bodies_have_the_memory(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="32MiB") as broker:
+        frames, other = broker.queue("frames"), broker.queue("other")
+        with contextlib.suppress(shmq.Full):
+            while True:
+                frames.put(b"x" * 2_000_000, timeout=0)
+        with pytest.raises(shmq.Full) as full:
+            other.put(b"x" * 2_000_000, timeout=0)
+        assert full.value.resource == "memory"
+        assert "bodies of queue 'frames'" in str(full.value)
+        assert "take messages out of 'frames'" in str(full.value)
+
+
+def test_full_names_the_queue_whose_slots_have_the_memory(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        large = broker.queue("large", maxsize=32_768, slot_size=128)
+        other = broker.queue("other", slot_size=4096, maxsize=1024)
+        large.put_many(range(32_768), timeout=0)
+        with pytest.raises(shmq.Full) as full:
+            other.put_many(range(1024), timeout=0)
+        assert full.value.resource == "memory"
+        assert "slots of queue 'large'" in str(full.value)
+        assert "delete queues that are not needed" in str(full.value)
+        large.delete()
+        del large
+        other.put_many(range(10), timeout=10)

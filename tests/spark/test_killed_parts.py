@@ -1,0 +1,103 @@
+"""kill -9 of one part of a query under a real Spark; the next run goes on from the checkpoint; each row comes once."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+import shmq
+from shmq.spark.subscription import claims_name
+from tests.spark.drivers import SECONDS, STREAM, end, program, running
+from tests.spark.gateways import GatewayProcess
+
+if TYPE_CHECKING:
+    from shmq.spark.jvm import Jvm
+
+ROWS = 4000
+SOME = 600  # more than a batch has
+
+
+@pytest.fixture
+def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
+    with shmq.open(broker_dir, memory="64MiB") as opened:
+        opened.queue("orders").put_many(b"%d" % n for n in range(ROWS))
+        yield opened
+
+
+def rows_of(queue: shmq.Queue[Any], count: int) -> list[int]:
+    return [int(queue.get(timeout=SECONDS)) for _ in range(count)]
+
+
+def planner_of(broker: shmq.Broker) -> psutil.Process:
+    """The process that has the subscription, as its refusal of others names it."""
+    claims = broker.queue(claims_name("orders", "etl"), create=False)
+    with pytest.raises(shmq.ConsumerRefused, match=r"of pid \d+") as refused:
+        claims.consumer(exclusive=True)
+    found = re.search(r"of pid (\d+)", str(refused.value))
+    assert found is not None
+    return psutil.Process(int(found[1]))
+
+
+def test_a_planner_that_is_killed_fails_the_query_and_the_next_run_goes_on(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    results, log = broker.queue("results"), tmp_path / "log.txt"
+    arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
+    with running(arguments, log) as driver:
+        found = rows_of(results, SOME)
+        planner = planner_of(broker)
+        assert planner.pid != driver.pid
+        planner.kill()
+        assert driver.wait(SECONDS) != 0, "the query has not noticed"
+    with running(arguments, log) as driver:
+        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    assert found + rows_of(results, results.qsize()) == list(range(ROWS))
+
+
+def test_a_gateway_that_is_killed_fails_the_query_and_the_next_run_goes_on(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    results, log = broker.queue("results"), tmp_path / "log.txt"
+    gateway = GatewayProcess(Path(broker.path or ""))
+    arguments = [*program(tmp_path, STREAM), "uri", gateway.uri, str(tmp_path / "checkpoint"), "local[2,2]"]
+    try:
+        with running(arguments, log) as driver:
+            found = rows_of(results, SOME)
+            gateway.kill()
+            assert driver.wait(SECONDS) != 0, "the query has not noticed"
+        gateway = GatewayProcess(Path(broker.path or ""), port=gateway.port)
+        with running(arguments, log) as driver:
+            assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    finally:
+        gateway.end()
+    assert found + rows_of(results, results.qsize()) == list(range(ROWS))
+
+
+def test_a_driver_that_is_killed_between_decision_and_moves_has_published_its_batch(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    """The queue of results has room for a part of a batch, so its commit waits amid the moves."""
+    results, log = broker.queue("results", maxsize=100), tmp_path / "log.txt"
+    arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
+    with running(arguments, log) as driver:
+        found = rows_of(results, SOME)  # of the second batch
+        until_full(results, 100)
+        end(driver)
+    with running(arguments, log) as driver:
+        found += rows_of(results, ROWS - SOME)
+        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    assert found == list(range(ROWS))
+    assert results.qsize() == 0
+
+
+def until_full(queue: shmq.Queue[Any], maxsize: int) -> None:
+    deadline = time.monotonic() + SECONDS
+    while queue.qsize() < maxsize:
+        assert time.monotonic() < deadline, f"{queue.qsize()} instead of {maxsize}"
+        time.sleep(0.01)
