@@ -64,6 +64,10 @@ void shmq_group_doubt(shmq_queue *q, uint32_t group) {
     if (!any_in_flight(q, group, shmq_group_owner(word))) {
         turn_all_back(q);
         (void)shmq_group_free(q, group, suspect);
+    } else if (q->grouping == SHMQ_GROUPS_STICKY) {
+        /* It keeps the group, also when it settles the rest: else chance would say whether it does, since only who was
+         * refused leads to the next doubt. */
+        (void)shmq_cas_seq(at, suspect, shmq_group_again(suspect)); /* G5 */
     }
 }
 
@@ -71,7 +75,7 @@ void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner) {
     shmq_a64 *at = &shmq_group_at(q, group)->owner;
     uint64_t word = shmq_load_seq(at);
     if (!shmq_group_is_free(q, word) && shmq_group_owner(word) == owner) {
-        (void)shmq_cas_seq(at, word, word | SHMQ_GROUP_SUSPECT); /* G5 */
+        (void)shmq_cas_seq(at, word, shmq_group_again(word) | SHMQ_GROUP_SUSPECT); /* G5 */
     }
 }
 

@@ -25,6 +25,11 @@ static inline uint64_t shmq_group_freed(uint64_t before) {
 static inline uint64_t shmq_group_word(uint64_t before, uint32_t owner, uint32_t generation) {
     return shmq_group_freed(before) | (generation & SHMQ_GROUP_GENERATION) << SHMQ_GROUP_GENERATION_SHIFT | owner;
 }
+/* The same owner, not suspect, in another version: a look at the slots that began before decides nothing any more. */
+static inline uint64_t shmq_group_again(uint64_t word) {
+    return shmq_group_word(word, shmq_group_owner(word),
+                           (uint32_t)(word >> SHMQ_GROUP_GENERATION_SHIFT & SHMQ_GROUP_GENERATION));
+}
 static inline bool shmq_group_names(uint64_t word, uint32_t owner, uint32_t generation) {
     return shmq_group_owner(word) == owner &&
            (word >> SHMQ_GROUP_GENERATION_SHIFT & SHMQ_GROUP_GENERATION) == (generation & SHMQ_GROUP_GENERATION);

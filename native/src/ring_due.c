@@ -29,6 +29,8 @@ static void overrun(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t 
     }
     shmq_group_suspect(q, group, shmq_word_owner(word));
     take_back(q, slot, word, position, true);
+    /* Once more: who looked at the slots before may have found this message in hand, and the group above doubt. */
+    shmq_group_suspect(q, group, shmq_word_owner(word));
     shmq_group_doubt(q, group);
 }
 

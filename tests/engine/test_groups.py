@@ -96,6 +96,26 @@ def test_a_sticky_group_stays_with_its_consumer_until_that_closes(sticky: shmq.Q
         taken(two, "a3").ack()
 
 
+def test_a_consumer_that_overran_one_lease_keeps_its_sticky_group_if_it_had_more_of_it(
+    sticky: shmq.Queue[Any],
+) -> None:
+    fill(sticky, "aa")
+    with sticky.consumer() as one, sticky.consumer() as two:
+        first = taken(one, "a1")
+        sticky.alter(lease=0.05)
+        late = one.receive(timeout=0)
+        eventually(lambda: sticky.statistics().unsettled == 1)  # a2 was taken from it
+        sticky.alter(lease=None)
+        gets_nothing(two)
+        first.ack()
+        with pytest.raises(Empty):
+            two.receive(timeout=1)  # ten times the patience: whoever looks after the group has done so
+        again = taken(one, "a2")
+        with pytest.raises(SettlementError):
+            late.ack()
+        again.ack()
+
+
 @pytest.mark.parametrize("way", ["release", "retry"])
 def test_what_comes_back_goes_before_the_rest_of_its_group(shared: shmq.Queue[Any], way: str) -> None:
     """Whoever had to pass it turns back. Shows R6, S2."""

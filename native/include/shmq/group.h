@@ -24,8 +24,9 @@
  *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
  *       was refused for the sake of the next owner is that one's to turn back to
  *   G5  doubt: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. A sticky group is doubted only
- *       when a lease of its owner is over. The owner offers first and looks
- *       at its word then, who doubts sets suspect first and looks at the slots then: one of the two sees the other */
+ *       when a lease of its owner is over, before the message is taken and after it; something in flight: suspect cleared.
+ *       The owner offers first and looks at its word then, who doubts sets suspect first and looks at the slots then: one of
+ *       the two sees the other. Each change of the word is a new version, so the last one to doubt decides */
 #ifndef SHMQ_GROUP_H
 #define SHMQ_GROUP_H
 
