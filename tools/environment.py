@@ -27,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = Path(os.environ.get("SHMQ_VENV", ROOT / ".venv")).absolute()
 STAMP = VENV / "shmq-stamp.json"
-ADDITIONS = ("tools", "spark")  # parts of the environment that not every command needs
+ADDITIONS = ("tools", "spark", "tables")  # parts of the environment that not every command needs
 BUILDERS = ("cmake", "ninja")  # of the tools those that a build needs
 NO_INDEX = (
     " pip needs an index of packages: name one that this machine reaches (PIP_INDEX_URL=https://...), a proxy "
@@ -75,7 +75,8 @@ def wanted_stamp(*, tools: bool = True, spark: bool = False) -> dict[str, str]:
     project = digest([ROOT / "pyproject.toml", ROOT / "shmq" / "version.py"])
     native = digest([path for path in (ROOT / "native").rglob("*") if path.is_file()])
     wanted = {"python": python, "project": project, "native": f"{native} werror={warnings_are_errors()}"}
-    return {**wanted, **({"tools": project} if tools else {}), **({"spark": project} if spark else {})}
+    additions = {"tools": tools, "spark": spark, "tables": tools and spark}
+    return {**wanted, **{part: project for part, asked in additions.items() if asked}}
 
 
 def found_stamp() -> dict[str, str]:
@@ -154,6 +155,13 @@ def build(wanted: dict[str, str], found: dict[str, str]) -> None:
             report("installing a Java for Spark: this machine has none of version 17 or later")
             run(*pip, *extras["spark-jvm"], remedy=NO_INDEX)
         record(done, wanted, "spark")
+    if "tables" in wanted and found.get("tables") != wanted["tables"]:
+        report("installing what programs of docs/spark.md need")
+        try:
+            run(*pip, *extras["test-tables"])
+        except Unusable:  # they are not for every Python, and not in every index; without them two programs are not run
+            report(f"going on without {', '.join(extras['test-tables'])}")
+        record(done, wanted, "tables")
 
 
 def has_java() -> bool:

@@ -1,6 +1,7 @@
 """The commands of tools/: what is missing is named with its remedy, the summary tells all, a second start is quick."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -125,6 +126,25 @@ def test_pyspark_is_installed_if_asked_for_and_a_java_where_there_is_none(
         False,
     )
     assert "pyspark" not in built(environment, monkeypatch, tmp_path, tools=True)
+
+
+def test_packages_for_the_programs_of_a_page_come_with_pyspark_and_the_tools_and_may_be_missing(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(environment, "has_java", lambda: True)
+    assert "deltalake" in built(environment, monkeypatch, tmp_path, tools=True, spark=True)
+    assert "deltalake" not in built(environment, monkeypatch, tmp_path, tools=False, spark=True)
+    assert "deltalake" not in built(environment, monkeypatch, tmp_path, tools=True)
+
+    def run(*command: Any, remedy: str = "") -> None:
+        if any("deltalake" in str(word) for word in command):
+            raise environment.Unusable("no such package")
+
+    monkeypatch.setattr(environment, "run", run)
+    wanted = environment.wanted_stamp(spark=True)
+    environment.build(wanted, {})
+    assert json.loads(environment.STAMP.read_text()) == wanted  # it is not tried again at each start
+    assert "going on without deltalake" in capsys.readouterr().err
 
 
 def test_an_environment_with_pyspark_is_good_without_and_keeps_it_when_it_is_built_anew(

@@ -27,11 +27,16 @@ class GatewayProcess:
         path: of the broker.
         arguments: of the command, besides --listen.
         port: 0: any free one.
+        within: a command that runs another one, such as `ip netns exec NAME`.
     """
 
-    def __init__(self, path: Path, *arguments: str, port: int = 0, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self, path: Path, *arguments: str, port: int = 0, host: str = "127.0.0.1", within: Sequence[str] = ()
+    ) -> None:
         command = ("--json", "-d", str(path), "gateway", "--listen", f"{host}:{port}", *arguments)
-        self.process = subprocess.Popen([sys.executable, "-m", "shmq", *command], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*within, sys.executable, "-m", "shmq", *command], stdout=subprocess.PIPE, text=True
+        )
         assert self.process.stdout is not None
         self.uri: str = json.loads(self.process.stdout.readline())["uri"]
         self.port = int(self.uri.rpartition(":")[2])
@@ -61,10 +66,11 @@ class HostsEngine(Engine):
         uris: Sequence[str],
         crash_at: int | None = None,
         attempts: int = 1,
+        token_file: str = "",
         **options: str,
     ) -> None:
         self.checkpoint = checkpoint
-        common = {"uri": ",".join(uris)}
+        common = {"uri": ",".join(uris), **({"tokenFile": token_file} if token_file else {})}
         self.source = stream_source(
             common | {"queue": "orders", "subscription": "etl", "pollMs": "0"} | options, ("body",)
         )
