@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["failure_of", "largest_body", "memory_users", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
+# Claims and stages (shmq/spark): what somebody takes out of them is lost to a query, so no remedy may name them.
+_OF_SPARK = re.compile(r"\.(spark|stage)\.")
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
 
 
@@ -63,15 +66,18 @@ def memory_users(queue: Queue[Any]) -> tuple[str, str]:
     most = sorted(uses + pinned, reverse=True)[:3]
     users = [f"{kind} of {_user(kind, name)}: {size:,}" for size, kind, name in most]
     kinds = [kind for _, kind, _ in most]
+    bodies, slots = (
+        [name for _, kind, name in most if kind == wanted and name and not _OF_SPARK.search(name)]
+        for wanted in ("bodies", "slots")
+    )
     remedies = {
-        "bodies": next((f"take messages out of {name!r}" for _, kind, name in most if kind == "bodies" and name), ""),
-        "slots": next(
-            (f"delete queues that are not needed, as {name!r}" for _, kind, name in most if kind == "slots" and name),
-            "",
-        ),
+        "bodies": f"take messages out of {bodies[0]!r}" if bodies else "",
+        "slots": f"delete queues that are not needed, as {slots[0]!r}" if slots else "",
         "views and loans": "drop views (shmq ps shows who has them)",
     }
     found = [remedies[kind] for kind in dict.fromkeys(kinds) if remedies[kind]]
+    if any(_OF_SPARK.search(name) for _, _, name in most):
+        found.append("give Spark smaller batches (maxRowsPerBatch)")
     return "; ".join(users) or "by nobody who could be named", ", ".join(found) or "take messages out"
 
 
