@@ -1,14 +1,7 @@
 /* Entries as columns, and columns as entries: Arrow batches come and go with no Python object for a row. */
+#include "py_column.h"
 #include "py_queue.h"
 #include "shmq/level.h"
-
-#include <stdlib.h>
-
-/* Memory of one column while it grows. */
-typedef struct column {
-    unsigned char *at;
-    size_t used, room;
-} column;
 
 enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
 
@@ -17,30 +10,6 @@ typedef struct columns {
     uint64_t rows;
     int64_t wall_offset_ns;
 } columns;
-
-/* Room for so many bytes more; NULL: no memory. */
-static unsigned char *column_room(column *c, size_t more) {
-    if (c->room - c->used < more) {
-        size_t room = c->room * 2 > c->used + more ? c->room * 2 : c->used + more + 4096;
-        unsigned char *at = realloc(c->at, room);
-        if (at == NULL) {
-            return NULL;
-        }
-        c->at = at;
-        c->room = room;
-    }
-    return c->at + c->used;
-}
-
-static bool column_add(column *c, const void *value, size_t size) {
-    unsigned char *to = column_room(c, size);
-    if (to == NULL) {
-        return false;
-    }
-    memcpy(to, value, size);
-    c->used += size;
-    return true;
-}
 
 /* The bytes of a head or a body, not yet counted: they are judged first. */
 static unsigned char *column_copied(column *c, const void *from, size_t size) {
@@ -72,23 +41,9 @@ static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) 
            column_add(&all->of[HEAD_ENDS], &small[2], 4) && column_add(&all->of[BODY_ENDS], &small[3], 4);
 }
 
-static void columns_clear(columns *all) {
-    for (int i = 0; i < COLUMNS; i++) {
-        free(all->of[i].at);
-    }
-}
-
 /* (next place, is that all?, rows, (bytes of each column, in the order of the enum)) */
 static PyObject *columns_answer(const columns *all, uint64_t next, bool ended) {
-    PyObject *parts = PyTuple_New(COLUMNS);
-    for (int i = 0; parts != NULL && i < COLUMNS; i++) {
-        PyObject *part = PyBytes_FromStringAndSize((const char *)all->of[i].at, (Py_ssize_t)all->of[i].used);
-        if (part == NULL) {
-            Py_CLEAR(parts);
-        } else {
-            PyTuple_SetItem(parts, i, part);
-        }
-    }
+    PyObject *parts = columns_tuple(all->of, COLUMNS);
     return parts == NULL ? NULL
                          : Py_BuildValue("(KOKN)", (unsigned long long)next, ended ? Py_True : Py_False,
                                          (unsigned long long)all->rows, parts);
@@ -172,7 +127,7 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     } else {
         answer = columns_answer(&all, of.place, status == SHMQ_EMPTY);
     }
-    columns_clear(&all);
+    columns_free(all.of, COLUMNS);
     return answer;
 }
 
