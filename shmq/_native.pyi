@@ -211,6 +211,13 @@ Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int, int]
 # more than entries) and bytes of heads; the same of bodies
 Columns = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
 
+# Of each head whether there is a group (bits), ends (int32, one more than heads) and bytes of groups; the same of
+# content types; ends of the user's headers, counted; ends and bytes of their names; the same of their values as text
+HeadColumns = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
+
+# Of a column of text: is there one (a byte each), ends (int32, one more), bytes
+Texts = tuple[Buffer, Buffer, Buffer]
+
 # priority, ttl in ns, delay in ns, group, immediate in ns; 2**64 - 1 for a time that was not given
 Extras = tuple[int, int, int, bytes | None, int]
 
@@ -234,6 +241,17 @@ def queue_names(member: Member, /) -> list[tuple[bytes, int, int]]: ...
 def do_due(member: Member, /) -> None: ...
 def ending_queues(member: Member, /) -> list[tuple[bytes, int, int]]: ...
 def reap(member: Member, /) -> int: ...
+def column_heads(
+    max_bytes: int,
+    groups: Texts,
+    content_types: Texts,
+    names: Texts,
+    values: Texts,
+    headers_there: Buffer,
+    header_ends: Buffer,
+    /,
+) -> tuple[bytes, bytes] | None: ...
+def head_columns(ends: Buffer, heads: Buffer, /) -> HeadColumns | None: ...
 def obituaries(member: Member, message_id: int, /) -> list[tuple[int, int, int]]: ...
 def obituary_signal(member: Member, pid: int, signal: int, /) -> None: ...
 
@@ -275,7 +293,15 @@ class QueueHandle:
     def _discard_below(self, position: int, /) -> int: ...
     def _browse(self, position: int, /) -> tuple[int, Browsed | None]: ...
     def _put_column(
-        self, content: int, wide: bool, ends: Buffer, bodies: Buffer, first: int, count: int, /
+        self,
+        content: int,
+        wide: bool,
+        ends: Buffer,
+        bodies: Buffer,
+        first: int,
+        count: int,
+        options: tuple[Buffer, Buffer, Buffer, Buffer, Buffer] | None,
+        /,
     ) -> None: ...
     def _browse_columns(
         self, position: int, end: int, max_rows: int, max_bytes: int, wall_offset_ns: int, /

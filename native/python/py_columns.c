@@ -1,14 +1,7 @@
-/* Entries as columns, and columns as entries: Arrow batches come and go with no Python object for a row. */
+/* Entries as columns: Arrow batches come with no Python object for a row. */
+#include "py_column.h"
 #include "py_queue.h"
 #include "shmq/level.h"
-
-#include <stdlib.h>
-
-/* Memory of one column while it grows. */
-typedef struct column {
-    unsigned char *at;
-    size_t used, room;
-} column;
 
 enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
 
@@ -17,30 +10,6 @@ typedef struct columns {
     uint64_t rows;
     int64_t wall_offset_ns;
 } columns;
-
-/* Room for so many bytes more; NULL: no memory. */
-static unsigned char *column_room(column *c, size_t more) {
-    if (c->room - c->used < more) {
-        size_t room = c->room * 2 > c->used + more ? c->room * 2 : c->used + more + 4096;
-        unsigned char *at = realloc(c->at, room);
-        if (at == NULL) {
-            return NULL;
-        }
-        c->at = at;
-        c->room = room;
-    }
-    return c->at + c->used;
-}
-
-static bool column_add(column *c, const void *value, size_t size) {
-    unsigned char *to = column_room(c, size);
-    if (to == NULL) {
-        return false;
-    }
-    memcpy(to, value, size);
-    c->used += size;
-    return true;
-}
 
 /* The bytes of a head or a body, not yet counted: they are judged first. */
 static unsigned char *column_copied(column *c, const void *from, size_t size) {
@@ -72,23 +41,9 @@ static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) 
            column_add(&all->of[HEAD_ENDS], &small[2], 4) && column_add(&all->of[BODY_ENDS], &small[3], 4);
 }
 
-static void columns_clear(columns *all) {
-    for (int i = 0; i < COLUMNS; i++) {
-        free(all->of[i].at);
-    }
-}
-
 /* (next place, is that all?, rows, (bytes of each column, in the order of the enum)) */
 static PyObject *columns_answer(const columns *all, uint64_t next, bool ended) {
-    PyObject *parts = PyTuple_New(COLUMNS);
-    for (int i = 0; parts != NULL && i < COLUMNS; i++) {
-        PyObject *part = PyBytes_FromStringAndSize((const char *)all->of[i].at, (Py_ssize_t)all->of[i].used);
-        if (part == NULL) {
-            Py_CLEAR(parts);
-        } else {
-            PyTuple_SetItem(parts, i, part);
-        }
-    }
+    PyObject *parts = columns_tuple(all->of, COLUMNS);
     return parts == NULL ? NULL
                          : Py_BuildValue("(KOKN)", (unsigned long long)next, ended ? Py_True : Py_False,
                                          (unsigned long long)all->rows, parts);
@@ -172,94 +127,6 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     } else {
         answer = columns_answer(&all, of.place, status == SHMQ_EMPTY);
     }
-    columns_clear(&all);
+    columns_free(all.of, COLUMNS);
     return answer;
-}
-
-/* Bodies that lie one behind the other, and where each ends: 32 or 64 bits. */
-typedef struct bodies {
-    const unsigned char *data;
-    const void *ends;
-    bool wide;
-} bodies;
-
-static uint64_t body_end(const bodies *b, uint64_t n) {
-    return b->wide ? ((const uint64_t *)b->ends)[n] : ((const uint32_t *)b->ends)[n];
-}
-
-/* False: an exception is set. *total: how many were put, in either case. */
-static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, uint64_t first, uint64_t count,
-                       uint64_t *total) {
-    parcel parcels[BATCH];
-    shmq_outgoing out[BATCH];
-    room_wait wait = {0};
-    while (*total < count) {
-        uint32_t some = count - *total < BATCH ? (uint32_t)(count - *total) : BATCH, done = 0;
-        memset(parcels, 0, sizeof parcels);
-        uint64_t now = shmq_now_ns(); /* once for all of them */
-        for (uint32_t i = 0; i < some; i++) {
-            uint64_t begin = body_end(b, first + *total + i), end = body_end(b, first + *total + i + 1);
-            parcel *p = &parcels[i];
-            p->one = (struct iovec){(void *)(b->data + begin), end - begin};
-            p->out = (shmq_outgoing){.pieces = &p->one,
-                                     .piece_count = 1,
-                                     .body_len = end - begin,
-                                     .content = content,
-                                     .priority = DEFAULT_PRIORITY,
-                                     .enqueued_ns = now,
-                                     .more = true};
-        }
-        shmq_status status = queue_put_batch(self, parcels, out, some, 0, &wait, &done);
-        *total += done;
-        if (status != SHMQ_OK) {
-            queue_raise(self, status);
-            return false;
-        }
-        if (PyErr_CheckSignals() < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool bodies_fit(const bodies *b, const Py_buffer *ends, const Py_buffer *data, uint64_t first, uint64_t count) {
-    uint64_t have = (uint64_t)ends->len / (b->wide ? 8 : 4);
-    bool fit = first < have && count < have - first;
-    for (uint64_t n = first; fit && n < first + count; n++) {
-        fit = body_end(b, n) <= body_end(b, n + 1);
-    }
-    if (!fit || body_end(b, first + count) > (uint64_t)data->len) {
-        PyErr_SetString(PyExc_ValueError, "the ends of the bodies do not fit their bytes");
-        return false;
-    }
-    return true;
-}
-
-/* _put_column(content, wide, ends, bytes, first, count): puts `count` bodies from the one of number `first` on, in order,
- * without waiting for room; `ends` has 64 bits each if they are wide, else 32, and is one longer than there are bodies. The
- * error's `accepted` says how many were put. */
-PyObject *queue_put_column(PyObject *o, PyObject *args) {
-    py_queue *self = (py_queue *)o;
-    PyObject *ends_object, *data_object;
-    Py_buffer ends, data;
-    unsigned long long first, count;
-    int content, wide;
-    if (!PyArg_ParseTuple(args, "ipOOKK", &content, &wide, &ends_object, &data_object, &first, &count) ||
-        !queue_begins(self) || PyObject_GetBuffer(ends_object, &ends, PyBUF_SIMPLE) < 0) {
-        return NULL;
-    }
-    if (PyObject_GetBuffer(data_object, &data, PyBUF_SIMPLE) < 0) {
-        PyBuffer_Release(&ends);
-        return NULL;
-    }
-    bodies b = {.data = data.buf, .ends = ends.buf, .wide = wide};
-    uint64_t total = 0;
-    bool done = bodies_fit(&b, &ends, &data, first, count);
-    if (done && !put_bodies(self, (uint8_t)content, &b, first, count, &total)) {
-        queue_tell_accepted(total);
-        done = false;
-    }
-    PyBuffer_Release(&data);
-    PyBuffer_Release(&ends);
-    return done ? Py_NewRef(Py_None) : NULL;
 }

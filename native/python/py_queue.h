@@ -128,6 +128,6 @@ void queue_tell_accepted(unsigned long long accepted);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
 PyObject *queue_put_column(PyObject *o, PyObject *args);
 extern PyMethodDef queue_manage_methods[], queue_browse_methods[], queue_claim_methods[], broker_functions[],
-    receive_any_functions[], delivery_functions[];
+    receive_any_functions[], delivery_functions[], head_functions[], head_writer_functions[];
 
 #endif

@@ -16,7 +16,7 @@ from shmq.headers import encode_headers
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
-__all__ = ["Bodies", "put_count", "put_staged", "put_staged_bodies"]
+__all__ = ["Bodies", "RowOptions", "put_count", "put_staged", "put_staged_bodies"]
 
 
 def put_staged(
@@ -47,6 +47,44 @@ def put_staged(
 
 
 @dataclass(frozen=True)
+class RowOptions:
+    """What rows say besides their bodies, in columns.
+
+    Arguments:
+        contents: codes of the bodies (uint8).
+        priorities: (uint8).
+        ttls: in nanoseconds (uint64), 2**64 - 1 for ever.
+        head_ends: of the heads (int32), one more than rows: where the first begins, and where each ends.
+        heads: their bytes.
+        asking: options of the first row with a priority, and of the first with a group: what the target refuses, it
+            refuses to them.
+        timed: any row has a ttl.
+    """
+
+    contents: Any
+    priorities: Any
+    ttls: Any
+    head_ends: Any
+    heads: bytes
+    asking: tuple[Mapping[str, Any], ...]
+    timed: bool
+
+    def columns(self) -> tuple[Any, Any, Any, Any, bytes]:
+        """As the core takes them."""
+        return self.contents, self.priorities, self.ttls, self.head_ends, self.heads
+
+    def behind(self, count: int) -> RowOptions:
+        """Without so many rows, which were put."""
+        return replace(
+            self,
+            contents=self.contents[count:],
+            priorities=self.priorities[count:],
+            ttls=self.ttls[count:],
+            head_ends=self.head_ends[count:],
+        )
+
+
+@dataclass(frozen=True)
 class Bodies:
     """Bodies that lie one behind the other, as a column of Arrow has them.
 
@@ -57,6 +95,7 @@ class Bodies:
         data: the bytes.
         first: the number of the first one that counts.
         count: how many count.
+        options: of those that count; None: none has any.
     """
 
     content: int
@@ -65,10 +104,12 @@ class Bodies:
     data: bytes | memoryview
     first: int
     count: int
+    options: RowOptions | None = None
 
     def behind(self, count: int) -> Bodies:
         """Without so many, which were put."""
-        return replace(self, first=self.first + count, count=self.count - count)
+        options = None if self.options is None else self.options.behind(count)
+        return replace(self, first=self.first + count, count=self.count - count, options=options)
 
     def largest(self) -> int:
         """Of those that count, in bytes."""
@@ -78,16 +119,26 @@ class Bodies:
 
 
 def put_staged_bodies(stage: Queue[Any], target: Queue[Any], bodies: Bodies) -> None:
-    """As put_staged() for each of them, without options, and without an object for a body.
+    """As put_staged() for each of them, without an object for a body.
 
-    Raises Full, OutOfSpace at once, with `accepted`: how many were put; MessageTooLarge before anything is put.
+    Raises Full, OutOfSpace at once, with `accepted`: how many were put; MessageTooLarge, and ValueError for options
+    that the target does not take, before anything is put.
     """
-    target._put_settings({})
+    for options in () if bodies.options is None else bodies.options.asking:
+        target._put_settings(options)
     largest = bodies.largest()
     if largest > largest_body(stage._membership.memory)[0]:
         raise too_large(target.name, largest, stage._membership.memory)
     if bodies.count:
-        stage._put_column(bodies.content, bodies.wide, bodies.ends, bodies.data, bodies.first, bodies.count)
+        stage._put_column(
+            bodies.content,
+            bodies.wide,
+            bodies.ends,
+            bodies.data,
+            bodies.first,
+            bodies.count,
+            None if bodies.options is None else bodies.options.columns(),
+        )
 
 
 def _codec_of(content_type: str) -> Codec[Any]:

@@ -1,19 +1,22 @@
 """Arrow batches of a range of entries, from columns that the core has filled: no object is made for a row.
 
-Headers, groups and named content types lie in one block before the body, the head; where a batch has heads, and these
-columns are asked for, Python reads them.
+Headers, groups and named content types lie in one block before the body, the head, which is read only where these
+columns are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
-from shmq.codec import CONTENT_TYPES, content_type_of
+import numpy as np
+
+from shmq.codec import CONTENT_TYPES, NAMED
 from shmq.engine.claim import clock_offset_of, columns_between
-from shmq.headers import HeaderBlock, decode_headers
 from shmq.spark.entry_range import EntryRange, check_found, queue_of
-from shmq.spark.row import BATCH_BYTES, BATCH_ROWS, arrow_schema, header_text
+from shmq.spark.head_columns import Heads, heads_as_columns
+from shmq.spark.row import BATCH_BYTES, BATCH_ROWS, arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow
@@ -77,60 +80,32 @@ class _Batch:
         self._numbers = dict(
             zip(("position", "message_id", "enqueued_at", "priority", "delivery_count"), columns[:5], strict=True)
         )
-        self._content, self._head_ends, self._heads, self._body_ends, self._bodies = columns[5:]
-        self._read: list[HeaderBlock] | None = None
-        self._made: Mapping[str, Callable[[Any], pyarrow.Array]] = {
-            "queue": self._queues, "group": self._groups, "content_type": self._content_types,
-            "headers": self._headers, "body": self._body,
-        }  # fmt: skip
+        self._content, self._head_ends, self._head_bytes, self._body_ends, self._bodies = columns[5:]
 
     def array(self, name: str, kind: pyarrow.DataType) -> pyarrow.Array:
         import pyarrow as pa
 
         if name in self._numbers:
             return pa.Array.from_buffers(kind, self._rows, [None, pa.py_buffer(self._numbers[name])])
-        return self._made[name](kind)
+        if name == "queue":
+            return pa.repeat(pa.scalar(self._queue, kind), self._rows)
+        if name == "body":
+            buffers = [None, pa.py_buffer(self._body_ends), pa.py_buffer(self._bodies)]
+            return pa.Array.from_buffers(kind, self._rows, buffers)
+        if name == "content_type":
+            return self._content_types(kind)
+        return self._heads.groups if name == "group" else self._heads.headers
 
-    def _queues(self, kind: pyarrow.DataType) -> pyarrow.Array:
-        import pyarrow as pa
-
-        return pa.repeat(pa.scalar(self._queue, kind), self._rows)
-
-    def _body(self, kind: pyarrow.DataType) -> pyarrow.Array:
-        import pyarrow as pa
-
-        return pa.Array.from_buffers(
-            kind, self._rows, [None, pa.py_buffer(self._body_ends), pa.py_buffer(self._bodies)]
-        )
-
-    def _blocks(self) -> list[HeaderBlock]:
-        """The heads, read once for all columns that need them."""
-        if self._read is None:
-            ends = memoryview(self._head_ends).cast("i")
-            self._read = [decode_headers(self._heads[ends[n] : ends[n + 1]]) for n in range(self._rows)]
-        return self._read
-
-    def _groups(self, kind: pyarrow.DataType) -> pyarrow.Array:
-        import pyarrow as pa
-
-        return pa.array([block.group for block in self._blocks()], kind) if self._heads else pa.nulls(self._rows, kind)
-
-    def _headers(self, kind: pyarrow.DataType) -> pyarrow.Array:
-        import pyarrow as pa
-
-        if self._heads:
-            texts = [[(name, header_text(value)) for name, value in block.user.items()] for block in self._blocks()]
-            return pa.array(texts, kind)
-        nothing = pa.array([], pa.string())
-        ends = pa.Array.from_buffers(pa.int32(), self._rows + 1, [None, pa.py_buffer(bytes(4 * (self._rows + 1)))])
-        return pa.MapArray.from_arrays(ends, nothing, nothing)
+    @cached_property
+    def _heads(self) -> Heads:
+        """Read once for all columns that need them."""
+        return heads_as_columns(self._head_ends, self._head_bytes)
 
     def _content_types(self, kind: pyarrow.DataType) -> pyarrow.Array:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        if max(self._content) >= len(CONTENT_TYPES):  # some are named in the head
-            blocks = self._blocks() if self._heads else [HeaderBlock({})] * self._rows
-            named = zip(self._content, blocks, strict=True)
-            return pa.array([content_type_of(code, block.content_type) for code, block in named], kind)
-        codes = pa.Array.from_buffers(pa.uint8(), self._rows, [None, pa.py_buffer(self._content)])
-        return pa.array(CONTENT_TYPES, kind).take(codes)
+        codes = np.frombuffer(self._content, np.uint8)
+        known = pa.array([*CONTENT_TYPES, ""], kind).take(pa.array(np.minimum(codes, len(CONTENT_TYPES))))
+        named = codes == NAMED
+        return pc.if_else(pa.array(named), pc.fill_null(self._heads.content_types, ""), known) if named.any() else known

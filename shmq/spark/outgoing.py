@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.codec import OCTETS, TEXT
 from shmq.engine.staging import Bodies
+from shmq.spark.option_columns import options_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,19 +56,22 @@ def check_columns(types: Mapping[str, str]) -> None:
 
 
 def bodies_of(batch: pyarrow.RecordBatch) -> Bodies | None:
-    """The rows of an Arrow batch that has bodies only, as they lie there; None: it has more, or a body that is NULL."""
+    """The rows of an Arrow batch as they lie there; None: they are put one by one, or one cannot be put."""
     import pyarrow as pa
 
     kinds = {pa.binary(): (OCTETS, False), pa.large_binary(): (OCTETS, True),
              pa.string(): (TEXT, False), pa.large_string(): (TEXT, True)}  # fmt: skip
-    if batch.schema.names != ["body"]:
+    if "body" not in batch.schema.names:
         return None
-    column = batch.column(0)
+    column = batch.column("body")
     if column.type not in kinds or column.null_count:
         return None
     content, wide = kinds[column.type]
+    options = options_of(batch, content) if batch.num_columns > 1 else None
+    if options is None and batch.num_columns > 1:
+        return None
     _, ends, data = column.buffers()
-    return Bodies(content, wide, ends, b"" if data is None else data, column.offset, len(column))
+    return Bodies(content, wide, ends, b"" if data is None else data, column.offset, len(column), options)
 
 
 def outgoing(batch: pyarrow.RecordBatch) -> Iterator[Outgoing]:

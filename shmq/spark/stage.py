@@ -87,6 +87,7 @@ class StageWriter:
                 self._queue = self._new()
             try:
                 if isinstance(row, Bodies):
+                    self._timed = self._timed or (row.options is not None and row.options.timed)
                     put_staged_bodies(self._queue, self._target, row)
                     self._count += row.count
                 else:

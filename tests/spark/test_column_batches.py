@@ -10,6 +10,7 @@ import pytest
 
 import shmq
 from shmq.codec import Codec
+from shmq.core.queue import head_columns
 from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.spark.column_batches import column_batches
 from shmq.spark.data_lost import DataLost
@@ -17,6 +18,7 @@ from shmq.spark.entry_range import EntryRange, entries_of
 from shmq.spark.outgoing import bodies_of, outgoing
 from shmq.spark.row import FIELDS, batches
 from shmq.spark.stage import StageWriter
+from tests.spark.heads import any_headers, in_columns
 
 pytestmark = pytest.mark.usefixtures("with_spark")  # for its pyarrow
 
@@ -51,9 +53,9 @@ def test_columns_are_the_rows_that_python_makes(broker_dir: Path, seed: int, pla
                 queue.put(rng.choice([body, body.hex(), {"n": size}]), **options)
                 continue
             if rng.random() < 0.7:
-                options["headers"] = {"text": "ü" * rng.randrange(9), "n": size, "raw": body[:9], "yes": True}
+                options["headers"] = any_headers(rng)
             if rng.random() < 0.5:
-                options["group"] = f"customer {rng.randrange(5)}"
+                options["group"] = rng.choice(["a", "ü" * 127, f"customer {rng.randrange(5)}"])
             rng.choice([queue, named]).put(body, **options)
         with queue.consumer() as consumer:
             for _ in range(20):
@@ -64,6 +66,20 @@ def test_columns_are_the_rows_that_python_makes(broker_dir: Path, seed: int, pla
             assert of_columns(broker, wanted, ["body", "group"]) == [
                 {"body": row["body"], "group": row["group"]} for row in found
             ]
+
+
+def test_heads_that_are_not_plain_are_read_by_python(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        many, dead = broker.queue("many", groups="shared"), broker.queue("dying")
+        many.put(b"x", headers={f"key {n}": n for n in range(65)}, group="a")
+        many.put(b"y", headers={"n": 1})
+        dead.put(b"z", headers={"n": 1.5})
+        dead.receive().reject("unfit")
+        for queue in (many, broker.queue("dying.dead")):
+            (wanted,) = ranges_of(queue)
+            heads = [seen[8] for seen in entries_of(broker, wanted)]
+            assert head_columns(*in_columns(heads)) is None
+            assert of_columns(broker, wanted) == of_python(broker, wanted) != []
 
 
 def test_a_batch_ends_at_rows_and_at_bytes(broker_dir: Path) -> None:
