@@ -222,6 +222,38 @@ def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Faile
     return Failed(message.id, message._failed + 1, limit, _text_of(error), None if dead is None else dead.fate)
 
 
+class Finding:
+    """What the supervisor finds dead when it looks whether anything is left: counted and told as if a worker had.
+
+    Arguments:
+        queue: the handle by which it looks.
+        count: counts a death.
+        report: tells of it.
+    """
+
+    def __init__(
+        self, queue: Queue[Any], count: Callable[[FailureReason], None], report: Callable[[Dead], None]
+    ) -> None:
+        self._queue = queue
+        self._count = count
+        self._report = report
+
+    def fails(self, delivery: Delivery) -> None:
+        """See TakingPool. It handles nothing."""
+
+    def dies(self, delivery: Delivery, reason: FailureReason) -> None:
+        """See TakingPool."""
+
+    def died(self, delivery: Delivery, reason: FailureReason, error: str | None) -> None:
+        """See TakingPool."""
+        self._count(reason)
+        self._report(_dead(self._queue, delivery, reason, error, in_hand=False))
+
+    def retry_delay_ns(self, failed: int) -> int:
+        """See TakingPool."""
+        return 0
+
+
 def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: str | None, *, in_hand: bool) -> Dead:
     settings = queue._settings()
     if reason == "max_deaths":

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import time
+from dataclasses import replace
 from multiprocessing.connection import wait
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from shmq.core.queue import obituary_signal, reap
 from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
+from shmq.pool.handling import Finding
 from shmq.pool.importable import check_importable, remedy_at_the_start
 from shmq.pool.job import Job, Parcel
 from shmq.pool.progress import INTERVAL, Progress
@@ -64,6 +66,7 @@ class Supervisor:
         self._look_after = 0.0
         self._stall_told = 0.0
         self._total = Total(job.queue)
+        self._looking: Job | None = None  # the job, with a queue's handle that is for looks alone
         self._wake_r, self._wake_w = os.pipe()
         os.set_blocking(self._wake_r, False)
         os.set_blocking(self._wake_w, False)
@@ -103,7 +106,7 @@ class Supervisor:
     def run(self) -> PoolCounts:
         """Returns when it is done, or was asked to stop. Raises WorkerError, NotFound, TypeError."""
         try:
-            if not (self._job.until_empty and not self._workers and self._job.is_done()):
+            if not (self._job.until_empty and not self._workers and self._is_done()):
                 self._supervise()
         finally:
             self.close()
@@ -210,10 +213,21 @@ class Supervisor:
             self._say(worker, report.text)
 
     def _look_if_empty(self) -> None:
-        if self._job.is_done():
+        if self._is_done():
             self._stopping = True
         else:  # others hold something, of whom no report comes
             self._look_after = time.monotonic() + _OUTSIDERS
+
+    def _is_done(self) -> bool:
+        """By a handle of its own: whoever looks buries what is dead, and here that counts. Others may use the job's."""
+        if self._looking is None:
+            queue = self._job.queue.broker.queue(self._job.queue.name, create=False)
+            queue._pool = Finding(queue, self._total.found_dead, self._tell_found)
+            self._looking = replace(self._job, queue=queue)
+        return self._looking.is_done()
+
+    def _tell_found(self, report: Dead) -> None:
+        self._failed.tell_dead(os.getpid(), report)
 
     # ---- how workers end ---------------------------------------------------------------------------------------
 

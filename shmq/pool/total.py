@@ -10,6 +10,7 @@ from shmq.engine.obituary import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
 
 if TYPE_CHECKING:
+    from shmq.engine.dead_letter import FailureReason
     from shmq.engine.queue import Queue
     from shmq.statistics import PoolCounts
 
@@ -50,6 +51,10 @@ class Total:
         if still_open is not None:
             self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + _NOTED_WITHIN))
         self._look(time.monotonic())
+
+    def found_dead(self, reason: FailureReason) -> None:
+        """By the supervisor itself, of which no tally says anything."""
+        self._sum.end(reason)
 
     def counts(self) -> PoolCounts:
         """At the end of the run."""

@@ -96,26 +96,6 @@ def test_a_sticky_group_stays_with_its_consumer_until_that_closes(sticky: shmq.Q
         taken(two, "a3").ack()
 
 
-def test_a_consumer_that_overran_one_lease_keeps_its_sticky_group_if_it_had_more_of_it(
-    sticky: shmq.Queue[Any],
-) -> None:
-    fill(sticky, "aa")
-    with sticky.consumer() as one, sticky.consumer() as two:
-        first = taken(one, "a1")
-        sticky.alter(lease=0.05)
-        late = one.receive(timeout=0)
-        eventually(lambda: sticky.statistics().unsettled == 1)  # a2 was taken from it
-        sticky.alter(lease=None)
-        gets_nothing(two)
-        first.ack()
-        with pytest.raises(Empty):
-            two.receive(timeout=1)  # ten times the patience: whoever looks after the group has done so
-        again = taken(one, "a2")
-        with pytest.raises(SettlementError):
-            late.ack()
-        again.ack()
-
-
 @pytest.mark.parametrize("way", ["release", "retry"])
 def test_what_comes_back_goes_before_the_rest_of_its_group(shared: shmq.Queue[Any], way: str) -> None:
     """Whoever had to pass it turns back. Shows R6, S2."""
@@ -493,19 +473,3 @@ def test_an_expired_message_does_not_keep_its_group(broker: shmq.Broker) -> None
     eventually(lambda: queue.qsize() == 1, "the first one has expired")
     with queue.consumer() as one:
         taken(one, "a2").ack()
-
-
-def test_a_late_settlement_does_not_free_what_another_has(broker: shmq.Broker) -> None:
-    """Taken from a live one when the lease was over: its owner's ack fails, and the group stays with whom it is now."""
-    queue = broker.queue("leased", groups="shared", lease=0.5)
-    fill(queue, "aa")
-    with queue.consumer() as one, queue.consumer() as two:
-        late = taken(one, "a1")
-        m = two.receive(timeout=30)
-        assert m.body == "a1"
-        queue.alter(lease=None)
-        with pytest.raises(SettlementError):
-            late.ack()
-        if queue.statistics().unsettled:
-            gets_nothing(one)
-        m.ack()

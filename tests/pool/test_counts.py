@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.core.queue import reap
 from shmq.engine.obituary import came_back, endings
 from shmq.pool import back_off
 from shmq.pool.tally import Tally
@@ -48,6 +49,24 @@ def test_what_kills_its_workers_is_counted_by_whoever_finds_it_dead(broker: shmq
     jobs.put_many([*range(10), "poison", *range(10)])
     counts = shmq.WorkerPool(jobs, handlers.poison, processes=2).run(until_empty=True)
     assert counts == shmq.PoolCounts(handled=20, retried=0, dead={"max_deaths": 1})
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_what_the_pool_finds_dead_before_it_starts_a_worker_is_counted(
+    broker_dir: Path, processes: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    holds = "m = shmq.open(sys.argv[1]).queue('jobs').receive(); say('held'); listen()"
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        jobs = broker.queue("jobs", max_deaths=1)
+        jobs.put(1)
+        with Child(holds, broker_dir) as child:
+            assert child.line() == "held"
+            child.kill()
+        reap(broker._membership.live())  # the message is back, and nobody has looked at it yet
+        counts = shmq.WorkerPool(jobs, handlers.square, processes=processes).run(until_empty=True)
+        assert counts == shmq.PoolCounts(handled=0, retried=0, dead={"max_deaths": 1})
+        assert broker.queue("jobs.dead").qsize() == 1
+        assert [record.name for record in caplog.records if "is dead" in record.message] == ["shmq.pool"]
 
 
 def test_each_run_counts_for_itself_and_not_what_others_take(broker: shmq.Broker) -> None:
