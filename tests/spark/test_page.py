@@ -12,18 +12,20 @@ import pytest
 
 import shmq
 from tests.programs.test_shown_output import Shown, shown
-from tests.support.table_formats import need_table_formats
+from tests.support.table_formats import TABLE_FORMATS
 from tests.support.warm_pools import wait_for_the_end_of_pools
 
 if TYPE_CHECKING:
     from shmq.spark.jvm import Jvm
 
-STARTED = [program for program in shown("docs/spark.md") if program.name]
+# Those into tables are started by test_table_formats.py, twice each.
+STARTED = [
+    each for each in shown("docs/spark.md") if each.name and not any(name in each.text for name in TABLE_FORMATS)
+]
 
 
 @pytest.mark.parametrize("program", STARTED, ids=[program.name for program in STARTED])
 def test_the_page_shows_what_its_program_prints(with_spark: Jvm, tmp_path: Path, program: Shown) -> None:
-    need_table_formats(program.text)
     (tmp_path / program.name).write_text(program.text)
     done = subprocess.run(
         [sys.executable, program.name],

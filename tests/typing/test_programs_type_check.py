@@ -15,8 +15,8 @@ FOLDER = Path(__file__).parent
 PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
-# The settings of the tree stay out: programs end where they please. pyarrow comes without types; of what pages show beside
-# Spark the verdict must not depend on what is installed.
+# The settings of the tree stay out: programs end where they please. pyarrow comes without types; what pages show beside
+# Spark need not be installed.
 SETTINGS = """
 [mypy]
 strict = True
