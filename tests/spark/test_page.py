@@ -18,7 +18,7 @@ from tests.support.warm_pools import wait_for_the_end_of_pools
 if TYPE_CHECKING:
     from shmq.spark.jvm import Jvm
 
-# Those into tables are started by test_table_formats.py, twice each.
+# Those into tables are started by test_table_formats.py.
 STARTED = [
     each for each in shown("docs/spark.md") if each.name and not any(name in each.text for name in TABLE_FORMATS)
 ]
