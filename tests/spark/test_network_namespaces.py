@@ -30,7 +30,7 @@ def ip(*arguments: str) -> None:
 def connect(namespace: str, number: int) -> str:
     """Makes a network between this namespace and another one, with which it goes; returns the address there."""
     ours, theirs = f"shmq{os.getpid()}.{number}", "eth0"
-    # Of the range that RFC 2544 keeps for tests: no real network of this machine has it.
+    # Of the range that RFC 2544 keeps for tests, so that no real network is shadowed.
     network = f"198.{18 + os.getpid() // 250 % 2}.{os.getpid() % 250}"
     host, other = (f"{network}.{number * 4 + end}" for end in (1, 2))
     ip("link", "add", ours, "type", "veth", "peer", "name", theirs, "netns", namespace)

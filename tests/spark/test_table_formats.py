@@ -57,8 +57,8 @@ def test_a_batch_that_is_in_the_table_and_not_in_the_checkpoint_is_not_written_a
         timeout=300,
         check=False,
     )
-    # Its exit code is not asked for: after all was done a package ended the process once as it ended its own threads
-    # ("terminate called without an active exception").
+    # Its exit code is not asked for: once the Delta program was aborted after it had printed all of this ("terminate
+    # called without an active exception"). What did that is not known.
     assert done.stdout == f"True\n{program.output}", done.stderr[-3000:]
     with shmq.open(tmp_path / "shop.shmq", create=False) as broker:
         broker.delete()
