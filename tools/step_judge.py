@@ -10,7 +10,9 @@ from checker import Call, Drained, Image, judge, judge_history, judge_quiet
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
 REMOVALS: Final = {6, 7}
-ROBBED: Final = frozenset(("group-steal", "group-robbed", "group-lease-end", "group-reap-thief", "sticky-lease-end"))
+ROBBED: Final = frozenset(
+    ("group-steal", "group-robbed", "group-lease-end", "group-reap-thief", "sticky-lease-end", "sticky-lease-kept")
+)
 PUT, GET, RECEIVE, SETTLE, RELEASE, MOVE = 1, 2, 3, 4, 5, 10
 SURVIVOR: Final = 31
 MORTAL: Final = frozenset(range(1, SURVIVOR))  # actors of the state, victims

@@ -92,3 +92,8 @@ void act_lease(act *a, unsigned queue, uint64_t ns) {
     shmq_store_seq(&a->q[queue]->page->settings.lease_ns, ns);
     a->last = shmq_time_declared(a->q[queue], 1u << SHMQ_SET_LEASE);
 }
+
+void act_wait_till_later(act *a) {
+    (void)a;
+    virtual_clock_set(virtual_clock() + 2 * LATER_NS);
+}

@@ -18,5 +18,6 @@ void act_look(act *a); /* do what is due */
 void act_unused(act *a, unsigned queue, uint64_t ns);
 void act_look_unused(act *a, unsigned queue);
 void act_lease(act *a, unsigned queue, uint64_t ns);
+void act_wait_till_later(act *a);
 
 #endif

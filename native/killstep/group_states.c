@@ -79,6 +79,16 @@ static void lease(stage *s, uint32_t grouping) {
 void state_groups_leased(stage *s) { lease(s, SHMQ_GROUPS_SHARED); }
 void state_sticky_leased(stage *s) { lease(s, SHMQ_GROUPS_STICKY); }
 
+/* Its lease takes one of the owner's two messages; the other, which has none, keeps it the owner. */
+void state_sticky_leased_once(stage *s) {
+    make(s, SHMQ_GROUPS_STICKY);
+    put(s, 1, 3);
+    put(s, MIDDLE + 1, 2);
+    act_receive(&s->survivor, QUEUE_A, 0);
+    act_lease(&s->survivor, QUEUE_A, LATER_NS);
+    act_receive(&s->survivor, QUEUE_A, 0);
+}
+
 static void offer_one(act *a) {
     shmq_delivery d;
     if (shmq_offer(a->q[QUEUE_A], shmq_self(a->q[QUEUE_A]), &d) != SHMQ_OK) {

@@ -113,6 +113,7 @@ void state_groups_refused(stage *s); /* and the survivor was refused what is the
 void state_sticky_dead_holder(stage *s);
 void state_groups_leased(stage *s);     /* what the survivor has in hand is lent for a time */
 void state_sticky_leased(stage *s);
+void state_sticky_leased_once(stage *s);
 void state_groups_offered(stage *s);    /* the first one of a group is offered to a stopped process */
 void state_groups_dead_thief(stage *s); /* took the first one from the survivor's hand */
 void state_groups_both(stage *s);       /* the limited queue has groups, too */

@@ -211,13 +211,9 @@ static void put_held(act *a) { act_put_timed(a, QUEUE_A, VALUE, LATER_NS, 0); }
 static void put_mortal(act *a) { act_put_timed(a, QUEUE_A, VALUE, 0, 100 * LATER_NS); }
 static void release_later(act *a) { act_release_later(a, LATER_NS, false); }
 static void retry_later(act *a) { act_release_later(a, LATER_NS, true); }
-static void wait_till_later(act *a) {
-    (void)a;
-    virtual_clock_set(virtual_clock() + 2 * LATER_NS);
-}
 static void get_and_wait(act *a) {
     act_get(a, QUEUE_A, 0);
-    wait_till_later(a);
+    act_wait_till_later(a);
 }
 static void look(act *a) { act_look(a); }
 static void leave_unused(act *a) { act_unused(a, QUEUE_A, LATER_NS); }
@@ -225,7 +221,7 @@ static void look_unused(act *a) { act_look_unused(a, QUEUE_A); }
 static void touch(act *a) { act_touch(a); }
 static void receive_and_wait(act *a) {
     receive(a);
-    wait_till_later(a);
+    act_wait_till_later(a);
 }
 static void stand_first(act *a) {
     bodies_small(a);
@@ -409,16 +405,16 @@ const scenario scenarios[] = {
     {"put-mortal", state_held, bodies_small, put_mortal, SHMQ_OK, TIMED | ON_SLOTS},
     {"release-held", state_held, receive, release_later, SHMQ_OK, TIMED | ON_SLOTS},
     {"retry-held", state_held, receive, retry_later, SHMQ_OK, TIMED | ON_SLOTS},
-    {"hold-end", state_held, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
-    {"hold-end-get", state_held, wait_till_later, get, SHMQ_OK, TIMED | ON_SLOTS},
-    {"expire", state_mortal, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
-    {"expire-get", state_mortal, wait_till_later, get, SHMQ_OK, TIMED},
+    {"hold-end", state_held, act_wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"hold-end-get", state_held, act_wait_till_later, get, SHMQ_OK, TIMED | ON_SLOTS},
+    {"expire", state_mortal, act_wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"expire-get", state_mortal, act_wait_till_later, get, SHMQ_OK, TIMED},
     {"expire-release", state_mortal, receive_and_wait, release, SHMQ_OK, TIMED},
-    {"expire-held", state_mortal_held, wait_till_later, look, SHMQ_OK, TIMED},
+    {"expire-held", state_mortal_held, act_wait_till_later, look, SHMQ_OK, TIMED},
     {"lease-receive", state_leased, NULL, receive, SHMQ_OK, TIMED | ON_SLOTS},
     {"lease-touch", state_leased, receive_as_consumer, touch, SHMQ_OK, TIMED},
     {"lease-ack", state_leased, receive, settle, SHMQ_OK, TIMED},
-    {"lease-end", state_leased_held, wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"lease-end", state_leased_held, act_wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
     {"levels-put", state_levels, bodies_small, put, SHMQ_OK, LEVELS | ON_SLOTS},
     {"levels-put-high", state_levels_below, body_high, put_high, SHMQ_OK, LEVELS | ON_SLOTS},
     {"levels-put-few", state_levels, bodies_middle, put_middle, SHMQ_OK, LEVELS | ON_SLOTS},
@@ -452,13 +448,14 @@ const scenario scenarios[] = {
     {"group-robbed", state_groups, receive_pass_and_rob, settle_robbed_and_release, SHMQ_OK, STEADY | GROUPED},
     {"group-lease-end", state_groups_leased, get_and_wait, look, SHMQ_OK, TIMED | STEADY | GROUPED},
     {"group-doubt", state_groups_held, get_and_wait, look, SHMQ_OK, GROUPED},
-    {"group-doubt-offered", state_groups_offered, wait_till_later, look, SHMQ_OK, BUSY | STEADY | GROUPED},
+    {"group-doubt-offered", state_groups_offered, act_wait_till_later, look, SHMQ_OK, BUSY | STEADY | GROUPED},
     {"group-reap-thief", state_groups_dead_thief, NULL, reap, SHMQ_OK, LONG | GROUPED},
     {"group-move", state_groups_both, receive_and_pass, move_on, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED},
     {"group-reject", state_groups_both, receive_and_pass, bury, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED},
     {"group-reap-mover", state_groups_dead_mover, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
     {"group-reap-moved", state_groups_dead_moved, NULL, reap, SHMQ_OK, LONG | GROUPED | BOTH_GROUPED},
     {"sticky-lease-end", state_sticky_leased, get_and_wait, look, SHMQ_OK, TIMED | STEADY | GROUPED},
+    {"sticky-lease-kept", state_sticky_leased_once, get_and_wait, look, SHMQ_OK, TIMED | STEADY | GROUPED},
     {"sticky-receive", state_sticky, as_consumer, receive, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},
     {"sticky-close", state_sticky, settle_as_consumer, close_consumer, SHMQ_OK, LONG | STEADY | GROUPED},
     {"sticky-reap", state_sticky_dead_holder, NULL, reap, SHMQ_OK, ON_SLOTS | LONG | GROUPED},
