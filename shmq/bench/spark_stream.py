@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["StreamRow", "measure_streams"]
 
 _ROW_BYTES: Final = 1024  # of memory: slots of the queues, of their claims and stages
+_BODY_BYTES: Final = 64
 _WARM: Final = 15  # first batches, which start workers and compile
 
 
@@ -36,7 +37,8 @@ class StreamRow:
 def measure_streams(
     *, rows: int, batches: int, seconds: float, cores: int, progress: Callable[[str], None] = lambda text: None
 ) -> Iterator[StreamRow]:
-    """Streams of small batches: Spark's rate source into nothing, a queue into nothing, a queue into a queue.
+    """Streams of small batches: Spark's rate source into nothing; a toy source and sink in Python, the floor of what Spark asks
+    of those; a queue into nothing, a queue into a queue.
 
     Arguments:
         rows: of a batch.
@@ -46,6 +48,7 @@ def measure_streams(
 
     Raises what shmq.spark.local_session() raises where PySpark or Java is missing.
     """
+    from shmq.bench.toy_spark_source import ToySource
     from shmq.spark import local_session
 
     progress("starting Spark")
@@ -54,6 +57,7 @@ def measure_streams(
         memory = max(rows * (batches + _WARM) * _ROW_BYTES, 64 << 20)
         with open_broker(path / "broker", memory=memory) as broker, local_session(cores=cores) as spark:
             try:
+                spark.dataSource.register(ToySource)
                 orders = broker.queue("orders", codec="bytes", maxsize=rows * (batches + _WARM))
                 broker.queue("results", maxsize=rows * (batches + _WARM))
                 yield from _measured(_Streams(spark, path, rows, batches, progress), orders.put_many, seconds)
@@ -66,8 +70,11 @@ def _measured(streams: _Streams, put_many: Callable[[list[bytes]], Any], seconds
     yield StreamRow("Spark, no query", None, None, alone)
     rate = streams.batch_ms("rate source", streams.rate(), "noop")
     yield StreamRow("rate source", rate, 0.0, None)
+    for sink, name in (("noop", "toy source"), ("shmq-toy", "toy to toy")):
+        found = streams.batch_ms(name, streams.toy(), sink)
+        yield StreamRow(name, found, found - rate, None)
     for sink, name in (("noop", "queue"), ("shmq", "queue to queue")):
-        put_many([b"x" * 64] * streams.all_rows)
+        put_many([b"x" * _BODY_BYTES] * streams.all_rows)
         found = streams.batch_ms(name, streams.queue(sink), sink)
         idle = streams.idle(seconds, name, streams.queue(sink), sink)
         yield StreamRow(name, found, found - rate, idle)
@@ -95,6 +102,10 @@ class _Streams:
     def rate(self) -> DataFrame:
         source = self._spark.readStream.format("rate-micro-batch").option("rowsPerBatch", str(self._rows))
         return source.load().selectExpr("CAST(value AS string) AS body")
+
+    def toy(self) -> DataFrame:
+        source = self._spark.readStream.format("shmq-toy").option("rows", str(self._rows))
+        return source.option("size", str(_BODY_BYTES)).load()
 
     def queue(self, subscription: str) -> DataFrame:
         source = self._spark.readStream.format("shmq").option("path", str(self._place / "broker"))

@@ -9,9 +9,12 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
 __all__ = ["ToySource"]
 
@@ -29,19 +32,66 @@ class _Reader(DataSourceReader):
         return [InputPartition(bounds[n + 1] - bounds[n]) for n in range(self._parts)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        import pyarrow as pa
+        return _batches(partition.value, self._size)
 
-        rows = partition.value
-        whole = pa.RecordBatch.from_pydict({"body": pa.array([bytes(self._size)] * _BATCH_ROWS, pa.binary())})
-        for begin in range(0, rows, _BATCH_ROWS):
-            yield whole.slice(0, min(rows - begin, _BATCH_ROWS))
+
+class _StreamReader(DataSourceStreamReader):
+    """As many rows in each batch, of one partition."""
+
+    def __init__(self, rows: int, size: int) -> None:
+        self._rows = rows
+        self._size = size
+
+    def initialOffset(self) -> dict[str, Any]:
+        return {"row": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._rows)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return {"row": start["row"] + self._rows}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [InputPartition(end["row"] - start["row"])]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return _batches(partition.value, self._size)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+def _batches(rows: int, size: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    whole = pa.RecordBatch.from_pydict({"body": pa.array([bytes(size)] * min(rows, _BATCH_ROWS), pa.binary())})
+    for begin in range(0, rows, _BATCH_ROWS):
+        yield whole.slice(0, min(rows - begin, _BATCH_ROWS))
+
+
+def _drained(iterator: Iterator[Any]) -> WriterCommitMessage:
+    for batch in iterator:
+        assert batch.num_rows
+    return WriterCommitMessage()
 
 
 class _Writer(DataSourceArrowWriter):
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        for batch in iterator:
-            assert batch.num_rows
-        return WriterCommitMessage()
+        return _drained(iterator)
+
+
+class _StreamWriter(DataSourceStreamArrowWriter):
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        return _drained(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        pass
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        pass
 
 
 class ToySource(DataSource):
@@ -57,5 +107,11 @@ class ToySource(DataSource):
     def reader(self, schema: Any) -> DataSourceReader:
         return _Reader(int(self.options["rows"]), int(self.options["size"]), int(self.options["parts"]))
 
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:
+        return _StreamReader(int(self.options["rows"]), int(self.options["size"]))
+
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         return _Writer()
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:
+        return _StreamWriter()
