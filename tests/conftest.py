@@ -31,13 +31,17 @@ UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 SMALL_FILE_BYTES = 64 * 1024
 STACKS_AT = 0.9  # of a test's time limit, as faulthandler_timeout is of the common one
 
-# What searches for what a crash could break, by the begin of its name: tools/test --instruments.
+# What searches at length for what crashes, races and load could break, by the begin of its name: tools/test --instruments.
 INSTRUMENTS = (
     "tests/checker/",
     "tests/crash/",
+    "tests/load/",
+    "tests/model/test_found_mistakes.py",
     "tests/models/",
     "tests/native/test_branch_coverage.py",
+    "tests/native/test_c_variants.py",
     "tests/native/test_races.py",
+    "tests/native/test_sanitized_extension.py",
     "tests/native/test_weak_memory.py",
 )
 

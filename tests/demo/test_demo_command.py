@@ -106,7 +106,7 @@ def test_a_directory_without_sources_is_a_usage_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_demo_leaves_nothing_behind(sources: Path, number: signal.Signals, code: int) -> None:
-    for copy in range(200):  # more than is parsed before the signal comes
+    for copy in range(100):  # more than is parsed before the signal comes
         os.link(sources / "module_0.py", sources / f"copy_{copy}.py")
     process = subprocess.Popen([*COMMAND, "--input", str(sources)], stderr=subprocess.PIPE, text=True)
     with process:

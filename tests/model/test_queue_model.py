@@ -1,105 +1,11 @@
 """Several processes use a queue at random; a plain model of a queue says what each has to see after each step."""
 
-import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
-from typing import Any
-
-import hypothesis
 import pytest
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.errors import Flaky
-from hypothesis.stateful import RULE_MARKER, run_state_machine_as_test
 
-from shmq.options.stage import NOT_BUILT
-from tests.model.entry import FAR
-from tests.model.machine import QueueMachine
-from tests.model.mistakes import ACTORS, MODELS, USUAL
-from tests.model.player import Actor
-from tests.model.queue_model import QueueModel
-from tests.model.world import World
-from tests.support.size import sized
-
-STEPS = 40
-EXAMPLES = sized(16, 160)
-SMALL, LARGE = 60, 5000  # most bytes of a body: in its slot, or in a block
-
-KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
-    "plain": ({"maxsize": 1000}, SMALL),
-    "blocks": ({"maxsize": 1000}, LARGE),
-    "strict": ({"maxsize": 1000, "max_deliveries": 1, "max_deaths": 1}, SMALL),
-    "priorities": ({"maxsize": 1000, "priorities": 3}, SMALL),
-    "groups": ({"maxsize": 1000, "groups": "shared", "priorities": 2}, SMALL),
-    "sticky groups": ({"maxsize": 1000, "groups": "sticky"}, SMALL),
-    "small": ({"maxsize": 5, "max_bytes": 6000}, LARGE),
-    "dropping": ({"maxsize": 4, "overflow": "drop_oldest", "priorities": 2}, LARGE),
-    "reserve": ({"maxsize": 1000, "live_consumers": 1, "temporary": True, "slot_size": 128, "checksum": False}, LARGE),
-    "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
-}
-BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}
-
-Run = Callable[..., None]
-
-
-def rules() -> set[str]:
-    """Names of all rules."""
-    return {name for name, function in inspect.getmembers(QueueMachine) if hasattr(function, RULE_MARKER)}
-
-
-@pytest.fixture
-def run(broker_dir: Path, seed: int) -> Iterator[Run]:
-    """run(kind, make=..., model=..., steps=..., **settings): one test of the machine, or of some of its rules."""
-    worlds: list[World] = []
-
-    def run_once(
-        kind: str, make: type[Actor] = Actor, model: type[QueueModel] = QueueModel, steps: Collection[str] = (),
-        **changed: Any,
-    ) -> None:  # fmt: skip
-        world = World(broker_dir, *BUILT[kind], make, model)
-        worlds.append(world)
-        left_out = dict.fromkeys(rules() - set(steps or rules()))
-        machine = hypothesis.seed(seed)(type("Machine", (QueueMachine,), {"world": world, **left_out}))
-        chosen: dict[str, Any] = {
-            "max_examples": EXAMPLES, "stateful_step_count": STEPS, "deadline": None, "database": None,
-            "derandomize": False, "suppress_health_check": list(HealthCheck), **changed,
-        }  # fmt: skip
-        run_state_machine_as_test(machine, settings=settings(**chosen))
-        world.close(in_peace=True)
-
-    yield run_once
-    for world in worlds:
-        world.close(in_peace=False)
+from tests.model.conftest import BUILT, Run
 
 
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("kind", BUILT)
 def test_all_processes_agree_with_the_model_after_each_step(run: Run, kind: str) -> None:
     run(kind)
-
-
-def is_disagreement(raised: BaseException | None) -> bool:
-    """Of processes and model: hypothesis may raise its own error on top, as a mistake can pass the second time."""
-    return raised is not None and (isinstance(raised, AssertionError) or is_disagreement(raised.__context__))
-
-
-# Enough that a mistake which needs three or four certain steps is met, whatever the seed: one in some forty examples
-# meets it, so 200 of them miss it in one run of a hundred.
-SEARCH = {"max_examples": 1000, "phases": [Phase.generate], "report_multiple_bugs": False}
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_a_mistake_in_the_model_is_found(run: Run, model: type[QueueModel]) -> None:
-    kind, steps = MODELS[model]
-    with pytest.raises((AssertionError, Flaky)) as raised:
-        run(kind, model=model, steps=[*USUAL, *steps], **SEARCH)
-    assert is_disagreement(raised.value), raised.value
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("make", ACTORS, ids=lambda make: make.__name__)
-def test_a_mistake_in_the_processes_is_found(run: Run, make: type[Actor]) -> None:
-    kind, steps = ACTORS[make]
-    with pytest.raises((AssertionError, Flaky)) as raised:
-        run(kind, make=make, steps=[*USUAL, *steps], **SEARCH)
-    assert is_disagreement(raised.value), raised.value

@@ -1,0 +1,33 @@
+"""The C tests of native/tests, built in some variant and run."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from native_build import Variant, built, programs
+
+PROGRAMS = programs()
+RUN_SECONDS = 900  # a hang; on a quiet machine the longest takes some seconds
+
+
+def run_program(variant: Variant, program: str, directory: Path) -> None:
+    """Fails with what the program said if it ends with anything but 0. `directory`: its own, for files."""
+    environment = dict(
+        os.environ,
+        TMPDIR=str(directory),
+        ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
+        UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1",
+    )
+    result = subprocess.run(
+        [built(variant) / program],
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+    assert result.returncode == 0, f"exit code {result.returncode}\n{result.stdout}"
