@@ -31,7 +31,7 @@ UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 SMALL_FILE_BYTES = 64 * 1024
 STACKS_AT = 0.9  # of a test's time limit, as faulthandler_timeout is of the common one
 
-# What searches at length for what crashes, races and load could break, by the begin of its name: tools/test --instruments.
+# What searches at length for what crashes, races and load break, by the begin of its name: tools/test --instruments.
 INSTRUMENTS = (
     "tests/checker/",
     "tests/crash/",

@@ -3,8 +3,8 @@
     tools/test [--all] [--strict] [--full] [--instruments] [--spark] [ARGUMENT OF PYTEST...]
 
     tools/test                       before a commit: linters, types, and all tests but the instruments
-    tools/test --instruments         the instruments alone: they search at length for what crashes, races and load could
-                                     break, by step kills, stops, flips, soak, the judge, models, weak memory, sanitizers
+    tools/test --instruments         the instruments alone: they search at length for what crashes, races and load
+                                     break: step kills, stops, flips, soak, the judge, models, weak memory, sanitizers
     tools/test --all                 both
     tools/test --spark               as without it, and the tests that run Spark; so with each of the others
     tools/test tests/engine -k line  these tests, instruments or not

@@ -13,8 +13,8 @@ from shmq.engine.consumer import Consumer
 from shmq.engine.message import Message
 from shmq.engine.queue import Queue
 from shmq.options import PUT_OPTIONS, QUEUE_OPTIONS
-from tests.model.queue_rules import ALTERED
 from tests.model.conftest import KINDS, rules
+from tests.model.queue_rules import ALTERED
 
 # Options of a queue that are neither in a kind of the test nor altered at random.
 QUEUE_RULES = {"expires": "let_expire"}
