@@ -126,7 +126,7 @@ static shmq_status no_space(const shmq_member *m, uint64_t bytes) {
     (void)shm_left(m, &left, &size);
     return shmq_fail(SHMQ_NO_SPACE,
                      "/dev/shm is full\n%llu bytes needed, %llu of %llu left\n"
-                     "take messages out, remove what is not used there, or enlarge it (in Docker --shm-size)",
+                     "remove what is not used there, or enlarge it (in Docker --shm-size)",
                      (unsigned long long)bytes, (unsigned long long)left, (unsigned long long)size);
 }
 

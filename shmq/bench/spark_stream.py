@@ -37,8 +37,8 @@ class StreamRow:
 def measure_streams(
     *, rows: int, batches: int, seconds: float, cores: int, progress: Callable[[str], None] = lambda text: None
 ) -> Iterator[StreamRow]:
-    """Streams of small batches: Spark's rate source into nothing; a toy source and sink in Python, the floor of what Spark asks
-    of those; a queue into nothing, a queue into a queue.
+    """Streams of small batches: Spark's rate source into nothing; a toy source and sink in Python, the floor of what
+    Spark asks of those; a queue into nothing, a queue into a queue.
 
     Arguments:
         rows: of a batch.

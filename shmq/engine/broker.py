@@ -11,11 +11,11 @@ from shmq.codec import AnyCodec, Codec, check_codec
 from shmq.core.queue import declare, queue_names
 from shmq.engine.chores import put_in_order
 from shmq.engine.consumer_of_several import ConsumerOfSeveral
-from shmq.engine.failure import options_mismatch
+from shmq.engine.failure import no_memory_for_queue, options_mismatch
 from shmq.engine.membership import Membership
 from shmq.engine.queue import Queue
 from shmq.engine.queue_management import check_dead_letter
-from shmq.errors import Closed, CorruptionError, Full, NotFound, OptionsMismatch
+from shmq.errors import Closed, CorruptionError, Full, NotFound, OptionsMismatch, OutOfSpace
 from shmq.names import check_queue_name
 from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
 from shmq.version import __version__
@@ -134,17 +134,8 @@ class Broker:
         for _ in range(100):
             try:
                 index, incarnation, differs = declare(membership.live(), encoded, settings, create)
-            except Full as full:
-                usage = membership.live().usage()
-                never = "take messages out, " if "never" not in full.what else ""
-                raise Full(
-                    f"no memory for queue {name!r} in the broker {membership.name}",
-                    resource="memory",
-                    limit=usage["memory"],
-                    used=usage["used"],
-                    figures=f"{usage['used']:,} of {usage['memory']:,} bytes used; {full.what}",
-                    remedy=f"{never}make the queue with a smaller maxsize, or use a broker with more memory",
-                ) from None
+            except (Full, OutOfSpace) as lacking:
+                raise no_memory_for_queue(lacking, membership.live(), name, membership.name) from None
             except NotFound:
                 raise NotFound(
                     f"there is no queue {name!r} in the broker {membership.name}",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
 from shmq.core.queue import SETTINGS, decode_settings
 from shmq.core.status import exception_of, parts_of
+from shmq.engine.memory_users import memory_users
 from shmq.errors import (
     Closed,
     ConsumerRefused,
@@ -27,13 +27,12 @@ from shmq.options import FIXED_QUEUE_OPTIONS, QueueSettings, as_given, as_writte
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
+    from shmq.core.segment import Member
     from shmq.engine.queue import Queue
 
-__all__ = ["failure_of", "largest_body", "memory_users", "options_mismatch"]
+__all__ = ["failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
-# Claims and stages (shmq/spark): what somebody takes out of them is lost to a query, so no remedy may name them.
-_OF_SPARK = re.compile(r"\.(spark|stage)\.")
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
 
 
@@ -53,53 +52,19 @@ def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
     )
 
 
-def memory_users(queue: Queue[Any]) -> tuple[str, str]:
-    """What has the memory of a broker, the largest first, and what makes room there."""
-    member = queue._membership.member
-    uses = [
-        (size, kind, name.decode(errors="replace"))
-        for name, slots, bodies in member.memory_users()
-        for size, kind in ((slots, "slots"), (bodies, "bodies"))
-        if size > 0
-    ]
-    pinned = [(row[9], "views and loans", f"pid {row[3]}") for row in member.processes() if row[9]]
-    most = sorted(uses + pinned, reverse=True)[:3]
-    users = [f"{kind} of {_user(kind, name)}: {size:,}" for size, kind, name in most]
-    kinds = [kind for _, kind, _ in most]
-    bodies, slots = (
-        [name for _, kind, name in most if kind == wanted and name and not _OF_SPARK.search(name)]
-        for wanted in ("bodies", "slots")
-    )
-    remedies = {
-        "bodies": f"take messages out of {bodies[0]!r}" if bodies else "",
-        "slots": f"delete queues that are not needed, as {slots[0]!r}" if slots else "",
-        "views and loans": "drop views (shmq ps shows who has them)",
-    }
-    found = [remedies[kind] for kind in dict.fromkeys(kinds) if remedies[kind]]
-    if any(_OF_SPARK.search(name) for _, _, name in most):
-        found.append("give Spark smaller batches (maxRowsPerBatch)")
-    return "; ".join(users) or "by nobody who could be named", ", ".join(found) or "take messages out"
-
-
-def _user(kind: str, name: str) -> str:
-    if kind == "views and loans":
-        return name
-    return f"queue {name!r}" if name else "a deleted queue in use"
-
-
 def _full(queue: Queue[Any], status: str) -> Full:
     name = queue.name
     if status == "FULL_MEMORY":
         member = queue._membership.member
         usage = member.usage()
-        who, remedy = memory_users(queue)
+        who, remedy = memory_users(member, name)
         return Full(
             f"the memory of the broker is used up, no room for a message of queue {name!r}",
             resource="memory",
             limit=usage["memory"],
             used=usage["used"],
             figures=f"{usage['used']:,} of {usage['memory']:,} bytes used: {who}",
-            remedy=f"{remedy}, or use a broker with more memory (memory=)",
+            remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
         )
     settings = queue._settings()
     wait = _way_to_wait(decode_settings(settings).overflow)
@@ -125,6 +90,27 @@ def _full(queue: Queue[Any], status: str) -> Full:
         used=used,
         figures=f"{used:,} of {quantity(limit, 'message')}",
         remedy=remedy,
+    )
+
+
+def no_memory_for_queue(lacking: Full | OutOfSpace, member: Member, name: str, broker: str) -> Full | OutOfSpace:
+    """The error of a queue that could not be made: what has the memory, and what makes room for it."""
+    usage = member.usage()
+    who, remedy = memory_users(member, name)
+    what = f"no memory for queue {name!r} in the broker {broker}"
+    if isinstance(lacking, OutOfSpace):
+        figures = f"{lacking.what}, {lacking.figures}; of this broker {who}"
+        remedies = ", ".join(filter(None, (remedy, lacking.remedy)))
+        return OutOfSpace(what, figures=figures, remedy=remedies, errno=lacking.errno)
+    if "never" in lacking.what:
+        who, remedy = lacking.figures, ""
+    return Full(
+        what,
+        resource="memory",
+        limit=usage["memory"],
+        used=usage["used"],
+        figures=f"{usage['used']:,} of {usage['memory']:,} bytes used; {lacking.what}: {who}",
+        remedy=", ".join(filter(None, (remedy, "make it with a smaller maxsize, or use a broker with more memory"))),
     )
 
 
@@ -179,11 +165,11 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
     name = queue._name
     what, figures, remedy = parts_of(trail)
     if status == "NO_SPACE":
-        who, most = memory_users(queue)
+        who, most = memory_users(queue._membership.member, name)
         return OutOfSpace(
             f"{what}, no room for a message of queue {name!r}",
             figures=f"{figures}; of this broker {who}",
-            remedy=f"{most}, or {remedy}",
+            remedy=f"{most or 'take messages out'}, {remedy}",
             errno=errno or None,
         )
     if status == "EMPTY":

@@ -101,3 +101,41 @@ def test_full_names_the_queue_whose_slots_have_the_memory(broker_dir: Path) -> N
         large.delete()
         del large
         other.put_many(range(10), timeout=10)
+
+
+def make_queues(broker: shmq.Broker) -> None:
+    for number in range(2000):
+        broker.queue(f"empty-{number}")
+
+
+def fill(queue: shmq.Queue[bytes]) -> None:
+    while True:
+        queue.put(b"x" * 5000, timeout=0)
+
+
+def test_a_queue_that_finds_no_memory_is_told_who_has_it(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        with pytest.raises(shmq.Full) as empty:
+            make_queues(broker)
+        assert "slots of queue 'empty-" in empty.value.figures
+        assert "delete queues that are not needed, as 'empty-" in empty.value.remedy
+        assert "take messages out" not in str(empty.value)
+        broker.queue("empty-0").delete()
+        broker.queue("one more")
+
+
+def test_a_queue_that_finds_memory_full_of_bodies_is_told_of_whom(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        bodies = broker.queue("bodies", codec="bytes")
+        with pytest.raises(shmq.Full, match="take messages out of 'bodies', or use"):
+            fill(bodies)
+        with pytest.raises(shmq.Full, match=r"bodies of queue 'bodies': .*take messages out of 'bodies', ") as full:
+            make_queues(broker)
+        assert "delete queues that are not needed, as 'bodies'" not in str(full.value)
+
+
+def test_a_queue_that_no_broker_of_this_size_can_hold_is_told_the_size_alone(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker, pytest.raises(shmq.Full, match="can never hold") as never:
+        broker.queue("huge", maxsize=10_000_000)
+    assert "take messages out" not in str(never.value)
+    assert "smaller maxsize" in never.value.remedy

@@ -242,6 +242,7 @@ SMALL_SHM = """
     assert accepted > 10, accepted
     assert "/dev/shm" in text and "--shm-size" in text, text
     assert any(part.replace(",", "").isdigit() for part in text.split()), text
+    assert text.count("take messages out") == 1 and "take messages out of 'jobs'" in text, text
     small = 0
     try:
         while True:
@@ -262,6 +263,14 @@ SMALL_SHM = """
     for n in range(accepted):
         queue.put(bytes([n % 256]) * 200_000, timeout=0)
         queue.get(timeout=5)
+    try:
+        for n in range(1000):
+            broker.queue(f"empty-{n}")
+        raise SystemExit("1000 queues found memory where there is none")
+    except shmq.OutOfSpace as error:
+        text = str(error)
+    assert "no memory for queue 'empty-" in text and "--shm-size" in text, text
+    assert "slots of queue 'empty-" in text and "delete queues that are not needed" in text, text
     broker.close()
     print("survived", accepted, small)
 """
