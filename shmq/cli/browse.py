@@ -12,7 +12,7 @@ from shmq.cli.get import NothingThere
 from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
-from shmq.cli.selecting import nothing_selected, selector_option
+from shmq.cli.selecting import nothing_selected, selector_option, warn_of_text
 from shmq.cli.session import Session, pass_session, say
 
 if TYPE_CHECKING:
@@ -75,8 +75,10 @@ def tail(session: Session, queue: str, headers: bool, selector: str | None) -> N
     """
     with session.open() as broker:
         show = printer(session, headers=headers)
-        newcomers = session.queue(broker, queue).browse(start="next", follow=True, selector=selector)
+        watched = session.queue(broker, queue)
+        newcomers = watched.browse(start="next", follow=True, selector=selector)
         say(f"watching {queue!r}; Ctrl-C ends")
+        warn_of_text(watched, selector)
         _show_all(newcomers, show)
 
 

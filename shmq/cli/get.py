@@ -10,7 +10,7 @@ import click
 from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
-from shmq.cli.selecting import nothing_selected, selector_option
+from shmq.cli.selecting import nothing_selected, selector_option, warn_of_text
 from shmq.cli.session import Seconds, Session, pass_session, say
 from shmq.cli.text import duration
 from shmq.errors import CorruptionError, Empty, ShutDown
@@ -69,6 +69,8 @@ def get(
     with session.open() as broker:
         source = session.queue(broker, queue)
         show = printer(session, raw=raw, headers=headers)
+        if timeout is None:
+            warn_of_text(source, selector)
         with Interruption() as interruption, source.consumer(selector=selector) as consumer:
             taken = _take(consumer, None if follow else count or 1, timeout, show, interruption)
         if taken:

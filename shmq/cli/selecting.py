@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shmq.cli.session import say
+
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
     from shmq.selector.expression import Expression
 
-__all__ = ["nothing_selected", "selector_option"]
+__all__ = ["nothing_selected", "selector_option", "warn_of_text"]
 
 _LOOKED_AT = 1000  # messages
 
@@ -24,19 +26,32 @@ selector_option = click.option(
 
 def nothing_selected(queue: Queue[Any], selector: str) -> str:
     """What to say when it selects nothing: of what type the headers are that it takes for numbers."""
+    hint = _text_for_a_number(queue, selector)
+    return f"empty: nothing that is selected is in {queue.name!r}{hint and '; '}{hint}"
+
+
+def warn_of_text(queue: Queue[Any], selector: str | None) -> None:
+    """Says before a wait that may have no end why the selector takes nothing of what is there."""
+    if selector is None or next(queue.browse(selector=selector), None) is not None:
+        return
+    hint = _text_for_a_number(queue, selector)
+    if hint:
+        say(f"nothing that is selected is in {queue.name!r} now; {hint}")
+
+
+def _text_for_a_number(queue: Queue[Any], selector: str) -> str:
     from shmq.selector.parser import parse
 
-    nothing = f"empty: nothing that is selected is in {queue.name!r}"
     names = set(_compared_with_numbers(parse(selector)))
     for message in islice(queue.browse(), _LOOKED_AT) if names else ():
         for name in sorted(names):
             value = message.headers.get(name)
             if isinstance(value, str) and _is_number(value):
                 return (
-                    f"{nothing}; the header {name} of message {message.id} is the text {value!r}, and text is like no "
+                    f"the header {name} of message {message.id} is the text {value!r}, and text is like no "
                     f"number: put it by -H {name}:={value}, or write {name} = '{value}'"
                 )
-    return nothing
+    return ""
 
 
 def _is_number(text: str) -> bool:

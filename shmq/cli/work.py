@@ -15,7 +15,7 @@ import click
 
 from shmq.cli.interruption import loading
 from shmq.cli.look import complete_queue
-from shmq.cli.selecting import selector_option
+from shmq.cli.selecting import selector_option, warn_of_text
 from shmq.cli.session import Refused, Session, pass_session, say, usage
 from shmq.quantity import quantity
 from shmq.statistics import as_json
@@ -149,6 +149,7 @@ def work(
                 progress=sys.stderr.isatty(),
             )
         pool._tell_of_interrupt = _say_what_happens
+        warn_of_text(source, selector)
         with _noticed() as came:
             try:
                 counts = pool.run(until_empty=until_empty)

@@ -1,37 +1,38 @@
-"""A day in a shop, as a script for the shell."""
+"""A day in a shop, as docs/commands.md shows it, line by line."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.cli.shell import Shell
+from tests.repo.tree import ROOT
 
-SCRIPT = """
-shmq init --memory 512MiB
-shmq put orders '{"id": 7, "customer": "ann"}' --as json -H source=web
-seq 1000 | shmq put numbers - --lines
-shmq ls | cut -c 1-43
-shmq peek orders --headers
-shmq work orders shop.invoices:handle -n 2 --until-empty
-shmq get orders --timeout 1; echo $?
-shmq --json stat orders | python3 -c 'import json, sys; print(json.load(sys.stdin)["acked"])'
-"""
-
-SHOWN = """\
-1
-queue    ready  delayed  unsettled    bytes
-numbers  1,000        0          0  2.8 KiB
-orders       1        0          0     44 B
-0  source=web  {"id": 7, "customer": "ann"}
-4
-1
-"""
+DAY = re.compile(r"^## A day in a shop\n.*?^```python\n(.*?)^```\n\n^```\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+AGE = re.compile(r" +\d+ s ")
 
 
-def test_a_day_in_a_shop(bare: Shell, tmp_path: Path) -> None:
+def typed(lines: str) -> str:
+    """A script that prints each command as it is typed, and then what it says."""
+    words = []
+    for line in lines.splitlines():
+        if line.startswith("$ "):
+            command = line.removeprefix("$ ")
+            words.append("cat <<'SHOWN'\n" + line + "\nSHOWN\n" + command)
+    return "exec 2>&1\n" + "\n".join(words)
+
+
+def without_ages(text: str) -> list[str]:
+    return [AGE.sub(" AGE ", line).rstrip() for line in text.splitlines()]
+
+
+def test_a_day_in_a_shop(bare: Shell, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("jq")
+    found = DAY.search((ROOT / "docs" / "commands.md").read_text())
+    assert found is not None
+    handler, lines = found.groups()
     (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "invoices.py").write_text(
-        "def handle(message):\n    with open('invoices', 'a') as file:\n        file.write(message.body['customer'])\n"
-    )
-    done = bare.script(SCRIPT)
-    assert done.stdout.splitlines() == [line.rstrip() for line in SHOWN.splitlines()]
-    assert done.stderr == "empty: nothing came to 'orders' within 1 s\n"
-    assert (tmp_path / "invoices").read_text() == "ann"
+    (tmp_path / "shop" / "invoices.py").write_text(handler)
+    lines = lines.replace("/tmp/shop/broker", str(tmp_path / "broker"))
+    assert lines.count("\n$ ") > 10
+    done = bare.script(typed(lines))
+    assert without_ages(done.stdout) == without_ages(lines)

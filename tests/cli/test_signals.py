@@ -26,6 +26,24 @@ def test_ctrl_c_ends_tail_with_130_and_takes_nothing(shell: Shell) -> None:
     assert shell("get", "orders", "-n", "2").out == "before\nafter\n"
 
 
+@pytest.mark.parametrize("command", ["get", "get --follow", "tail"])
+def test_a_command_that_waits_for_numbers_where_headers_are_text_says_so_at_once(shell: Shell, command: str) -> None:
+    shell("put", "images", "cat", "-H", "width=1500")
+    waits = shell.start(*command.split(), "images", "--selector", "width > 1000")
+    try:
+        assert waits.stderr is not None
+        line = waits.stderr.readline()
+        if command == "tail":
+            line = waits.stderr.readline()
+        assert "nothing that is selected is in 'images' now; the header width of message 1 is the text '1500'" in line
+        assert "-H width:=1500" in line
+        waits.send_signal(signal.SIGINT)
+        out, _ = rest_of(waits)
+        assert (waits.returncode, out) == (130, "")
+    finally:
+        end(waits)
+
+
 @pytest.mark.parametrize(
     ("command", "module"), [("get jobs", "queue"), ("doctor", "click"), ("bench latency", "statistics")]
 )

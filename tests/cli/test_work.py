@@ -72,6 +72,13 @@ def test_work_with_a_selector_leaves_the_rest(jobs: Shell) -> None:
     assert "size >" in refused.words
 
 
+def test_work_on_numbers_where_headers_are_text_says_so(jobs: Shell) -> None:
+    jobs("put", "numbers", "4", "--as", "json", "-H", "size=4")
+    words = jobs("work", "numbers", "jobs:double", "-n", "0", "--until-empty", "--selector", "size > 3").words
+    assert "nothing that is selected is in 'numbers' now; the header size of message" in words
+    assert "-H size:=4" in words
+
+
 def test_a_message_that_always_fails_has_one_traceback_and_a_line_that_says_it_is_dead(jobs: Shell) -> None:
     jobs("declare", "thrice", "max_deliveries=3")
     jobs("put", "thrice", "x")

@@ -4,7 +4,7 @@ import re
 
 # What no installation and no right can give on this machine, and why the test is worth keeping all the same.
 EXCUSED = {
-    r"pyright is not on this machine": "it is a program of node; mypy sees the same programs in any case",
+    r"pyright needs node, which is not on this machine": "mypy sees the same programs in any case",
     r"no pyspark: tools/test --spark": "half a gigabyte, and a Java besides: who wants it says so",
     r"no \w+: pip has none for this Python": "deltalake or pyiceberg, which docs/spark.md shows",
     r"no network namespaces here: .*": "a container may be without the right to make them",

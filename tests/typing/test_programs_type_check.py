@@ -71,13 +71,16 @@ def test_the_programs_of_all_pages_type_check(pages: list[Path]) -> None:
 
 def test_pyright_finds_nothing_in_the_programs_of_all_pages(pages: list[Path], tmp_path: Path) -> None:
     """With its own settings, as an editor shows it."""
-    pyright = shutil.which("pyright")
-    if pyright is None:
-        pytest.skip("pyright is not on this machine")
+    if shutil.which("node") is None:  # without one pyright would fetch it
+        pytest.skip("pyright needs node, which is not on this machine")
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)], "pythonVersion": "3.11"}))
     shutil.copy(FOLDER / "in_place_of_multiprocessing.py", tmp_path)
     found = subprocess.run(
-        [pyright, "--pythonpath", sys.executable, "-p", "."], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", "."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.returncode == 0, found.stdout
 
