@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from shmq.cli.interruption import Interruption, loading
+from shmq.cli.session import Count, Seconds
 from shmq.quantity import quantity
 
 LARGE = 65536  # bytes; from here on what waits is limited, or the backlog is all that one measures
@@ -90,16 +91,14 @@ def _print(
 
 
 @bench.command(short_help="Messages a second through one queue.")
-@click.option("--size", default=64, show_default=True, type=click.IntRange(1, 1 << 28), help="Bytes of a message.")
-@click.option("--producers", default=1, show_default=True, type=click.IntRange(1, 64), help="Producer processes.")
-@click.option("--consumers", default=1, show_default=True, type=click.IntRange(1, 64), help="Consumer processes.")
-@click.option("--batch", default=1, show_default=True, type=click.IntRange(1, 10000), help="Messages a call, for shmq.")
+@click.option("--size", default=64, show_default=True, type=Count(1, 1 << 28), help="Bytes of a message.")
+@click.option("--producers", default=1, show_default=True, type=Count(1, 64), help="Producer processes.")
+@click.option("--consumers", default=1, show_default=True, type=Count(1, 64), help="Consumer processes.")
+@click.option("--batch", default=1, show_default=True, type=Count(1, 10000), help="Messages a call, for shmq.")
 @click.option("--loan", is_flag=True, help="Also shmq with a loan on one side and a view on the other: no copy.")
-@click.option(
-    "--maxsize", type=click.IntRange(0), help="Most messages waiting, 0: no limit. Default 0; 16 from 64 KiB on."
-)
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
-@click.option("--seconds", default=0.5, show_default=True, type=click.FloatRange(0.01, 60), help="Of a round, about.")
+@click.option("--maxsize", type=Count(0), help="Most messages waiting, 0: no limit. Default 0; 16 from 64 KiB on.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
+@click.option("--seconds", default=0.5, show_default=True, type=Seconds(0.01, 60), help="Of a round, about.")
 @_json_option
 @click.pass_context
 def throughput(
@@ -170,9 +169,9 @@ def throughput(
 
 
 @bench.command(short_help="From put() to the return of a get() that was asleep.")
-@click.option("--size", default=64, show_default=True, type=click.IntRange(8, 1 << 28), help="Bytes of a message.")
-@click.option("--messages", default=500, show_default=True, type=click.IntRange(10), help="Messages a round.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--size", default=64, show_default=True, type=Count(8, 1 << 28), help="Bytes of a message.")
+@click.option("--messages", default=500, show_default=True, type=Count(10), help="Messages a round.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def latency(context: click.Context, size: int, messages: int, rounds: int, as_json: bool) -> None:
@@ -194,8 +193,8 @@ def latency(context: click.Context, size: int, messages: int, rounds: int, as_js
 
 
 @bench.command(short_help="Entries a second that a selector looks at.")
-@click.option("--entries", default=1_000_000, show_default=True, type=click.IntRange(1000), help="Entries to look at.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--entries", default=1_000_000, show_default=True, type=Count(1000), help="Entries to look at.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def selector(context: click.Context, entries: int, rounds: int, as_json: bool) -> None:
@@ -233,9 +232,9 @@ _SCALE_COLUMNS = {
 
 
 @bench.command(short_help="put, get and ack in a shallow and in a deep queue.")
-@click.option("--depth", default=1_000_000, show_default=True, type=click.IntRange(1000), help="Of the deep one.")
-@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--depth", default=1_000_000, show_default=True, type=Count(1000), help="Of the deep one.")
+@click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def depth(context: click.Context, depth: int, messages: int, rounds: int, as_json: bool) -> None:
@@ -257,9 +256,9 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, as_jso
 
 
 @bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
-@click.option("--consumers", default=1000, show_default=True, type=click.IntRange(2, 1000), help="Of the crowd.")
-@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Of the crowd.")
+@click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def consumers(context: click.Context, consumers: int, messages: int, rounds: int, as_json: bool) -> None:
@@ -280,9 +279,9 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
 
 
 @bench.command(short_help="Release of the first message beside few and beside many in hand.")
-@click.option("--held", default=100_000, show_default=True, type=click.IntRange(100), help="In hand, of the many.")
-@click.option("--messages", default=20_000, show_default=True, type=click.IntRange(100), help="Calls a round.")
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--held", default=100_000, show_default=True, type=Count(100), help="In hand, of the many.")
+@click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
+@click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def release(context: click.Context, held: int, messages: int, rounds: int, as_json: bool) -> None:
@@ -305,10 +304,10 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
 
 
 @bench.command(short_help="Rows a second between Spark and queues.")
-@click.option("--rows", default=500_000, show_default=True, type=click.IntRange(1000), help="Of each read and write.")
-@click.option("--size", default=64, show_default=True, type=click.IntRange(0, 1 << 20), help="Bytes of a body.")
-@click.option("--cores", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
-@click.option("--rounds", default=3, show_default=True, type=click.IntRange(1, 100), help="Rounds; the median counts.")
+@click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read and write.")
+@click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")
+@click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
+@click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
 @click.pass_context
 def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int, as_json: bool) -> None:
@@ -335,10 +334,10 @@ def spark(context: click.Context, rows: int, size: int, cores: int, rounds: int,
 
 
 @bench.command("stream", short_help="What queues add to each batch of a stream of Spark.")
-@click.option("--rows", default=1000, show_default=True, type=click.IntRange(1, 50_000), help="Of a batch.")
-@click.option("--batches", default=40, show_default=True, type=click.IntRange(1, 900), help="Of each stream.")
-@click.option("--seconds", default=10.0, show_default=True, type=click.FloatRange(0.1), help="Of an idle stream.")
-@click.option("--cores", default=2, show_default=True, type=click.IntRange(1, 64), help="Tasks at a time.")
+@click.option("--rows", default=1000, show_default=True, type=Count(1, 50_000), help="Of a batch.")
+@click.option("--batches", default=40, show_default=True, type=Count(1, 900), help="Of each stream.")
+@click.option("--seconds", default=10.0, show_default=True, type=Seconds(0.1), help="Of an idle stream.")
+@click.option("--cores", default=2, show_default=True, type=Count(1, 64), help="Tasks at a time.")
 @_json_option
 @click.pass_context
 def stream(context: click.Context, rows: int, batches: int, seconds: float, cores: int, as_json: bool) -> None:

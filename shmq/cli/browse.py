@@ -13,7 +13,7 @@ from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
 from shmq.cli.selecting import nothing_selected, selector_option, warn_of_text
-from shmq.cli.session import Session, pass_session, say
+from shmq.cli.session import Count, Session, pass_session, say
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
@@ -23,7 +23,7 @@ __all__ = ["peek", "tail"]
 
 @click.command("peek")
 @click.argument("queue", shell_complete=complete_queue)
-@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default: all.")
+@click.option("-n", "count", type=Count(min=1), metavar="N", help="How many at most; default: all.")
 @click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")
 @click.option("--raw", is_flag=True, help="Write bodies unchanged, and nothing between them.")
 @selector_option

@@ -12,7 +12,7 @@ import click
 from shmq.cli.get import NothingThere
 from shmq.cli.look import complete_queue
 from shmq.cli.message import record
-from shmq.cli.session import Session, pass_session, write
+from shmq.cli.session import Count, Session, pass_session, write
 from shmq.cli.text import age, table
 from shmq.errors import NotFound
 
@@ -27,7 +27,7 @@ _WIDTH = 100  # characters of an error
 
 @click.command("dead")
 @click.argument("queue", required=False, shell_complete=complete_queue)
-@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default: all.")
+@click.option("-n", "count", type=Count(min=1), metavar="N", help="How many at most; default: all.")
 @pass_session
 def dead(session: Session, queue: str | None, count: int | None) -> None:
     """List dead letters, without taking any: where each died, why, when, and where it lies. Exit code 4: there is none.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shmq.cli.session import Session, pass_session
+from shmq.cli.session import Count, Session, pass_session
 
 if TYPE_CHECKING:
     from typing import Self
@@ -65,10 +65,8 @@ class _Demo(click.Command):
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with *.py files; default: the standard library of this Python.",
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse; default: the CPUs of this process.")
-@click.option(
-    "--producers", default=2, show_default=True, type=click.IntRange(1, 64), help="Processes that read files."
-)
+@click.option("--workers", type=Count(1, 64), help="Processes that parse; default: the CPUs of this process.")
+@click.option("--producers", default=2, show_default=True, type=Count(1, 64), help="Processes that read files.")
 @click.option("--seed", type=int, help="Of the order of files; printed, for a repeat.")
 @click.option("--spark", is_flag=True, help="By Spark in place of the pool: needs PySpark, and Java 17 or later.")
 @pass_session

@@ -11,7 +11,7 @@ from shmq.cli.interruption import Interruption
 from shmq.cli.look import complete_queue
 from shmq.cli.message import printer
 from shmq.cli.selecting import nothing_selected, selector_option, warn_of_text
-from shmq.cli.session import Seconds, Session, pass_session, say
+from shmq.cli.session import Count, Seconds, Session, pass_session, say
 from shmq.cli.text import duration
 from shmq.errors import CorruptionError, Empty, ShutDown
 
@@ -33,7 +33,7 @@ class NothingThere(click.ClickException):
 
 @click.command("get")
 @click.argument("queue", shell_complete=complete_queue)
-@click.option("-n", "count", type=click.IntRange(min=1), metavar="N", help="How many at most; default 1.")
+@click.option("-n", "count", type=Count(min=1), metavar="N", help="How many at most; default 1.")
 @click.option("--follow", is_flag=True, help="Go on until the queue is shut down, or Ctrl-C.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait for each; default: for ever.")
 @click.option("--headers", is_flag=True, help="Print position and headers in front of each body.")

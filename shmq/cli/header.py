@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from shmq.cli.session import Refused, usage
@@ -25,12 +27,8 @@ def parsed_headers(given: tuple[str, ...], together: str | None) -> dict[str, He
         found = _json(together, f"--headers-json {together!r}")
         if not isinstance(found, dict):
             raise Refused(f'--headers-json {together!r}: an object is expected, such as {{"width": 1500}}')
-        headers.update(found)
-    for each in given:
-        name, value = _header(each)
-        if name in headers:
-            raise Refused(f"the header {name!r} is given twice; a message has one value of a name")
-        headers[name] = value
+        _add(headers, ((name, found[name]) for name, _ in json.loads(together, object_pairs_hook=list)))
+    _add(headers, map(_header, given))
     try:
         with usage():
             encode_headers(headers or None)  # before anything is read from stdin
@@ -39,6 +37,13 @@ def parsed_headers(given: tuple[str, ...], together: str | None) -> dict[str, He
             raise Refused(f"{_not_scalar(headers)}: a header is text, a number, true, false or null") from None
         raise
     return headers or None
+
+
+def _add(headers: dict[str, Header], more: Iterable[tuple[str, Header]]) -> None:
+    for name, value in more:
+        if name in headers:
+            raise Refused(f"the header {name!r} is given twice; a message has one value of a name")
+        headers[name] = value
 
 
 def _not_scalar(headers: dict[str, Header]) -> str:

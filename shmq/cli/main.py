@@ -116,6 +116,8 @@ def _failed(error: OSError, closed: Sequence[str]) -> int:
     if closed and error.errno == errno.EBADF:
         _give_up_stdout()
         return _say(f"failed: {' and '.join(closed)} closed", FAILED)
+    if error.errno == errno.ENOSPC and error.filename is None:
+        error.filename = "stdout"  # click's own help; whatever is done with a file names it
     if error.filename == "stdout":
         _give_up_stdout()
     text = error.strerror or str(error)

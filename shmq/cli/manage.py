@@ -6,7 +6,7 @@ import click
 
 from shmq.cli.look import complete_queue
 from shmq.cli.selecting import nothing_selected, selector_option
-from shmq.cli.session import Session, confirm, pass_session, say, usage
+from shmq.cli.session import Count, Session, confirm, pass_session, say, usage
 from shmq.statistics import as_json
 
 __all__ = ["move", "purge", "reopen", "rm", "shutdown"]
@@ -62,7 +62,7 @@ def rm(session: Session, queue: str, yes: bool) -> None:
 @click.command("move")
 @click.argument("source", metavar="FROM", shell_complete=complete_queue)
 @click.argument("to", shell_complete=complete_queue)
-@click.option("-n", "limit", type=click.IntRange(min=1), metavar="N", help="At most so many.")
+@click.option("-n", "limit", type=Count(min=1), metavar="N", help="At most so many.")
 @selector_option
 @click.option("--copy", is_flag=True, help="Leave the messages in FROM, and put copies into TO.")
 @pass_session

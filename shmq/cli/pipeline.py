@@ -11,7 +11,7 @@ import click
 from shmq.cli.get import NothingThere
 from shmq.cli.look import complete_queue
 from shmq.cli.pipeline_archive import archive, init, replay
-from shmq.cli.session import Session, pass_session, usage, write
+from shmq.cli.session import Count, Session, pass_session, usage, write
 from shmq.cli.text import age, size, table
 from shmq.cli.waiting import waiting
 
@@ -48,7 +48,7 @@ pipeline.add_command(init)
 @click.option(
     "--every", type=click.Choice(["minute", "hour", "day"]), help="Length of a step; default: as fits the time."
 )
-@click.option("--least", type=click.IntRange(min=1), default=2, show_default=True, help="Deaths of a poison candidate.")
+@click.option("--least", type=Count(min=1), default=2, show_default=True, help="Deaths of a poison candidate.")
 @click.option("--archive", "folder", metavar="DIR", help="Count also what was archived there.")
 @click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False), help="Write a page with plots.")
 @click.option("--minutes", is_flag=True, help="Show also each queue and minute (or hour, or day).")

@@ -11,7 +11,7 @@ import click
 
 from shmq.cli.header import parsed_headers
 from shmq.cli.look import complete_queue
-from shmq.cli.session import Refused, Seconds, Session, pass_session, say, usage
+from shmq.cli.session import Count, Refused, Seconds, Session, pass_session, say, usage
 from shmq.errors import DecodeError, ShmqError
 from shmq.options import check_put_options
 from shmq.quantity import quantity
@@ -70,7 +70,7 @@ def _codec(kind: str) -> Any:
     help="A header; NAME:=VALUE for a number, true, false or null. May be repeated.",
 )
 @click.option("--headers-json", metavar="OBJECT", help='Headers as a JSON object: {"width": 1500}.')
-@click.option("--priority", type=click.IntRange(0, 9), metavar="N", help="0 to 9, larger goes first; default 4.")
+@click.option("--priority", type=Count(0, 9), metavar="N", help="0 to 9, larger goes first; default 4.")
 @click.option("--group", metavar="G", help="Of messages that are handled one after the other.")
 @click.option("--ttl", type=Seconds(min=0), metavar="S", help="Seconds until it expires; default: never.")
 @click.option("--delay", type=Seconds(min=0), metavar="S", help="Seconds until it can be received; default 0.")

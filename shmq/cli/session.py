@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shmq.engine.broker import Broker
     from shmq.engine.queue import Queue
 
-__all__ = ["Refused", "Seconds", "Session", "confirm", "pass_session", "say", "to_stdout", "usage", "write"]
+__all__ = ["Count", "Refused", "Seconds", "Session", "confirm", "pass_session", "say", "to_stdout", "usage", "write"]
 
 
 class Refused(click.ClickException):
@@ -28,6 +28,17 @@ class Refused(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         say(f"refused: {self.message}")
+
+
+class Count(click.IntRange):
+    """A whole number: another word is refused as no such one, not as no "integer range"."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            self.fail(f"{value!r} is no whole number", parameter, context)
+        return int(super().convert(number, parameter, context))
 
 
 class Seconds(click.FloatRange):

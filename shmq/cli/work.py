@@ -16,7 +16,7 @@ import click
 from shmq.cli.interruption import loading
 from shmq.cli.look import complete_queue
 from shmq.cli.selecting import selector_option, warn_of_text
-from shmq.cli.session import Refused, Session, pass_session, say, usage
+from shmq.cli.session import Count, Refused, Session, pass_session, say, usage
 from shmq.quantity import quantity
 from shmq.statistics import as_json
 
@@ -101,7 +101,7 @@ def _say_what_happens(count: int) -> None:
 @click.option(
     "-n",
     "processes",
-    type=click.IntRange(min=0),
+    type=Count(min=0),
     metavar="N",
     help="Processes; default: one for each CPU. 0: this one.",
 )

@@ -145,7 +145,7 @@ class Handling:
     def _refused(self, result: Any, results: Queue[Any], error: Exception) -> ResultRefused:
         """With the frames of the user's own, such as those of his codec, and none of ours."""
         handler = getattr(self.job.handler, "__qualname__", None) or repr(self.job.handler)
-        text = f"queue {results.name!r} does not take what {handler}() returned, a {type(result).__qualname__}"
+        text = f"queue {results.name!r} does not take what {handler}() returned, of type {type(result).__qualname__}"
         refused = ResultRefused(f"{text}: {type(error).__name__}: {error}")
         return refused.with_traceback(_theirs(error.__traceback__))
 

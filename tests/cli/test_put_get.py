@@ -231,9 +231,10 @@ def test_headers_have_types_where_somebody_gives_them(shell: Shell) -> None:
         (["-H", "a:=soon"], "NAME=TEXT gives text"),
         (["-H", "a:=[1]"], "a header is text, a number, true, false or null"),
         (["-H", "a:=" + "9" * 20], "64 bits"),
+        (["--headers-json", '{"a": 1, "a": 2}'], "the header 'a' is given twice"),
         (["--headers-json", "[1]"], "an object is expected"),
         (["--headers-json", '{"a": -1e999}'], "beyond all floats"),
-        (["--headers-json", '{"a": {}}'], "a header is text"),
+        (["--headers-json", '{"a": {}}'], "the header 'a' is {}: a header is text"),
     ],
 )
 def test_an_unfit_header_is_refused_before_anything_is_put(shell: Shell, arguments: list[str], words: str) -> None:

@@ -42,14 +42,19 @@ def test_what_a_handler_prints_to_a_closed_stdout_lands_in_no_file_of_the_broker
 
 
 @pytest.mark.parametrize(
-    "command", ["--version", "--help", "ls", "ls --json", "get jobs", "get jobs --json", "peek jobs"]
+    "command", ["--version", "--help", "get --help", "ls", "ls --json", "get jobs", "get jobs --json", "peek jobs"]
 )
 def test_a_full_disk_behind_stdout_is_said(shell: Shell, command: str) -> None:
     shell("put", "jobs", "x")
     done = shell.script(f"shmq {command} > /dev/full")
-    where = "" if command == "--help" else ": stdout"
-    assert (done.returncode, done.stderr) == (1, f"failed: No space left on device{where}\n")
+    assert (done.returncode, done.stderr) == (1, "failed: No space left on device: stdout\n")
     assert shell("get", "jobs", "--timeout", "0").out == "x\n"
+
+
+@pytest.mark.parametrize("word", ["abc", "1.5", ""])
+def test_a_count_is_a_whole_number(shell: Shell, word: str) -> None:
+    refused = shell("get", "jobs", "-n", word, expected=2)
+    assert f"{word!r} is no whole number" in refused.words
 
 
 @pytest.mark.parametrize("command", ["get jobs", "put jobs x"])

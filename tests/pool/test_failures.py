@@ -203,7 +203,7 @@ def test_a_result_that_is_refused_is_one_line_that_names_handler_and_type(
     shmq.WorkerPool(jobs, handlers.refuse, processes=processes, results=results).run(until_empty=True)
     (dead,) = broker.queue("jobs.dead").browse()
     assert dead.death is not None
-    line = "queue 'results' does not take what refuse() returned, a set: TypeError: "
+    line = "queue 'results' does not take what refuse() returned, of type set: TypeError: "
     for text in (dead.death.error or "", said(caplog, "shmq.pool")[0].partition("\n")[2]):
         assert line in text
         assert text.count("\n") == 0
