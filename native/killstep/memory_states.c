@@ -29,6 +29,25 @@ void state_no_memory(stage *s) {
     take_all(&s->survivor);
 }
 
+/* Bodies had all the memory of this broker, and it is free now, where they had it; the tail comes to slots without any. */
+void state_memory_of_bodies(stage *s) {
+    static shmq_block had[STAGE_MEMORY / SHMQ_GRANULE_BYTES];
+    uint32_t count = 0;
+    act *a = &s->survivor;
+    state_edge(s);
+    while (shmq_take_block(a->q[QUEUE_A], ONE_GRANULE, 0, &had[count]) == SHMQ_OK) {
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        shmq_block_drop(a->m, had[i].offset, had[i].generation, 0);
+    }
+    if (shmq_structure_lock(a->m) != SHMQ_OK || shmq_blocks_reclaim(a->m) == 0) {
+        die("bodies had nothing");
+    }
+    shmq_structure_unlock(a->m);
+    a->m->memory = shmq_load_seq(&a->m->header->reserved_bytes); /* in all that are forked from here, too */
+}
+
 void state_little_memory(stage *s) {
     put_blocks(s);
     shmq_member *m = s->survivor.m;

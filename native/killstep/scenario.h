@@ -90,6 +90,7 @@ void state_ranked_stopped(stage *s); /* entries, and a stopped consumer of highe
 
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);
+void state_memory_of_bodies(stage *s);
 void state_little_memory(stage *s); /* two granules are left: too few for a ring */
 void state_dead_hoarder(stage *s);  /* two of them are a dead process' */
 void state_dead_viewer(stage *s);   /* and one died amid the end of its view: nobody names that any more */

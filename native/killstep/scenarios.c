@@ -235,6 +235,7 @@ const scenario scenarios[] = {
     {"put-empty", state_empty, bodies_small, put, SHMQ_OK, ON_SLOTS},
     {"put-lays", state_edge, bodies_small, put, SHMQ_OK, STEADY},
     {"put-many-lays", state_edge, bodies_small, put_many, SHMQ_OK, STEADY},
+    {"put-lays-by-bodies", state_memory_of_bodies, bodies_small, put, SHMQ_OK, LONG | STEADY},
     {"put-lays-past-dead", state_edge_dead, bodies_small, put, SHMQ_OK, LONG | STEADY},
     {"put-few", state_few, bodies_small, put, SHMQ_OK, ON_SLOTS}, /* Shows E2. */
     {"put-wrapping", state_wrapping, bodies_small, put_many, SHMQ_OK, ON_SLOTS},

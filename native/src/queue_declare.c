@@ -160,7 +160,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     shmq_run run = shmq_run_of(shift, slot_size, levels);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);
-    if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
+    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_blocks_reclaim(m) != 0) {
         status = take_run(m, &run, levels, &at);
     }
     SHMQ_TRY(status);
@@ -193,7 +193,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     }
     uint64_t offset;
     shmq_status status = shmq_page_take(m, &offset);
-    if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
+    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_blocks_reclaim(m) != 0) {
         status = shmq_page_take(m, &offset);
     }
     SHMQ_TRY(status);

@@ -59,13 +59,42 @@ shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint64_t *offset)
     return SHMQ_OK;
 }
 
+/* A granule's memory goes back to the budget and to the system; answers how much.
+ *
+ * The map says "no memory" before there is none: a death in between leaves memory that is not counted, and the next who
+ * reserves there, or the rebuild, comes by it. The other way round somebody would touch what is not there. */
+static uint64_t give_granule(shmq_member *m, uint32_t granule) {
+    uint64_t word = word_of(m, granule), bytes = shmq_granule_reserved(word);
+    shmq_store_seq(&m->granules[granule], word & ~(SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN));
+    shmq_add_seq(&m->header->reserved_bytes, -bytes);
+    shmq_give_memory(m, place_of(m, granule), bytes);
+    return bytes;
+}
+
+/* Slots need memory at their own place; what bodies had at theirs, and is free now, makes up for it. From the end, where
+ * the last bodies were. False: there is not so much. */
+static bool make_up_for(shmq_member *m, uint64_t bytes) {
+    uint64_t given = 0;
+    for (uint32_t i = m->granule_count; i-- != 0 && given < bytes;) {
+        uint64_t word = word_of(m, i);
+        if (shmq_granule_kind(word) == SHMQ_GRANULE_FREE && shmq_granule_reserved(word) != 0) {
+            given += give_granule(m, i);
+        }
+    }
+    return given >= bytes;
+}
+
 /* Memory for the first `bytes` of a granule: all of it, or pieces of which the map has a number. */
 static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) {
     uint64_t word = word_of(m, granule), have = shmq_granule_reserved(word);
     if (bytes <= have) {
         return SHMQ_OK;
     }
-    SHMQ_TRY(shmq_reserve(m, place_of(m, granule) + have, bytes - have));
+    shmq_status status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
+    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && make_up_for(m, bytes - have)) {
+        status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
+    }
+    SHMQ_TRY(status);
     word &= ~SHMQ_GRANULE_BEGUN;
     word |= bytes == SHMQ_GRANULE_BYTES ? SHMQ_GRANULE_RESERVED : bytes / SHMQ_PIECE_BYTES << SHMQ_GRANULE_BEGUN_SHIFT;
     shmq_store_seq(&m->granules[granule], word);
@@ -101,8 +130,7 @@ uint64_t shmq_rings_reserved(const shmq_member *m, uint64_t offset, uint64_t gra
     return bytes;
 }
 
-/* The map says "no memory" before there is none: a death in between leaves memory that is not counted, and the next who
- * reserves there, or the rebuild, comes by it. The other way round somebody would touch what is not there. */
+/* In the order of give_granule(), and for the same reason. */
 void shmq_rings_give(shmq_member *m, uint64_t offset) {
     uint64_t gone = SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN;
     bool known = offset >= m->data && (offset - m->data) % SHMQ_GRANULE_BYTES == 0 && offset < m->size;

@@ -170,6 +170,44 @@ static void test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some(v
     end();
 }
 
+/* Once slots have their share nothing is kept for them; what bodies had, and have no more, is theirs as well. */
+static void test_slots_get_memory_that_bodies_had(void) {
+    begin(0);
+    static shmq_block taken[4096];
+    uint32_t count = 0;
+    uint64_t number = 7;
+    shmq_status status;
+    while ((status = put(q, &number)) == SHMQ_OK) {
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_RING);
+    while (count < 4096 && shmq_block_take(m, 40000, &taken[count]) == SHMQ_OK) {
+        count++;
+    }
+    CHECK(count > 100 && count < 4096);
+    for (uint32_t i = 0; i < count; i++) {
+        shmq_block_drop(m, taken[i].offset, taken[i].generation, 0);
+    }
+    CHECK(shmq_memory_left(m) < UINT64_C(1) << 20);
+    shmq_queue *other = scratch_queue(m, "other", 0, false);
+    uint32_t sent = 0;
+    while ((status = put(other, &number)) == SHMQ_OK) {
+        sent++;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_RING);
+    CHECK_EQUAL(sent, shmq_slot_count(other));
+    CHECK(reserved() <= SCRATCH_MEMORY && memory() == reserved());
+    shmq_queue_unbind(other);
+    uint32_t again = 0;
+    while (again < 4096 && shmq_block_take(m, 40000, &taken[again]) == SHMQ_OK) {
+        again++;
+    }
+    CHECK(again > count / 2 && again < count); /* and bodies the rest */
+    for (uint32_t i = 0; i < again; i++) {
+        shmq_block_drop(m, taken[i].offset, taken[i].generation, 0);
+    }
+    end();
+}
+
 static void test_a_ring_that_its_broker_can_never_hold_is_refused(void) {
     begin(0);
     shmq_declaration d = {.given = 1u << SHMQ_SET_MAXSIZE, .maxsize = 1u << 20, .create = true};
@@ -216,6 +254,7 @@ int main(void) {
     test_memory_that_a_dead_process_has_reserved_and_not_noted_comes_back();
     test_producers_that_reserve_at_once_reserve_once();
     test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some();
+    test_slots_get_memory_that_bodies_had();
     test_a_ring_that_its_broker_can_never_hold_is_refused();
     test_slots_that_are_given_back_where_there_are_none_are_damage();
     return 0;

@@ -108,9 +108,9 @@ def make_queues(broker: shmq.Broker) -> None:
         broker.queue(f"empty-{number}")
 
 
-def fill(queue: shmq.Queue[bytes]) -> None:
+def fill(queue: shmq.Queue[bytes], size: int = 5000) -> None:
     while True:
-        queue.put(b"x" * 5000, timeout=0)
+        queue.put(bytes(size), timeout=0)
 
 
 def test_a_queue_that_finds_no_memory_is_told_who_has_it(broker_dir: Path) -> None:
@@ -139,3 +139,21 @@ def test_a_queue_that_no_broker_of_this_size_can_hold_is_told_the_size_alone(bro
         broker.queue("huge", maxsize=10_000_000)
     assert "take messages out" not in str(never.value)
     assert "smaller maxsize" in never.value.remedy
+
+
+def test_slots_get_memory_that_bodies_have_no_more(broker_dir: Path) -> None:
+    """Also when slots have had their share of the memory already, for which bodies leave it."""
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        first, bodies, later = (
+            broker.queue(name, codec="bytes", maxsize=maxsize)
+            for name, maxsize in (("first", 8000), ("bodies", 1000), ("later", 8000))
+        )
+        first.put_many([b"x" * 60] * 8000, timeout=0)
+        first.purge()
+        with pytest.raises(shmq.Full, match="memory"):
+            fill(bodies, 30_000)
+        bodies.purge()
+        later.put_many([b"x"] * 8000, timeout=0)
+        assert len(later.get_many(9000, timeout=0)) == 8000
+        fresh = broker.queue("fresh", maxsize=5000)
+        fresh.put_many(range(5000), timeout=0)
