@@ -55,7 +55,8 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
             p++;
             continue;
         }
-        if (SHMQ_UNLIKELY(p > tail)) { /* only a damaged word leads here, or a start in the future */
+        /* Only a damaged word leads here, or a start in the future. Behind the last number comes 0: no way out. */
+        if (SHMQ_UNLIKELY(p > tail || p == UINT64_MAX)) {
             *position = p;
             d->word = 0;
             return SHMQ_EMPTY;

@@ -283,6 +283,25 @@ static void test_slots_that_make_no_sense_are_set_aside(void) {
     end();
 }
 
+/* Behind the last number comes 0, from which the way to the tail would begin again. */
+static void test_a_tail_at_the_last_number_ends_all_walks(void) {
+    begin(0);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    uint64_t tail = shmq_load_seq(&q->ring->tail), position = 0;
+    for (uint64_t damaged = UINT64_MAX - 2; damaged != 0; damaged++) {
+        shmq_store_seq(&q->ring->tail, damaged);
+        shmq_delivery d;
+        for (position = 0; shmq_browse(q, &position, &d) == SHMQ_OK; position++) {
+        }
+        CHECK(!shmq_ring_ready(q));
+        shmq_census census = {0};
+        shmq_ring_count(q, &census);
+    }
+    shmq_store_seq(&q->ring->tail, tail);
+    CHECK_EQUAL(shown(), 1);
+    end();
+}
+
 static void test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody(void) {
     begin(0);
     uint32_t row;
@@ -340,6 +359,7 @@ int main(void) {
     test_join_ends_when_the_last_message_is_settled();
     test_headers_and_body_come_as_they_were_put_inline_and_in_a_block();
     test_slots_that_make_no_sense_are_set_aside();
+    test_a_tail_at_the_last_number_ends_all_walks();
     test_a_row_whose_memory_is_damaged_wakes_nobody_and_harms_nobody();
     test_rows_run_into_the_next_chunk_and_out_of_numbers();
     return 0;

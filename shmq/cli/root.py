@@ -56,6 +56,8 @@ _ENTRIES = {
 
 
 def _set_directory(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value == "":
+        raise Refused("-d '': no directory is named; is the variable set that stands there?")
     if value is not None:
         context.ensure_object(Session).directory = value
 

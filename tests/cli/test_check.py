@@ -124,6 +124,15 @@ def test_gc_removes_the_segment_of_a_directory_that_is_gone_only_when_told_so(sh
         assert not segment.exists()
 
 
+@pytest.mark.parametrize("command", [["gc", "--discard", "--yes"], ["ls"], ["check"]])
+@pytest.mark.parametrize("before", [True, False])
+def test_an_empty_name_is_no_directory(shell: Shell, command: list[str], before: bool) -> None:
+    """As `-d "$UNSET"`: it means that one broker, not none."""
+    named = ["-d", ""]
+    refused = shell(*named, *command, expected=2) if before else shell(*command, *named, expected=2)
+    assert "-d '': no directory is named" in refused.words
+
+
 def test_gc_of_a_directory_touches_nothing_else(shell: Shell, tmp_path: Path) -> None:
     """No world of its own: whatever else is in /dev/shm must stay by itself."""
     deleted, other, moved, away = (tmp_path / name for name in ("deleted", "other", "moved", "away"))
