@@ -9,6 +9,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def seconds(work: Callable[[Queue], None], queue: Queue) -> float:
     return time.perf_counter() - begin
 
 
+def spent(work: Callable[[Queue], None], queue: Queue) -> float:
+    begin = time.thread_time()
+    work(queue)
+    return time.thread_time() - begin
+
+
 def medians(work: Callable[[Queue], None], *queues: Queue) -> list[float]:
     """Of each queue, in turns that alternate, so that what disturbs one disturbs all."""
     turns = [[seconds(work, queue) for queue in queues] for _ in range(TURNS)]
@@ -76,7 +83,6 @@ def test_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker, work
 @pytest.mark.alone
 @pytest.mark.parametrize("work", [put_and_get, put_and_settle])
 def test_many_registered_consumers_cost_no_more_than_one(broker: shmq.Broker, work: Callable[[Queue], None]) -> None:
-    """Shows S59, S60."""
     lonely, crowded = broker.queue("lonely"), broker.queue("crowded")
     consumers = [lonely.consumer(), *(crowded.consumer() for _ in range(CONSUMERS))]
     few, many = medians(work, lonely, crowded)
@@ -96,31 +102,55 @@ def switches(threads: list[threading.Thread]) -> int:
     return total
 
 
+@contextmanager
+def asleep(
+    queue: Queue, count: int, use: Callable[[Any], object] = lambda body: None
+) -> Iterator[list[threading.Thread]]:
+    """So many threads that wait for messages, to the end of the block and of the queue."""
+
+    def take() -> None:
+        with suppress(shmq.ShutDown):
+            while True:
+                use(queue.get())
+
+    threads = [threading.Thread(target=take) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: queue._crowd()["asleep"] == count, "all sleep")
+        yield threads
+    finally:
+        queue.shutdown()
+        for thread in threads:
+            thread.join()
+
+
+def sleep_and_leave(queue: Queue) -> None:
+    for _ in range(CALLS // 10):
+        with suppress(shmq.Empty):
+            queue.get(timeout=0.0001)
+
+
+@pytest.mark.alone
+def test_to_join_many_sleepers_and_leave_them_costs_no_more_than_with_one(broker: shmq.Broker) -> None:
+    """CPU time of the one thread, as the others take none. Shows S59, S60."""
+    lonely, crowded = broker.queue("lonely"), broker.queue("crowded")
+    with asleep(lonely, 1), asleep(crowded, CONSUMERS):
+        turns = [[spent(sleep_and_leave, queue) for queue in (lonely, crowded)] for _ in range(TURNS)]
+        few, many = (statistics.median(turn[number] for turn in turns) for number in range(2))
+    print(f"{few / CALLS * 1e7:.1f} us beside 1 sleeper, {many / CALLS * 1e7:.1f} us beside {CONSUMERS}")
+    assert many < few * FACTOR
+
+
 @pytest.mark.alone
 def test_a_message_wakes_one_sleeper_and_not_the_whole_crowd(broker: shmq.Broker) -> None:
     """Shows S70, C4."""
     queue, done = broker.queue("jobs"), broker.queue("done")
-
-    def take() -> None:
-        try:
-            while True:
-                done.put(queue.get())
-        except shmq.ShutDown:
-            return
-
-    threads = [threading.Thread(target=take) for _ in range(SLEEPERS)]
-    for thread in threads:
-        thread.start()
-    try:
-        eventually(lambda: queue._crowd()["asleep"] == SLEEPERS, "all sleep")
+    with asleep(queue, SLEEPERS, done.put) as threads:
         before = switches(threads)
         for number in range(MESSAGES):
             queue.put(number)
             assert done.get(timeout=30) == number
         woken = switches(threads) - before
-    finally:
-        queue.shutdown()
-        for thread in threads:
-            thread.join()
     print(f"{woken} switches for {MESSAGES} messages and {SLEEPERS} sleepers")
     assert woken < MESSAGES * SLEEPERS / 4
