@@ -45,18 +45,15 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     return true;
 }
 
-/* Put one prepared parcel: at once with the interpreter lock, then waiting without it. */
-static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
-    shmq_status status = SHMQ_FULL_COUNT;
-    if (p->out.body_len <= BIG_COPY && !p->out.ticket.held) { /* who stands in line would leave it */
-        status = shmq_put(self->q, &p->out, 0);
-    }
-    if (SHMQ_UNLIKELY(shmq_no_room(status)) && p->out.body_len <= BIG_COPY) {
+/* The try with the interpreter lock did not do it: wait without it, as far as the caller wants that. */
+static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
+                                                         shmq_status status) {
+    room_wait own = {0};
+    wait = wait != NULL ? wait : &own;
+    if (shmq_no_room(status) && p->out.body_len <= BIG_COPY) {
         until_ns = shmq_overflow_until(self->q, until_ns);
     }
-    if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
-        room_wait_begins(wait, until_ns);
-    }
+    room_wait_begins(wait, until_ns);
     while (status == SHMQ_INTERRUPTED ||
            ((until_ns != 0 || p->out.body_len > BIG_COPY) && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY))) {
         BEGIN_WAIT(self)
@@ -70,6 +67,15 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room
         shmq_unprepare(self->q, &p->out);
     }
     return status;
+}
+
+/* Put one prepared parcel: at once with the interpreter lock, then waiting without it. `wait`: of a call with several. */
+static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
+    shmq_status status = SHMQ_FULL_COUNT;
+    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.held)) { /* a producer in line would leave it */
+        status = shmq_put(self->q, &p->out, 0);
+    }
+    return SHMQ_LIKELY(status == SHMQ_OK) ? status : put_waiting(self, p, until_ns, wait, status);
 }
 
 static PyObject *raise_returned(py_queue *self, const char *status) {
@@ -102,8 +108,7 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
         taken_by = immediate == 0 ? shmq_immediate_until(self->q) : 0;
         p->out.receipt = shmq_receipt_begin(self->q->m);
     }
-    room_wait wait = {0};
-    shmq_status status = put_parcel(self, p, until_ns, &wait);
+    shmq_status status = put_parcel(self, p, until_ns, NULL);
     uint64_t id = p->out.message_id;
     if (SHMQ_UNLIKELY(p->immediate) && status == SHMQ_OK) {
         status = see_taken(self, p, taken_by != 0 ? taken_by : shmq_now_ns() + immediate);
