@@ -16,6 +16,7 @@ typedef struct py_delivery {
     shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
     uint64_t serial; /* of the member: another one after a fork */
     bool over;       /* settled, given back, or found to be not ours any more */
+    bool ended;      /* by us: an outcome was applied */
     uint64_t place;  /* in the queue's order */
     shmq_delivery d;
 } py_delivery;
@@ -76,8 +77,17 @@ static void delivery_dealloc(PyObject *o) {
     free_object(o);
 }
 
+void delivery_fails(PyObject *o) {
+    py_delivery *self = (py_delivery *)o;
+    if (!self->over && usable(self) == SHMQ_OK) {
+        self->ended = shmq_release(self->q, &self->d, true) == SHMQ_OK;
+        self->over = true;
+    }
+}
+
 static PyObject *answer(py_delivery *self, shmq_status status) {
     self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
+    self->ended = self->ended || status == SHMQ_OK;
     if (status == SHMQ_OK) {
         Py_RETURN_TRUE;
     }
@@ -139,6 +149,7 @@ static PyObject *delivery_move(PyObject *o, PyObject *args) {
         }
     }
     self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
+    self->ended = self->ended || status == SHMQ_OK;
     if (status != SHMQ_OK && status != SHMQ_SETTLED) {
         return queue_raise(to, status);
     }
@@ -350,6 +361,7 @@ static PyMemberDef delivery_members[] = {
     FIELD("tag", tag, T_UINT),
     FIELD("expires_ns", expires_ns, T_ULONGLONG),
     FIELD("held_until_ns", held_until_ns, T_ULONGLONG),
+    {"ended", T_BOOL, offsetof(py_delivery, ended), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyType_Slot delivery_slots[] = {

@@ -2,26 +2,34 @@
  *
  * Not a __del__ of the Message itself: that would be Python code at the end of every message, in which a signal's handler
  * may run - and a KeyboardInterrupt that is raised in a destructor is printed and forgotten. A settled message disarms its
- * notice, so Python runs here only after a message was dropped unsettled; and what a handler raises there is raised again
- * in the main thread, a moment later. */
+ * notice, so Python runs here only after a message was dropped unsettled.
+ *
+ * What handlers raise here is kept until all is done, and only then left to the interpreter, which raises it in the main
+ * thread a moment later. Left to it at once it would be raised by the very next try, at the entry of the callback: one
+ * signal would use up all tries. */
 #include "py_queue.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TRIES 3 /* a handler that raises may do so before the callback has done anything */
+#define TRIES 5 /* each signal whose handler raises uses up one, and may come before the callback has done anything */
 
 PyTypeObject *drop_type;
 
 typedef struct py_drop {
     PyObject_HEAD PyObject *callback; /* strong; NULL: disarmed */
-    PyObject *argument;
+    PyObject *argument;               /* strong */
+    PyObject *held;                   /* strong or NULL: {position: (Delivery, right to settle)} */
 } py_drop;
 
 static PyObject *drop_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    PyObject *callback, *argument;
+    PyObject *callback, *argument, *held = NULL;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OO:Drop", &callback, &argument)) {
+    if (!PyArg_ParseTuple(args, "OO|O!:Drop", &callback, &argument, &PyDict_Type, &held)) {
+        return NULL;
+    }
+    if (held != NULL && Py_TYPE(argument) != delivery_type) {
+        PyErr_SetString(PyExc_TypeError, "Drop(callback, Delivery, what is held)");
         return NULL;
     }
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -29,6 +37,7 @@ static PyObject *drop_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (self != NULL) {
         self->callback = Py_NewRef(callback);
         self->argument = Py_NewRef(argument);
+        self->held = Py_XNewRef(held);
     }
     return (PyObject *)self;
 }
@@ -38,6 +47,7 @@ static PyObject *drop_disarm(PyObject *o, PyObject *unused) {
     (void)unused;
     Py_CLEAR(self->callback);
     Py_CLEAR(self->argument);
+    Py_CLEAR(self->held);
     Py_RETURN_NONE;
 }
 
@@ -49,22 +59,63 @@ static int raise_again(void *error) {
 
 /* What a handler has raised: the interpreter raises it before it goes on with the caller's code. Handlers run in the main
  * thread alone, so what is raised in another is none of theirs, and is printed, as all that is raised in a destructor. */
-static void pass_on(PyObject *callback) {
-    PyObject *kind, *error, *trace;
-    if (syscall(SYS_gettid) == getpid()) {
-        PyErr_Fetch(&kind, &error, &trace);
-        PyErr_NormalizeException(&kind, &error, &trace);
-        if (error != NULL && trace != NULL) {
-            (void)PyException_SetTraceback(error, trace);
-        }
-        if (error != NULL && Py_AddPendingCall(raise_again, error) == 0) {
-            Py_XDECREF(kind); /* the error is the call's now */
-            Py_XDECREF(trace);
-            return;
-        }
-        PyErr_Restore(kind, error, trace);
+static void pass_on(PyObject *error, PyObject *callback) {
+    if (syscall(SYS_gettid) == getpid() && Py_AddPendingCall(raise_again, error) == 0) {
+        return; /* the error is the call's now */
     }
+    PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
     PyErr_WriteUnraisable(callback);
+}
+
+/* The exception that is set, with its traceback; none is set afterwards. */
+static PyObject *caught(void) {
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    PyErr_NormalizeException(&kind, &error, &trace);
+    if (error != NULL && trace != NULL) {
+        (void)PyException_SetTraceback(error, trace);
+    }
+    Py_XDECREF(kind);
+    Py_XDECREF(trace);
+    return error;
+}
+
+/* The right to say what becomes of the message, in one piece: no handler runs in here. False: somebody else had it, for it
+ * was given back. Without `held` there is nothing to take. */
+static bool take_out(const py_drop *self) {
+    if (self->held == NULL) {
+        return true;
+    }
+    bool ours = false;
+    PyObject *position = PyObject_GetAttrString(self->argument, "position");
+    PyObject *entry = position != NULL ? PyDict_GetItemWithError(self->held, position) : NULL;
+    if (entry != NULL && PyTuple_Check(entry) && PyTuple_GetItem(entry, 0) == self->argument) {
+        ours = PyDict_DelItem(self->held, position) == 0;
+    }
+    Py_XDECREF(position);
+    PyErr_Clear();
+    return ours;
+}
+
+/* Until the callback has done its work, or every try was ended by a handler: then a message goes back all the same, its
+ * attempt counted, and nobody but the next taker knows better what to do with it. */
+static void tell(const py_drop *self) {
+    PyObject *raised[TRIES], *done = NULL;
+    int count = 0;
+    while (done == NULL && count < TRIES) {
+        done = PyObject_CallFunctionObjArgs(self->callback, self->argument, NULL);
+        if (done == NULL) {
+            raised[count++] = caught();
+        }
+    }
+    if (done == NULL && self->held != NULL) {
+        delivery_fails(self->argument);
+    }
+    Py_XDECREF(done);
+    for (int i = 0; i < count; i++) {
+        pass_on(raised[i], self->callback);
+    }
 }
 
 static void drop_dealloc(PyObject *o) {
@@ -74,18 +125,14 @@ static void drop_dealloc(PyObject *o) {
     if (self->callback != NULL) {
         PyObject *kind, *error, *trace;
         PyErr_Fetch(&kind, &error, &trace);
-        PyObject *done = NULL;
-        for (int tries = 0; done == NULL && tries < TRIES; tries++) {
-            done = PyObject_CallFunctionObjArgs(self->callback, self->argument, NULL);
-            if (done == NULL) {
-                pass_on(self->callback);
-            }
+        if (take_out(self)) {
+            tell(self);
         }
-        Py_XDECREF(done);
         PyErr_Restore(kind, error, trace);
     }
     Py_CLEAR(self->callback);
     Py_CLEAR(self->argument);
+    Py_CLEAR(self->held);
     release(o);
     Py_DECREF(type);
 }
@@ -98,7 +145,8 @@ static PyType_Slot drop_slots[] = {
     {Py_tp_new, (void *)drop_new},
     {Py_tp_dealloc, (void *)drop_dealloc},
     {Py_tp_methods, drop_methods},
-    {Py_tp_doc, "Drop(callback, argument): calls callback(argument) when it goes, unless disarmed."},
+    {Py_tp_doc, "Drop(callback, argument, held): calls callback(argument) when it goes, unless disarmed. With `held` a\n"
+                            "Delivery, which is taken out of that dict first; no call if it is not there."},
     {0, NULL},
 };
 PyType_Spec drop_spec = {
@@ -106,4 +154,33 @@ PyType_Spec drop_spec = {
     .basicsize = sizeof(py_drop),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = drop_slots,
+};
+
+/* if_free(lock, callback): callback() with the lock, or nothing if another thread has it: then who is in a destructor must
+ * not wait. In C, so that no handler can raise between the lock and its return. */
+static PyObject *if_free(PyObject *module, PyObject *args) {
+    PyObject *lock, *callback;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:if_free", &lock, &callback)) {
+        return NULL;
+    }
+    PyObject *taken = PyObject_CallMethod(lock, "acquire", "i", 0);
+    int free = taken == NULL ? -1 : PyObject_IsTrue(taken);
+    Py_XDECREF(taken);
+    if (free <= 0) {
+        return free < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    PyObject *kind, *error, *trace;
+    PyObject *done = PyObject_CallNoArgs(callback);
+    PyErr_Fetch(&kind, &error, &trace);
+    PyObject *given = PyObject_CallMethod(lock, "release", NULL);
+    PyErr_Clear(); /* it was ours, so it could be given */
+    Py_XDECREF(given);
+    PyErr_Restore(kind, error, trace);
+    return done;
+}
+
+PyMethodDef drop_functions[] = {
+    {"if_free", if_free, METH_VARARGS, "if_free(lock, callback): callback() with the lock, if nobody else has it."},
+    {NULL, NULL, 0, NULL},
 };

@@ -269,6 +269,9 @@ int shmq_py_add_queue(PyObject *module) {
     if (PyModule_AddFunctions(module, head_functions) < 0 || PyModule_AddFunctions(module, head_writer_functions) < 0) {
         return -1;
     }
+    if (PyModule_AddFunctions(module, drop_functions) < 0) {
+        return -1;
+    }
     return PyModule_AddFunctions(module, delivery_functions);
 }
 

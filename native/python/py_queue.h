@@ -101,6 +101,8 @@ PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *inta
 bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObject **delivery);
 /* A Delivery object of an acquired entry. */
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
+/* Back, an attempt counted, without a line of Python, in which a signal's handler might raise. */
+void delivery_fails(PyObject *delivery);
 PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
 
 /* From a tuple in the order of enum shmq_setting, None for what is not said; false with an exception set. What it says of
@@ -128,6 +130,6 @@ void queue_tell_accepted(unsigned long long accepted);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
 PyObject *queue_put_column(PyObject *o, PyObject *args);
 extern PyMethodDef queue_manage_methods[], queue_browse_methods[], queue_claim_methods[], broker_functions[],
-    receive_any_functions[], delivery_functions[], head_functions[], head_writer_functions[];
+    receive_any_functions[], delivery_functions[], drop_functions[], head_functions[], head_writer_functions[];
 
 #endif

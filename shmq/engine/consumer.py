@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from shmq.core.queue import Subscription, release_all
+from shmq.core.queue import Subscription, if_free, release_all
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.engine.selection import loaded
@@ -65,10 +65,11 @@ class Consumer(Generic[T]):
         self._queue = queue
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
-        self._dropped: list[int] = []
+        self._dropped: set[int] = set()  # positions
         self._subscription = Subscription(loaded(selector))
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
-        self._room = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()  # taken as such: a handler that raises in a method of `_room` would leave it taken
+        self._room = threading.Condition(self._lock)
         self._inside = 0  # threads that are taking a message
         self._asleep = False  # one of them, or that of `_readiness`, sleeps on the consumer's own row
         self._readiness: Readiness | None = None  # of fileno()
@@ -243,7 +244,7 @@ class Consumer(Generic[T]):
         from shmq.engine.readiness import Readiness  # few need it, and all import this module
 
         self._check()
-        with self._room:
+        with self._lock:
             if self._readiness is None:
                 own_row, self._asleep = not self._asleep, True
                 try:
@@ -267,7 +268,7 @@ class Consumer(Generic[T]):
 
     def _enter(self, deadline: float | None) -> bool:
         """Begin to take a message, within the credit; True: this thread sleeps on the consumer's own row."""
-        with self._room:
+        with self._lock:
             if self._prefetch is not None:
                 self._wait_for_credit(self._prefetch, deadline)
             self._inside += 1
@@ -276,7 +277,7 @@ class Consumer(Generic[T]):
             return own_row
 
     def _leave(self, own_row: bool) -> None:
-        with self._room:
+        with self._lock:
             self._inside -= 1
             if own_row:
                 self._asleep = False
@@ -287,7 +288,7 @@ class Consumer(Generic[T]):
 
     def _give_row_back(self) -> None:
         """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
-        with self._room:
+        with self._lock:
             if self._inside or not self._row_taken:
                 return
             self._row_taken = False
@@ -295,7 +296,7 @@ class Consumer(Generic[T]):
             self._queue._row_close(self._row)
 
     def _credit_came(self) -> None:
-        """Under `_room`: one that waits for credit looks again."""
+        """Under `_lock`: one that waits for credit looks again."""
         self._room.notify()
         if self._readiness is not None:
             self._readiness.has_credit()
@@ -356,13 +357,13 @@ class Consumer(Generic[T]):
 
     def _tell_of_dropped(self) -> None:
         if self._dropped:
-            count = len(self._dropped)
+            told = self._dropped.copy()
             error = SettlementError(
-                _dropped_text(count, self._queue.name),
-                figures="positions " + ", ".join(map(str, sorted(self._dropped[:count])[:10])),
+                _dropped_text(len(told), self._queue.name),
+                figures="positions " + ", ".join(map(str, sorted(told)[:10])),
                 remedy="use `with m:` or `m.ack()`",
             )
-            del self._dropped[:count]  # last: what a signal handler keeps from being said now is said by the next call
+            self._dropped -= told  # last: what a signal handler keeps from being said now is said by the next call
             raise error
 
     # ---- what is in hand ---------------------------------------------------------------------------------------
@@ -392,7 +393,7 @@ class Consumer(Generic[T]):
                 )
             if not member.closed and self._held.pop(message._position, None) is held:
                 if self._prefetch is not None:
-                    with self._room:
+                    with self._lock:
                         self._credit_came()
                 return
         raise SettlementError(
@@ -403,26 +404,23 @@ class Consumer(Generic[T]):
 
     def _refuse(self, position: int) -> None:
         """Never again the message there: it is released for others."""
-        with self._room:
+        with self._lock:
             self._subscription.refuse(self._queue, position)
 
     def _forgot(self, delivery: Delivery) -> None:
-        """A message object was dropped unsettled: the next call says so, and the attempt counts.
+        """A message object was dropped unsettled, and `_held` has it no more: the next call says so, the attempt counts.
 
         Called again when a signal handler has ended it half-way.
         """
-        held = self._held.get(delivery.position)
-        if held is None or held[0] is not delivery or self._held.pop(delivery.position, None) is not held:
-            return
         try:
-            if not self._is_ours() or not self._queue._retry(delivery, "dropped unsettled"):
-                return
+            back = self._is_ours() and (self._queue._retry(delivery, "dropped unsettled") or delivery.ended)
         except ShmqError as error:
             _LOG.debug("a message that was dropped went back: %s", error)
-        self._dropped.append(delivery.position)
-        if self._prefetch is not None and self._room.acquire(blocking=False):
-            self._credit_came()  # else whoever has it looks again within half a second
-            self._room.release()
+            back = True
+        if back:
+            self._dropped.add(delivery.position)
+        if self._prefetch is not None:
+            if_free(self._lock, self._credit_came)  # else whoever has it looks again within half a second
 
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
         # list(): other threads settle meanwhile
@@ -443,7 +441,7 @@ class Consumer(Generic[T]):
             >>> queue.qsize()
             1
         """
-        with self._room:
+        with self._lock:
             if self._closed:
                 return
             self._closed = True
@@ -458,7 +456,7 @@ class Consumer(Generic[T]):
             self._held.clear()
         else:
             self._give_back()
-            with self._room:
+            with self._lock:
                 self._room.notify_all()
             self._queue._row_closing(self._row)  # its threads that wait get Closed
             if readiness is not None and not readiness.join():

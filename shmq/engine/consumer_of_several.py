@@ -46,7 +46,8 @@ class ConsumerOfSeveral(Consumer[T]):
         self._prefetch = prefetch
         self._parts: list[Consumer[T]] = []
         self._turn = 0  # whose queue is asked first
-        self._room = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._room = threading.Condition(self._lock)
         self._inside = 0
         self._asleep = False
         self._readiness = None
@@ -54,7 +55,7 @@ class ConsumerOfSeveral(Consumer[T]):
         try:
             for queue in queues:
                 part = Consumer(queue, None, selector, priority, exclusive)
-                part._room, part._prefetch = self._room, prefetch  # what is settled there makes room here
+                part._lock, part._room, part._prefetch = self._lock, self._room, prefetch  # what is settled there makes room here
                 self._parts.append(part)
         except BaseException:
             for part in self._parts:
@@ -124,14 +125,14 @@ class ConsumerOfSeveral(Consumer[T]):
         return tuple((part._queue, part._row, part._subscription) for part in self._parts)
 
     def _enter(self, deadline: float | None) -> bool:
-        with self._room:
+        with self._lock:
             own_rows = super()._enter(deadline)
             for part in self._parts:
                 part._inside += 1
             return own_rows
 
     def _leave(self, own_row: bool) -> None:
-        with self._room:
+        with self._lock:
             for part in self._parts:
                 part._inside -= 1
         super()._leave(own_row)
@@ -154,7 +155,7 @@ class ConsumerOfSeveral(Consumer[T]):
             >>> consumer.closed
             True
         """
-        with self._room:
+        with self._lock:
             if self._closed:
                 return
             self._closed = True

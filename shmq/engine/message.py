@@ -110,7 +110,7 @@ class Message(Generic[T]):
     def _of_delivery(cls, queue: Queue[T], consumer: Consumer[T] | None, delivery: Delivery) -> Message[T]:
         self = cls.__new__(cls)
         self._queue, self._consumer, self._delivery = queue, consumer, delivery
-        self._drop = None if consumer is None else Drop(consumer._forgot, delivery)
+        self._drop = None if consumer is None else Drop(consumer._forgot, delivery, consumer._held)
         self._position, self._id, self._size = delivery.position, delivery.message_id, delivery.size
         self._content, self._enqueued_ns = delivery.content, delivery.enqueued_ns
         self._failed, self._deaths, self._priority = delivery.delivery, delivery.deaths, delivery.priority
