@@ -296,17 +296,12 @@ static uint32_t next_of_one_queue(PyObject *list, Py_ssize_t *at, shmq_delivery 
     return count;
 }
 
-/* release_all([Delivery in the order of their places, ...]): back, uncounted, all at once. */
-static PyObject *release_all(PyObject *module, PyObject *list) {
-    (void)module;
-    if (!PyList_Check(list)) {
-        PyErr_SetString(PyExc_TypeError, "release_all([Delivery, ...])");
-        return NULL;
-    }
+/* Back in their places, uncounted, all at once. `list`: Deliveries in the order of their places. */
+static PyObject *released(PyObject *list) {
     Py_ssize_t size = PyList_Size(list);
     for (Py_ssize_t i = 0; i < size; i++) {
         if (Py_TYPE(PyList_GetItem(list, i)) != delivery_type) {
-            PyErr_SetString(PyExc_TypeError, "release_all([Delivery, ...])");
+            PyErr_SetString(PyExc_TypeError, "a Delivery is expected");
             return NULL;
         }
     }
@@ -325,7 +320,61 @@ static PyObject *release_all(PyObject *module, PyObject *list) {
     Py_RETURN_NONE;
 }
 
+static PyObject *release_all(PyObject *module, PyObject *list) {
+    (void)module;
+    if (!PyList_Check(list)) {
+        PyErr_SetString(PyExc_TypeError, "release_all([Delivery, ...])");
+        return NULL;
+    }
+    return released(list);
+}
+
+/* The positions of `held` whose right is the one in `rights` (NULL: all), in order. NULL with an exception set. */
+static PyObject *chosen(PyObject *held, PyObject *rights) {
+    PyObject *position, *entry, *positions = PyList_New(0);
+    Py_ssize_t at = 0;
+    while (positions != NULL && PyDict_Next(held, &at, &position, &entry)) {
+        PyObject *right = rights != NULL ? PyDict_GetItemWithError(rights, position) : NULL;
+        if (rights != NULL && (right == NULL || !PyTuple_Check(entry) || PyTuple_GetItem(entry, 1) != right)) {
+            continue;
+        }
+        if (PyList_Append(positions, position) < 0) {
+            Py_CLEAR(positions);
+        }
+    }
+    if (positions != NULL && PyList_Sort(positions) < 0) {
+        Py_CLEAR(positions);
+    }
+    return positions;
+}
+
+/* give_back(held, rights): out of {position: (Delivery, right)}, and back in their places, all at once: those whose right is
+ * the one in {position: right}, or, with None, all. In one piece: no handler of a signal can raise in between. */
+static PyObject *give_back(PyObject *module, PyObject *args) {
+    PyObject *held, *rights;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O:give_back", &PyDict_Type, &held, &rights)) {
+        return NULL;
+    }
+    PyObject *positions = chosen(held, rights == Py_None ? NULL : rights);
+    Py_ssize_t size = positions != NULL ? PyList_Size(positions) : -1;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        PyObject *position = PyList_GetItem(positions, i);
+        PyObject *entry = PyDict_GetItemWithError(held, position);
+        PyObject *delivery = entry != NULL ? PyTuple_GetItem(entry, 0) : NULL;
+        Py_XINCREF(delivery);
+        if (delivery == NULL || PyDict_DelItem(held, position) < 0 || PyList_SetItem(positions, i, delivery) < 0) {
+            Py_CLEAR(positions);
+            break;
+        }
+    }
+    PyObject *done = positions != NULL ? released(positions) : NULL;
+    Py_XDECREF(positions);
+    return done;
+}
+
 PyMethodDef delivery_functions[] = {
+    {"give_back", give_back, METH_VARARGS, "give_back(held, rights) What it chooses goes back, as one."},
     {"release_all", release_all, METH_O, "release_all([Delivery, ...]) Back in their places, as one."},
     {NULL, NULL, 0, NULL},
 };

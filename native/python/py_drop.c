@@ -145,8 +145,9 @@ static PyType_Slot drop_slots[] = {
     {Py_tp_new, (void *)drop_new},
     {Py_tp_dealloc, (void *)drop_dealloc},
     {Py_tp_methods, drop_methods},
-    {Py_tp_doc, "Drop(callback, argument, held): calls callback(argument) when it goes, unless disarmed. With `held` a\n"
-                            "Delivery, which is taken out of that dict first; no call if it is not there."},
+    {Py_tp_doc,
+     "Drop(callback, argument, held): calls callback(argument) when it goes, unless disarmed. With `held` a\n"
+     "Delivery, which is taken out of that dict first; no call if it is not there."},
     {0, NULL},
 };
 PyType_Spec drop_spec = {

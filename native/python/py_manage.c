@@ -124,7 +124,7 @@ static PyObject *queue_takers(PyObject *o, PyObject *unused) {
     return pids;
 }
 
-/* _row_open(priority, exclusive, implicit) -> row */
+/* _row_open(priority, exclusive, implicit) -> Row */
 static PyObject *queue_row_open(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     uint32_t row;
@@ -143,39 +143,7 @@ static PyObject *queue_row_open(PyObject *o, PyObject *args) {
         }
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
-    return status == SHMQ_OK ? PyLong_FromUnsignedLong(row) : queue_raise(self, status);
-}
-
-static PyObject *queue_row_closing(PyObject *o, PyObject *args) {
-    py_queue *self = (py_queue *)o;
-    unsigned int row;
-    if (!PyArg_ParseTuple(args, "I", &row) || !queue_ready(self)) {
-        return NULL;
-    }
-    if (shmq_row_at(self->q, row) != NULL) {
-        shmq_row_closing(self->q, row);
-        shmq_notify_all(self->q); /* those of its threads that wait on other rows look, too */
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *queue_row_close(PyObject *o, PyObject *args) {
-    py_queue *self = (py_queue *)o;
-    unsigned int row;
-    shmq_status status;
-    if (!PyArg_ParseTuple(args, "I", &row) || !queue_ready(self)) {
-        return NULL;
-    }
-    if (shmq_row_at(self->q, row) == NULL) {
-        Py_RETURN_NONE;
-    }
-    do {
-        BEGIN_WAIT(self)
-        status = shmq_row_close(self->q, row);
-        END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0);
-    shmq_notify(self->q); /* the baton: a wake-up that was meant for this row */
-    return none_or(self, status);
+    return status == SHMQ_OK ? row_new(self, row) : queue_raise(self, status);
 }
 
 static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
@@ -322,8 +290,6 @@ PyMethodDef queue_manage_methods[] = {
     {"_crowd", queue_crowd, METH_NOARGS, NULL},
     {"_takers", queue_takers, METH_NOARGS, NULL},
     {"_row_open", queue_row_open, METH_VARARGS, NULL},
-    {"_row_closing", queue_row_closing, METH_VARARGS, NULL},
-    {"_row_close", queue_row_close, METH_VARARGS, NULL},
     {"_is_ready", queue_is_ready, METH_NOARGS, NULL},
     {"_used", queue_used, METH_NOARGS, NULL},
     {"_join", queue_join, METH_VARARGS, NULL},

@@ -280,9 +280,10 @@ int shmq_py_add_delivery(PyObject *module) {
     view_type = add_type(module, &view_spec, "View");
     loan_type = add_type(module, &loan_spec, "LoanBuffer");
     drop_type = add_type(module, &drop_spec, "Drop");
+    row_type = add_type(module, &row_spec, "Row");
     subscription_type = add_type(module, &subscription_spec, "Subscription");
     return subscription_type != NULL && delivery_type != NULL && view_type != NULL && loan_type != NULL &&
-                   drop_type != NULL
+                   drop_type != NULL && row_type != NULL
                ? 0
                : -1;
 }

@@ -103,6 +103,8 @@ bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObje
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
 /* Back, an attempt counted, without a line of Python, in which a signal's handler might raise. */
 void delivery_fails(PyObject *delivery);
+/* A Row object of a row that this process has just opened. */
+PyObject *row_new(py_queue *queue, uint32_t number);
 PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
 
 /* From a tuple in the order of enum shmq_setting, None for what is not said; false with an exception set. What it says of
@@ -111,8 +113,8 @@ bool settings_declared(PyObject *values, shmq_declaration *d);
 PyObject *queue_settings(PyObject *o, PyObject *unused);
 PyObject *queue_alter(PyObject *o, PyObject *settings);
 
-extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec, drop_spec;
-extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type, *drop_type;
+extern PyType_Spec queue_spec, delivery_spec, view_spec, loan_spec, drop_spec, row_spec;
+extern PyTypeObject *delivery_type, *view_type, *loan_type, *queue_type, *drop_type, *row_type;
 
 /* METH_FASTCALL | METH_KEYWORDS methods of the queue. */
 PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);

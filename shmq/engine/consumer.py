@@ -10,7 +10,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from shmq.core.queue import Subscription, if_free, release_all
+from shmq.core.queue import Drop, Subscription, give_back, if_free
+from shmq.engine.failure import dropped_text
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
 from shmq.engine.selection import loaded
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from shmq.core.queue import Delivery, Part
+    from shmq.core.queue import Delivery, Part, Row
     from shmq.engine.queue import Queue
     from shmq.engine.readiness import Readiness
 
@@ -61,23 +62,24 @@ class Consumer(Generic[T]):
     ) -> None:
         check_prefetch(prefetch)
         check_bool(exclusive, "exclusive")
-        self._closed = True  # until the row is ours
+        self._closed = self._ended = True  # until the row is ours
         self._queue = queue
         self._prefetch = prefetch
         self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
         self._dropped: set[int] = set()  # positions
         self._subscription = Subscription(loaded(selector))
-        # Reentrant: a signal handler may close the consumer in the very thread that is about to wait.
-        self._lock = threading.RLock()  # taken as such: a handler that raises in a method of `_room` would leave it taken
+        # Reentrant: a signal handler may close the consumer in the very thread that is about to wait. Not taken through
+        # `_room`, for a handler that raises in its __exit__ would leave it taken.
+        self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
-        self._inside = 0  # threads that are taking a message
-        self._asleep = False  # one of them, or that of `_readiness`, sleeps on the consumer's own row
+        self._takers: set[object] = set()  # one of each thread that is taking a message
+        self._sleeper: object | None = None  # who of them, or of `_readiness`, sleeps on the consumer's own row
         self._readiness: Readiness | None = None  # of fileno()
         member = queue._membership.live()
-        self._row = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
-        self._row_taken = True
+        self._own = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
+        self._row = self._own.number
         self._serial = member.serial
-        self._closed = False
+        self._closed = self._ended = False
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{len(self._lent())} unsettled"
@@ -89,7 +91,7 @@ class Consumer(Generic[T]):
 
     def _is_left(self) -> bool:
         """Its queue was deleted, and it has nothing in hand."""
-        if self._held or self._inside or self._closed:
+        if self._held or self._takers or self._closed:
             return False
         try:
             self._queue._is_ready()
@@ -147,9 +149,10 @@ class Consumer(Generic[T]):
     def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
         message: Message[T] | None = None
-        own_row = self._enter(deadline)
+        taker = object()
         try:
             try:
+                own_row = self._enter(taker, deadline)
                 if deadline is not None and self._prefetch is not None:
                     timeout = max(0.0, deadline - time.monotonic())
                 self._queue._chores()
@@ -157,8 +160,11 @@ class Consumer(Generic[T]):
                 message = self._lend(self._queue._receive(self._row, row, timeout, self._subscription))
                 return message
             finally:
-                self._leave(own_row)
+                self._leave(taker)
         except BaseException:
+            if self._sleeper is taker:  # _leave() may have been kept from it; between these lines no handler runs
+                self._sleeper = None
+            self._takers.discard(taker)
             self._take_back(message)
             raise
 
@@ -207,20 +213,21 @@ class Consumer(Generic[T]):
 
     def __iter__(self) -> Iterator[Message[T]]:
         mine: dict[tuple[Consumer[T], int], object] = {}  # who has lent it, and the position -> right to settle
+        left = Drop(_loop_left, mine)  # no code of the loop's own: what a handler raises in one that is left is lost
         try:
             while True:
                 try:
                     m = self.receive()
                 except ShutDown:
                     return
-                mine = {key: right for key, right in mine.items() if key[0]._right(key[1]) is right}
+                for key in [key for key, right in mine.items() if key[0]._right(key[1]) is not right]:
+                    del mine[key]
                 lender = cast("Consumer[T]", m._consumer)
                 mine[lender, m.position] = lender._right(m.position)
                 yield m
                 del m
         finally:
-            for lender in {lender for lender, _ in mine}:  # left by break: what is in hand goes back, uncounted
-                lender._give_back({position: right for (one, position), right in mine.items() if one is lender})
+            del left  # by break: what is in hand goes back, uncounted
 
     def fileno(self) -> int:
         """A descriptor for select, epoll and event loops: readable when receive(timeout=0) is worth a try.
@@ -246,11 +253,13 @@ class Consumer(Generic[T]):
         self._check()
         with self._lock:
             if self._readiness is None:
-                own_row, self._asleep = not self._asleep, True
+                own_row = self._sleeper is None
                 try:
-                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row))
+                    self._sleeper = self._sleeper or Readiness
+                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows()))
                 except BaseException:
-                    self._asleep = not own_row
+                    if own_row:
+                        self._sleeper = None
                     raise
             return cast(Readiness, self._readiness).fileno()
 
@@ -260,27 +269,30 @@ class Consumer(Generic[T]):
     def _all_parts(self) -> tuple[Part, ...]:
         return ((self._queue, self._row, self._subscription),)
 
+    def _rows(self) -> tuple[Row, ...]:
+        return (self._own,)
+
     def _can_take(self) -> bool:
         return self._prefetch is None or self._has_credit(self._prefetch)
 
     def _right(self, position: int) -> object:
         return self._held.get(position, (None, None))[1]
 
-    def _enter(self, deadline: float | None) -> bool:
+    def _enter(self, taker: object, deadline: float | None) -> bool:
         """Begin to take a message, within the credit; True: this thread sleeps on the consumer's own row."""
         with self._lock:
             if self._prefetch is not None:
                 self._wait_for_credit(self._prefetch, deadline)
-            self._inside += 1
-            own_row = not self._asleep
-            self._asleep = True
-            return own_row
+            self._takers.add(taker)
+            if self._sleeper is None:
+                self._sleeper = taker
+            return self._sleeper is taker
 
-    def _leave(self, own_row: bool) -> None:
+    def _leave(self, taker: object) -> None:
         with self._lock:
-            self._inside -= 1
-            if own_row:
-                self._asleep = False
+            self._takers.discard(taker)
+            if self._sleeper is taker:
+                self._sleeper = None
             if self._prefetch is not None:
                 self._credit_came()
         if self._closed:
@@ -289,11 +301,9 @@ class Consumer(Generic[T]):
     def _give_row_back(self) -> None:
         """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
         with self._lock:
-            if self._inside or not self._row_taken:
+            if self._takers:
                 return
-            self._row_taken = False
-        if self._is_ours():
-            self._queue._row_close(self._row)
+        self._own.close()
 
     def _credit_came(self) -> None:
         """Under `_lock`: one that waits for credit looks again."""
@@ -304,9 +314,9 @@ class Consumer(Generic[T]):
     def _has_credit(self, prefetch: int) -> bool:
         """What was taken away from it (by its lease, a purge, drop_oldest) gives its credit back."""
         lent = self._lent()
-        if len(lent) + self._inside < prefetch:
+        if len(lent) + len(self._takers) < prefetch:
             return True
-        return sum(delivery.ours() for delivery in lent) + self._inside < prefetch
+        return sum(delivery.ours() for delivery in lent) + len(self._takers) < prefetch
 
     def _wait_for_credit(self, prefetch: int, deadline: float | None) -> None:
         began, said = time.monotonic(), False
@@ -315,7 +325,7 @@ class Consumer(Generic[T]):
             if deadline is not None and now >= deadline:
                 raise Empty(
                     f"this consumer of {self._told()} has all that its prefetch allows",
-                    figures=f"{len(positions)} unsettled, {quantity(self._inside, 'thread')} waiting, "
+                    figures=f"{len(positions)} unsettled, {quantity(len(self._takers), 'thread')} waiting, "
                     f"prefetch={prefetch}",
                     remedy="settle some, or raise prefetch",
                 )
@@ -359,7 +369,7 @@ class Consumer(Generic[T]):
         if self._dropped:
             told = self._dropped.copy()
             error = SettlementError(
-                _dropped_text(len(told), self._queue.name),
+                dropped_text(len(told), self._queue.name),
                 figures="positions " + ", ".join(map(str, sorted(told)[:10])),
                 remedy="use `with m:` or `m.ack()`",
             )
@@ -408,9 +418,9 @@ class Consumer(Generic[T]):
             self._subscription.refuse(self._queue, position)
 
     def _forgot(self, delivery: Delivery) -> None:
-        """A message object was dropped unsettled, and `_held` has it no more: the next call says so, the attempt counts.
+        """A message object was dropped unsettled: the next call says so, and the attempt counts.
 
-        Called again when a signal handler has ended it half-way.
+        It is out of `_held` already. Called again when a signal handler has ended it half-way.
         """
         try:
             back = self._is_ours() and (self._queue._retry(delivery, "dropped unsettled") or delivery.ended)
@@ -423,10 +433,7 @@ class Consumer(Generic[T]):
             if_free(self._lock, self._credit_came)  # else whoever has it looks again within half a second
 
     def _give_back(self, rights: dict[int, object] | None = None) -> None:
-        # list(): other threads settle meanwhile
-        chosen = [p for p, (_, right) in list(self._held.items()) if rights is None or rights.get(p) is right]
-        held = [self._held.pop(position, None) for position in sorted(chosen)]
-        release_all([one[0] for one in held if one is not None])  # at once, for who waits is to get the first one first
+        give_back(self._held, rights)  # at once, for who waits is to get the first one first
 
     def close(self) -> None:
         """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.
@@ -441,14 +448,13 @@ class Consumer(Generic[T]):
             >>> queue.qsize()
             1
         """
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        readiness, self._readiness = self._readiness, None
-        member = self._queue._membership.member
+        if self._ended:
+            return
+        self._closed = True  # all of the rest can be done again: a handler that raises may end it anywhere
+        readiness, member = self._readiness, self._queue._membership.member
         if member.forked or member.serial != self._serial:
             self._held.clear()
+            self._readiness, self._ended = None, True
             return
         if readiness is not None:
             readiness.stop()
@@ -458,13 +464,14 @@ class Consumer(Generic[T]):
             self._give_back()
             with self._lock:
                 self._room.notify_all()
-            self._queue._row_closing(self._row)  # its threads that wait get Closed
+            self._own.closing()  # its threads that wait get Closed
             if readiness is not None and not readiness.join():
-                self._row_taken = False  # somebody may sleep there: nobody else gets it before this process ends
+                self._own.keep()  # somebody may sleep there: nobody else gets it before this process ends
             self._give_row_back()
+        self._readiness, self._ended = None, True
         if self._dropped:
             warnings.warn(
-                f"{_dropped_text(len(self._dropped), self._queue.name)}. Use `with m:` or `m.ack()`",
+                f"{dropped_text(len(self._dropped), self._queue.name)}. Use `with m:` or `m.ack()`",
                 ResourceWarning,
                 stacklevel=2,
             )
@@ -481,13 +488,13 @@ class Consumer(Generic[T]):
         raise TypeError("a Consumer belongs to its process and cannot be pickled; pass the Queue")
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_ended", True):
             try:
                 self.close()
             except ShmqError as error:
                 _LOG.debug("a consumer could not be closed: %s", error)
 
 
-def _dropped_text(count: int, queue: str) -> str:
-    went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
-    return f"{quantity(count, 'message')} of queue {queue!r} {went}"
+def _loop_left(lent: dict[tuple[Consumer[T], int], object]) -> None:
+    for lender in {lender for lender, _ in lent}:
+        lender._give_back({position: right for (one, position), right in lent.items() if one is lender})

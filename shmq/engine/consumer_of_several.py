@@ -13,7 +13,7 @@ from shmq.errors import Empty, ShutDown
 from shmq.options import check_prefetch
 
 if TYPE_CHECKING:
-    from shmq.core.queue import Delivery, Part
+    from shmq.core.queue import Delivery, Part, Row
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
     from shmq.engine.readiness import Readiness
@@ -41,27 +41,29 @@ class ConsumerOfSeveral(Consumer[T]):
         self, queues: Sequence[Queue[T]], prefetch: int | None, selector: str | None, priority: int, exclusive: bool
     ) -> None:
         check_prefetch(prefetch)
-        self._closed = True  # until all rows are ours
+        self._closed = self._ended = True  # until all rows are ours
         self._queue = queues[0]
         self._prefetch = prefetch
         self._parts: list[Consumer[T]] = []
         self._turn = 0  # whose queue is asked first
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
-        self._inside = 0
-        self._asleep = False
+        self._takers: set[object] = set()
+        self._sleeper = None
         self._readiness = None
         self._serial = self._queue._membership.live().serial
         try:
             for queue in queues:
                 part = Consumer(queue, None, selector, priority, exclusive)
-                part._lock, part._room, part._prefetch = self._lock, self._room, prefetch  # what is settled there makes room here
+                # What is settled there makes room here.
+                part._lock, part._room, part._takers = self._lock, self._room, self._takers
+                part._prefetch = prefetch
                 self._parts.append(part)
         except BaseException:
             for part in self._parts:
                 part.close()
             raise
-        self._closed = False
+        self._closed = self._ended = False
 
     def _told(self) -> str:
         return "queues " + ", ".join(repr(part._queue.name) for part in self._parts)
@@ -91,17 +93,21 @@ class ConsumerOfSeveral(Consumer[T]):
     def _take_now(self, timeout: float | None) -> Message[T]:
         deadline = None if timeout is None else time.monotonic() + timeout
         message: Message[T] | None = None
-        own_rows = self._enter(deadline)
+        taker = object()
         try:
             try:
+                own_rows = self._enter(taker, deadline)
                 if deadline is not None and self._prefetch is not None:
                     timeout = max(0.0, deadline - time.monotonic())
                 self._queue._chores()
                 message = self._take_from_any(own_rows, timeout)
                 return message
             finally:
-                self._leave(own_rows)
+                self._leave(taker)
         except BaseException:
+            if self._sleeper is taker:  # as there
+                self._sleeper = None
+            self._takers.discard(taker)
             self._take_back(message)
             raise
 
@@ -124,18 +130,8 @@ class ConsumerOfSeveral(Consumer[T]):
     def _all_parts(self) -> tuple[Part, ...]:
         return tuple((part._queue, part._row, part._subscription) for part in self._parts)
 
-    def _enter(self, deadline: float | None) -> bool:
-        with self._lock:
-            own_rows = super()._enter(deadline)
-            for part in self._parts:
-                part._inside += 1
-            return own_rows
-
-    def _leave(self, own_row: bool) -> None:
-        with self._lock:
-            for part in self._parts:
-                part._inside -= 1
-        super()._leave(own_row)
+    def _rows(self) -> tuple[Row, ...]:
+        return tuple(part._own for part in self._parts)
 
     def _give_row_back(self) -> None:
         for part in self._parts:
@@ -155,12 +151,11 @@ class ConsumerOfSeveral(Consumer[T]):
             >>> consumer.closed
             True
         """
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        readiness, self._readiness = self._readiness, None
-        if readiness is not None and self._is_ours():
-            readiness.stop()
+        if self._ended:
+            return
+        self._closed = True
+        if self._readiness is not None and self._is_ours():
+            self._readiness.stop()
         for part in self._parts:
             part.close()
+        self._readiness, self._ended = None, True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from shmq.core.segment import Member
     from shmq.engine.queue import Queue
 
-__all__ = ["failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
+__all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
@@ -227,3 +227,9 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
             remedy="the rest works on; shmq check tells what is damaged",
         )
     return exception_of(status, trail, errno)
+
+
+def dropped_text(count: int, queue: str) -> str:
+    """What became of messages that nobody settled."""
+    went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
+    return f"{quantity(count, 'message')} of queue {queue!r} {went}"

@@ -10,13 +10,14 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.queue import peek_any, peek_pass_on
 from shmq.errors import ShmqError
 
 if TYPE_CHECKING:
-    from shmq.core.queue import Part
+    from shmq.core.queue import Part, Row
     from shmq.engine.membership import Membership
 
 __all__ = ["Readiness", "Taker"]
@@ -37,7 +38,9 @@ _SIGNALS: Final = signal.valid_signals() - {
 class Taker(Protocol):
     """For whom a Readiness waits: a consumer, or whoever else takes from queues."""
 
-    _inside: int  # threads that are taking just now
+    @property
+    def _takers(self) -> Collection[object]:
+        """Threads that are taking just now."""
 
     def _all_parts(self) -> tuple[Part, ...]:
         """Where it waits."""
@@ -79,12 +82,13 @@ class Readiness:
         membership: whose close ends the thread.
         name: of the thread, "shmq-fileno-" before it.
         own_rows: the thread sleeps on the rows of the parts; False: it borrows some.
+        rows: of the parts; as long as the thread may sleep there nobody else gets them, also if the taker is garbage.
     """
 
-    def __init__(self, taker: Taker, membership: Membership, name: str, own_rows: bool) -> None:
+    def __init__(self, taker: Taker, membership: Membership, name: str, own_rows: bool, rows: tuple[Row, ...]) -> None:
         self._taker = weakref.ref(taker)
         self._patience = membership.live().header()["patience_ns"] / 1e9
-        self._own_rows = own_rows
+        self._own_rows, self._rows = own_rows, rows
         self._pid = os.getpid()
         self._event = _Event()
         self._raised: deque[None] = deque()  # one element while the thread rests; whoever gets it out calls the thread
@@ -226,7 +230,7 @@ class Readiness:
 
     def _is_inside(self) -> bool:
         taker = self._taker()
-        return taker is not None and taker._inside > 0
+        return taker is not None and len(taker._takers) > 0
 
     @staticmethod
     def _pass_on(owed: tuple[Part, ...] | None) -> None:

@@ -26,7 +26,8 @@ class _Hand:
 
     def __init__(self, queue: ObjectQueue) -> None:
         self._queue = queue
-        self._row = queue._row_open(0, False)
+        self._own = queue._row_open(0, False)
+        self._row = self._own.number
         self._serial = queue._membership.live().serial
         self._undone: deque[Delivery] = deque()
         self._waiting = threading.Lock()  # held by the thread that sleeps on the row of this hand
@@ -71,7 +72,7 @@ class _Hand:
         try:
             undone, self._undone = list(self._undone), deque()
             release_all(sorted(undone, key=lambda delivery: delivery.position))
-            self._queue._row_close(self._row)
+            self._own.close()
         except ShmqError:
             pass  # deleted, or its broker is closed: then there is nothing to give back
 

@@ -6,7 +6,6 @@ import weakref
 from typing import TYPE_CHECKING
 
 from shmq.engine.readiness import Readiness
-from shmq.errors import ShmqError
 
 if TYPE_CHECKING:
     from shmq.core.queue import Part
@@ -23,15 +22,15 @@ class Watch:
         queue: what it stands for.
     """
 
-    _inside = 0
+    _takers = ()
 
     def __init__(self, handle: object, queue: ObjectQueue) -> None:
         self._queue = queue
         self._row = queue._row_open(0, False)
         try:
-            self._readiness = Readiness(self, queue._membership, queue.name, True)
+            self._readiness = Readiness(self, queue._membership, queue.name, True, (self._row,))
         except BaseException:
-            queue._row_close(self._row)
+            self._row.close()
             raise
         # At the end of the process the broker's close ends the thread.
         self._end = weakref.finalize(handle, self._leave)
@@ -54,7 +53,7 @@ class Watch:
         self._end()
 
     def _all_parts(self) -> tuple[Part, ...]:
-        return ((self._queue, self._row, None),)
+        return ((self._queue, self._row.number, None),)
 
     def _can_take(self) -> bool:
         return True
@@ -65,9 +64,8 @@ class Watch:
         self._readiness.stop()
         if self._queue._membership.closed:
             return
-        try:
-            self._queue._row_closing(self._row)
-            if self._readiness.join():
-                self._queue._row_close(self._row)
-        except ShmqError:
-            pass  # deleted, or its broker is being closed: then the row goes with it
+        self._row.closing()
+        if self._readiness.join():
+            self._row.close()
+        else:
+            self._row.keep()

@@ -1,14 +1,19 @@
 """A signal handler that raises amid a receive: its exception is what the caller sees, and no message was delivered."""
 
+import contextlib
 import gc
+import random
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import shmq
-from shmq.engine import consumer as consumer_module
+from shmq.engine.failure import dropped_text
+from tests.engine.child import PATIENCE
+from tests.engine.test_shutdown import finish, in_thread
 
 Queue = shmq.Queue[Any]
 Patch = pytest.MonkeyPatch
@@ -19,23 +24,38 @@ class Alarm(Exception):
 
 
 @pytest.fixture
-def strike() -> Iterator[Callable[[], None]]:
-    """Sends this thread a signal whose handler raises Alarm, the first time that it is called."""
-    struck = False
+def send() -> Iterator[Callable[[], None]]:
+    """Sends this thread a signal whose handler raises Alarm."""
 
     def handler(number: int, frame: object) -> None:
         raise Alarm
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield lambda: signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.fixture
+def strike(send: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """The same, the first time that it is called."""
+    struck = False
 
     def once() -> None:
         nonlocal struck
         if not struck:
             struck = True
-            signal.raise_signal(signal.SIGUSR1)
+            send()
 
-    before = signal.signal(signal.SIGUSR1, handler)
     yield once
-    signal.signal(signal.SIGUSR1, before)
     assert struck, "the signal was never sent"
+
+
+def ahead(strike: Callable[[], None], work: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*arguments: Any) -> Any:
+        strike()
+        return work(*arguments)
+
+    return both
 
 
 def behind(strike: Callable[[], None], work: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,22 +103,241 @@ def test_what_a_handler_raises_amid_a_receive_reaches_the_caller_and_the_message
             assert (m.body, m.delivery_count) == ("a", 1)
 
 
+def nothing() -> None:
+    for _ in range(100):
+        pass
+
+
+def came(work: Callable[[], object], depth: int = 12) -> int:
+    """How many Alarms the work and the time behind it raise.
+
+    Each is caught at a depth of its own, for one that comes while another is dealt with ends the whole try.
+    """
+    count = 0
+    try:
+        count = came(work, depth - 1) if depth else 0
+        (nothing if depth else work)()
+        nothing()
+    except Alarm:
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("side", [ahead, behind])
+@pytest.mark.parametrize("where", ["_forgot", "_is_ours", "_retry", "_retry_delay_ns"])
 def test_what_a_handler_raises_while_a_dropped_message_goes_back_reaches_the_caller(
+    queue: Queue, monkeypatch: Patch, strike: Callable[[], None], side: Any, where: str
+) -> None:
+    queue.put("a")
+    with queue.consumer() as consumer:
+        owner = queue if "_retry" in where else consumer
+        monkeypatch.setattr(owner, where, side(strike, getattr(owner, where)))
+
+        def drop() -> None:
+            consumer.receive(timeout=0)  # gone at once; in a destructor nothing can be raised
+            nothing()
+
+        with pytest.raises(Alarm):
+            drop()
+        assert (queue.qsize(), queue.statistics().unsettled) == (1, 0)
+        with pytest.raises(shmq.SettlementError, match="1 message of queue 'jobs' was dropped unsettled"):
+            consumer.receive(timeout=0)
+        with consumer.receive(timeout=0) as m:
+            assert (m.body, m.delivery_count) == ("a", 2)
+
+
+@pytest.mark.parametrize("handlers", [1, 2, 4, 5, 9])
+def test_a_dropped_message_goes_back_however_many_handlers_raise_meanwhile(
+    queue: Queue, monkeypatch: Patch, send: Callable[[], None], handlers: int
+) -> None:
+    queue.put("a")
+    with queue.consumer() as consumer:
+        forgot, sent = consumer._forgot, 0
+
+        def struck(delivery: Any) -> None:
+            nonlocal sent
+            if sent < handlers:
+                sent += 1
+                send()
+            forgot(delivery)
+
+        monkeypatch.setattr(consumer, "_forgot", struck)
+        assert came(lambda: consumer.receive(timeout=0)) == sent >= min(handlers, 5)
+        assert (queue.qsize(), queue.statistics().unsettled, consumer._held) == (1, 0, {})
+        with queue.receive(timeout=0) as m:
+            assert (m.body, m.delivery_count) == ("a", 2)
+        consumer._dropped.clear()
+
+
+def test_a_handler_that_raises_while_credit_comes_back_keeps_nobody_from_the_consumer(
+    queue: Queue, monkeypatch: Patch, strike: Callable[[], None]
+) -> None:
+    queue.put("a")
+    with queue.consumer(prefetch=1) as consumer:
+        m = consumer.receive(timeout=0)
+        monkeypatch.setattr(consumer, "_credit_came", ahead(strike, consumer._credit_came))
+        held = [m]
+        del m
+        assert came(held.clear) == 1
+        consumer._dropped.clear()
+        thread, results = in_thread(lambda: consumer.receive(timeout=PATIENCE).ack())
+        finish(thread)
+        assert results == [None]
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("where", ["_enter", "_leave"])
+@pytest.mark.parametrize("side", [ahead, behind])
+def test_a_handler_that_raises_as_a_taker_comes_or_goes_costs_no_credit_and_no_row(
+    broker: shmq.Broker, queue: Queue, monkeypatch: Patch, strike: Any, several: bool, where: str, side: Any
+) -> None:
+    queue.put("a")
+    queues = [queue, broker.queue("other")] if several else [queue]
+    consumer = broker.consumer(*queues, prefetch=1)
+    monkeypatch.setattr(consumer, where, side(strike, getattr(consumer, where)))
+    with pytest.raises(Alarm):
+        consumer.receive(timeout=0)
+    gc.collect()
+    with consumer.receive(timeout=0) as m:
+        assert (m.body, m.delivery_count) == ("a", 1)
+    consumer.close()
+    assert [each.statistics().consumers for each in queues] == [0] * len(queues)
+
+
+def test_what_a_handler_raises_while_a_loop_is_left_by_break_reaches_the_caller(
+    queue: Queue, monkeypatch: Patch, strike: Callable[[], None]
+) -> None:
+    queue.put_many("ab")
+    with queue.consumer() as consumer:
+        monkeypatch.setattr(consumer, "_give_back", ahead(strike, consumer._give_back))
+        kept: list[Any] = []
+
+        def loop() -> None:
+            for m in consumer:
+                kept.append(m)
+                if len(kept) == 2:
+                    break
+
+        assert came(loop) == 1
+        assert (queue.qsize(), queue.statistics().unsettled) == (2, 0)
+        kept.clear()
+        with consumer.receive(timeout=0) as m:  # and the attempt was not counted
+            assert (m.body, m.delivery_count) == ("a", 1)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("side", [ahead, behind])
+@pytest.mark.parametrize("where", ["_give_back", "_give_row_back"])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_close_that_a_handler_has_ended_is_done_by_the_next_one_or_the_garbage_collector(
+    broker: shmq.Broker,
+    queue: Queue,
+    monkeypatch: Patch,
+    strike: Callable[[], None],
+    side: Any,
+    where: str,
+    several: bool,
+    again: bool,
+) -> None:
+    queue.put("a")
+    consumer: Any = broker.consumer(queue, broker.queue("other")) if several else queue.consumer()
+    m = consumer.receive(timeout=0)
+    monkeypatch.setattr(shmq.Consumer, where, side(strike, getattr(shmq.Consumer, where)))
+    with pytest.raises(Alarm):
+        consumer.close()
+    assert consumer.closed
+    if again:
+        consumer.close()
+    del m, consumer
+    gc.collect()
+    assert (queue.qsize(), queue.statistics().unsettled, queue.statistics().consumers) == (1, 0, 0)
+    assert queue.get(timeout=0) == "a"
+
+
+def test_a_consumer_whose_end_a_handler_has_struck_leaves_no_row_and_no_message(
     queue: Queue, monkeypatch: Patch, strike: Callable[[], None]
 ) -> None:
     queue.put("a")
     consumer = queue.consumer()
-    monkeypatch.setattr(queue, "_retry_delay_ns", behind(strike, queue._retry_delay_ns))
+    m = consumer.receive(timeout=0)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # pytest's would keep the consumer
+    monkeypatch.setattr(shmq.Consumer, "__del__", ahead(strike, shmq.Consumer.__del__))
+    del m, consumer
+    gc.collect()
+    assert (queue.qsize(), queue.statistics().unsettled, queue.statistics().consumers) == (1, 0, 0)
 
-    def drop() -> None:
-        consumer.receive(timeout=0)  # gone at once; in a destructor nothing can be raised
-        for _ in range(1000):
-            pass
 
-    with pytest.raises(Alarm):
-        drop()
-    assert (queue.qsize(), queue.statistics().unsettled) == (1, 0)
-    consumer.close()
+def drop_some(queue: Queue, consumer: Any) -> None:
+    for _ in range(3):
+        consumer.receive(timeout=0)
+
+
+def drop_some_of_the_process(queue: Queue, consumer: Any) -> None:
+    for _ in range(3):
+        queue.receive(timeout=0)
+
+
+def leave_loops(queue: Queue, consumer: Any) -> None:
+    for _ in range(3):
+        for _m in consumer:
+            break
+
+
+def close_some(queue: Queue, consumer: Any) -> None:
+    with queue.consumer(prefetch=2) as another:
+        another.receive_many(2, timeout=0)
+
+
+class Timer:
+    """Has one handler raise once, wherever the work is by then."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance, self._armed, self.raised = chance, False, 0
+        self._before = signal.signal(signal.SIGALRM, self._handler)
+
+    def _handler(self, number: int, frame: object) -> None:
+        if self._armed:  # Python may run it late
+            self._armed = False
+            self.raised += 1
+            raise Alarm
+
+    def strike(self, work: Callable[[], object]) -> None:
+        def start() -> None:
+            self._armed = True
+            signal.setitimer(signal.ITIMER_REAL, self._chance.uniform(2e-6, 1.2e-4))
+            try:
+                with contextlib.suppress(shmq.SettlementError, shmq.Empty):
+                    work()
+            finally:
+                self._armed = False
+
+        came(start)
+
+    def close(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("work", [drop_some, drop_some_of_the_process, leave_loops, close_some])
+def test_nothing_stays_in_hand_wherever_a_handler_raises(
+    broker: shmq.Broker, monkeypatch: Patch, work: Callable[[Queue, Any], None]
+) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # pytest's would keep what the exception has seen
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    queue = broker.queue("jobs", max_deliveries=0)
+    queue.put_many(range(5))
+    with contextlib.closing(Timer(random.Random(seed))) as timer, queue.consumer() as consumer:
+        for attempt in range(3000):
+            timer.strike(lambda: work(queue, consumer))
+            if queue.statistics().unsettled:
+                gc.collect()  # what an exception's frames have kept
+            assert queue.statistics().unsettled == 0, f"attempt {attempt}, {timer.raised} handlers"
+    assert timer.raised > 100
+    gc.collect()
+    assert queue.statistics().consumers <= 1  # that of the process
 
 
 def test_what_a_handler_keeps_from_being_said_of_dropped_messages_is_said_by_the_next_call(
@@ -107,7 +346,7 @@ def test_what_a_handler_keeps_from_being_said_of_dropped_messages_is_said_by_the
     queue.put("a")
     with queue.consumer() as consumer:
         consumer.receive(timeout=0)
-        monkeypatch.setattr(consumer_module, "_dropped_text", behind(strike, consumer_module._dropped_text))
+        monkeypatch.setattr("shmq.engine.consumer.dropped_text", behind(strike, dropped_text))
         with pytest.raises(Alarm):
             consumer.receive(timeout=0)
         with pytest.raises(shmq.SettlementError, match="dropped unsettled"):
