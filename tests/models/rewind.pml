@@ -23,6 +23,8 @@
  *   7  release returns before the epoch is raised
  *   8  a cell holds no position below the ring's reach: old entries of different age look alike to who looks again
  *
+ *   9  the head moves though it is not where it was seen: its new value, which a release has set, does not count
+ *
  * Shows S2, S24, S38, R1, R2. */
 #ifndef BUG
 #define BUG 0

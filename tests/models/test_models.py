@@ -105,7 +105,7 @@ CORRECT = [
 
 FAULTY = [
     *(Search("slot_ring", f"-DBUG={bug}") for bug in range(1, 8)),
-    *(Search("rewind", f"-DBUG={bug}") for bug in (1, 2, 3, 4, 6, 7, 8)),
+    *(Search("rewind", f"-DBUG={bug}") for bug in (1, 2, 3, 4, 6, 7, 8, 9)),
     Search("rewind", "-DBUG=5 -DWHO=7 -DRELEASES=2 -DDEATHS=0 -DTAKEOVERS=0", BY_CHANCE, "-RS1", 27),
     *(Search("notify", f"-DBUG={bug} -DDEATHS=0") for bug in (1, 2, 3, 7)),
     Search("notify", "-DBUG=4 -DDEATHS=0 -DWHO=6 -DN0=1"),
