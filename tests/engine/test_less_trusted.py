@@ -102,6 +102,8 @@ def calls(path: Path) -> dict[str, Callable[[], Any]]:
         "gc --discard": lambda: command("gc", "--discard", "--yes"),
         "check": lambda: command("check"),
         "doctor": lambda: command("doctor"),
+        "destroy": lambda: command("destroy", "--yes"),
+        "destroy by force": lambda: command("destroy", "--yes", "--force"),
     }
 
 
