@@ -253,11 +253,14 @@ static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t unt
     SHMQ_TRY(shmq_prepare(whole, o, until_ns));
     shmq_queue *q = shmq_level_for(whole, o->priority);
     shmq_status status = shmq_put_now(q, o);
+    if (SHMQ_LIKELY(!shmq_no_room(status))) {
+        return status; /* before any look at the clock */
+    }
     uint64_t piece =
         SHORTEST_PIECE_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
-    while (SHMQ_UNLIKELY(shmq_no_room(status))) {
+    while (shmq_no_room(status)) {
         uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
         if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(whole, q, o))) {
