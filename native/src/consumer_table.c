@@ -99,7 +99,8 @@ static const char *check_row(const shmq_queue *q, const shmq_consumer_shm *consu
     }
     if (shmq_load_relaxed((shmq_a32 *)&consumer->sleeps) > 1 ||
         shmq_load_relaxed((shmq_a32 *)&consumer->implicit) > 1 ||
-        shmq_load_relaxed((shmq_a32 *)&consumer->exclusive) > 1 || shmq_load_relaxed((shmq_a32 *)&consumer->live) > 1) {
+        shmq_load_relaxed((shmq_a32 *)&consumer->exclusive) > 1 ||
+        shmq_load_relaxed((shmq_a32 *)&consumer->live) > SHMQ_PLACE_OFFERED) {
         return "a consumer row with a field that nobody writes";
     }
     return NULL;

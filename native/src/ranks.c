@@ -45,25 +45,133 @@ static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) 
                : shmq_load_relaxed((shmq_a64 *)&a->order) < shmq_load_relaxed((shmq_a64 *)&b->order);
 }
 
-/* One step towards so many live ones: the first of those who stand by becomes live. Nobody who is live is displaced, also when
- * the limit is lowered: then nobody follows those who go until there are fewer. A dead one is live until it is reaped: who
- * follows it is to get its messages before those behind them. */
-static bool add_one(shmq_queue *q, uint32_t limit) {
-    shmq_consumer_shm *row, *first = NULL;
-    uint32_t live = 0;
+/* `awaited` of a row: rounded up, so that nobody is passed before the patience is over. */
+#define ROUND_BITS 24
+#define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
+#define AWAITED_SHIFT 20
+
+/* Has this row been waited for as long as the patience, in one round? *word is what it says now, *fresh what it has to say
+ * if nobody has waited in its present round; 0: somebody has. */
+static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t *word, uint64_t *fresh) {
+    uint64_t round =
+        shmq_load_seq(&row->rounds) & ROUND_MASK; /* first: what is said of an earlier one counts for nothing */
+    uint64_t now = shmq_now_ns(), rounded = (now >> AWAITED_SHIFT) + 1;
+    *word = shmq_load_seq(&row->awaited);
+    uint64_t since = *word >> ROUND_BITS << AWAITED_SHIFT;
+    bool counts = *word != 0 && (*word & ROUND_MASK) == round && since <= rounded << AWAITED_SHIFT;
+    *fresh = counts ? 0 : rounded << ROUND_BITS | round;
+    return counts && now >= since && now - since >= q->m->patience_ns;
+}
+
+/* Something waits for this row. Nobody has to wait for it any more once others have done so for the patience, in one round,
+ * together: it is stopped, and they pass it until it makes a step. Each who asks leaves word, so that all who are stopped at
+ * the same time are passed at the same time. */
+static bool is_passed(const shmq_queue *q, shmq_consumer_shm *row) {
+    uint64_t word, fresh;
+    bool passed = is_waited_out(q, row, &word, &fresh);
+    if (fresh != 0) {
+        shmq_cas_seq(&row->awaited, word, fresh);
+    }
+    return passed;
+}
+
+/* The same without a word: one that sleeps makes a step only when it is called. */
+static bool was_passed(const shmq_queue *q, shmq_consumer_shm *row) {
+    uint64_t word, fresh;
+    return is_waited_out(q, row, &word, &fresh);
+}
+
+/* One that died amid its wait looks at nothing any more. */
+static bool is_there(shmq_queue *q, const shmq_consumer_shm *consumer) {
+    if (is_subscribed(q, consumer)) {
+        return true;
+    }
+    uint64_t word = shmq_load_acquire((shmq_a64 *)&consumer->word); /* SYNC row.owner */
+    if (shmq_row_state(word) != SHMQ_ROW_FREE && q->m->process != NULL) {
+        shmq_met_dead(q->m, shmq_row_inner(word));
+    }
+    return false;
+}
+
+static bool is_late(shmq_queue *q, shmq_consumer_shm *row) { return is_passed(q, row) || !is_there(q, row); }
+
+/* Those who have a live place, one of them that did not take it up in time, and the first of those who stand by: of those who
+ * make steps when they are called, and of those who did not. */
+typedef struct line_up {
+    uint32_t live;
+    shmq_consumer_shm *late, *first, *silent;
+} line_up;
+
+static line_up look_at_places(shmq_queue *q, bool waited) {
+    line_up l = {0};
+    shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
-        if (shmq_load_seq(&row->live) != 0) {
-            live++;
-        } else if ((first == NULL || goes_before(row, first)) && is_subscribed(q, row)) {
-            first = row;
+        uint32_t place = shmq_load_seq(&row->live);
+        shmq_consumer_shm **best = was_passed(q, row) ? &l.silent : &l.first;
+        if (place != SHMQ_PLACE_NONE) {
+            l.live++;
+            l.late = waited && place == SHMQ_PLACE_OFFERED && is_late(q, row) ? row : l.late;
+        } else if ((*best == NULL || goes_before(row, *best)) && is_subscribed(q, row)) {
+            *best = row;
         }
     }
-    if (live >= limit || first == NULL) {
-        return false;
+    return l;
+}
+
+/* It is waited for from here on. */
+static void call(shmq_queue *q, shmq_consumer_shm *row) {
+    (void)is_passed(q, row);
+    shmq_row_wake(q->m, row);
+}
+
+/* It lost its place to those who stand by. All of them are called: who makes no step now need not be waited for when the
+ * next one does not come either, so that many who are stopped cost as much as two. */
+static void pass(shmq_queue *q, shmq_consumer_shm *late) {
+    if (!shmq_cas32_seq(&late->live, SHMQ_PLACE_OFFERED, SHMQ_PLACE_NONE)) {
+        return; /* it has come after all */
     }
-    shmq_store_seq(&first->live, 1);
-    shmq_row_wake(q->m, first);
-    return true;
+    shmq_consumer_shm *row;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        if (shmq_load_seq(&row->live) == SHMQ_PLACE_NONE) {
+            call(q, row);
+        }
+    }
+}
+
+/* One step towards so many live ones: the first of those who stand by is offered a place. Nobody who has taken his up is
+ * displaced, also when the limit is lowered: then nobody follows those who go until there are fewer. A dead one is live until
+ * it is reaped: who follows it is to get its messages before those behind them. `waited`: somebody who stands by has a look,
+ * and those who are late with taking up a place are passed, if there is anybody to follow. */
+static bool settle_one(shmq_queue *q, uint32_t limit, bool waited) {
+    line_up l = look_at_places(q, waited);
+    shmq_consumer_shm *heir = l.first != NULL ? l.first : l.silent;
+    if (l.live < limit && heir != NULL) {
+        (void)is_passed(q, heir); /* its patience begins before the place is its own */
+        shmq_store_seq(&heir->live, SHMQ_PLACE_OFFERED);
+        shmq_row_wake(q->m, heir);
+        return true;
+    }
+    if (l.live == limit && l.late != NULL && l.first != NULL) {
+        pass(q, l.late);
+        return true;
+    }
+    return false;
+}
+
+static void settle_places(shmq_queue *q, uint32_t limit, bool waited) {
+    for (uint32_t steps = 0; steps < 2 * SHMQ_CONSUMER_ROWS && settle_one(q, limit, waited); steps++) {
+    }
+}
+
+/* The limit is gone: who takes something before there is another one has its place for good. */
+static void end_reserve(shmq_queue *q) {
+    shmq_consumer_shm *row;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        if (shmq_load_seq(&row->live) != SHMQ_PLACE_TAKEN) {
+            shmq_store_seq(&row->live, SHMQ_PLACE_TAKEN);
+            shmq_row_wake(q->m, row);
+        }
+    }
 }
 
 /* Nothing of it is in use, and nothing was: the rows need not be looked at. */
@@ -74,16 +182,16 @@ bool shmq_ranks_are_plain(const shmq_queue *q) {
 void shmq_ranks_settle(shmq_queue *q) {
     SHMQ_ASSERT(q->m->structure_held);
     uint32_t wanted = shmq_load_relaxed(&q->page->settings.live_consumers), terms = 0;
-    uint32_t limit = wanted != 0 ? wanted : SHMQ_CONSUMER_ROWS;
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         terms |= priority_of(row) != 0 ? SHMQ_TERM_RANKED : 0;
         terms |= shmq_load_relaxed(&row->exclusive) != 0 ? SHMQ_TERM_EXCLUSIVE : 0;
     }
     terms |= wanted != 0 ? SHMQ_TERM_LIMITED : 0;
-    if (wanted != 0 || (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0) {
-        for (uint32_t steps = 0; steps < SHMQ_CONSUMER_ROWS && add_one(q, limit); steps++) {
-        }
+    if (wanted != 0) {
+        settle_places(q, wanted, false);
+    } else if ((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0) {
+        end_reserve(q);
     }
     uint32_t before = shmq_load_relaxed(&q->page->terms);
     shmq_store_seq(&q->page->terms, terms);
@@ -144,6 +252,12 @@ static shmq_status check_number(const shmq_queue *q) {
     return consumers < SHMQ_CONSUMERS ? SHMQ_OK : shmq_fail(SHMQ_LIMIT, "%u consumers of this queue", consumers);
 }
 
+static void take_seat(shmq_queue *q, uint32_t row) {
+    if ((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0 && shmq_ranks_take_up(q, row)) {
+        shmq_seat_take(q, row);
+    }
+}
+
 static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = terms->kind == SHMQ_CONSUMER ? check_alone(q, terms) : SHMQ_OK;
@@ -159,7 +273,7 @@ static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t 
     }
     shmq_structure_unlock(q->m);
     if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
-        (void)shmq_ranks_admit(q, *row); /* one that is live has its seat, whether it receives or not */
+        take_seat(q, *row); /* one that is live has its seat, whether it receives or not */
     }
     return status;
 }
@@ -181,7 +295,56 @@ bool shmq_is_served(const shmq_queue *q, uint32_t owner) {
         return true;
     }
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
-    return row == NULL || shmq_load_seq(&row->live) != 0;
+    return row == NULL || shmq_load_seq(&row->live) != SHMQ_PLACE_NONE;
+}
+
+bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner) {
+    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
+    if (SHMQ_LIKELY((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) == 0) || row == NULL) {
+        return true;
+    }
+    uint32_t place;
+    while ((place = shmq_load_seq(&row->live)) == SHMQ_PLACE_OFFERED) {
+        if (shmq_cas32_seq(&row->live, SHMQ_PLACE_OFFERED, SHMQ_PLACE_TAKEN)) {
+            return true;
+        }
+    }
+    return place != SHMQ_PLACE_NONE;
+}
+
+/* Of one that stands by: does another one leave a place that it was offered unused? *left: that is to be seen. Only after the
+ * patience is the lock asked for, and one that a stopped process has is not waited for. True: somebody was passed. */
+static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
+    shmq_consumer_shm *row;
+    bool late = false;
+    for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
+        if (row != own && shmq_load_seq(&row->live) == SHMQ_PLACE_OFFERED) {
+            late = is_late(q, row) || late; /* of all of them: see there */
+            *left = true;
+        }
+    }
+    if (SHMQ_LIKELY(!late)) {
+        return false;
+    }
+    if (shmq_structure_try(q->m) != SHMQ_OK) {
+        shmq_trail_clear(); /* nothing has failed for the caller */
+        return false;
+    }
+    uint32_t wanted = shmq_load_relaxed(&q->page->settings.live_consumers);
+    if (wanted != 0) {
+        settle_places(q, wanted, true);
+    }
+    shmq_structure_unlock(q->m);
+    return true;
+}
+
+/* A look of one that stands by is a step, too: it is not stopped. */
+static bool is_served_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, bool *left) {
+    if (SHMQ_LIKELY(shmq_ranks_take_up(q, owner))) {
+        return true;
+    }
+    shmq_add_seq(&row->rounds, 1);
+    return pass_late(q, row, left) && shmq_ranks_take_up(q, owner);
 }
 
 /* The terms say that there is one; it may be dead, and not reaped yet. */
@@ -197,16 +360,16 @@ static shmq_status check_nobody_exclusive(const shmq_queue *q) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner) {
+shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left) {
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     if ((terms & SHMQ_TERM_EXCLUSIVE) != 0 && (row == NULL || shmq_load_relaxed(&row->exclusive) == 0)) {
         return check_nobody_exclusive(q);
     }
-    if (!shmq_is_served(q, owner)) {
-        return SHMQ_EMPTY;
-    }
     if ((terms & SHMQ_TERM_LIMITED) != 0 && row != NULL) {
+        if (!is_served_now(q, owner, row, left)) {
+            return SHMQ_EMPTY;
+        }
         shmq_seat_take(q, owner);
     }
     if ((terms & SHMQ_TERM_RANKED) != 0 && row != NULL) {
@@ -236,26 +399,6 @@ void shmq_want_end(shmq_queue *q, uint32_t row) {
     if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
         shmq_notify(q); /* what is left, those of lower priority may have */
     }
-}
-
-/* `awaited` of a row: rounded up, so that nobody is passed before the patience is over. */
-#define ROUND_BITS 24
-#define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
-#define AWAITED_SHIFT 20
-
-/* Something waits for this row. Nobody has to wait for it any more once others have done so for the patience, in one round,
- * together: it is stopped, and they pass it until it makes a step. Each who asks leaves word, so that all who are stopped at
- * the same time are passed at the same time. */
-static bool is_passed(const shmq_queue *q, shmq_consumer_shm *row) {
-    uint64_t round =
-        shmq_load_seq(&row->rounds) & ROUND_MASK; /* first: what is said of an earlier one counts for nothing */
-    uint64_t word = shmq_load_seq(&row->awaited), now = shmq_now_ns();
-    uint64_t since = word >> ROUND_BITS << AWAITED_SHIFT, rounded = (now >> AWAITED_SHIFT) + 1;
-    if (word != 0 && (word & ROUND_MASK) == round && since <= rounded << AWAITED_SHIFT) {
-        return now >= since && now - since >= q->m->patience_ns;
-    }
-    shmq_cas_seq(&row->awaited, word, rounded << ROUND_BITS | round);
-    return false;
 }
 
 /* May it take anything at all, and has it not looked at everything? Else nothing waits for it. */
@@ -294,18 +437,6 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
         }
     }
     return best;
-}
-
-/* One that died amid its wait looks at nothing any more. */
-static bool is_there(shmq_queue *q, const shmq_consumer_shm *consumer) {
-    if (is_subscribed(q, consumer)) {
-        return true;
-    }
-    uint64_t word = shmq_load_acquire((shmq_a64 *)&consumer->word); /* SYNC row.owner */
-    if (shmq_row_state(word) != SHMQ_ROW_FREE && q->m->process != NULL) {
-        shmq_met_dead(q->m, shmq_row_inner(word));
-    }
-    return false;
 }
 
 /* Is one above this priority awake that wants something, and has not looked at everything? */

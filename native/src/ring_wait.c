@@ -83,7 +83,7 @@ static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery
     if (shmq_is_closing(q, w->owner)) {
         return SHMQ_CLOSED;
     }
-    bool served = shmq_is_served(q, w->owner); /* else nobody is to wake it for an entry */
+    bool served = shmq_ranks_take_up(q, w->owner); /* else nobody is to wake it for an entry */
     if (served) {
         (void)shmq_announce(q, w->row, false);
     }
@@ -115,7 +115,7 @@ static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = offer_to(q, w, d);
-    if (status == SHMQ_OK && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
+    if (status == SHMQ_OK && served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
         shmq_rescue_count(q, d);
     } else if (status != SHMQ_OK && notified) {
         shmq_progress_publish(w, status == SHMQ_EMPTY && d->word == 0 ? d->version : 0);

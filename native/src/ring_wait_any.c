@@ -85,7 +85,7 @@ static shmq_status spin(const waiting *w, uint32_t *from, shmq_delivery *d) {
 static void announce_on_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_waiter_of *of = &w->of[i];
-        of->served = shmq_is_served(of->q, of->owner);
+        of->served = shmq_ranks_take_up(of->q, of->owner);
         if (of->served) {
             (void)shmq_announce(of->q, of->w.row, false);
         }
@@ -168,7 +168,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = look_at_all(w, &claimed_late, from, d);
-    if (status == SHMQ_OK && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
+    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
         shmq_rescue_count(w->of[*from].q, d);
     }
     pass_on(w, status == SHMQ_OK ? *from : UINT32_MAX);

@@ -240,7 +240,7 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
     shmq_store_relaxed(&consumer->seated, 0);
     shmq_store_relaxed(&consumer->awaited, 0);
-    shmq_store_relaxed(&consumer->live, !limited);
+    shmq_store_relaxed(&consumer->live, limited ? SHMQ_PLACE_NONE : SHMQ_PLACE_TAKEN);
     shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
     shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
     /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */

@@ -286,11 +286,15 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *                 and found nothing; 0: may have work whatever the version. Its sleeper; read by whoever wakes: a stale
  *                 one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
- *   48  live    holder of the structure lock; its owner: a stale one costs a look more or less
- *   52  rounds  +1 at each step of its owner, while priorities matter: a receive, a look, a sleep; who waits for it
+ *   48  live    its place among the live ones (enum shmq_live_place): holder of the structure lock, and its owner, by CAS, from
+ *               OFFERED to TAKEN; its owner: a stale one costs a look more or less
+ *   52  rounds  +1 at each step of its owner, while priorities matter: a receive, a look, a sleep; and at each look of one
+ *                 that stands by; who waits for it
  *   64  seated  1: counted in `seats` of its process; its process alone
  *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has. Whoever
  *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer */
+/* NONE: it stands by. OFFERED: a place is its own as soon as it makes a step; if it makes none, others are offered it. */
+enum shmq_live_place { SHMQ_PLACE_NONE = 0, SHMQ_PLACE_TAKEN = 1, SHMQ_PLACE_OFFERED = 2 };
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;

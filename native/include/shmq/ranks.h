@@ -10,7 +10,12 @@
  * and then looks whether something is left for those who sleep. One of the two sees the other. A wanting one that has
  * looked at everything (its `progress`), or stands by, does not count. One for which others have waited for the patience,
  * while it made no step (its `rounds`), is stopped: it is passed by all until it makes one. Whoever waits says so in the
- * rows of all that it waits for (`awaited`), so that many of them cost one patience together. */
+ * rows of all that it waits for (`awaited`), so that many of them cost one patience together.
+ *
+ * Live places. One that is free is offered to the first of those who stand by, who is woken, and whose own step takes it up:
+ * before that it takes nothing. An offer that is not taken up for the patience goes to the next, whenever one that stands by
+ * has a look; then all who stand by are called, so that those who are stopped as well cost one more patience together. What
+ * was taken up is kept until its owner goes, or dies. */
 #ifndef SHMQ_RANKS_H
 #define SHMQ_RANKS_H
 
@@ -35,14 +40,16 @@ typedef struct shmq_row_terms {
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row);
 /* Nothing of it is in use: rows come and go without a look at the others. */
 bool shmq_ranks_are_plain(const shmq_queue *q);
-/* Work out who is live, and the terms; under the structure lock. Those who become live are woken. */
+/* Work out who is offered a live place, and the terms; under the structure lock. Those who are offered one are woken. */
 void shmq_ranks_settle(shmq_queue *q);
-/* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a seat; SHMQ_EMPTY: it stands by itself;
- * SHMQ_REFUSED. */
-shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner);
+/* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a seat; SHMQ_EMPTY: it stands by itself,
+ * and *left is set if a place has been offered to another that has not come yet; SHMQ_REFUSED. */
+shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left);
+/* False: it stands by. One that was offered a place takes it up, for as long as it is there. */
+bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner);
 /* The owner goes to sleep: who waited for it before that waits for nothing now. A look is a step, too. */
 void shmq_ranks_step(shmq_queue *q, uint32_t owner);
-/* False: it stands by until another one leaves. */
+/* False: it stands by until another one leaves. Of one that was offered a place: true, and nothing is taken up. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);
 /* A consumer begins and ends to want. */
 void shmq_want(shmq_queue *q, uint32_t row);
