@@ -201,6 +201,24 @@ static const char *look_at_watch(stage *s, const scenario *what) {
     return a->last != SHMQ_OK ? say("the survivor cannot settle what a killed process held", a) : NULL;
 }
 
+/* A consumer more: those who are stopped, with an offer or behind it, are passed, two patiences later at most. */
+static const char *stand_by(stage *s, const scenario *what) {
+    act *a = &s->survivor;
+    if ((what->flags & STANDS_BY) == 0) {
+        return NULL;
+    }
+    act_row_open(a, QUEUE_A);
+    uint64_t begin = virtual_clock();
+    act_receive(a, QUEUE_A, begin + 4 * PATIENCE_NS);
+    if (a->last != SHMQ_OK || virtual_clock() - begin > 3 * PATIENCE_NS + MARGIN_NS) {
+        return say("one that stands by is not served in time", a);
+    }
+    act_settle(a);
+    const char *wrong = a->last != SHMQ_OK ? say("one that stood by cannot settle what it got", a) : NULL;
+    act_row_close(a, QUEUE_A);
+    return wrong;
+}
+
 const char *aftermath_of_death(stage *s, const scenario *what, const char *where, bool check_sleepers) {
     const verdict_rules rules = aftermath_rules(what);
     next_value = FIRST_VALUE;
@@ -212,6 +230,7 @@ const char *aftermath_of_death(stage *s, const scenario *what, const char *where
     }
     const char *wrong = look_at_watch(s, what);
     wrong = wrong == NULL ? reap(s, what, where) : wrong;
+    wrong = wrong == NULL ? stand_by(s, what) : wrong;
     if (wrong == NULL && check_sleepers) {
         wrong = look_at_sleepers(s);
     }

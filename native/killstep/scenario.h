@@ -19,6 +19,7 @@
     8192u /* the survivor moves the rest of queue "a" to the limited one, before anybody has looked for the dead */
 #define WATCHED 16384u /* an actor is killed in the aftermath: a sleeper has what it held within the bound */
 #define PASSES 32768u /* somebody passes one that is stopped when its sleep is over: that counts as a rescue */
+#define STANDS_BY 65536u /* the survivor has to come to the first of what is left as a consumer of those who stand by */
 #define LEVELS 512u /* queue "a" has three */
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
@@ -87,6 +88,9 @@ void state_watch_both_stopped(stage *s); /* and one as its deputy */
 void state_watch_asleep(stage *s); /* the survivor sleeps as the deputy of one that is stopped */
 void state_watch_volunteer(stage *s); /* and here as a volunteer behind two */
 void state_ranked_stopped(stage *s); /* entries, and a stopped consumer of higher priority that wants them */
+void state_live_stopped(stage *s); /* entries, and the live place is offered to a consumer that is stopped */
+void state_live_stopped_more(stage *s); /* and those who stand by behind it are stopped, too */
+void state_live_held(stage *s);    /* entries, and somebody has taken up the live place */
 
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);

@@ -86,10 +86,8 @@ static void as_live(act *a) {
     act_row_open(a, QUEUE_A);
 }
 static void limit_live(act *a) { act_limit_live(a, QUEUE_A, 1); }
-static void as_one_that_is_limited(act *a) {
-    as_consumer(a);
-    limit_live(a);
-}
+static void take_up(act *a) { act_take_up(a, QUEUE_A); }
+static void pass(act *a) { act_receive_in_time(a, QUEUE_A); }
 static void receive_wanting(act *a) { act_receive_wanting(a, QUEUE_A); }
 static void settle_as_consumer(act *a) {
     receive_as_consumer(a);
@@ -345,8 +343,11 @@ const scenario scenarios[] = {
     {"ranked-receive", state_entry_sleeper, as_first, receive_wanting, SHMQ_OK, ON_SLOTS | STEADY},
     {"live-limit", state_few, as_consumer, limit_live, SHMQ_OK, 0},
     {"live-open", state_few, limit_live, as_consumer, SHMQ_OK, 0},
-    {"live-receive", state_few, as_one_that_is_limited, receive, SHMQ_OK, 0},
+    {"live-receive", state_few, act_open_and_limit, receive, SHMQ_OK, 0},
     {"live-close", state_few, as_live, close_consumer, SHMQ_OK, 0},
+    {"live-take-up", state_live_held, as_consumer, take_up, SHMQ_OK, BUSY},
+    {"live-pass", state_live_stopped, as_consumer, pass, SHMQ_OK, BUSY | STANDS_BY},
+    {"live-pass-more", state_live_stopped_more, as_consumer, pass, SHMQ_OK, BUSY | STANDS_BY | LONG},
     {"attach", state_few, NULL, attach, SHMQ_OK, ATTACHES | LONG},
     {"leave", state_few, NULL, leave, SHMQ_OK, LONG},
     {"leave-holding", state_few, hold_and_sleep_row, leave, SHMQ_OK, LONG},

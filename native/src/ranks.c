@@ -60,7 +60,10 @@ static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t 
     uint64_t since = *word >> ROUND_BITS << AWAITED_SHIFT;
     bool counts = *word != 0 && (*word & ROUND_MASK) == round && since <= rounded << AWAITED_SHIFT;
     *fresh = counts ? 0 : rounded << ROUND_BITS | round;
-    return counts && now >= since && now - since >= q->m->patience_ns;
+    if (!counts) {
+        return false;
+    }
+    return now >= since && now - since >= q->m->patience_ns;
 }
 
 /* Something waits for this row. Nobody has to wait for it any more once others have done so for the patience, in one round,
