@@ -28,6 +28,12 @@ void act_open_and_limit(act *a) {
 
 void act_receive_in_time(act *a, unsigned queue) { act_receive(a, queue, virtual_clock() + 5 * PATIENCE_NS); }
 
+void act_receive_twice(act *a, unsigned queue) {
+    act_receive(a, queue, 0);
+    virtual_clock_set(virtual_clock() + 2 * PATIENCE_NS);
+    act_receive(a, queue, 0);
+}
+
 void act_take_up(act *a, unsigned queue) {
     act_limit_live(a, queue, 2);
     act_receive(a, queue, 0);

@@ -11,6 +11,8 @@ void act_receive_wanting(act *a, unsigned queue);
 void act_open_and_limit(act *a);
 /* Long enough to pass those who are stopped. */
 void act_receive_in_time(act *a, unsigned queue);
+/* At once, and when those who were called by the first look have not come for the patience. */
+void act_receive_twice(act *a, unsigned queue);
 /* One of those who stand by: one more live place, which is offered to it, and a receive. */
 void act_take_up(act *a, unsigned queue);
 void act_limit_live(act *a, unsigned queue, uint32_t live);

@@ -88,6 +88,7 @@ static void as_live(act *a) {
 static void limit_live(act *a) { act_limit_live(a, QUEUE_A, 1); }
 static void take_up(act *a) { act_take_up(a, QUEUE_A); }
 static void pass(act *a) { act_receive_in_time(a, QUEUE_A); }
+static void pass_more(act *a) { act_receive_twice(a, QUEUE_A); }
 static void receive_wanting(act *a) { act_receive_wanting(a, QUEUE_A); }
 static void settle_as_consumer(act *a) {
     receive_as_consumer(a);
@@ -347,7 +348,7 @@ const scenario scenarios[] = {
     {"live-close", state_few, as_live, close_consumer, SHMQ_OK, 0},
     {"live-take-up", state_live_held, as_consumer, take_up, SHMQ_OK, BUSY},
     {"live-pass", state_live_stopped, as_consumer, pass, SHMQ_OK, BUSY | STANDS_BY},
-    {"live-pass-more", state_live_stopped_more, as_consumer, pass, SHMQ_OK, BUSY | STANDS_BY | LONG},
+    {"live-pass-more", state_live_stopped_more, as_consumer, pass_more, SHMQ_OK, BUSY | STANDS_BY},
     {"attach", state_few, NULL, attach, SHMQ_OK, ATTACHES | LONG},
     {"leave", state_few, NULL, leave, SHMQ_OK, LONG},
     {"leave-holding", state_few, hold_and_sleep_row, leave, SHMQ_OK, LONG},
