@@ -39,7 +39,7 @@ const scenario *scenario_named(const char *name);
 /* states.c */
 void state_empty(stage *s);
 void state_few(stage *s);
-void state_edge(stage *s);      /* the next put needs memory for more slots */
+void state_edge(stage *s); /* the next put needs memory for more slots */
 void state_edge_dead(stage *s); /* and a dead one was about to reserve it */
 void state_blocks(stage *s);
 void state_weighed(stage *s); /* with a max_bytes that leaves room */
@@ -48,17 +48,17 @@ void state_wrapping(stage *s);
 void state_wrapping_more(stage *s); /* entries on both sides of the lap's end */
 void state_full_ring(stage *s);
 void state_full_count(stage *s);
-void state_full_waiter(stage *s);  /* and a producer sleeps for room */
-void state_line(stage *s);             /* a producer stands in line at the full queue */
-void state_line_beyond(stage *s);      /* and there is room for more than that */
-void state_line_dead_first(stage *s);  /* a dead one stands before it */
+void state_full_waiter(stage *s); /* and a producer sleeps for room */
+void state_line(stage *s); /* a producer stands in line at the full queue */
+void state_line_beyond(stage *s); /* and there is room for more than that */
+void state_line_dead_first(stage *s); /* a dead one stands before it */
 void state_line_dead_called(stage *s); /* and was called */
-void state_line_room(stage *s);        /* the victim is to stand before it, and there is room for both */
-void state_carry(stage *s);        /* the tail stands at an unsettled entry */
-void state_carried(stage *s);      /* an entry older than a lap is available */
+void state_line_room(stage *s); /* the victim is to stand before it, and there is room for both */
+void state_carry(stage *s); /* the tail stands at an unsettled entry */
+void state_carried(stage *s); /* an entry older than a lap is available */
 void state_carried_held(stage *s); /* the survivor holds it */
-void state_hole(stage *s);         /* a stopped producer's claim stands before the entries */
-void state_old_hole(stage *s);     /* it has become a hole, and the tail comes round to it */
+void state_hole(stage *s); /* a stopped producer's claim stands before the entries */
+void state_old_hole(stage *s); /* it has become a hole, and the tail comes round to it */
 void state_sleeper(stage *s);
 void state_sleeper_of_two(stage *s); /* on the limited queue, too */
 void state_entry_sleeper(stage *s); /* and an entry, which it has not seen yet */
@@ -90,14 +90,14 @@ void state_watch_volunteer(stage *s); /* and here as a volunteer behind two */
 void state_ranked_stopped(stage *s); /* entries, and a stopped consumer of higher priority that wants them */
 void state_live_stopped(stage *s); /* entries, and the live place is offered to a consumer that is stopped */
 void state_live_stopped_more(stage *s); /* and those who stand by behind it are stopped, too */
-void state_live_held(stage *s);    /* entries, and somebody has taken up the live place */
+void state_live_held(stage *s); /* entries, and somebody has taken up the live place */
 
 /* memory_states.c: blocks in a living process's hands use up the segment's memory. */
 void state_no_memory(stage *s);
 void state_memory_of_bodies(stage *s);
 void state_little_memory(stage *s); /* two granules are left: too few for a ring */
-void state_dead_hoarder(stage *s);  /* two of them are a dead process' */
-void state_dead_viewer(stage *s);   /* and one died amid the end of its view: nobody names that any more */
+void state_dead_hoarder(stage *s); /* two of them are a dead process' */
+void state_dead_viewer(stage *s); /* and one died amid the end of its view: nobody names that any more */
 
 /* level_states.c */
 void state_levels_empty(stage *s);
@@ -116,27 +116,27 @@ void state_groups_held(stage *s); /* the survivor has the first one of a group *
 void state_groups_dead_holder(stage *s);
 void state_groups_refused(stage *s); /* and the survivor was refused what is the dead one's */
 void state_sticky_dead_holder(stage *s);
-void state_groups_leased(stage *s);     /* what the survivor has in hand is lent for a time */
+void state_groups_leased(stage *s); /* what the survivor has in hand is lent for a time */
 void state_sticky_leased(stage *s);
 void state_sticky_leased_once(stage *s);
-void state_groups_offered(stage *s);    /* the first one of a group is offered to a stopped process */
+void state_groups_offered(stage *s); /* the first one of a group is offered to a stopped process */
 void state_groups_dead_thief(stage *s); /* took the first one from the survivor's hand */
-void state_groups_both(stage *s);       /* the limited queue has groups, too */
+void state_groups_both(stage *s); /* the limited queue has groups, too */
 void state_groups_dead_mover(stage *s); /* amid a move between the two, before its decision; somebody was refused */
 void state_groups_dead_moved(stage *s); /* after it */
 
-void state_held(stage *s);        /* between others an entry that is held */
-void state_mortal(stage *s);      /* an entry that expires, and others */
+void state_held(stage *s); /* between others an entry that is held */
+void state_mortal(stage *s); /* an entry that expires, and others */
 void state_mortal_held(stage *s); /* the survivor has it in hand */
-void state_immediate(stage *s);   /* an immediate message, whose put waits, and others */
-void state_leased(stage *s);      /* a queue with a lease */
+void state_immediate(stage *s); /* an immediate message, whose put waits, and others */
+void state_leased(stage *s); /* a queue with a lease */
 void state_leased_held(stage *s); /* and the survivor has an entry in hand */
 
 void state_movable(stage *s); /* few, and whatever is moved to the limited queue needs no memory */
 void state_movable_blocks(stage *s);
-void state_movable_carry(stage *s);   /* one in the limited queue; the tail of "a" stands at an unsettled entry */
+void state_movable_carry(stage *s); /* one in the limited queue; the tail of "a" stands at an unsettled entry */
 void state_movable_sleeper(stage *s); /* one in the limited queue; somebody sleeps on "a" */
-void state_dead_mover(stage *s);      /* amid a move from "a" to the limited queue, before its decision */
+void state_dead_mover(stage *s); /* amid a move from "a" to the limited queue, before its decision */
 void state_dead_mover_block(stage *s);
 void state_dead_moved(stage *s); /* after it */
 

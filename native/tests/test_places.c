@@ -157,7 +157,8 @@ static void many_that_are_stopped_cost_as_much_as_two(void) {
     CHECK(woken != 0 && wakes(next) != 0);
     CHECK(!looks(qa, next) && !looks(qa, last)); /* they hear the call */
     let_the_patience_pass();
-    CHECK(!looks(qa, last)); /* the third one is not waited for; the next has made a step, and is the first of the living */
+    CHECK(!looks(qa,
+                 last)); /* the third one is not waited for; the next has made a step, and is the first of the living */
     CHECK_EQUAL(place_of(next), SHMQ_PLACE_OFFERED);
     CHECK(looks(qa, next) && !looks(qa, last));
     CHECK_EQUAL(served(qb, stopped, MANY), 0);
