@@ -115,6 +115,17 @@ def says_nothing(child: Offspring) -> bool:
     return False
 
 
+def heard(children: list[Offspring], said: list[tuple[str, bool]]) -> bool:
+    for child in children:
+        try:
+            number, again, _ = child.line(0.01).split()
+        except AssertionError:
+            continue
+        said.append((number, again == "True"))
+        return True
+    return False
+
+
 # ---- the live one ----------------------------------------------------------------------------------------------------
 
 
@@ -203,8 +214,9 @@ def test_a_place_that_stopped_ones_do_not_take_up_goes_to_one_that_lives(
         served.join(timeout=30)  # the last one is acknowledged
         following.kill()
         served.put("first")
-        assert body(heirs[0]) == ("first", False)
-        assert all(says_nothing(heir) for heir in heirs[1:])
+        said: list[tuple[str, bool]] = []
+        eventually(lambda: heard(heirs, said), "one of them follows")  # the first of them, unless the machine is slow
+        assert said == [("first", False)]
 
 
 def test_one_of_several_queues_has_the_place_too(served: Queue, broker_dir: Path) -> None:
