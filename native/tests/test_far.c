@@ -149,7 +149,7 @@ static uint64_t behind_the_tail(void) {
 static void the_head_does_not_stay_behind_where_all_take_some(void) {
     begin(0);
     shmq_subscription s;
-    shmq_subscription_begin(&s, NULL, NULL);
+    shmq_subscription_begin(&s, wants_all, NULL);
     put_some(0, 1); /* in slot 0 for ever: the first place of each lap is nobody's */
     shmq_delivery held;
     CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &held), SHMQ_OK);
@@ -202,7 +202,7 @@ static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
 static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_path) {
     begin(0);
     shmq_subscription s;
-    shmq_subscription_begin(&s, NULL, NULL);
+    shmq_subscription_begin(&s, wants_all, NULL);
     put_some(7, 1);
     shmq_delivery held = receive(q, shmq_self(q));
     shmq_slot_shm *slot = shmq_slot_at(q, held.position);
@@ -273,7 +273,7 @@ static void produce(uint64_t producer) {
 static void take_all(board *b, unsigned number) {
     uint64_t last[PRODUCERS] = {0};
     shmq_subscription s;
-    shmq_subscription_begin(&s, NULL, NULL);
+    shmq_subscription_begin(&s, wants_all, NULL);
     while (shmq_load_seq(&b->taken) < PRODUCERS * EACH) {
         shmq_delivery d;
         shmq_status status =
