@@ -10,6 +10,7 @@ from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.engine.selection import entry_selection
 from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of, split
+from shmq.spark.named_queue import named_queue
 from shmq.spark.options import SourceOptions
 from shmq.spark.row import FIELDS, batches
 
@@ -41,7 +42,7 @@ class BatchSource:
     def partitions(self) -> list[EntryRange]:
         """Raises BrokerNotFound, NotFound."""
         with shmq.open(self._options.path, create=False) as broker:
-            return [part for name in self._options.queues for part in self._parts_of(broker.queue(name, create=False))]
+            return [part for name in self._options.queues for part in self._parts_of(named_queue(broker, name))]
 
     def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
         name, id = queue.name, identity_of(queue)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from shmq.errors import SelectorError
 from shmq.names import check_queue_name, parse_broker_path
 from shmq.options.value import parse_size
 from shmq.spark.gateway.address import Address, parse_uris
@@ -133,6 +134,18 @@ def remote_texts(options: Mapping[str, str], **more: str) -> dict[str, str]:
     return {name.lower(): text for name, text in options.items() if name.lower() not in here} | more
 
 
+def _selector(text: str | None) -> str | None:
+    """Checked where it is given: a task would find its faults later."""
+    if text is not None:
+        from shmq.selector.parser import parse
+
+        try:
+            parse(text)
+        except SelectorError as error:
+            raise ValueError(f"option selector: {error}") from None
+    return text
+
+
 def _columns(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(name.strip() for name in text.split(","))
 
@@ -192,7 +205,7 @@ class SourceOptions:
             path=_place(given),
             queues=_names(given.required("queue", "orders")),
             subscription=given.text("subscription"),
-            selector=given.text("selector"),
+            selector=_selector(given.text("selector")),
             max_rows=given.number("maxRowsPerBatch", 1, None),
             max_bytes=given.size("maxBytesPerBatch", None),
             max_partition_bytes=maximum,

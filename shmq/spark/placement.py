@@ -47,4 +47,7 @@ def batch_sink(options: Mapping[str, str], overwrite: bool) -> BatchSink | Hosts
 
 def stream_sink(options: Mapping[str, str]) -> StreamSink | HostsStreamSink:
     parsed, addresses = SinkOptions.parse(options), addresses_of(options)
+    given = {"idempotencyKey": parsed.idempotency_key is not None, "truncate": parsed.truncate}
+    for name in (name for name, is_given in given.items() if is_given):
+        raise ValueError(f"the option {name} is of a batch write; a stream has each batch once by its checkpoint")
     return HostsStreamSink(addresses, parsed, remote_texts(options)) if addresses else StreamSink(parsed)

@@ -24,7 +24,8 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from shmq.errors import ShmqError
-from shmq.spark.options import SourceOptions
+from shmq.spark.named_queue import check_target
+from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.outgoing import check_columns
 from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 from shmq.spark.pushdown import Pushdown
@@ -205,17 +206,23 @@ class ShmqDataSource(DataSource):
         return _StreamReader(stream_source(self.options, check_schema(_types(schema))), options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        check_columns(_types(schema))
-        return _BatchWriter(batch_sink(self.options, overwrite))
+        types = _types(schema)
+        check_columns(types)
+        sink = batch_sink(self.options, overwrite)
+        check_target(SinkOptions.parse(self.options), types)
+        return _BatchWriter(sink)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        check_columns(_types(schema))
+        types = _types(schema)
+        check_columns(types)
         if overwrite:
             raise ValueError(
                 'outputMode("complete") cannot be written into a queue; use "append", or foreachBatch with an '
                 "idempotencyKey"
             )
-        return _StreamWriter(stream_sink(self.options))
+        sink = stream_sink(self.options)
+        check_target(SinkOptions.parse(self.options), types)
+        return _StreamWriter(sink)
 
 
 def _types(schema: StructType) -> dict[str, str]:

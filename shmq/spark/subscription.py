@@ -24,6 +24,7 @@ from shmq.errors import ConsumerRefused
 from shmq.names import check_queue_name
 from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, split
+from shmq.spark.named_queue import claims_of, named_queue
 from shmq.spark.offset import Reached
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ class Subscription:
     ) -> None:
         self.queue = queue
         self._name = name
-        self._source = broker.queue(queue, create=False)
-        self._claims = queue_of_claims(broker, claims_name(queue, name), create=create)
+        self._source = named_queue(broker, queue)
+        claims = claims_name(queue, name)
+        self._claims = queue_of_claims(broker, claims) if create else claims_of(broker, queue, claims, name)
         self._owner = self._owned()
         self._claimer = Claimer(self._source, self._claims, selector)
         self._fails = fail_on_data_loss

@@ -71,7 +71,7 @@ def test_what_does_not_fit_is_told(shell: Shell, broker: shmq.Broker, tmp_path: 
     for arguments, text in (
         ((str(tmp_path), "etl"), "is no checkpoint of a streaming query"),
         (("s3://bucket/checkpoint", "etl"), "is on another file system"),
-        ((str(checkpoint), "audit"), "there is no queue 'orders.spark.audit'"),
+        ((str(checkpoint), "audit"), "queue 'orders' has no subscription 'audit': it has 'etl'"),
     ):
         done = shell("spark", "settle", *arguments, expected=None)
         assert done.code != 0

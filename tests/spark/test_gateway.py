@@ -208,11 +208,14 @@ def test_only_who_has_the_token_is_served(hosts: list[Path], tmp_path: Path) -> 
     served = GatewayProcess(hosts[0], "--token-file", str(token))
     try:
         options = {"uri": served.uri, "queue": "orders"}
-        for unfit in ({}, {"tokenFile": str(wrong)}):
-            with pytest.raises(GatewayError, match=r"refuses this token; .*tokenFile"):
+        for unfit, text in (({}, "wants a token"), ({"tokenFile": str(wrong)}, "refuses this token")):
+            with pytest.raises(GatewayError, match=rf"{text}; .*tokenFile"):
                 batch_source(options | unfit, ("body",)).partitions()
-            with pytest.raises(GatewayError, match="refuses this token"):
+            with pytest.raises(GatewayError, match=text):
                 stream_source(options | {"subscription": "etl"} | unfit, ("body",)).initialOffset()
+        missing = {"tokenFile": str(tmp_path / "none")}
+        with pytest.raises(ValueError, match=r"option tokenFile='.*none': No such file"):
+            batch_source(options | missing, ("body",)).partitions()
         assert len(batch_source(options | {"tokenFile": str(token)}, ("body",)).partitions()) == 1
     finally:
         assert served.end() == 0

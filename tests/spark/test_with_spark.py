@@ -153,6 +153,7 @@ def test_a_key_makes_a_batch_write_once(spark: SparkSession, broker: shmq.Broker
         ({"columns": "bodi"}, "there is no column 'bodi'"),
         ({"queue": "odrers"}, "there is no queue 'odrers'"),
         ({"path": "/no/such/broker"}, "no broker"),
+        ({"selector": "n >> 50 AND"}, "option selector: "),
     ],
 )
 def test_a_mistake_in_an_option_is_named(
@@ -169,6 +170,10 @@ def test_a_frame_that_does_not_fit_is_refused(spark: SparkSession, broker: shmq.
         writer = frame.selectExpr(select).write.format("shmq").option("path", broker.path or "")
         with pytest.raises(Exception, match=text):
             writer.option("queue", "results").mode("append").save()
+    ranked = frame.selectExpr("string(id) AS body", "int(id) AS priority").write.format("shmq").mode("append")
+    with pytest.raises(Exception, match=r"make it first: .* declare results priorities=10"):
+        ranked.option("path", broker.path or "").option("queue", "results").save()
+    assert "results" not in [queue.name for queue in broker.queues()]
     overwriter = frame.selectExpr("string(id) AS body").write.format("shmq").option("path", broker.path or "")
     with pytest.raises(Exception, match="truncate"):
         overwriter.option("queue", "results").mode("overwrite").save()

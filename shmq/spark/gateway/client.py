@@ -25,6 +25,14 @@ __all__ = ["GatewayClient", "Session", "Upload"]
 _KEEPALIVE: Final = [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
 
 
+def _file(option: str, path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise ValueError(f"option {option}={path!r}: {error.strerror}; on each host of Spark it names a file") from None
+
+
 class GatewayClient:
     """A connection with one gateway; close() it, or use it in a `with` statement.
 
@@ -38,11 +46,12 @@ class GatewayClient:
     def __init__(self, address: Address) -> None:
         self._uri = address.uri
         settings: dict[str, Any] = {"generic_options": _KEEPALIVE}
+        self._has_token = address.token_file is not None
         if address.token_file is not None:
+            _file("tokenFile", address.token_file)
             settings["middleware"] = [BearerToken(read_token(address.token_file, private=False))]
         if address.ca_file is not None:
-            with open(address.ca_file, "rb") as file:
-                settings["tls_root_certs"] = file.read()
+            settings["tls_root_certs"] = _file("caFile", address.ca_file)
         self._client = flight.FlightClient(address.uri, **settings)
 
     def close(self) -> None:
@@ -94,7 +103,7 @@ class GatewayClient:
             yield
         except flight.FlightUnauthenticatedError:
             raise GatewayError(
-                f"the gateway {self._uri} refuses this token",
+                f"the gateway {self._uri} {'refuses this token' if self._has_token else 'wants a token'}",
                 remedy="name the file that it was started with: tokenFile",
             ) from None
         except flight.FlightError as error:

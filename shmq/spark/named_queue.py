@@ -1,0 +1,67 @@
+"""Queues that the options of a query, or a command, name: what is missing is said in their words."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import shmq
+
+if TYPE_CHECKING:
+    from shmq.engine.broker import Broker
+    from shmq.engine.queue import Queue
+    from shmq.spark.options import SinkOptions
+
+__all__ = ["check_target", "claims_of", "named_queue"]
+
+_TERMS = {"priority": "priorities=10", "group": "groups=shared"}  # what a queue has to be declared with for a column
+
+
+def named_queue(broker: Broker, name: str) -> Queue[Any]:
+    """The queue of this name. Raises NotFound, with the name that was meant perhaps."""
+    try:
+        return broker.queue(name, create=False)
+    except shmq.NotFound:
+        pass
+    near = difflib.get_close_matches(name, [queue.name for queue in broker.queues()], 1)
+    raise shmq.NotFound(
+        f"there is no queue {name!r} in the broker {broker.path}",
+        remedy=f"did you mean {near[0]!r}?" if near else "check the option queue; shmq ls shows what is there",
+    )
+
+
+def claims_of(broker: Broker, queue: str, claims: str, subscription: str) -> Queue[Any]:
+    """The claims of a subscription that is there. Raises NotFound with those that are."""
+    try:
+        return broker.queue(claims, create=False)
+    except shmq.NotFound:
+        pass
+    prefix = claims.removesuffix(subscription)
+    there = [each.name.removeprefix(prefix) for each in broker.queues() if each.name.startswith(prefix)]
+    raise shmq.NotFound(
+        f"queue {queue!r} has no subscription {subscription!r}",
+        figures=f"it has {', '.join(map(repr, there)) or 'none'}",
+        remedy="name the one that the query reads with",
+    )
+
+
+def check_target(options: SinkOptions, columns: Collection[str]) -> None:
+    """A queue that the sink makes has no priorities and no groups: before it makes one, is it to have them?
+
+    Raises ValueError with the command that makes it, BrokerNotFound.
+    """
+    terms = [term for column, term in _TERMS.items() if column in columns]
+    if not options.path or not terms:
+        return
+    with shmq.open(options.path, create=False) as broker:
+        with suppress(shmq.NotFound):
+            broker.queue(options.queue, create=False)
+            return
+    command = shlex.join(["shmq", "-d", options.path, "declare", options.queue, *terms])
+    given = " and ".join(column for column in _TERMS if column in columns)
+    raise ValueError(
+        f"queue {options.queue!r} is not there, and one that a write makes takes no {given}; make it first: {command}"
+    )
