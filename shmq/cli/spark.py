@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from shmq.cli.session import Session, pass_session, usage
+from shmq.errors import NotFound
 
 __all__ = ["spark"]
 
@@ -54,8 +55,14 @@ def publish(session: Session, queue: str) -> None:
     Example:
       shmq -d /var/lib/shop spark publish results
     """
-    from shmq.spark.publication import Publication
+    from shmq.spark.publication import Publication, published_name
 
     with session.open() as broker:
-        finished = Publication(session.queue(broker, queue), 0.0).finish()
+        target = session.queue(broker, queue)
+        try:
+            broker.queue(published_name(queue), create=False)
+        except NotFound:  # nothing has ever been published into it
+            finished = 0
+        else:
+            finished = Publication(target, 0.0).finish()
     session.result({"batches": finished}, f"{finished:,} {'batch' if finished == 1 else 'batches'} finished")

@@ -84,6 +84,8 @@ def test_what_does_not_fit_is_told(shell: Shell, broker: shmq.Broker, tmp_path: 
 
 def test_a_decided_batch_is_finished(shell: Shell, broker: shmq.Broker) -> None:
     results = broker.queue("results", maxsize=2)
+    assert shell("spark", "publish", "results").out == "0 batches finished\n"
+    assert [queue.name for queue in broker.queues()] == ["results"]
     stages = StageWriter(results, 60.0).write([Outgoing(b"row", {}, None)] * 3)
     with pytest.raises(shmq.Full):
         Publication(results, 0.0).publish("query", 0, stages)
