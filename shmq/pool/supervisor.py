@@ -237,8 +237,9 @@ class Supervisor:
         self._total.add(worker.pid, worker.tally)
         if worker.ended is not None and worker.ended.why in ("stopped", "worn", "drained", "deleted", "results"):
             self._note_end(worker)
-        elif self._stopping:
-            pass  # it was asked to end, and did so before it could say anything
+        elif self._stopping:  # it was asked to end, by SIGTERM, and may have done so before it could say anything
+            if code < 0 and code != -signal.SIGTERM:
+                self._say(worker, f"{_end_of(code)}; what it had in hand goes back")
         elif worker.died_as_it_started:
             text = worker.ended.text if worker.ended is not None else ""
             self._count_failure(worker.pid, _end_of(code), text)

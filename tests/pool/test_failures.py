@@ -272,3 +272,24 @@ def test_a_handler_reaches_other_queues_by_the_broker_of_its_message(broker: shm
     jobs.put_many(range(5))
     shmq.WorkerPool(jobs, handlers.hand_on, processes=2).run(until_empty=True)
     assert sorted(others.get_many(10, timeout=0)) == [0, 1, 2, 3, 4]
+
+
+def test_a_worker_that_is_killed_while_the_pool_ends_is_told(
+    broker: shmq.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was asked to end and had a message in hand. That the pool ends is no reason not to say what became of it."""
+    jobs, begun = broker.queue("jobs"), broker.queue("begun")
+    jobs.put("in hand")
+    with shmq.WorkerPool(jobs, handlers.hold, processes=1, mp_context="fork") as pool:
+        begun.get(timeout=60)
+        (worker,) = pool.processes()
+        stopping = threading.Thread(target=pool.stop, kwargs={"timeout": 60.0}, name="test-stop")
+        stopping.start()
+        run = pool._run
+        assert run is not None
+        eventually(lambda: run.runner._stopping)
+        os.kill(worker.pid, signal.SIGKILL)
+        stopping.join(60)
+    (line,) = said(caplog, "shmq.pool")
+    assert line == f"worker {worker.pid} of queue 'jobs': killed by SIGKILL; what it had in hand goes back"
+    assert jobs.receive(timeout=5).redelivered
