@@ -1,6 +1,7 @@
 """Joining and leaving a segment with real processes: hostile segments, deaths, forks, storms."""
 
 import errno
+import gc
 import os
 import random
 import resource
@@ -442,6 +443,7 @@ def test_a_table_full_of_the_dead_takes_new_members(roomy_broker: BrokerDirector
 
 def test_who_may_not_map_a_segment_is_told_the_limit_and_the_remedy(broker: BrokerDirectory) -> None:
     def join_with_little() -> None:
+        gc.collect()  # segments that earlier tests left to the collector would make room later
         mapped = psutil.Process().memory_info().vms
         limit = mapped + 2 * MEMORY  # room for Python itself, but not for the addresses of the segment
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
