@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import shmq
 from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.engine.selection import entry_selection
 from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of, split
-from shmq.spark.named_queue import named_queue
+from shmq.spark.named_queue import named_broker, named_queue
 from shmq.spark.options import SourceOptions
 from shmq.spark.row import FIELDS, batches
 
@@ -41,7 +40,7 @@ class BatchSource:
 
     def partitions(self) -> list[EntryRange]:
         """Raises BrokerNotFound, NotFound."""
-        with shmq.open(self._options.path, create=False) as broker:
+        with named_broker(self._options.path) as broker:
             return [part for name in self._options.queues for part in self._parts_of(named_queue(broker, name))]
 
     def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
@@ -60,7 +59,7 @@ class BatchSource:
         if partition is None:
             return
         fails = self._options.fail_on_data_loss
-        with shmq.open(self._options.path, create=False) as broker:
+        with named_broker(self._options.path) as broker:
             if self._options.selector is None and has_columns(self._columns):
                 yield from column_batches(broker, partition, self._columns, fails)
                 return

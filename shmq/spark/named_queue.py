@@ -1,4 +1,4 @@
-"""Queues that the options of a query, or a command, name: what is missing is said in their words."""
+"""Brokers and queues that the options of a query, or a command, name: what is missing is said in their words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,22 @@ if TYPE_CHECKING:
     from shmq.engine.queue import Queue
     from shmq.spark.options import SinkOptions
 
-__all__ = ["check_target", "claims_of", "named_queue"]
+__all__ = ["check_target", "claims_of", "named_broker", "named_queue"]
 
 _TERMS = {"priority": "priorities=10", "group": "groups=shared"}  # what a queue has to be declared with for a column
+
+
+def named_broker(path: str) -> Broker:
+    """The broker in this directory, opened. Raises BrokerNotFound, and what shmq.open() raises."""
+    try:
+        return shmq.open(path, create=False)
+    except shmq.BrokerNotFound as missing:
+        raise shmq.BrokerNotFound(
+            missing.what,
+            figures=missing.figures,
+            remedy=f"check the option path, or make the broker first: {shlex.join(['shmq', '-d', path, 'init'])}",
+            filename=path,
+        ) from None
 
 
 def named_queue(broker: Broker, name: str) -> Queue[Any]:
@@ -56,7 +69,7 @@ def check_target(options: SinkOptions, columns: Collection[str]) -> None:
     terms = [term for column, term in _TERMS.items() if column in columns]
     if not options.path or not terms:
         return
-    with shmq.open(options.path, create=False) as broker:
+    with named_broker(options.path) as broker:
         with suppress(shmq.NotFound):
             broker.queue(options.queue, create=False)
             return

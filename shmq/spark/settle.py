@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import shmq
 from shmq.errors import ShmqError
+from shmq.spark.named_queue import named_broker
 from shmq.spark.offset import Offset
 from shmq.spark.subscription import Subscription
 
@@ -80,7 +80,7 @@ def settle(checkpoint: str, path: str, subscription: str) -> int:
     if done is None:
         return -1
     batch, offsets = done
-    with shmq.open(path, create=False) as broker:
+    with named_broker(path) as broker:
         settled = 0
         for offset in offsets:
             for queue, reached in offset.queues.items():

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import shmq
 from shmq.engine.staging import Bodies
+from shmq.spark.named_queue import named_broker
 from shmq.spark.options import SinkOptions
 from shmq.spark.outgoing import Outgoing, bodies_of, outgoing
 from shmq.spark.publication import Publication
@@ -29,7 +29,7 @@ class Staged:
 
 
 def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Stage, ...]:
-    with shmq.open(options.path, create=False) as broker:
+    with named_broker(options.path) as broker:
         return tuple(StageWriter(broker.queue(options.queue), options.stage_ttl).write(rows))
 
 
@@ -70,7 +70,7 @@ class StreamSink:
         if not stages:
             return  # a batch without rows
         query = next(message.query for message in messages if message is not None)
-        with shmq.open(self._options.path, create=False) as broker:
+        with named_broker(self._options.path) as broker:
             target = broker.queue(self._options.queue)
             Publication(target, self._options.commit_timeout).publish(query, batch, stages)
 
@@ -78,7 +78,7 @@ class StreamSink:
         """Some tasks failed. What others have staged and did not tell of expires."""
         stages = _stages_of(messages)
         if stages:
-            with shmq.open(self._options.path, create=False) as broker:
+            with named_broker(self._options.path) as broker:
                 Publication(broker.queue(self._options.queue), self._options.commit_timeout).abort(stages)
 
 
@@ -111,7 +111,7 @@ class BatchSink:
         stages = _stages_of(messages)
         if not stages and not self._purge:
             return
-        with shmq.open(self._options.path, create=False) as broker:
+        with named_broker(self._options.path) as broker:
             Publication(broker.queue(self._options.queue), self._options.commit_timeout).publish(
                 self._key, 0, stages, kept=self._options.idempotency_key is not None, purge=self._purge
             )

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import shmq
 from shmq.engine.claim import clock_offset_of
 from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of
+from shmq.spark.named_queue import named_broker
 from shmq.spark.offset import Offset, Reached
 from shmq.spark.options import SourceOptions
 from shmq.spark.row import FIELDS, batches
@@ -81,7 +81,7 @@ class StreamSource:
         if not self._subscriptions:
             options = self._options
             assert options.subscription is not None
-            self._broker = shmq.open(options.path, create=False)
+            self._broker = named_broker(options.path)
             opened: list[Subscription] = []
             try:
                 for queue in options.queues:
@@ -209,7 +209,7 @@ class StreamSource:
         """Arrow batches of one partition. Without side effects. Raises DataLost."""
         if partition is None:
             return
-        with shmq.open(self._options.path, create=False) as broker:
+        with named_broker(self._options.path) as broker:
             if has_columns(self._columns):
                 yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
                 return

@@ -95,7 +95,7 @@ class Subscription:
                 raise ConsumerRefused(
                     f"subscription {self._name!r} of queue {self.queue!r} is read by another query",
                     figures=refused.what if not refused.figures else f"{refused.what}: {refused.figures}",
-                    remedy="stop that query, or give this one another subscription",
+                    remedy="stop that query, or give this one a subscription of its own: the two share the queue then",
                 ) from None
 
     def close(self) -> None:

@@ -37,6 +37,17 @@ def test_a_queue_that_is_not_there_is_told_with_the_one_that_is_meant(broker: sh
     assert [queue.name for queue in broker.queues()] == ["orders"]
 
 
+def test_a_broker_that_is_not_there_is_told_with_the_command_that_makes_it(tmp_path: Path) -> None:
+    given = {"path": str(tmp_path / "none"), "queue": "orders"}
+    for call in (
+        batch_source(given, ALL).partitions,
+        stream_source(given | {"subscription": "etl"}, ALL).initialOffset,
+        lambda: check_target(SinkOptions.parse(given), ("body", "group")),
+    ):
+        with pytest.raises(shmq.BrokerNotFound, match=rf"make the broker first: shmq -d {tmp_path}/none init"):
+            call()
+
+
 def test_a_malformed_selector_is_told_where_it_is_given(broker: shmq.Broker) -> None:
     with pytest.raises(ValueError, match="option selector: "):
         SourceOptions.parse(options(broker, selector="n >> 50 AND"))
