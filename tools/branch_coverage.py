@@ -68,7 +68,7 @@ Lines = dict[int, list[int]]  # by line: how often each way out of it was taken
 def read_counters(directory: Path) -> dict[str, Lines]:
     """Asks gcov about the core's objects."""
     found: dict[str, Lines] = {}
-    counters = sorted(path.resolve() for path in directory.rglob("*.gcda") if path.parent.name == "src")
+    counters = sorted(path.resolve() for path in directory.rglob("*.gcda") if path.parent.parent.name == "src")
     with tempfile.TemporaryDirectory() as scratch:
         subprocess.run(
             ["gcov", "--json-format", "--branch-probabilities", *map(str, counters)],
@@ -81,8 +81,8 @@ def read_counters(directory: Path) -> dict[str, Lines]:
             with gzip.open(report, "rt") as text:
                 for entry in json.load(text)["files"]:
                     path = Path(entry["file"])
-                    if path.parent == SOURCES and path.suffix == ".c":
-                        lines = found.setdefault(path.name, {})
+                    if path.parent.parent == SOURCES and path.suffix == ".c":
+                        lines = found.setdefault(path.relative_to(SOURCES).as_posix(), {})
                         for line in entry["lines"]:
                             lines.setdefault(line["line_number"], []).extend(way["count"] for way in line["branches"])
     return found
@@ -128,12 +128,12 @@ def whole(files: dict[str, Branches]) -> Branches:
 
 def show(files: dict[str, Branches], missing: bool) -> None:
     for name, one in sorted(files.items(), key=lambda item: item[1].share):
-        print(f"{name:24} {one.share:6.1f} %  {one.taken:4} of {one.total:4}")
+        print(f"{name:36} {one.share:6.1f} %  {one.taken:4} of {one.total:4}")
         source = (SOURCES / name).read_text().splitlines()
         for number in sorted(one.missing) if missing else ():
             print(f"    {number:4} ({one.missing[number]}) {source[number - 1].strip()[:100]}")
     total = whole(files)
-    print(f"{'native/src':24} {total.share:6.1f} %  {total.taken:4} of {total.total:4}")
+    print(f"{'native/src':36} {total.share:6.1f} %  {total.taken:4} of {total.total:4}")
 
 
 def main(arguments: Sequence[str]) -> int:

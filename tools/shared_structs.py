@@ -15,7 +15,8 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 INCLUDE: Final = ROOT / "native" / "include"
-SOURCES: Final = [ROOT / "native" / "src" / name for name in ("segment_layout.c", "crc32c.c", "status.c")]
+CORE: Final = ROOT / "native" / "src"
+SOURCES: Final = [CORE / name for name in ("segment/segment_layout.c", "base/crc32c.c", "base/status.c")]
 # In the order in which a reader meets them.
 HEADERS: Final = ("segment.h", "process.h", "settings.h", "queue.h", "slot.h", "block.h")
 
@@ -147,7 +148,7 @@ def structs_in(include: Path = INCLUDE) -> list[Struct]:
 def questions(structs: list[Struct]) -> str:
     """Returns a C program that prints the size of each struct, and offset, size and count of each field."""
     lines = [f'#include "shmq/{header}"' for header in HEADERS]
-    lines += ['#include "segment_layout.h"', "#include <stdio.h>", "int main(void) {"]
+    lines += ['#include "segment/segment_layout.h"', "#include <stdio.h>", "int main(void) {"]
     for struct in structs:
         c = struct.c_name
         lines.append(f'    printf("%zu\\n", sizeof({c}));')
@@ -175,7 +176,7 @@ def answers(program: str) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="layout-") as directory:
         source, binary = Path(directory, "layout.c"), Path(directory, "layout")
         source.write_text(program)
-        flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{INCLUDE}", f"-I{SOURCES[0].parent}", "-o", str(binary)]
+        flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{INCLUDE}", f"-I{CORE}", "-o", str(binary)]
         command = [compiler(), *flags, str(source), *map(str, SOURCES), "-lpthread"]
         built = subprocess.run(command, capture_output=True, text=True, check=False)
         if built.returncode != 0:

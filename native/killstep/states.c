@@ -4,7 +4,7 @@
 #include "act_move.h"
 #include "act_time.h"
 
-#include "../src/process_table.h"
+#include "../src/segment/process_table.h"
 #include "shmq/cold.h"
 #include "shmq/reap.h"
 #include "shmq/ring_memory.h"

@@ -4,7 +4,7 @@
 #ifndef SHMQ_TESTS_BLOCK_TRAFFIC_H
 #define SHMQ_TESTS_BLOCK_TRAFFIC_H
 
-#include "../src/slab.h"
+#include "../src/blocks/slab.h"
 #include "scratch_segment.h"
 
 #define TRAFFIC_SLOTS 48u

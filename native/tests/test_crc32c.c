@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../src/crc32c.h"
+#include "../src/base/crc32c.h"
 #include "check.h"
 #include "shmq/member.h"
 

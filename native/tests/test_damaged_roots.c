@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "../src/slab.h"
+#include "../src/blocks/slab.h"
 #include "scratch_queue.h"
 #include "shmq/inspect.h"
 #include "shmq/watch.h"

@@ -1,6 +1,6 @@
 /* Looks across structures: sound while everything is as it should be or waits for its reaper, and each kind of damage, made
  * on purpose, is told with its place. */
-#include "../src/slab.h"
+#include "../src/blocks/slab.h"
 #include "scratch_queue.h"
 #include "shmq/examine.h"
 

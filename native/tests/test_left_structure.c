@@ -1,6 +1,6 @@
 /* A process that dies while it changes the structure, before it has a row: no reaper comes for it. Others who put, get or
  * sleep mend the map, though they change nothing of the structure themselves. */
-#include "../src/process_table.h"
+#include "../src/segment/process_table.h"
 #include "scratch_queue.h"
 #include "shmq/watch.h"
 

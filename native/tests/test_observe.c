@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "../src/slab.h"
+#include "../src/blocks/slab.h"
 #include "scratch_queue.h"
 #include "shmq/examine.h"
 

@@ -1,7 +1,7 @@
 /* Each structure is put right after a death that only the test's predicate knows of: the "dead" are other memberships of
  * this process, whose locks are held all the time. */
-#include "../src/process_table.h"
-#include "../src/slab.h"
+#include "../src/segment/process_table.h"
+#include "../src/blocks/slab.h"
 #include "scratch_queue.h"
 #include "shmq/watch.h"
 

@@ -1,7 +1,7 @@
 /* What seldom happens: calls that are interrupted, or whose queue goes while they wait; limits; files that are no segment. */
 #include <signal.h>
 
-#include "../src/segment_layout.h"
+#include "../src/segment/segment_layout.h"
 #include "scratch_queue.h"
 #include "shmq/inspect.h"
 #include "shmq/ring_time.h"

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "scratch_segment.h"
-#include "../src/slab.h"
+#include "../src/blocks/slab.h"
 
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 

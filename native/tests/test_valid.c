@@ -1,6 +1,6 @@
 /* Every structure of a segment in use is sound, and each rule that is broken on purpose is told, by the rule's own words. */
-#include "../src/process_table.h"
-#include "../src/slab.h"
+#include "../src/segment/process_table.h"
+#include "../src/blocks/slab.h"
 #include "scratch_queue.h"
 #include "shmq/verdict.h"
 #include "shmq/watch.h"

@@ -18,7 +18,7 @@ from shmq.engine.record import RECORD_DRAFT
 
 __all__ = ["drafts", "sweep_drafts"]
 
-_DRAFT_BYTE: Final = (1 << 40) + 1  # of the file: locked by its maker, as native/src/segment_create.c does
+_DRAFT_BYTE: Final = (1 << 40) + 1  # of the file: locked by its maker, as native/src/segment/segment_create.c does
 _MINUTE: Final = 60.0  # the maker locks the byte right after it has made the file
 
 

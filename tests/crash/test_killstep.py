@@ -219,7 +219,7 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
 
 MISTAKES = {
     "the owner is named one step after the claim": (
-        "ring_put.c",
+        "operations/ring_put.c",
         "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */",
         "uint64_t nameless = shmq_word(turn, 0, 0, 0, SHMQ_CLAIMED);\n"
         "            if (!shmq_cas_seq(&slot->word, word, nameless) ||\n"
@@ -227,13 +227,13 @@ MISTAKES = {
         ["--only", "put-few"],
     ),
     "the reaper wakes nobody": (
-        "ring_recover.c",
+        "recovery/ring_recover.c",
         "shmq_notify(q);",
         "(void)q;",
         ["--only", "wake", "--only", "release-wakes"],
     ),
     "the slot is free before the block is": (
-        "ring_settle.c",
+        "operations/ring_settle.c",
         "    shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n    for (;;) {",
         "    for (bool dropped = false;;) {\n"
         "        if (!dropped && shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_DEQUEUED) {\n"
@@ -243,31 +243,31 @@ MISTAKES = {
         ["--only", "ack-block"],
     ),
     "what the dead held is given back before their moves are decided": (
-        "reap.c",
+        "recovery/reap.c",
         "(s->own || visit_queues(s, locked, decide_moves)) && visit_queues(s, locked, recover)",
         "visit_queues(s, locked, recover) && (s->own || visit_queues(s, locked, decide_moves))",
         ["--only", "move"],
     ),
     "a path from long ago goes by laps of 32 bits": (
-        "ring_walk.c",
+        "dispatch/ring_walk.c",
         "if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {",
         "if (d->by != NULL && p == UINT64_MAX && meet_old(q, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
-        "queue_directory.c",
+        "queue/queue_directory.c",
         "    shmq_queues_end_deleted(m);\n",
         "",
         ["--only", "delete-queue"],
     ),
     "a watcher that is stopped in its sleep keeps the watch": (
-        "watch.c",
+        "wake/watch.c",
         "!(late && is_silent(w->m, place))",
         "!(late && w->m == NULL && is_silent(w->m, place))",
         ["--pause", "--only", "watch-first", "--only", "watch-asleep-behind"],
     ),
     "a stopped consumer of higher priority is never passed": (
-        "ranks.c",
+        "dispatch/ranks.c",
         "return now >= since && now - since >= q->m->patience_ns;",
         "return now < since && now - since >= q->m->patience_ns;",
         ["--only", "ranked-pass"],

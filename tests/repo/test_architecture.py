@@ -12,17 +12,17 @@ PLACE = re.compile(r"`((?:native|shmq)/[\w/.]+):(\w+)`")
 # (steps, the function that does them in this order); a step that the function itself is calls the next one. A name
 # stands for a function between two steps.
 ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
-    ((1, 2), "native/src/ring_put.c", "shmq_put_now"),
-    ((1, 2), "native/src/ring_put.c", "shmq_put_some"),
-    ((2, 3), "native/src/sleepers.c", "shmq_notify"),
-    ((3, 4), "native/src/sleepers.c", "wake_one"),
-    ((4, 5), "native/src/sleepers.c", "wake_row"),
-    ((6,), "native/src/wait.c", "shmq_sleep"),
-    ((7, 9), "native/src/ring_wait.c", "wait_round"),
-    ((8,), "native/src/ring_wait.c", "wait_rounds"),
-    (("shmq_offer_to",), "native/src/ring_wait.c", "offer_to"),
-    (("find",), "native/src/ring_walk.c", "shmq_offer_to"),
-    ((10,), "native/src/ring_walk.c", "find"),
+    ((1, 2), "native/src/operations/ring_put.c", "shmq_put_now"),
+    ((1, 2), "native/src/operations/ring_put.c", "shmq_put_some"),
+    ((2, 3), "native/src/dispatch/sleepers.c", "shmq_notify"),
+    ((3, 4), "native/src/dispatch/sleepers.c", "wake_one"),
+    ((4, 5), "native/src/dispatch/sleepers.c", "wake_row"),
+    ((6,), "native/src/wake/wait.c", "shmq_sleep"),
+    ((7, 9), "native/src/operations/ring_wait.c", "wait_round"),
+    ((8,), "native/src/operations/ring_wait.c", "wait_rounds"),
+    (("shmq_offer_to",), "native/src/operations/ring_wait.c", "offer_to"),
+    (("find",), "native/src/dispatch/ring_walk.c", "shmq_offer_to"),
+    ((10,), "native/src/dispatch/ring_walk.c", "find"),
     ((11,), "native/python/py_get.c", "queue_receive"),
     ((12,), "shmq/engine/consumer.py", "_take_now"),
 ]
@@ -42,7 +42,7 @@ def test_every_place_that_the_architecture_names_exists() -> None:
     places = PLACE.findall(PAGE.read_text())
     assert len(places) >= 12
     assert [place for place in places if not (ROOT / place[0]).exists() or not body_of(*place)] == []
-    assert body_of("native/src/wait.c", "no_such_function") == ""
+    assert body_of("native/src/wake/wait.c", "no_such_function") == ""
     assert body_of("shmq/engine/consumer.py", "no_such_function") == ""
 
 

@@ -1,0 +1,207 @@
+/* CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), chainable: shmq_crc32c(shmq_crc32c(0, a), b) is that of a, b.
+ *
+ * The processor's instruction takes 8 bytes a cycle but answers three cycles later, so long data goes in three streams
+ * side by side. A stream is then moved past the bytes that follow it: times x^(8 n) modulo the polynomial. */
+#include "base/crc32c.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "shmq/member.h"
+
+#define POLYNOMIAL UINT32_C(0x82f63b78)
+#define LONG_STREAM 4096u
+#define SHORT_STREAM 256u
+
+static uint32_t table[8][256];
+static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+
+static void make_table(void) {
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = (crc >> 1) ^ ((crc & 1) != 0 ? POLYNOMIAL : 0);
+        }
+        table[0][byte] = crc;
+    }
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        for (int i = 1; i < 8; i++) {
+            table[i][byte] = (table[i - 1][byte] >> 8) ^ table[0][table[i - 1][byte] & 0xff];
+        }
+    }
+}
+
+static inline uint64_t load64(const unsigned char *at) {
+    uint64_t value;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static uint32_t crc_table(uint32_t crc, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    pthread_once(&table_once, make_table);
+    crc = ~crc;
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+        uint64_t v = load64(at) ^ crc;
+        crc = table[7][v & 0xff] ^ table[6][(v >> 8) & 0xff] ^ table[5][(v >> 16) & 0xff] ^ table[4][(v >> 24) & 0xff] ^
+              table[3][(v >> 32) & 0xff] ^ table[2][(v >> 40) & 0xff] ^ table[1][(v >> 48) & 0xff] ^ table[0][v >> 56];
+    }
+    for (; bytes > 0; bytes--, at++) {
+        crc = (crc >> 8) ^ table[0][(crc ^ *at) & 0xff];
+    }
+    return ~crc;
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define TARGET_SSE42 __attribute__((target("sse4.2")))
+#define TARGET_CLMUL __attribute__((target("sse4.2,pclmul")))
+
+TARGET_SSE42 static inline uint32_t crc_single(uint32_t crc, const unsigned char *at, size_t bytes) {
+    uint64_t wide = crc;
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+        wide = _mm_crc32_u64(wide, load64(at));
+    }
+    crc = (uint32_t)wide;
+    if ((bytes & 4) != 0) {
+        uint32_t word;
+        memcpy(&word, at, sizeof(word));
+        crc = _mm_crc32_u32(crc, word);
+        at += 4;
+    }
+    for (bytes &= 3; bytes > 0; bytes--, at++) {
+        crc = _mm_crc32_u8(crc, *at);
+    }
+    return crc;
+}
+
+TARGET_SSE42 static uint32_t crc_sse42(uint32_t crc, const void *data, size_t bytes) {
+    return ~crc_single(~crc, data, bytes);
+}
+
+/* Three streams of `stream` bytes. `twice` and `once` are x^(16 stream - 33) and x^(8 stream - 33) modulo the
+ * polynomial: the product without carries stands one bit low in its 64, and the instruction multiplies by x^32. */
+TARGET_CLMUL static inline uint32_t crc_three(uint32_t crc, const unsigned char *at, size_t stream, uint32_t twice,
+                                              uint32_t once) {
+    uint64_t a = crc, b = 0, c = 0;
+    for (size_t i = 0; i < stream; i += 8) {
+        a = _mm_crc32_u64(a, load64(at + i));
+        b = _mm_crc32_u64(b, load64(at + stream + i));
+        c = _mm_crc32_u64(c, load64(at + 2 * stream + i));
+    }
+    __m128i high = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)a), _mm_cvtsi32_si128((int)twice), 0);
+    __m128i middle = _mm_clmulepi64_si128(_mm_cvtsi64_si128((long long)b), _mm_cvtsi32_si128((int)once), 0);
+    uint64_t moved = (uint64_t)_mm_cvtsi128_si64(_mm_xor_si128(high, middle));
+    return (uint32_t)(_mm_crc32_u64(0, moved) ^ c);
+}
+
+TARGET_CLMUL static uint32_t crc_sse42_clmul(uint32_t crc, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    crc = ~crc;
+    for (; bytes >= 3 * LONG_STREAM; bytes -= 3 * LONG_STREAM, at += 3 * LONG_STREAM) {
+        crc = crc_three(crc, at, LONG_STREAM, UINT32_C(0x54a86326), UINT32_C(0x82f89c77));
+    }
+    for (; bytes >= 3 * SHORT_STREAM; bytes -= 3 * SHORT_STREAM, at += 3 * SHORT_STREAM) {
+        crc = crc_three(crc, at, SHORT_STREAM, UINT32_C(0xdd7e3b0c), UINT32_C(0xb9e02b86));
+    }
+    return ~crc_single(crc, at, bytes);
+}
+
+static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
+    uint32_t count = 0;
+    if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul")) {
+        variants[count++] = (shmq_crc32c_variant){"sse4.2, three streams", crc_sse42_clmul};
+    }
+    if (__builtin_cpu_supports("sse4.2")) {
+        variants[count++] = (shmq_crc32c_variant){"sse4.2", crc_sse42};
+    }
+    return count;
+}
+
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+#ifndef HWCAP_CRC32
+#define HWCAP_CRC32 (1 << 7)
+#endif
+
+/* By hand, not by arm_acle.h: compilers differ in whether its functions exist without -march. */
+static inline uint32_t arm_crc64(uint32_t crc, uint64_t value) {
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(value));
+    return crc;
+}
+static inline uint32_t arm_crc8(uint32_t crc, unsigned char value) {
+    __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"((uint32_t)value));
+    return crc;
+}
+
+/* a * b modulo the polynomial. Thirty-two steps, once in 12 KiB: cheaper to have than to make sure of PMULL. */
+static uint32_t multiply(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
+        product ^= (a & bit) != 0 ? b : 0;
+        b = (b >> 1) ^ ((b & 1) != 0 ? POLYNOMIAL : 0);
+    }
+    return product;
+}
+
+static uint32_t crc_arm(uint32_t crc, const void *data, size_t bytes) {
+    const unsigned char *at = data;
+    crc = ~crc;
+    for (; bytes >= 3 * LONG_STREAM; bytes -= 3 * LONG_STREAM, at += 3 * LONG_STREAM) {
+        uint32_t b = 0, c = 0;
+        for (size_t i = 0; i < LONG_STREAM; i += 8) {
+            crc = arm_crc64(crc, load64(at + i));
+            b = arm_crc64(b, load64(at + LONG_STREAM + i));
+            c = arm_crc64(c, load64(at + 2 * LONG_STREAM + i));
+        }
+        /* x^(16 n) and x^(8 n) for n = LONG_STREAM */
+        crc = multiply(crc, UINT32_C(0x28461564)) ^ multiply(b, UINT32_C(0x35d73a62)) ^ c;
+    }
+    for (; bytes >= 8; bytes -= 8, at += 8) {
+        crc = arm_crc64(crc, load64(at));
+    }
+    for (; bytes > 0; bytes--, at++) {
+        crc = arm_crc8(crc, *at);
+    }
+    return ~crc;
+}
+
+static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
+    if ((getauxval(AT_HWCAP) & HWCAP_CRC32) == 0) {
+        return 0;
+    }
+    variants[0] = (shmq_crc32c_variant){"crc32c instructions", crc_arm};
+    return 1;
+}
+
+#else
+
+static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
+    (void)variants;
+    return 0;
+}
+
+#endif
+
+uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]) {
+    uint32_t count = add_fast_variants(variants);
+    variants[count] = (shmq_crc32c_variant){"table", crc_table};
+    return count + 1;
+}
+
+static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes);
+
+/* The best variant of this processor, found at the first call. Threads that come first together find the same one. */
+static _Atomic(shmq_crc32c_function) chosen = crc_choose;
+
+static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes) {
+    shmq_crc32c_variant variants[4];
+    shmq_crc32c_variants(variants);
+    shmq_store_relaxed(&chosen, variants[0].function);
+    return variants[0].function(crc, data, bytes);
+}
+
+uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes) {
+    return shmq_load_relaxed(&chosen)(crc, data, bytes);
+}

@@ -1,0 +1,299 @@
+/* Take, share and drop a block. The state word decides who has it, the reference word how long; everything else is a
+ * hint. See docs/protocol-blocks.md for the steps and for what a death after each of them leaves. */
+#include <limits.h>
+
+#include "shmq/structure.h"
+#include "shmq/wait.h"
+#include "shmq/waiters.h"
+#include "blocks/slab.h"
+
+bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place) {
+    if (offset < m->data || offset >= m->size) {
+        return false;
+    }
+    uint64_t granule = (offset - m->data) >> SHMQ_GRANULE_SHIFT;
+    if (granule >= m->granule_count) {
+        return false;
+    }
+    shmq_slab_shm *slab = shmq_slab_at(m, (uint32_t)granule);
+    if (slab == NULL) {
+        return false;
+    }
+    uint32_t size_class = shmq_slab_class(slab); /* read once: all that follows is about this value */
+    if (size_class >= SHMQ_CLASSES || shmq_class_granules(size_class) > m->granule_count - granule) {
+        return false;
+    }
+    uint64_t inside = (offset - m->data) & (SHMQ_GRANULE_BYTES - 1), bytes = shmq_class_bytes(size_class);
+    uint64_t index = inside / bytes;
+    if (inside % bytes != 0 || index >= shmq_class_count(size_class)) {
+        return false;
+    }
+    *place = (shmq_place){slab, &slab->block[index], (uint32_t)granule, (uint32_t)index, size_class};
+    return true;
+}
+
+void shmq_block_hint(shmq_member *m, const shmq_place *place) {
+    shmq_or_seq(&place->slab->free[place->index / 64], UINT64_C(1) << (place->index % 64));
+    /* Looked at before it is written: the line of the class bitmap is shared by 64 slabs and more. A taker that clears
+     * the class bit after this look reads the free words afterwards and finds our bit there. SYNC block.hint */
+    shmq_a64 *class_bits = shmq_class_bits(m, place->size_class, place->granule);
+    uint64_t bit = UINT64_C(1) << (place->granule % 64);
+    if ((shmq_load_seq(class_bits) & bit) == 0) {
+        shmq_or_seq(class_bits, bit);
+    }
+}
+
+/* All of them, not one: they wait for blocks of different sizes, and the one that is woken may have no use for this. */
+void shmq_wake_for_memory(shmq_member *m) {
+    /* SYNC block.memory: the hints are set; who waits adds itself, then looks at the hints once more */
+    if (shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != 0) {
+        shmq_add_seq(&m->header->memory_full, 1);
+        shmq_futex_wake(&m->header->memory_full, INT_MAX);
+    }
+}
+
+bool shmq_block_finish(shmq_member *m, const shmq_place *place, uint32_t generation) {
+    uint64_t state = shmq_load_seq(&place->block->state);
+    for (;;) {
+        if (shmq_state_gen(state) != generation || !shmq_state_used(state)) {
+            return false; /* somebody else did it */
+        }
+        uint64_t freed = shmq_state_word(generation + 1, shmq_state_class(state), 0, SHMQ_BLOCK_FREE);
+        if (shmq_cas_seq(&place->block->state, state, freed)) { /* SYNC block.free */
+            break;
+        }
+        state = shmq_load_seq(&place->block->state); /* its owner just shared it */
+    }
+    shmq_block_hint(m, place);
+    shmq_wake_for_memory(m);
+    return true;
+}
+
+bool shmq_block_release(shmq_member *m, const shmq_place *place, uint32_t generation, uint32_t mask) {
+    uint64_t word, wanted;
+    do {
+        word = shmq_load_seq(&place->block->word);
+        uint32_t refs = shmq_block_refs(word), left = refs & ~mask;
+        if (shmq_block_gen(word) != generation || left == refs) {
+            return false;
+        }
+        wanted = left != 0 ? shmq_block_word(generation, left) : shmq_block_word(generation + 1, 0);
+    } while (!shmq_cas_seq(&place->block->word, word, wanted)); /* SYNC block.last */
+    return shmq_block_gen(wanted) != generation && shmq_block_finish(m, place, generation);
+}
+
+void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit) {
+    shmq_place place;
+    if (bit < SHMQ_VIEW_SHIFT && shmq_block_locate(m, offset, &place)) {
+        shmq_block_release(m, &place, generation, UINT32_C(1) << bit);
+    }
+}
+
+enum taking { TAKEN, NOT_FREE, NOT_THIS_CLASS };
+
+/* The truth behind a hint bit that we cleared. */
+static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_block *block) {
+    uint64_t state = shmq_load_seq(&place->block->state);
+    if (shmq_state_used(state)) {
+        uint64_t word = shmq_load_seq(&place->block->word); /* SYNC block.last */
+        if (word != shmq_block_word(shmq_state_gen(state) + 1, 0)) {
+            return NOT_FREE; /* a stale hint */
+        }
+        shmq_block_finish(m, place, shmq_state_gen(state)); /* whoever freed it died half-way */
+        state = shmq_load_seq(&place->block->state);
+    }
+    /* The state first, the class after it: a CAS from this very state then proves that the slab was not retired since
+     * (its next life has other generations), so the class that is read now is the class at the time of the CAS. The
+     * other way round, a slab of the same class that is being made and has no root yet would let us in. */
+    if (shmq_slab_class(place->slab) != place->size_class) {
+        return NOT_THIS_CLASS;
+    }
+    uint32_t generation = shmq_state_gen(state);
+    if (state != shmq_state_word(generation, place->size_class, 0, SHMQ_BLOCK_FREE)) {
+        return NOT_FREE;
+    }
+    uint64_t building = shmq_state_word(generation, place->size_class, m->row, SHMQ_BLOCK_BUILDING);
+    if (!shmq_cas_seq(&place->block->state, state, building)) { /* SYNC block.free, SYNC block.owner */
+        return NOT_FREE;
+    }
+    if (!shmq_cas_seq(&place->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {
+        /* No reference of this generation can be there yet. The block stays out of use: nobody knows what it is. */
+        shmq_damage(m, "reference word of a free block", shmq_place_offset(m, place));
+        return NOT_FREE;
+    }
+    *block = (shmq_block){shmq_place_offset(m, place), shmq_class_bytes(place->size_class), generation};
+    return TAKEN;
+}
+
+/* The slab changed under us, and the bit that we cleared may be the only hint at a FREE block of its new class. The bit
+ * first, the class after it: when that still says "none", the slab is being made, and its maker sets the class bit
+ * later. The other way round, another taker clears the new class' bit in between, and nobody sets it again.
+ * SYNC block.hint */
+static void put_hint_back(shmq_member *m, const shmq_place *place) {
+    shmq_or_seq(&place->slab->free[place->index / 64], UINT64_C(1) << (place->index % 64));
+    uint64_t class_word = shmq_load_seq(&place->slab->class_word);
+    if (class_word >= 1 && class_word <= SHMQ_CLASSES) {
+        shmq_place now = *place;
+        now.size_class = (uint32_t)class_word - 1;
+        shmq_block_hint(m, &now);
+    }
+}
+
+static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule, shmq_block *block) {
+    shmq_slab_shm *slab = shmq_slab_at(m, granule);
+    if (slab == NULL || shmq_slab_class(slab) != size_class) {
+        return false;
+    }
+    for (uint32_t part = 0; part < 4; part++) {
+        uint64_t mask = shmq_free_mask(size_class, part), bits;
+        while ((bits = shmq_load_seq(&slab->free[part]) & mask) != 0) {
+            uint32_t index = (uint32_t)__builtin_ctzll(bits);
+            uint64_t bit = UINT64_C(1) << index;
+            if ((shmq_and_seq(&slab->free[part], ~bit) & bit) == 0) {
+                continue; /* another taker was first */
+            }
+            index += part * 64;
+            shmq_place place = {slab, &slab->block[index], granule, index, size_class};
+            enum taking taking = take_block(m, &place, block);
+            if (taking == TAKEN) {
+                return true;
+            }
+            if (taking == NOT_THIS_CLASS) {
+                put_hint_back(m, &place);
+                return false;
+            }
+        }
+    }
+    return false;
+}
+
+/* The slab has no FREE block for us. Who frees one sets the free bit, then looks whether the class bit is set; we clear
+ * the class bit, then look at the free bits: one of the two sees the other. Without the second look the bit that a
+ * dropper saw set, and therefore did not set, is cleared here, and the block is lost until a sweep. SYNC block.hint */
+static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule) {
+    shmq_a64 *class_bits = shmq_class_bits(m, size_class, granule);
+    uint64_t bit = UINT64_C(1) << (granule % 64);
+    shmq_and_seq(class_bits, ~bit);
+    shmq_slab_shm *slab = shmq_slab_at(m, granule);
+    if (slab == NULL || shmq_slab_class(slab) != size_class) {
+        return;
+    }
+    for (uint32_t part = 0; part < 4; part++) {
+        if ((shmq_load_seq(&slab->free[part]) & shmq_free_mask(size_class, part)) != 0) {
+            shmq_or_seq(class_bits, bit);
+            return;
+        }
+    }
+}
+
+/* Where a process begins that has no hint yet: apart from the others, as far as there are slabs. */
+static uint32_t first_granule(const shmq_member *m, uint32_t size_class) {
+    uint32_t hint = shmq_load_relaxed(&m->block_hint[size_class]);
+    if (hint == 0) {
+        hint = (uint32_t)(((uint64_t)m->row * m->granule_count) / SHMQ_PROCESS_ROWS);
+    }
+    return hint < m->granule_count ? hint : 0;
+}
+
+static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
+    uint32_t words = (m->granule_count + 63) / 64, start = first_granule(m, size_class);
+    uint64_t ahead = UINT64_MAX << (start % 64);
+    for (uint32_t n = 0; n <= words; n++) {
+        uint32_t at = (start / 64 + n) % words;
+        uint64_t bits = shmq_load_seq(shmq_class_bits(m, size_class, at * 64));
+        bits &= n == 0 ? ahead : n == words ? ~ahead : UINT64_MAX;
+        for (; bits != 0; bits &= bits - 1) {
+            uint32_t granule = at * 64 + (uint32_t)__builtin_ctzll(bits);
+            if (take_from_slab(m, size_class, granule, block)) {
+                if (shmq_class_count(size_class) > 1) {
+                    /* Large blocks are looked for from the same place each time: the one that was freed last is still
+                     * in the caches, and going round through all of them would touch them all. */
+                    shmq_store_relaxed(&m->block_hint[size_class], granule);
+                }
+                return true;
+            }
+            clear_class_bit(m, size_class, granule);
+        }
+    }
+    return false;
+}
+
+#define SWEEP_NS UINT64_C(1000000000)
+
+static bool nobody(void *context, uint32_t row) {
+    (void)context, (void)row;
+    return false;
+}
+
+/* Blocks that a death left without a hint, or with a view bit that nobody names, are found by a sweep. Who would have to
+ * say "no memory" makes one first, but not every time: it looks at every block. */
+static bool sweep_is_due(shmq_member *m) {
+    uint64_t now = shmq_now_ns(), swept = shmq_load_relaxed(&m->swept_ns);
+    return now - swept >= SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
+}
+
+/* Granules that came back: deleted queues, slabs. */
+static uint64_t give_back_unused(shmq_member *m) {
+    uint64_t before = shmq_granules_free(m);
+    shmq_queues_release(m);
+    (void)shmq_blocks_reclaim(m);
+    return shmq_granules_free(m) - before;
+}
+
+/* No FREE block of this class: a new slab. First from the map; when that has no room, from what nobody uses. */
+static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_block *block) {
+    if (find_block(m, size_class, block)) { /* another process made a slab while we waited for the lock */
+        return SHMQ_OK;
+    }
+    shmq_status status = shmq_slab_make(m, size_class, block);
+    if (status != SHMQ_FULL_MEMORY && status != SHMQ_NO_SPACE) {
+        return status;
+    }
+    /* Also when /dev/shm is full: granules that come back have their memory already. */
+    uint64_t given_back = give_back_unused(m);
+    if (find_block(m, size_class, block)) {
+        return SHMQ_OK;
+    }
+    if (given_back == 0 && sweep_is_due(m) && shmq_blocks_sweep(m, nobody, NULL, NULL) != 0) {
+        given_back = shmq_blocks_reclaim(m);
+        if (find_block(m, size_class, block)) {
+            return SHMQ_OK;
+        }
+    }
+    return given_back != 0 ? shmq_slab_make(m, size_class, block) : status;
+}
+
+shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
+    uint32_t size_class = shmq_class_of(bytes);
+    if (size_class >= SHMQ_CLASSES || bytes > m->memory / 4) {
+        uint64_t largest = shmq_class_bytes(SHMQ_CLASSES - 1);
+        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu fit", (unsigned long long)bytes,
+                         (unsigned long long)(largest < m->memory / 4 ? largest : m->memory / 4));
+    }
+    if (find_block(m, size_class, block)) {
+        return SHMQ_OK;
+    }
+    SHMQ_TRY(shmq_structure_lock(m));
+    shmq_status status = take_under_lock(m, size_class, block);
+    shmq_structure_unlock(m);
+    return status;
+}
+
+void shmq_block_share(shmq_member *m, const shmq_block *block) {
+    shmq_place place;
+    if (!shmq_block_locate(m, block->offset, &place)) {
+        return;
+    }
+    /* From exactly our own BUILDING: a consumer may have had the message and freed the block before we come here. */
+    uint64_t building = shmq_state_word(block->generation, place.size_class, m->row, SHMQ_BLOCK_BUILDING);
+    uint64_t shared = shmq_state_word(block->generation, place.size_class, 0, SHMQ_BLOCK_SHARED);
+    shmq_cas_seq(&place.block->state, building, shared);
+}
+
+unsigned char *shmq_block_at(const shmq_member *m, uint64_t offset, uint64_t bytes) {
+    shmq_place place;
+    if (!shmq_block_locate(m, offset, &place) || bytes > shmq_class_bytes(place.size_class)) {
+        return NULL;
+    }
+    return shmq_at(m, offset);
+}

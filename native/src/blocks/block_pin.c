@@ -1,0 +1,167 @@
+/* Pins: a view of a block has a view bit in the block's word and a cell in its process' pin table that names the bit.
+ *
+ * Two facts carry everything here and in the sweep:
+ *   - a view bit is taken only while an entry bit is set, so once the entry bits of a generation are gone its view bits
+ *     only vanish: a bit that was dropped then is not taken again, and a second drop of it does nothing;
+ *   - view bits that no cell names are dropped only then (block_sweep.c).
+ * While entry bits are there, a view bit is dropped by nobody but the one who took its cell away by CAS or owns it. */
+#include "shmq/verdict.h"
+#include "blocks/slab.h"
+
+shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
+    const shmq_process_shm *row = &m->rows[process_row];
+    uint64_t offset = *(const volatile uint64_t *)&row->pins; /* read once: what is checked is what is used */
+    uint32_t cells = *(const volatile uint32_t *)&row->pin_cells;
+    if (offset < m->data || offset % sizeof(shmq_pin_shm) != 0 || cells != SHMQ_PINS ||
+        !shmq_inside(m, offset, SHMQ_PINS * sizeof(shmq_pin_shm))) {
+        return NULL;
+    }
+    return shmq_at(m, offset);
+}
+
+/* An empty cell, now tentative: it protects all views of this block, whichever bit will be ours. */
+static uint32_t claim_cell(shmq_member *m, uint64_t cell) {
+    static _Thread_local uint32_t start; /* threads begin apart once they have pinned, and a free cell is near */
+    for (uint32_t n = 0; n < SHMQ_PINS; n++) {
+        uint32_t at = (start + n) % SHMQ_PINS;
+        if (shmq_load_relaxed(&m->page->pins[at].cell) == 0 && shmq_cas_seq(&m->page->pins[at].cell, 0, cell)) {
+            start = at;
+            return at;
+        }
+    }
+    return SHMQ_PINS;
+}
+
+/* A free view bit of this generation, as bit number + 1; 0: all are taken, or nobody holds an entry of it any more. */
+static uint32_t take_view_bit(shmq_block_shm *block, uint32_t generation) {
+    for (;;) {
+        uint64_t word = shmq_load_seq(&block->word);
+        uint32_t refs = shmq_block_refs(word), views = refs >> SHMQ_VIEW_SHIFT;
+        if (shmq_block_gen(word) != generation || (refs & SHMQ_ENTRY_MASK) == 0 || views == 0xffu) {
+            return 0;
+        }
+        uint32_t view = (uint32_t)__builtin_ctz(~views);
+        if (shmq_cas_seq(&block->word, word, word | (UINT64_C(1) << (SHMQ_VIEW_SHIFT + view)))) { /* SYNC block.pin */
+            return view + 1;
+        }
+    }
+}
+
+bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin) {
+    shmq_place place;
+    if (!shmq_block_locate(m, offset, &place)) {
+        return false;
+    }
+    uint32_t at = claim_cell(m, shmq_pin_cell(offset, SHMQ_PIN_TENTATIVE, m->row_generation));
+    if (at == SHMQ_PINS) {
+        return false;
+    }
+    shmq_pin_shm *cell = &m->page->pins[at];
+    /* After the claim, else two threads write it for one cell; before the bit, so that who sees the bit sees both. */
+    shmq_store_release(&cell->generation, generation); /* SYNC block.pin */
+    uint32_t view = take_view_bit(place.block, generation);
+    /* SYNC block.pin */
+    shmq_store_release(&cell->cell, view == 0 ? 0 : shmq_pin_cell(offset, view, m->row_generation));
+    if (view == 0) {
+        return false;
+    }
+    shmq_add_relaxed(&m->process->pinned_bytes, bytes);
+    *pin = at;
+    return true;
+}
+
+/* The cell goes first. The other way round, the bit could be another view's by the time we die, and the reaper would
+ * find our cell and end that one. */
+void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
+    SHMQ_ASSERT(pin < SHMQ_PINS);
+    shmq_pin_shm *slot = &m->page->pins[pin];
+    uint32_t generation = (uint32_t)shmq_load_relaxed(&slot->generation);
+    uint64_t cell = shmq_swap_seq(&slot->cell, 0);
+    uint32_t view = shmq_pin_view(cell);
+    shmq_place place;
+    if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &place)) {
+        shmq_block_release(m, &place, generation, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
+    }
+    shmq_add_relaxed(&m->process->pinned_bytes, UINT64_C(0) - bytes);
+}
+
+/* The generation is read and found dead here, whatever the caller knew: what it knew may be about an earlier owner.
+ * From then on a cell with this generation's mark was written by the dead, and stays until one of us takes it. */
+void shmq_pins_recover(shmq_member *m, uint32_t process_row, const shmq_liveness *l) {
+    if (process_row >= SHMQ_PROCESS_ROWS) {
+        return;
+    }
+    shmq_process_shm *row = &m->rows[process_row];
+    uint32_t generation = shmq_row_generation(shmq_load_seq(&row->word));
+    if (!shmq_is_dead(l, process_row) || shmq_row_generation(shmq_load_seq(&row->word)) != generation) {
+        return;
+    }
+    shmq_pin_shm *pins = shmq_pins_of(m, process_row);
+    for (uint32_t i = 0; pins != NULL && i < SHMQ_PINS; i++) {
+        uint64_t cell = shmq_load_seq(&pins[i].cell);
+        uint32_t pinned = (uint32_t)shmq_load_relaxed(&pins[i].generation), view = shmq_pin_view(cell);
+        if (cell == 0 || shmq_pin_mark(cell) != (generation & 0xffffu) || !shmq_cas_seq(&pins[i].cell, cell, 0)) {
+            continue;
+        }
+        shmq_place place;
+        if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &place)) {
+            shmq_block_release(m, &place, pinned, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
+        }
+    }
+}
+
+void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row) {
+    shmq_liveness by_lock = shmq_liveness_by_lock(m);
+    shmq_pins_recover(m, process_row, &by_lock);
+}
+
+/* The bit is there before the cell names it, and goes after the cell: so while the cell stays, the bit must be there. A
+ * tentative cell has no bit yet, and its generation may be that of its last use. */
+static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uint32_t row, uint32_t row_generation) {
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        uint64_t cell = shmq_load_seq(&pin->cell); /* SYNC block.pin */
+        uint64_t generation = shmq_load_seq(&pin->generation);
+        uint32_t view = shmq_pin_view(cell);
+        shmq_place place;
+        if (cell == 0) {
+            return NULL;
+        }
+        if (shmq_pin_mark(cell) != (row_generation & 0xffffu)) {
+            return shmq_verdict("a pin of process row %u is marked as another process'", row);
+        }
+        if (view != SHMQ_PIN_TENTATIVE && (view == 0 || view > SHMQ_VIEW_BITS)) {
+            return shmq_verdict("a pin of process row %u is of a view that there is not: %u", row, view);
+        }
+        /* A slab with a pinned block stays; a tentative pin may be late for a block that is gone. */
+        bool there = shmq_block_locate(m, shmq_pin_offset(cell), &place);
+        if (view == SHMQ_PIN_TENTATIVE) {
+            return NULL;
+        }
+        uint64_t word = there ? shmq_load_seq(&place.block->word) : 0;
+        if (there && shmq_block_gen(word) == (uint32_t)generation &&
+            (shmq_block_refs(word) >> (SHMQ_VIEW_SHIFT + view - 1) & 1) != 0) {
+            return NULL;
+        }
+        if (shmq_load_seq(&pin->cell) == cell && shmq_load_seq(&pin->generation) == generation &&
+            look == SHMQ_LOOKS - 1) {
+            return shmq_verdict("a pin of process row %u names %s", row,
+                                there ? "a view that its block does not know" : "no block");
+        }
+        shmq_pause();
+    }
+    return NULL;
+}
+
+const char *shmq_pins_valid(shmq_member *m) {
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+        uint64_t word = shmq_load_acquire(&m->rows[row].word); /* SYNC row.owner */
+        shmq_pin_shm *pins = shmq_row_state(word) == SHMQ_ROW_LIVE ? shmq_pins_of(m, row) : NULL;
+        for (uint32_t i = 0; pins != NULL && i < SHMQ_PINS; i++) {
+            const char *wrong = check_cell(m, &pins[i], row, shmq_row_generation(word));
+            if (wrong != NULL && shmq_load_seq(&m->rows[row].word) == word) { /* it has not left meanwhile */
+                return wrong;
+            }
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,125 @@
+/* Slabs come and go under the structure lock. class_word is the root of a slab: before it is stored the granules are
+ * garbage that a rebuild of the map finds, after it the slab is complete. */
+#include "shmq/structure.h"
+#include "blocks/slab.h"
+
+/* Later than every generation that a block of this entry ever had. One for all: a late helper remembers an offset, and
+ * in a slab of another class that offset is a block with another index. */
+static uint32_t next_generation(const shmq_slab_shm *slab) {
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < SHMQ_SLAB_BLOCKS; i++) {
+        uint32_t word = shmq_block_gen(shmq_load_relaxed(&slab->block[i].word));
+        uint32_t state = shmq_state_gen(shmq_load_relaxed(&slab->block[i].state));
+        highest = word > highest ? word : highest;
+        highest = state > highest ? state : highest;
+    }
+    return highest + 1;
+}
+
+static void fill_slab(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, uint32_t generation) {
+    uint32_t count = shmq_class_count(size_class);
+    for (uint32_t i = 0; i < SHMQ_SLAB_BLOCKS; i++) {
+        uint64_t state =
+            shmq_state_word(generation, i < count ? size_class : 0, 0, i < count ? SHMQ_BLOCK_FREE : SHMQ_BLOCK_NONE);
+        shmq_store_relaxed(&slab->block[i].word, shmq_block_word(generation, i == 0 ? 1 : 0));
+        /* Seq: a late taker that reads this state must then see class_word 0, which was stored before. */
+        shmq_store_seq(&slab->block[i].state,
+                       i == 0 ? shmq_state_word(generation, size_class, m->row, SHMQ_BLOCK_BUILDING) : state);
+    }
+    for (uint32_t part = 0; part < 4; part++) {
+        shmq_store_seq(&slab->free[part], shmq_free_mask(size_class, part) & (part == 0 ? ~UINT64_C(1) : UINT64_MAX));
+    }
+}
+
+static void set_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule) {
+    shmq_or_seq(shmq_class_bits(m, size_class, granule), UINT64_C(1) << (granule % 64));
+}
+
+/* The first block is ours before anybody can see the slab: else others could take all of it, again and again. */
+shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *block) {
+    uint64_t offset = 0;
+    SHMQ_TRY(shmq_run_take(m, shmq_class_granules(size_class), SHMQ_GRANULE_SLAB, &offset));
+    uint32_t granule = (uint32_t)((offset - m->data) >> SHMQ_GRANULE_SHIFT);
+    shmq_slab_shm *slab = shmq_slab_at(m, granule);
+    if (slab == NULL) {
+        unsigned char *entry = m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES;
+        shmq_status status = shmq_reserve(m, (uint64_t)(entry - m->base), SHMQ_SLAB_BYTES);
+        if (status != SHMQ_OK) {
+            shmq_run_give(m, offset);
+            return status;
+        }
+        shmq_or_seq(&m->granules[granule], SHMQ_GRANULE_HEADERS);
+        slab = (shmq_slab_shm *)entry;
+    }
+    uint32_t generation = next_generation(slab);
+    fill_slab(m, slab, size_class, generation);
+    /* SYNC block.slab. Seq, not release alone: SYNC block.hint needs it in one order with the hints. */
+    shmq_store_seq(&slab->class_word, (uint64_t)size_class + 1);
+    if (shmq_class_count(size_class) > 1) {
+        set_class_bit(m, size_class, granule);
+    }
+    shmq_store_relaxed(&m->block_hint[size_class], granule);
+    *block = (shmq_block){offset, shmq_class_bytes(size_class), generation};
+    return SHMQ_OK;
+}
+
+/* RETIRED is written under the structure lock only. One that is found there was left by a holder that died. */
+static bool retire_blocks(shmq_slab_shm *slab, uint32_t size_class) {
+    for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
+        uint64_t state = shmq_load_seq(&slab->block[i].state);
+        if (shmq_state_of(state) == SHMQ_BLOCK_RETIRED) {
+            continue;
+        }
+        uint64_t retired = shmq_state_word(shmq_state_gen(state), size_class, 0, SHMQ_BLOCK_RETIRED);
+        if (shmq_state_of(state) != SHMQ_BLOCK_FREE || !shmq_cas_seq(&slab->block[i].state, state, retired)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void put_back(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, uint32_t granule) {
+    for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
+        uint64_t state = shmq_load_seq(&slab->block[i].state);
+        if (shmq_state_of(state) == SHMQ_BLOCK_RETIRED) {
+            shmq_place place = {slab, &slab->block[i], granule, i, size_class};
+            shmq_cas_seq(&slab->block[i].state, state,
+                         shmq_state_word(shmq_state_gen(state), size_class, 0, SHMQ_BLOCK_FREE));
+            shmq_block_hint(m, &place); /* a taker may have cleared it and found the block RETIRED */
+        }
+    }
+}
+
+/* Nothing is touched while a block is used: two looks are cheaper than taking blocks away from takers. */
+static bool looks_unused(shmq_slab_shm *slab, uint32_t size_class) {
+    for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
+        uint32_t state = shmq_state_of(shmq_load_relaxed(&slab->block[i].state));
+        if (state != SHMQ_BLOCK_FREE && state != SHMQ_BLOCK_RETIRED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t shmq_blocks_reclaim(shmq_member *m) {
+    uint64_t given_back = 0;
+    for (uint32_t granule = 0; granule < m->granule_count; granule++) {
+        shmq_slab_shm *slab = shmq_slab_at(m, granule);
+        uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
+        if (size_class >= SHMQ_CLASSES) {
+            continue;
+        }
+        if (!looks_unused(slab, size_class) || !retire_blocks(slab, size_class)) {
+            put_back(m, slab, size_class, granule);
+            continue;
+        }
+        shmq_and_seq(shmq_class_bits(m, size_class, granule), ~(UINT64_C(1) << (granule % 64)));
+        shmq_store_seq(&slab->class_word, 0);
+        for (uint32_t part = 0; part < 4; part++) {
+            shmq_store_seq(&slab->free[part], 0);
+        }
+        shmq_run_give(m, m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT));
+        given_back += shmq_class_granules(size_class);
+    }
+    return given_back;
+}

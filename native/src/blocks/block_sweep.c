@@ -1,0 +1,169 @@
+/* Clean-up after the dead: looks at every block, repeats every half-done step, drops what nobody names any more. Each
+ * step is one CAS from the exact word that was looked at, so any number may sweep at once and die anywhere. */
+#include "blocks/slab.h"
+
+#define CANDIDATES 256u
+
+/* Blocks whose entry bits are all gone and that live on for their views. Collected, because looking for the cells that
+ * name a view means reading the pin tables of all processes: once for many blocks. */
+typedef struct candidate {
+    shmq_place place;
+    uint64_t offset;
+    uint64_t word;
+    uint32_t named; /* view bits that a cell names */
+} candidate;
+
+typedef struct sweep {
+    shmq_member *m;
+    shmq_row_dead dead;
+    shmq_named named;
+    void *context;
+    uint64_t freed;
+    uint32_t count;
+    candidate candidates[CANDIDATES]; /* ascending offsets */
+} sweep;
+
+static candidate *find_candidate(sweep *s, uint64_t offset) {
+    uint32_t low = 0, high = s->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (s->candidates[middle].offset < offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < s->count && s->candidates[low].offset == offset ? &s->candidates[low] : NULL;
+}
+
+static void note_cell(sweep *s, const shmq_pin_shm *pin) {
+    uint64_t cell = shmq_load_seq(&pin->cell); /* SYNC block.pin */
+    candidate *candidate = cell == 0 ? NULL : find_candidate(s, shmq_pin_offset(cell));
+    if (candidate == NULL || (uint32_t)shmq_load_seq(&pin->generation) != shmq_block_gen(candidate->word)) {
+        return;
+    }
+    uint32_t view = shmq_pin_view(cell);
+    if (view == SHMQ_PIN_TENTATIVE) {
+        candidate->named |= SHMQ_VIEW_MASK;
+    } else if (view >= 1 && view <= SHMQ_VIEW_BITS) {
+        candidate->named |= UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1);
+    }
+}
+
+/* The words were read before the cells are. No entry bit was set in them, so no view of this generation began since,
+ * and each that began before had written its cell before it took its bit: a bit that no cell names is nobody's. It can
+ * only vanish meanwhile, and then the CAS from the word that was read fails. */
+static void drop_leaked_views(sweep *s) {
+    shmq_member *m = s->m;
+    for (uint32_t row = 0; s->count != 0 && row < SHMQ_PROCESS_ROWS; row++) {
+        if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE) {
+            continue;
+        }
+        shmq_pin_shm *pins = shmq_pins_of(m, row);
+        for (uint32_t i = 0; pins != NULL && i < SHMQ_PINS; i++) {
+            note_cell(s, &pins[i]);
+        }
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        candidate *c = &s->candidates[i];
+        uint32_t generation = shmq_block_gen(c->word), left = shmq_block_refs(c->word) & c->named;
+        if (left == shmq_block_refs(c->word)) {
+            continue;
+        }
+        uint64_t wanted = left != 0 ? shmq_block_word(generation, left) : shmq_block_word(generation + 1, 0);
+        if (shmq_cas_seq(&c->place.block->word, c->word, wanted) && left == 0) {
+            s->freed += shmq_block_finish(m, &c->place, generation);
+        }
+    }
+    s->count = 0;
+}
+
+static void note_candidate(sweep *s, const shmq_place *place, uint64_t word) {
+    uint32_t refs = shmq_block_refs(word);
+    if ((refs & SHMQ_ENTRY_MASK) != 0 || refs == 0) {
+        return;
+    }
+    if (s->count == CANDIDATES) {
+        drop_leaked_views(s);
+    }
+    s->candidates[s->count++] = (candidate){*place, shmq_place_offset(s->m, place), word, 0};
+}
+
+/* BUILDING of a dead process. Its put may have published some entries and not others: what slots name stays, the rest
+ * was for entries that will never be. Names were published before the death, so none appears now; one that vanishes
+ * after we saw it belongs to who settles it. */
+static void sweep_building(sweep *s, const shmq_place *place, uint64_t state) {
+    shmq_member *m = s->m;
+    uint32_t generation = shmq_state_gen(state);
+    uint64_t word = shmq_load_acquire(&place->block->word); /* SYNC block.publish: the slots are read after it */
+    if (shmq_block_gen(word) != generation) {
+        return;
+    }
+    uint32_t entries = shmq_block_refs(word) & SHMQ_ENTRY_MASK;
+    if (shmq_block_refs(word) == 0) { /* it died before it set its first reference */
+        if (shmq_cas_seq(&place->block->word, word, shmq_block_word(generation + 1, 0))) {
+            s->freed += shmq_block_finish(m, place, generation);
+        }
+        return;
+    }
+    uint32_t named = entries == 0 ? 0 : s->named(s->context, shmq_place_offset(m, place), generation);
+    if (shmq_block_release(m, place, generation, entries & ~named)) {
+        s->freed += 1;
+        return;
+    }
+    word = shmq_load_seq(&place->block->word);
+    if (shmq_block_gen(word) == generation) {
+        uint64_t shared = shmq_state_word(generation, shmq_state_class(state), 0, SHMQ_BLOCK_SHARED);
+        shmq_cas_seq(&place->block->state, state, shared);
+        note_candidate(s, place, word);
+    }
+}
+
+/* FREE, and nobody would find it: a taker died between the hint and the state, or a dropper after the state. */
+static void repair_hints(sweep *s, const shmq_place *place) {
+    uint64_t bit = UINT64_C(1) << (place->index % 64), class_bit = UINT64_C(1) << (place->granule % 64);
+    if ((shmq_load_relaxed(&place->slab->free[place->index / 64]) & bit) == 0 ||
+        (shmq_load_relaxed(shmq_class_bits(s->m, place->size_class, place->granule)) & class_bit) == 0) {
+        shmq_block_hint(s->m, place);
+    }
+}
+
+static void sweep_block(sweep *s, const shmq_place *place) {
+    uint64_t state = shmq_load_acquire(&place->block->state); /* SYNC block.owner: the row is asked after it */
+    if (shmq_state_of(state) == SHMQ_BLOCK_FREE) {
+        repair_hints(s, place);
+        return;
+    }
+    if (!shmq_state_used(state)) {
+        return;
+    }
+    uint32_t generation = shmq_state_gen(state);
+    uint64_t word = shmq_load_seq(&place->block->word);
+    if (word == shmq_block_word(generation + 1, 0)) { /* freed, but for the state */
+        s->freed += shmq_block_finish(s->m, place, generation);
+    } else if (shmq_block_gen(word) != generation) {
+        return; /* changed between the two looks: somebody is alive here */
+    } else if (shmq_state_of(state) == SHMQ_BLOCK_SHARED) {
+        note_candidate(s, place, word);
+    } else if (s->dead(s->context, shmq_state_row(state))) {
+        sweep_building(s, place, state);
+    }
+}
+
+uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named, void *context) {
+    sweep s = {.m = m, .dead = dead, .named = named, .context = context};
+    uint32_t granule = 0;
+    while (granule < m->granule_count) {
+        /* By the root, not by the granule's kind: that is written anew by a rebuild, and a slab that is passed over is
+         * a dead process' block that stays for ever. */
+        shmq_slab_shm *slab = shmq_slab_at(m, granule);
+        uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
+        for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
+            shmq_place place = {slab, &slab->block[i], granule, i, size_class};
+            sweep_block(&s, &place);
+        }
+        granule += size_class < SHMQ_CLASSES ? shmq_class_granules(size_class) : 1;
+    }
+    drop_leaked_views(&s);
+    return s.freed;
+}

@@ -1,0 +1,263 @@
+/* Who has a group: claimed before an offer, given back when the last delivery of it has ended. */
+#include "shmq/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch/group_words.h"
+#include "shmq/cold.h"
+#include "shmq/due.h"
+#include "shmq/head.h"
+#include "shmq/seat.h"
+
+/* ---- the book -------------------------------------------------------------------------------------------------------- */
+
+shmq_status shmq_group_book_make(shmq_queue *q) {
+    if (q->grouping == SHMQ_GROUPS_NONE) {
+        return SHMQ_OK;
+    }
+    q->book = calloc(1, sizeof *q->book); /* a megabyte of address space, of which each owner uses its line */
+    if (q->book == NULL) {
+        return shmq_fail_errno("no memory for the groups of a queue");
+    }
+    pthread_mutex_init(&q->book->lock, NULL);
+    shmq_subscription_begin(&q->book->takers, NULL, NULL);
+    return SHMQ_OK;
+}
+
+void shmq_group_book_free(shmq_queue *q) {
+    if (q->book != NULL) {
+        shmq_subscription_end(&q->book->takers);
+        pthread_mutex_destroy(&q->book->lock);
+        free(q->book);
+        q->book = NULL;
+    }
+}
+
+/* Its mutexes may have been held by a thread of the parent that is not here. */
+void shmq_group_book_reset(shmq_queue *q) {
+    if (q->book != NULL) {
+        memset(q->book->tallies, 0, sizeof q->book->tallies);
+        shmq_store_relaxed(&q->book->seated, 0);
+        pthread_mutex_init(&q->book->lock, NULL);
+        shmq_subscription_begin(&q->book->takers, NULL, NULL);
+    }
+}
+
+static uint32_t *count_of(shmq_queue *q, uint32_t owner, uint32_t generation, uint32_t group) {
+    uint32_t line = (owner & SHMQ_OWNER_PROCESS) != 0 ? 0 : owner % SHMQ_CONSUMER_ROWS;
+    shmq_tally *tally = &q->book->tallies[line];
+    if (tally->generation != generation) {
+        memset(tally->counts, 0, sizeof tally->counts);
+        tally->generation = generation;
+    }
+    return &tally->counts[group - 1];
+}
+
+/* ---- which group ----------------------------------------------------------------------------------------------------- */
+
+uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len) {
+    uint32_t length;
+    const unsigned char *key = shmq_head_own(head, head_len, SHMQ_OWN_GROUP, &length);
+    if (key == NULL) {
+        return 0;
+    }
+    uint64_t hash = shmq_name_hash((const char *)key, length) * UINT64_C(0x9e3779b97f4a7c15);
+    return 1 + (uint32_t)(hash >> 32) % SHMQ_GROUPS;
+}
+
+uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props) {
+    const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(q, slot) : NULL;
+    uint64_t group = cold != NULL ? shmq_peek(&cold->group) : 0;
+    return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: then it is in no group, and is delivered */
+}
+
+/* ---- G1: refused ----------------------------------------------------------------------------------------------------- */
+
+/* In place of one further behind the tail than 44 bits of a position can say, the last one that they can. True: it was. */
+static bool bring_near(const shmq_queue *q, uint64_t *position) {
+    uint64_t tail = shmq_load_seq(&q->ring->tail);
+    bool far = (int64_t)(tail - *position) > SHMQ_POSITION_FAR;
+    *position = far ? tail - (uint64_t)SHMQ_POSITION_FAR : *position;
+    return far;
+}
+
+/* How far what `refused` says is ahead of this place: below 0, 0, above 0. */
+static int64_t is_ahead(uint64_t refused, uint32_t depth, uint64_t position) {
+    uint32_t other = shmq_refused_depth(refused);
+    return other != depth ? (int64_t)other - depth : shmq_position_ahead(refused, position);
+}
+
+static void record(shmq_queue *q, uint32_t group, uint64_t position) {
+    shmq_a64 *refused = &shmq_group_at(q, group)->refused;
+    uint64_t seen, now;
+    (void)bring_near(q, &position);
+    do { /* a new version in any case: whoever clears it meanwhile has to look again */
+        seen = shmq_load_seq(refused);
+        bool lower = !shmq_is_refused(seen) || is_ahead(seen, q->depth, position) > 0;
+        now = lower ? shmq_refused_word(seen, q->depth, position) : shmq_refused_again(seen);
+    } while (!shmq_cas_seq(refused, seen, now)); /* G1 */
+    if (!shmq_is_refused(seen)) {
+        shmq_make_due(q, shmq_now_ns() + q->m->patience_ns); /* its owner may be stopped, or have been robbed */
+    }
+}
+
+bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t position) {
+    shmq_a64 *word = &shmq_group_at(q, group)->owner;
+    uint64_t seen = shmq_load_seq(word);
+    if (shmq_group_is_free(q, seen) || shmq_group_is_of(q, seen, owner)) {
+        return true;
+    }
+    record(q, group, position);
+    uint64_t again = shmq_load_seq(word); /* whoever frees it from here on sees what was recorded */
+    return shmq_group_is_free(q, again) || shmq_group_is_of(q, again, owner);
+}
+
+/* ---- G3, G4 ---------------------------------------------------------------------------------------------------------- */
+
+/* Of the less important levels the word does not say what was refused there: all of them. */
+static void turn_back_to(shmq_queue *q, uint64_t refused) {
+    uint32_t first = shmq_refused_depth(refused);
+    shmq_queue level;
+    for (uint32_t depth = first; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+        uint64_t tail = shmq_load_seq(&level.ring->tail), p = shmq_position_near(tail, refused);
+        if (depth == first && tail - p <= shmq_slot_count(&level)) {
+            shmq_rewind(&level, p);
+        } else {
+            shmq_rewind_all(&level); /* in the old region of one that lies far back only this is sure to be before it */
+        }
+    }
+}
+
+void shmq_group_turn_back(shmq_queue *q, uint32_t group) {
+    shmq_group_shm *words = shmq_group_at(q, group);
+    for (;;) {
+        uint64_t refused = shmq_load_seq(&words->refused);
+        if (!shmq_is_refused(refused) || !shmq_group_is_free(q, shmq_load_seq(&words->owner))) {
+            return;
+        }
+        turn_back_to(q, refused);
+        if (shmq_cas_seq(&words->refused, refused, shmq_refused_none(refused))) { /* G4 */
+            shmq_notify(q);
+        }
+    }
+}
+
+bool shmq_group_free(shmq_queue *q, uint32_t group, uint64_t word) {
+    if (!shmq_cas_seq(&shmq_group_at(q, group)->owner, word, shmq_group_freed(word))) { /* G3, G5 */
+        return false;
+    }
+    shmq_group_turn_back(q, group);
+    return true;
+}
+
+/* Whatever version it has by now, as long as it is this owner's. */
+static void give_back(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation) {
+    uint64_t word;
+    do {
+        word = shmq_load_seq(&shmq_group_at(q, group)->owner);
+        if (!shmq_group_names(word, owner, generation)) {
+            return;
+        }
+    } while (!shmq_group_free(q, group, word));
+}
+
+/* Out of the book; true: it was the last one. Under the mutex. */
+static bool uncount(shmq_queue *q, const shmq_delivery *d) {
+    uint32_t *count = count_of(q, d->group_owner, d->group_generation, d->group);
+    return *count != 0 && --*count == 0;
+}
+
+/* What was taken from us may be on its way back with its thief: then the slots have to say whether the group is free. */
+void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
+    bool doubtful = d->fate == SHMQ_STOLEN;
+    if (!doubtful && q->book != NULL) {
+        /* Over both: else another thread of this owner may have claimed it anew in between, and an entry would be in
+         * flight without its group. */
+        pthread_mutex_lock(&q->book->lock);
+        bool last = uncount(q, d) && q->grouping == SHMQ_GROUPS_SHARED;
+        if (last && d->fate == SHMQ_KEPT) {
+            give_back(q, d->group, d->group_owner, d->group_generation);
+        }
+        pthread_mutex_unlock(&q->book->lock);
+        doubtful = last && d->fate == SHMQ_LOST;
+    }
+    if (doubtful && shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
+        shmq_group_doubt(q, d->group);
+    }
+    d->group = 0;
+}
+
+void shmq_groups_leave(shmq_queue *q, uint32_t owner) {
+    uint32_t generation;
+    if (q->grouping == SHMQ_GROUPS_NONE || !shmq_owner_generation(q, owner, &generation)) {
+        return;
+    }
+    for (uint32_t group = 1; group <= SHMQ_GROUPS; group++) {
+        give_back(q, group, owner, generation);
+    }
+}
+
+/* ---- G1, G2: claimed ------------------------------------------------------------------------------------------------- */
+
+/* *fresh: it was nobody's. */
+static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation, bool *fresh) {
+    shmq_a64 *at = &shmq_group_at(q, group)->owner;
+    uint64_t word;
+    do {
+        word = shmq_load_seq(at);
+        *fresh = !shmq_group_names(word, owner, generation);
+        if (*fresh && !shmq_group_is_free(q, word)) {
+            return false;
+        }
+    } while (!shmq_cas_seq(at, word, shmq_group_word(word, owner, generation))); /* G1 */
+    return true;
+}
+
+enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t position, shmq_delivery *d) {
+    bool fresh = false, behind = false;
+    uint32_t generation;
+    if (!shmq_owner_generation(q, d->owner, &generation)) {
+        return SHMQ_GROUP_BUSY; /* its row is damaged, or closed under it */
+    }
+    pthread_mutex_lock(&q->book->lock);
+    bool ours = claim(q, group, d->owner, generation, &fresh);
+    uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
+    if (shmq_is_refused(refused)) {
+        behind = !bring_near(q, &position) && is_ahead(refused, q->depth, position) < 0;
+        /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
+         * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
+        turn_back_to(q, refused);
+    }
+    if (behind) {
+        give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it for its own */
+    } else if (ours) {
+        ++*count_of(q, d->owner, generation, group);
+    }
+    pthread_mutex_unlock(&q->book->lock);
+    if (!ours || behind) {
+        return behind ? SHMQ_GROUP_BEHIND : SHMQ_GROUP_BUSY;
+    }
+    if (fresh && q->grouping == SHMQ_GROUPS_STICKY) {
+        shmq_seat_take(q, d->owner);
+    }
+    d->group = group;
+    d->group_owner = d->owner;
+    d->group_generation = generation;
+    d->fate = SHMQ_KEPT;
+    return SHMQ_GROUP_OURS;
+}
+
+bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d) {
+    shmq_a64 *at = &shmq_group_at(q, d->group)->owner;
+    for (;;) {
+        uint64_t word = shmq_load_seq(at);
+        if (!shmq_group_names(word, d->group_owner, d->group_generation)) {
+            return false;
+        }
+        if (!shmq_group_is_suspect(word) ||
+            shmq_cas_seq(at, word, shmq_group_word(word, d->group_owner, d->group_generation))) {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,333 @@
+/* Becoming a member, staying one across fork, leaving. */
+#include "shmq/member.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "segment/process_table.h"
+#include "segment/segment_attach.h"
+#include "shmq/structure.h"
+
+#define ID_BLOCK UINT64_C(65536)
+
+/* All members of this process, for the fork handler. The mutex is held across fork, and while a lock descriptor comes
+ * into being or goes: a child must never inherit one that the handler does not know of, for it would keep its parent's
+ * row byte locked after the parent's death. */
+static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t rejoin_mutex = PTHREAD_MUTEX_INITIALIZER; /* one thread of a child makes it a member */
+static pthread_once_t list_once = PTHREAD_ONCE_INIT;
+static shmq_member *list;
+
+static void before_fork(void) { pthread_mutex_lock(&list_mutex); }
+
+static void parent_after_fork(void) { pthread_mutex_unlock(&list_mutex); }
+
+/* Only close(2): other threads of the parent may have held any lock of the C library. Closing a shared description
+ * unlocks nothing while the parent has it open; F_UNLCK would take the parent's locks away. */
+static void child_after_fork(void) {
+    for (shmq_member *m = list; m != NULL; m = m->next) {
+        if (m->lock_fd >= 0) {
+            close(m->lock_fd);
+            m->lock_fd = -1;
+        }
+        pthread_mutex_init(&m->handles_lock, NULL); /* dropping a handle in a child that never joins takes it */
+    }
+    pthread_mutex_init(&list_mutex, NULL);
+    pthread_mutex_init(&rejoin_mutex, NULL);
+}
+
+static void register_handlers(void) {
+    SHMQ_ASSERT(pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0);
+}
+
+static void list_add(shmq_member *m) {
+    pthread_once(&list_once, register_handlers);
+    pthread_mutex_lock(&list_mutex);
+    m->next = list;
+    list = m;
+    pthread_mutex_unlock(&list_mutex);
+}
+
+static void list_remove(shmq_member *m) {
+    pthread_mutex_lock(&list_mutex);
+    for (shmq_member **at = &list; *at != NULL; at = &(*at)->next) {
+        if (*at == m) {
+            *at = m->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&list_mutex);
+}
+
+/* The same file again through another description; also works when it has no name any more. */
+static int open_again(int fd) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static shmq_status open_lock(shmq_member *m) {
+    pthread_mutex_lock(&list_mutex);
+    m->lock_fd = open_again(m->map_fd);
+    shmq_status status = m->lock_fd >= 0 ? SHMQ_OK : shmq_fail_errno("cannot open the segment %s again", m->name);
+    pthread_mutex_unlock(&list_mutex);
+    return status;
+}
+
+/* Gives up every lock byte that this process holds. */
+static void close_lock(shmq_member *m) {
+    pthread_mutex_lock(&list_mutex);
+    if (m->lock_fd >= 0) {
+        close(m->lock_fd);
+        m->lock_fd = -1;
+    }
+    pthread_mutex_unlock(&list_mutex);
+}
+
+static shmq_status make_alive_page(shmq_member *m) {
+    void *page = mmap(NULL, (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        return shmq_fail_errno("no memory for a page");
+    }
+    m->alive = page;
+    if (madvise(page, (size_t)sysconf(_SC_PAGESIZE), MADV_WIPEONFORK) != 0) {
+        return shmq_fail_errno("the kernel cannot wipe a page at fork");
+    }
+    *m->alive = 1;
+    return SHMQ_OK;
+}
+
+static void init_mutexes(shmq_member *m) {
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->handles_lock, NULL);
+    m->structure_held = false;
+}
+
+static shmq_status attach(shmq_member *m, const char *name, const shmq_home *home) {
+    if (home != NULL && home->dir_fd >= 0) {
+        m->dir_fd = fcntl(home->dir_fd, F_DUPFD_CLOEXEC, 0);
+        if (m->dir_fd < 0) {
+            return shmq_fail_errno("cannot duplicate the descriptor of the broker's directory");
+        }
+    }
+    SHMQ_TRY(make_alive_page(m));
+    SHMQ_TRY(shmq_segment_map(m, name, home, O_RDWR));
+    SHMQ_TRY(open_lock(m));
+    return shmq_row_take(m, false);
+}
+
+shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_member **member) {
+    shmq_member *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
+        errno = ENOMEM;
+        return shmq_fail_errno("no memory for a membership");
+    }
+    m->lock_fd = m->map_fd = m->dir_fd = -1;
+    m->row = SHMQ_NO_ROW;
+    m->serial = 1;
+    init_mutexes(m);
+    list_add(m);
+    shmq_status status = attach(m, name, home);
+    if (status != SHMQ_OK) {
+        shmq_store_seq(&m->closed, 1);
+        shmq_member_free(m);
+        return status;
+    }
+    *member = m;
+    return SHMQ_OK;
+}
+
+static shmq_status attach_child(shmq_member *m) {
+    /* Descriptions of its own: what is inherited is shared with the parent, locks and all. */
+    int fd = open_again(m->map_fd);
+    if (fd < 0) {
+        return shmq_fail_errno("cannot open the segment %s again after a fork", m->name);
+    }
+    close(m->map_fd);
+    m->map_fd = fd;
+    m->process = NULL;
+    m->page = NULL;
+    init_mutexes(m);
+    SHMQ_TRY(open_lock(m));
+    shmq_status status = shmq_row_take(m, true);
+    if (status != SHMQ_OK) {
+        close_lock(m);
+    }
+    return status;
+}
+
+shmq_status shmq_member_after_fork(shmq_member *m) {
+    if (!shmq_member_forked(m)) {
+        return SHMQ_OK;
+    }
+    pthread_mutex_lock(&rejoin_mutex);
+    shmq_status status = SHMQ_OK;
+    if (shmq_member_forked(m)) {
+        status = shmq_load_seq(&m->closed) ? SHMQ_OK : attach_child(m);
+        if (status == SHMQ_OK) {
+            shmq_store_seq(&m->next_id, 0);
+            shmq_store_seq(&m->targets, 0);
+            shmq_store_seq(&m->receipts, 0);
+            m->serial += 1;
+            /* Last: who sees it relies on all of the above. */
+            shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
+        }
+    }
+    pthread_mutex_unlock(&rejoin_mutex);
+    return status;
+}
+
+static bool others_live(const shmq_member *m) {
+    return shmq_rows_locked(m, 0, m->row) || shmq_rows_locked(m, m->row + 1, SHMQ_PROCESS_ROWS);
+}
+
+/* Under the structure lock, as every attach takes its row under it and looks whether the file still has its name. */
+static shmq_status unlink_if_last(shmq_member *m) {
+    shmq_status status;
+    do {
+        status = shmq_structure_lock(m);
+    } while (status == SHMQ_INTERRUPTED); /* leaving cannot be done by halves; signals are seen after it */
+    SHMQ_TRY(status);
+    struct stat file;
+    if (!others_live(m) && fstat(m->map_fd, &file) == 0 && file.st_nlink > 0) {
+        char path[128];
+        snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
+        unlink(path);
+    }
+    shmq_structure_unlock(m);
+    return SHMQ_OK;
+}
+
+/* The name is the broker: what has none is gone, whatever the header says. A death before the unlink has changed nothing,
+ * one after it has deleted the broker; the word only lets the others look at once. */
+static shmq_status delete_name(shmq_member *m) {
+    char path[128];
+    snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
+    if (unlink(path) != 0 && errno != ENOENT) {
+        struct stat file;
+        if ((errno == EPERM || errno == EACCES) && fstat(m->map_fd, &file) == 0) {
+            return shmq_fail(SHMQ_DENIED,
+                             "the segment %s is another user's\nowner uid %u, and we are uid %u\n"
+                             "let its owner delete the broker",
+                             m->name, (unsigned)file.st_uid, (unsigned)geteuid());
+        }
+        return shmq_fail_errno("cannot remove %s", path);
+    }
+    shmq_store_seq(&m->header->state, SHMQ_SEGMENT_GONE);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_member_delete(shmq_member *m, bool force) {
+    SHMQ_TRY(shmq_structure_lock(m));
+    shmq_status status =
+        !force && others_live(m) ? shmq_fail(SHMQ_IN_USE, "the segment %s has other members", m->name) : delete_name(m);
+    shmq_structure_unlock(m);
+    return status;
+}
+
+static void unmap(shmq_member *m) {
+    if (m->base != NULL) {
+        munmap(m->base, m->size);
+    }
+    m->base = NULL;
+    m->header = NULL;
+    m->rows = NULL;
+    m->directory = NULL;
+    m->granules = NULL;
+    m->class_bitmaps = NULL;
+    m->slabs = NULL;
+    m->process = NULL;
+    m->page = NULL;
+}
+
+shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
+    bool first = shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_LEFT) ||
+                 shmq_cas32_seq(&m->closed, SHMQ_MEMBER_CLOSING, SHMQ_MEMBER_LEFT);
+    shmq_status status = SHMQ_OK;
+    if (first && !shmq_member_forked(m) && m->process != NULL) {
+        /* Nobody will find the segment of a deleted directory again. */
+        status = m->anonymous || shmq_member_gone(m) ? unlink_if_last(m) : SHMQ_OK;
+        shmq_row_give(m);
+        /* Behind our own threads that are inside the structure lock. */
+        pthread_mutex_lock(&m->lock);
+        close_lock(m);
+        pthread_mutex_unlock(&m->lock);
+    }
+    if (unmap_too) {
+        unmap(m);
+    }
+    return status;
+}
+
+void shmq_member_free(shmq_member *m) {
+    if (m == NULL) {
+        return;
+    }
+    if (shmq_load_seq(&m->closed) == 0) {
+        (void)shmq_member_leave(m, true);
+    } else if (m->process == NULL) {
+        unmap(m); /* an attach that failed; after leave(unmap = false) somebody still reads */
+    }
+    close_lock(m);
+    list_remove(m);
+    if (m->map_fd >= 0) {
+        close(m->map_fd);
+    }
+    if (m->dir_fd >= 0) {
+        close(m->dir_fd);
+    }
+    if (m->alive != NULL) {
+        munmap((void *)(uintptr_t)m->alive, (size_t)sysconf(_SC_PAGESIZE));
+    }
+    pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->handles_lock);
+    free(m);
+}
+
+uint64_t shmq_new_id(shmq_member *m) {
+    for (;;) {
+        uint64_t next = shmq_load_seq(&m->next_id);
+        if (next % ID_BLOCK == 0) {
+            uint64_t first = shmq_add_seq(&m->header->message_ids, ID_BLOCK);
+            /* Who loses this race uses one id of its block and drops the rest: there are enough. */
+            (void)shmq_cas_seq(&m->next_id, next, first + 1);
+            if (first != 0) {
+                return first;
+            }
+        } else if (shmq_cas_seq(&m->next_id, next, next + 1)) {
+            return next;
+        }
+    }
+}
+
+/* Directory and file are the truth, for whoever can see them: the word may be damaged, and the last one who leaves a broker
+ * that is gone removes its segment. */
+bool shmq_member_gone(shmq_member *m) {
+    uint32_t said = shmq_load_seq(&m->header->state);
+    struct stat directory, file;
+    bool deleted = fstat(m->map_fd, &file) == 0 && file.st_nlink == 0;
+    if (!deleted && (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0)) {
+        return said == SHMQ_SEGMENT_GONE;
+    }
+    bool gone = deleted || directory.st_nlink == 0;
+    if (said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
+        if (!gone) {
+            (void)shmq_damage(m, "state of the segment", said);
+        }
+        shmq_store_seq(&m->header->state, gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE);
+    }
+    return gone;
+}
+
+shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where) {
+    if (!m->read_only) {
+        shmq_add_seq(&m->header->damage, 1);
+    }
+    return shmq_fail(SHMQ_CORRUPT, "damage found in the segment %s\n%s, 0x%llx\nshmq check tells more", m->name, what,
+                     (unsigned long long)where);
+}

@@ -1,0 +1,312 @@
+#include "segment/process_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shmq/reap.h"
+#include "shmq/structure.h"
+#include "shmq/verdict.h"
+#include "shmq/waiters.h"
+
+uint32_t shmq_process_high(const shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->process_high);
+    return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
+}
+
+static ssize_t read_small(const char *path, char *text, size_t bytes) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, bytes - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = 0;
+    return length;
+}
+
+/* Field 22 of /proc/self/stat; 0 when it cannot be read: it is for people, nothing depends on it. */
+static uint64_t own_start_time(void) {
+    char text[1024];
+    read_small("/proc/self/stat", text, sizeof(text));
+    const char *at = strrchr(text, ')'); /* the name before it may hold anything, parentheses too */
+    for (int field = 2; at != NULL && field < 22; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at == NULL ? 0 : strtoull(at + 1, NULL, 10);
+}
+
+static uint64_t own_pid_namespace(void) {
+    struct stat file;
+    return stat("/proc/self/ns/pid", &file) == 0 ? (uint64_t)file.st_ino : 0;
+}
+
+bool shmq_rows_locked(const shmq_member *m, uint32_t from, uint32_t to) {
+    if (from >= to) {
+        return false;
+    }
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from};
+    /* An error proves nothing: only a lock byte that is free proves a death. */
+    return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+bool shmq_process_dead(shmq_member *m, uint32_t row) {
+    if (row >= SHMQ_PROCESS_ROWS || row == m->row) {
+        return false;
+    }
+    uint64_t word = shmq_load_seq(&m->rows[row].word);
+    if (shmq_row_state(word) == SHMQ_ROW_FREE || shmq_rows_locked(m, row, row + 1)) {
+        return false;
+    }
+    shmq_after_kernel(&m->rows[row].word);
+    /* It may have left in between, which frees the byte as well. */
+    uint64_t now = shmq_load_seq(&m->rows[row].word);
+    return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word);
+}
+
+static bool is_dead_by_lock(void *context, uint32_t row) { return shmq_process_dead(context, row); }
+
+shmq_liveness shmq_liveness_by_lock(shmq_member *m) {
+    return (shmq_liveness){.is_dead = is_dead_by_lock, .context = m};
+}
+
+static uint32_t rows_used(const shmq_member *m) {
+    uint32_t high = shmq_process_high(m);
+    return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
+}
+
+uint32_t shmq_members_live(shmq_member *m) {
+    uint32_t live = 0;
+    for (uint32_t row = 0, high = rows_used(m); row < high; row++) {
+        if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) != SHMQ_ROW_FREE && shmq_rows_locked(m, row, row + 1)) {
+            live += 1;
+        }
+    }
+    return live;
+}
+
+shmq_process_page_shm *shmq_process_page(const shmq_member *m, uint32_t row) {
+    uint64_t offset = m->rows[row].pins; /* once: it may change between a check and a use */
+    if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 || !shmq_inside(m, offset, SHMQ_PAGE_BYTES)) {
+        return NULL;
+    }
+    return shmq_at(m, offset);
+}
+
+/* True: the byte is ours. A FREE row whose byte is held belongs to a child of a fork that has not closed it yet. */
+static bool lock_row(shmq_member *m, uint32_t row) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+    return fcntl(m->lock_fd, F_OFD_SETLK, &lock) == 0;
+}
+
+static uint32_t find_free_row(shmq_member *m, uint64_t *word) {
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+        *word = shmq_load_seq(&m->rows[row].word);
+        if (shmq_row_state(*word) == SHMQ_ROW_FREE && lock_row(m, row)) {
+            return row;
+        }
+    }
+    return SHMQ_NO_ROW;
+}
+
+/* The page stays with the row, so that its counters go on growing; what else was in it is of an earlier life. */
+static shmq_status prepare_page(shmq_member *m, uint32_t row) {
+    shmq_process_shm *process = &m->rows[row];
+    shmq_process_page_shm *page = shmq_process_page(m, row);
+    if (page == NULL) {
+        if (process->pins != 0) {
+            (void)shmq_damage(m, "offset of a process page", process->pins);
+        }
+        uint64_t offset;
+        SHMQ_TRY(shmq_page_take(m, &offset));
+        process->pins = offset; /* the root: from here on the page is this row's */
+        page = shmq_at(m, offset);
+    }
+    process->pin_cells = SHMQ_PINS;
+    process->counters = process->pins + offsetof(shmq_process_page_shm, chunks);
+    for (uint32_t i = 0; i < SHMQ_PINS; i++) {
+        shmq_store_relaxed(&page->pins[i].cell, 0);
+    }
+    for (uint32_t queue = 0; queue < SHMQ_QUEUES; queue += 1) {
+        shmq_counters_shm *line = shmq_counters_at(m, row, queue);
+        if (line == NULL) {
+            queue += SHMQ_COUNTERS_A_CHUNK - 1;
+            continue;
+        }
+        shmq_store_relaxed(&line->attached, 0);
+        shmq_store_relaxed(&line->moving, 0);
+        shmq_store_relaxed(&line->waiting, 0);
+    }
+    m->page = page;
+    return SHMQ_OK;
+}
+
+static void describe(shmq_process_shm *process) {
+    char name[64];
+    read_small("/proc/self/comm", name, sizeof(name));
+    name[strcspn(name, "\n")] = 0;
+    memset(process->name, 0, sizeof(process->name));
+    memcpy(process->name, name, strnlen(name, sizeof(process->name) - 1));
+    process->pid = (uint32_t)getpid();
+    process->flags = 0;
+    process->start_time = own_start_time();
+    process->pid_namespace = own_pid_namespace();
+    process->attached_ns = shmq_wall_ns();
+    process->magazines = 0;
+    shmq_store_relaxed(&process->progress, 0);
+    shmq_store_relaxed(&process->inside, 0);
+    shmq_store_relaxed(&process->held, 0);
+    shmq_store_relaxed(&process->seats, 0);
+    shmq_store_relaxed(&process->pinned_bytes, 0);
+    shmq_store_relaxed(&process->memory_waiting, 0);
+    shmq_store_relaxed(&process->memory_changing, 0);
+}
+
+/* Under the structure lock. */
+static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word) {
+    shmq_process_shm *process = &m->rows[row];
+    uint32_t generation = shmq_row_generation(word);
+    /* First, for nobody looks at rows above it: a death after the next step must be seen. */
+    if (shmq_process_high(m) <= row) {
+        shmq_store_seq(&m->header->process_high, row + 1);
+    }
+    if (!shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_ATTACHING))) {
+        return shmq_damage(m, "word of a free process row", row);
+    }
+    shmq_status status = prepare_page(m, row);
+    if (status != SHMQ_OK) {
+        shmq_store_seq(&process->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE));
+        return status;
+    }
+    describe(process);
+    m->row = row;
+    m->row_generation = generation;
+    m->process = process;
+    shmq_store_seq(&process->word, shmq_row_word(generation, 0, SHMQ_ROW_LIVE));
+    return SHMQ_OK;
+}
+
+/* Whoever unlinks a segment does so under the structure lock, after a look at all row bytes. */
+static shmq_status check_linked(shmq_member *m, bool allow_unlinked) {
+    struct stat file;
+    if (fstat(m->map_fd, &file) != 0) {
+        return shmq_fail_errno("cannot look at the segment %s", m->name);
+    }
+    if (file.st_nlink == 0 && !(allow_unlinked && !m->anonymous)) {
+        return shmq_fail(SHMQ_GONE, "the segment %s does not exist any more\nits last member has left", m->name);
+    }
+    return SHMQ_OK;
+}
+
+shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
+    m->row = SHMQ_NO_ROW;
+    for (bool last_try = false;;) {
+        SHMQ_TRY(shmq_structure_lock(m));
+        uint64_t word = 0;
+        shmq_status status = check_linked(m, allow_unlinked);
+        uint32_t row = status == SHMQ_OK ? find_free_row(m, &word) : SHMQ_NO_ROW;
+        if (row != SHMQ_NO_ROW) {
+            status = occupy(m, row, word);
+        }
+        shmq_structure_unlock(m);
+        if (status != SHMQ_OK || row != SHMQ_NO_ROW) {
+            return status;
+        }
+        uint32_t reaped = 0;
+        SHMQ_TRY(shmq_reap_dead(m, &reaped));
+        if (reaped == 0 && last_try) {
+            return shmq_fail(SHMQ_LIMIT,
+                             "the broker has no room for another process\n%u members of at most %u\n"
+                             "close brokers that are not in use, or spread the processes over more brokers",
+                             shmq_members_live(m), SHMQ_PROCESS_ROWS);
+        }
+        last_try = reaped == 0; /* another one may have reaped them all just now: one more look */
+    }
+}
+
+void shmq_row_give(shmq_member *m) {
+    shmq_process_shm *process = m->process;
+    shmq_store_seq(&process->word, shmq_row_word(m->row_generation, 0, SHMQ_ROW_CLOSING));
+    for (uint32_t queue = 0; queue < SHMQ_QUEUES; queue += 1) {
+        shmq_counters_shm *line = shmq_counters_at(m, m->row, queue);
+        if (line == NULL) {
+            queue += SHMQ_COUNTERS_A_CHUNK - 1;
+            continue;
+        }
+        shmq_store_seq(&line->attached, 0);
+    }
+    shmq_store_seq(&process->held, 0);
+    shmq_store_seq(&process->seats, 0);
+    shmq_store_seq(&process->pinned_bytes, 0);
+    shmq_store_seq(&process->word, shmq_row_word(m->row_generation + 1, 0, SHMQ_ROW_FREE));
+}
+
+static bool has_unused_fields(const shmq_process_shm *row) {
+    uint64_t sum = row->magazines | row->reserved_92 | row->flags;
+    for (uint32_t i = 0; i < sizeof(row->ops) / sizeof(row->ops[0]); i++) {
+        sum |= shmq_load_relaxed((shmq_a64 *)&row->ops[i].word) | shmq_load_relaxed((shmq_a64 *)&row->ops[i].lsn);
+    }
+    return sum != 0 || shmq_load_relaxed((shmq_a64 *)&row->log_io) != 0 ||
+           shmq_load_relaxed((shmq_a64 *)&row->env_io) != 0;
+}
+
+/* All of this is set before LIVE, and stays until the row is taken again, which needs the lock that we hold. */
+static const char *check_live(const shmq_member *m, uint32_t row) {
+    const shmq_process_shm *process = &m->rows[row];
+    if (shmq_process_page(m, row) == NULL || process->pin_cells != SHMQ_PINS ||
+        process->counters != process->pins + offsetof(shmq_process_page_shm, chunks)) {
+        return shmq_verdict("process row %u is LIVE without a page", row);
+    }
+    if (process->pid == 0 || process->name[sizeof(process->name) - 1] != 0) {
+        return shmq_verdict("process row %u is LIVE without a process", row);
+    }
+    /* Each view and each loan counts its bytes, at most a segment each. */
+    if (shmq_load_relaxed((shmq_a64 *)&process->pinned_bytes) > m->size * (SHMQ_PINS + 1u)) {
+        return shmq_verdict("process row %u pins more bytes than there are", row);
+    }
+    return has_unused_fields(process) ? shmq_verdict("process row %u has a field that nobody writes", row) : NULL;
+}
+
+static const char *check_row(const shmq_member *m, uint32_t row, uint32_t high) {
+    uint64_t word = shmq_load_seq(&m->rows[row].word);
+    if (row >= high && (word != 0 || m->rows[row].pins != 0)) {
+        return shmq_verdict("process row %u was used, but only %u rows are looked at", row, high);
+    }
+    if (shmq_row_state(word) > SHMQ_ROW_REAPING || shmq_row_inner(word) != 0) {
+        return shmq_verdict("process row %u has a word that makes no sense: 0x%llx", row, (unsigned long long)word);
+    }
+    return shmq_row_state(word) == SHMQ_ROW_LIVE ? check_live(m, row) : NULL;
+}
+
+/* The sum is raised before a process' part and lowered after it: never too low, but for the time between two looks. */
+static const char *check_memory_waiters(const shmq_member *m) {
+    uint32_t sum = 0, parts = 0;
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        parts = 0;
+        sum = shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters));
+        for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+            parts += shmq_load_seq(&m->rows[row].memory_waiting);
+        }
+        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != sum) {
+            return NULL;
+        }
+        shmq_pause();
+    }
+    return shmq_verdict("%u threads wait for memory, %u are counted", parts, sum);
+}
+
+const char *shmq_processes_valid(shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->process_high);
+    if (high > SHMQ_PROCESS_ROWS) {
+        return shmq_verdict("%u process rows, there are %u", high, SHMQ_PROCESS_ROWS);
+    }
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+        const char *wrong = check_row(m, row, high);
+        if (wrong != NULL) {
+            return wrong;
+        }
+    }
+    return check_memory_waiters(m);
+}

@@ -1,0 +1,259 @@
+/* What is in use follows from the roots alone: directory entries, process rows, class words of slabs. Whatever none of
+ * them names is free. Nothing of the shared map is believed but its bits of reservation. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "segment/granule_map.h"
+#include "shmq/cold.h"
+#include "shmq/level.h"
+#include "shmq/structure.h"
+#include "shmq/verdict.h"
+#include "blocks/slab.h"
+
+#define LAZY (UINT64_C(1) << 15) /* in private memory only: of a queue's rings, whose memory comes later */
+
+static void damaged(shmq_granule_map *map, const char *what, uint64_t where) {
+    if (map->damaged == 0) {
+        map->what = what;
+        map->where = where;
+    }
+    map->damaged += 1;
+}
+
+static bool mark_page(const shmq_member *m, shmq_granule_map *map, uint64_t offset, const char *what) {
+    if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 ||
+        (offset - m->data) >> SHMQ_GRANULE_SHIFT >= (uint64_t)map->count) {
+        damaged(map, what, offset);
+        return false;
+    }
+    uint64_t *word = &map->words[(offset - m->data) >> SHMQ_GRANULE_SHIFT];
+    uint32_t bit = 1u << ((offset - m->data) >> SHMQ_PAGE_SHIFT) % SHMQ_PAGES_A_GRANULE;
+    uint32_t kind = shmq_granule_kind(*word);
+    uint32_t pages = shmq_granule_pages(*word);
+    if (kind != SHMQ_GRANULE_FREE && (kind != SHMQ_GRANULE_PAGES || (pages & bit) != 0)) {
+        damaged(map, what, offset);
+        return false;
+    }
+    *word = shmq_granule_word(0, SHMQ_GRANULE_PAGES, pages | bit, 1);
+    return true;
+}
+
+static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offset, uint64_t length, uint32_t kind,
+                     const char *what) {
+    uint64_t first = (offset - m->data) >> SHMQ_GRANULE_SHIFT;
+    if (offset < m->data || (offset - m->data) % SHMQ_GRANULE_BYTES != 0 || length == 0 || first >= map->count ||
+        length > map->count - first) {
+        damaged(map, what, offset);
+        return;
+    }
+    for (uint64_t i = first; i < first + length; i++) {
+        if (shmq_granule_kind(map->words[i]) != SHMQ_GRANULE_FREE) {
+            damaged(map, what, offset);
+            return;
+        }
+    }
+    map->words[first] = shmq_granule_word(0, kind, 0, (uint32_t)length);
+    for (uint64_t i = first + 1; i < first + length; i++) {
+        map->words[i] = SHMQ_GRANULE_INSIDE;
+    }
+}
+
+/* A queue's rings have memory up to what `laid` says, at least; the beginning of the run at once. */
+static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
+    uint64_t before = map->damaged, from = page->ring.run;
+    mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING, "offset of a ring");
+    if (map->damaged != before) {
+        return;
+    }
+    uint32_t first = (uint32_t)((from - m->data) >> SHMQ_GRANULE_SHIFT);
+    for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
+        map->words[i] |= LAZY;
+    }
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
+        return; /* whoever looks at the queue says so */
+    }
+    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
+    for (uint32_t depth = 0; depth < page->levels && run.granules == page->ring.run_granules; depth++) {
+        const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
+        uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
+        uint64_t end = begin + (laid < run.count ? laid : run.count) * run.slot_size;
+        for (uint64_t at = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES; at < end; at += SHMQ_GRANULE_BYTES) {
+            uint64_t word = shmq_load_seq(&m->granules[first + (at >> SHMQ_GRANULE_SHIFT)]);
+            if (shmq_granule_reserved(word) < SHMQ_GRANULE_BYTES && shmq_granule_reserved(word) < end - at) {
+                damaged(map, "slots without memory", from + at);
+                return;
+            }
+        }
+    }
+}
+
+static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
+    if (!mark_page(m, map, offset, "offset of a queue page")) {
+        return;
+    }
+    const shmq_queue_shm *page = shmq_at(m, offset);
+    mark_rings(m, map, page);
+    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+        shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
+        uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
+        if (cold != 0) {
+            mark_run(m, map, cold, shmq_cold_granules(ring->shift), SHMQ_GRANULE_RING, "offset of cold records");
+        }
+    }
+    for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
+        uint64_t chunk = shmq_load_seq(&page->chunks[i]);
+        if (chunk != 0) {
+            mark_page(m, map, chunk, "offset of a chunk of consumer rows");
+        }
+    }
+}
+
+/* In whatever state the row is: its page stays with it for the next member. */
+static void mark_process(shmq_member *m, shmq_granule_map *map, uint32_t row) {
+    uint64_t offset = m->rows[row].pins;
+    if (offset == 0 || !mark_page(m, map, offset, "offset of a process page")) {
+        return;
+    }
+    const shmq_process_page_shm *page = shmq_at(m, offset);
+    for (uint32_t i = 0; i < SHMQ_COUNTER_CHUNKS; i++) {
+        uint64_t chunk = shmq_load_seq(&page->chunks[i]);
+        if (chunk != 0) {
+            mark_page(m, map, chunk, "offset of a chunk of counters");
+        }
+    }
+}
+
+static void mark_slab(shmq_member *m, shmq_granule_map *map, uint32_t granule) {
+    const shmq_slab_shm *slab = (const shmq_slab_shm *)(m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES);
+    uint64_t class_word = shmq_load_seq(&slab->class_word);
+    if (class_word == 0) {
+        return;
+    }
+    uint64_t offset = m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT);
+    if (class_word > SHMQ_CLASSES) {
+        damaged(map, "class of a slab", offset);
+        return;
+    }
+    uint32_t length = shmq_class_granules((uint32_t)class_word - 1);
+    mark_run(m, map, offset, length, SHMQ_GRANULE_SLAB, "run of a slab");
+}
+
+bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
+    memset(map, 0, sizeof(*map));
+    map->count = m->granule_count;
+    map->bytes = (uint64_t)map->count * sizeof(uint64_t);
+    /* Up to 32 MiB for one moment: given back to the system at once. */
+    map->words = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map->words == MAP_FAILED) {
+        return false;
+    }
+    for (uint32_t i = 0; i < SHMQ_QUEUES; i++) {
+        if (shmq_entry_state(shmq_load_seq(&m->directory[i].word)) != SHMQ_ENTRY_FREE) {
+            mark_queue(m, map, shmq_load_seq(&m->directory[i].page));
+        }
+    }
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
+        mark_process(m, map, row);
+    }
+    for (uint32_t i = 0; i < map->count; i++) {
+        if ((shmq_load_seq(&m->granules[i]) & SHMQ_GRANULE_HEADERS) != 0) {
+            mark_slab(m, map, i);
+        }
+    }
+    return true;
+}
+
+void shmq_granule_map_free(shmq_granule_map *map) { munmap(map->words, map->bytes); }
+
+/* Who died between a reservation and its note in the map, or between the note and the giving back, has left memory that is
+ * not counted: all that the map knows nothing of goes back. */
+static void give_uncounted(shmq_member *m) {
+    uint64_t from = m->data, end = from;
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        uint64_t at = m->data + ((uint64_t)i << SHMQ_GRANULE_SHIFT);
+        uint64_t have = shmq_granule_reserved(shmq_load_relaxed(&m->granules[i]));
+        if (have != 0) {
+            if (end > from) {
+                shmq_give_memory(m, from, end - from);
+            }
+            from = at + have;
+        }
+        end = at + SHMQ_GRANULE_BYTES;
+    }
+    if (end > from) {
+        shmq_give_memory(m, from, end - from);
+    }
+}
+
+shmq_status shmq_structure_rebuild(shmq_member *m) {
+    SHMQ_ASSERT(m->structure_held);
+    shmq_granule_map map;
+    if (!shmq_granule_map_build(m, &map)) {
+        return shmq_fail_errno("no memory to rebuild the map of the segment %s", m->name);
+    }
+    uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    for (uint32_t i = 0; i < map.count; i++) {
+        uint64_t old = shmq_load_seq(&m->granules[i]);
+        uint64_t now = (map.words[i] & ~LAZY) | (old & SHMQ_GRANULE_KEPT);
+        if (shmq_granule_kind(now) == SHMQ_GRANULE_FREE) {
+            now &= ~SHMQ_GRANULE_BEGUN; /* what was begun goes with its ring */
+        }
+        if (now != old) {
+            shmq_store_seq(&m->granules[i], now);
+        }
+        reserved += shmq_granule_reserved(now) + ((now & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
+    }
+    shmq_store_seq(&m->header->reserved_bytes, reserved);
+    give_uncounted(m);
+    if (map.damaged != 0) {
+        (void)shmq_damage(m, map.what, map.where);
+        shmq_add_seq(&m->header->damage, map.damaged - 1);
+    }
+    shmq_granule_map_free(&map);
+    return SHMQ_OK;
+}
+
+static _Thread_local char fault[160];
+
+static const char *compare(shmq_member *m, const shmq_granule_map *map) {
+    uint64_t reserved = (uint64_t)(m->slabs - m->base);
+    for (uint32_t i = 0; i < map->count; i++) {
+        uint64_t word = shmq_load_seq(&m->granules[i]);
+        reserved += shmq_granule_reserved(word) + ((word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
+        if ((word & ~SHMQ_GRANULE_KEPT) != (map->words[i] & ~LAZY)) {
+            snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, the roots say 0x%llx", i,
+                     (unsigned long long)word, (unsigned long long)(map->words[i] & ~LAZY));
+            return fault;
+        }
+        if (shmq_granule_kind(word) != SHMQ_GRANULE_FREE && (map->words[i] & LAZY) == 0 &&
+            (word & SHMQ_GRANULE_RESERVED) == 0) {
+            snprintf(fault, sizeof(fault), "granule %u: in use (0x%llx), but never reserved", i,
+                     (unsigned long long)word);
+            return fault;
+        }
+    }
+    uint64_t said = shmq_load_seq(&m->header->reserved_bytes);
+    if (said != reserved) {
+        snprintf(fault, sizeof(fault), "reserved_bytes is %llu, the map says %llu", (unsigned long long)said,
+                 (unsigned long long)reserved);
+        return fault;
+    }
+    return NULL;
+}
+
+const char *shmq_structure_valid(shmq_member *m) {
+    shmq_granule_map map;
+    if (!shmq_granule_map_build(m, &map)) {
+        return shmq_unlooked;
+    }
+    const char *answer = NULL;
+    if (map.damaged != 0) {
+        snprintf(fault, sizeof(fault), "%s leads nowhere or into another: 0x%llx (%llu such)", map.what,
+                 (unsigned long long)map.where, (unsigned long long)map.damaged);
+        answer = fault;
+    } else {
+        answer = compare(m, &map);
+    }
+    shmq_granule_map_free(&map);
+    return answer;
+}
