@@ -1,0 +1,138 @@
+"""Calls in the core go downward: who calls whom in native/src is compared with the order of its folders, its rooms.
+
+Read from the text, without a compiler: a name that a source defines for others, and another source mentions. Inline
+functions and macros of headers lie in no room: who uses one uses what stands in it.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.repo.tree import ROOT, files, name_of
+
+TABLE = tomllib.loads((ROOT / "tools" / "layers.toml").read_text())["native"]
+ROOMS: list[str] = TABLE["rooms"]
+HOOK: str = TABLE["hook"]
+KNOWN: dict[str, list[str]] = TABLE["upward"]
+CORE = "native/src"
+
+NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
+HEAD = r"[\w *]*?\b(shmq_\w+)\([^;{}]*?\)\s*\{"
+FUNCTION = re.compile(rf"^(?!static\b)(?:__attribute__\(\(.*?\)\) )?\w{HEAD}", re.MULTILINE)
+OBJECT = re.compile(r"^(?!static\b)(?:\w[\w *]*)\b(shmq_\w+)(?:\[[^\]\n]*\])? = ", re.MULTILINE)
+INLINE = re.compile(rf"^static {HEAD}(.*?\}}\n|\n.*?^\}})", re.MULTILINE | re.DOTALL)
+MACRO = re.compile(r"^# *define (\w+)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+NAME = re.compile(r"\b(?:shmq|SHMQ)_\w+")
+
+Texts = Mapping[str, str]  # of sources or headers, by name
+
+
+def texts(suffix: str) -> dict[str, str]:
+    return {name_of(path): path.read_text() for folder in (CORE, "native/include") for path in files(folder, suffix)}
+
+
+def without_noise(text: str) -> str:
+    return NOISE.sub(" ", text)
+
+
+def room_of(file: str) -> str:
+    return file.removeprefix(f"{CORE}/").partition("/")[0]
+
+
+def defined_in(text: str) -> set[str]:
+    """The functions and objects that a source defines for others."""
+    text = without_noise(text)
+    return {*FUNCTION.findall(text), *OBJECT.findall(text)}
+
+
+def in_headers(headers: Texts) -> dict[str, set[str]]:
+    """What is written out where a header's inline function or macro is used: by its name the names in it."""
+    found: dict[str, set[str]] = {}
+    for text in map(without_noise, headers.values()):
+        for name, body in [*INLINE.findall(text), *MACRO.findall(text)]:
+            found.setdefault(name, set()).update(NAME.findall(body))
+    return found
+
+
+def mentioned_in(text: str, inlines: Mapping[str, set[str]]) -> set[str]:
+    """All names in a source, and those behind the inline functions and macros among them."""
+    names: set[str] = set()
+    left = set(NAME.findall(without_noise(text)))
+    while left:
+        name = left.pop()
+        names.add(name)
+        left |= inlines.get(name, set()) - names
+    return names
+
+
+def upward(sources: Texts, headers: Texts) -> Iterator[tuple[str, str]]:
+    """Yields (file, name) where a source mentions a name that a source of a higher room defines."""
+    home = {name: file for file, text in sources.items() for name in defined_in(text)}
+    inlines = in_headers(headers)
+    for file, text in sources.items():
+        for name in sorted(mentioned_in(text, inlines)):
+            if name in home and name != HOOK and ROOMS.index(room_of(home[name])) > ROOMS.index(room_of(file)):
+                yield file, name
+
+
+def test_every_file_of_the_core_lies_in_a_room() -> None:
+    rooms = {room_of(name_of(path)) for path in files(CORE)}
+    assert rooms == set(ROOMS), "rooms of tools/layers.toml, from the bottom upward"
+
+
+def test_calls_go_downward_only() -> None:
+    wrong = [
+        f"{file} uses {name}" for file, name in upward(texts(".c"), texts(".h")) if name not in KNOWN.get(file, [])
+    ]
+    assert not wrong, "these go upward (tools/layers.toml):\n" + "\n".join(wrong)
+
+
+def test_what_is_excused_is_still_there() -> None:
+    found = set(upward(texts(".c"), texts(".h")))
+    gone = [f"{file}: {name}" for file, names in KNOWN.items() for name in names if (file, name) not in found]
+    assert not gone, "take these off [native.upward] in tools/layers.toml:\n" + "\n".join(gone)
+
+
+def test_a_name_has_one_home() -> None:
+    homes: dict[str, list[str]] = {}
+    for file, text in texts(".c").items():
+        for name in defined_in(text):
+            homes.setdefault(name, []).append(file)
+    assert len(homes) > 300
+    assert [name for name, where in homes.items() if len(where) > 1] == []
+
+
+LOW, HIGH = f"{CORE}/{ROOMS[0]}/low.c", f"{CORE}/{ROOMS[-1]}/high.c"
+HIGHER = "/* shmq_no(void) { */\nstatic int shmq_own(void) {\n}\nint shmq_high(int a,\n              int b) {\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("low", "header", "found"),
+    [
+        ("int shmq_low(void) {\n    return shmq_high(1, 2);\n}\n", "", ["shmq_high"]),
+        ("static calls all = {.call = shmq_high};\n", "", ["shmq_high"]),
+        ('/* shmq_high() */ const char *text = "shmq_high()";\n', "", []),
+        ("int shmq_low(void) {\n    return shmq_own();\n}\n", "", []),
+        (
+            "int f(void) {\n    return shmq_in();\n}\n",
+            "static inline int shmq_in(void) { return shmq_high(1, 2); }\n",
+            1,
+        ),
+        ("int f(void) {\n    return shmq_in();\n}\n", "static inline int shmq_in(void) {\n  shmq_high(1, 2);\n}\n", 1),
+        ("int f(void) {\n    return SHMQ_IN();\n}\n", "#define SHMQ_IN() \\\n    shmq_high(1, 2)\n", 1),
+        ("int f(void) {\n    return 1;\n}\n", "#define SHMQ_IN() shmq_high(1, 2)\n", 0),
+    ],
+)
+def test_a_call_upward_is_found_in_every_spelling(low: str, header: str, found: list[str] | int) -> None:
+    expected = found if isinstance(found, list) else ["shmq_high"] * found
+    headers = {"a.h": header}
+    assert [name for _, name in upward({LOW: low, HIGH: HIGHER}, headers)] == expected
+    assert list(upward({LOW: HIGHER, HIGH: low}, headers)) == []
+
+
+def test_an_object_is_found_as_a_function_is() -> None:
+    table = "const shmq_calls shmq_table = {.call = NULL};\nconst char *shmq_names[] = {NULL};\n"
+    low = "int f(void) {\n    return shmq_table.call(shmq_names[0]);\n}\n"
+    assert [name for _, name in upward({LOW: low, HIGH: table}, {})] == ["shmq_names", "shmq_table"]
