@@ -249,7 +249,7 @@ MISTAKES = {
         ["--only", "move"],
     ),
     "a path from long ago goes by laps of 32 bits": (
-        "dispatch/ring_walk.c",
+        "operations/ring_walk.c",
         "if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {",
         "if (d->by != NULL && p == UINT64_MAX && meet_old(q, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],

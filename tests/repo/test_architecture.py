@@ -21,8 +21,8 @@ ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
     ((7, 9), "native/src/operations/ring_wait.c", "wait_round"),
     ((8,), "native/src/operations/ring_wait.c", "wait_rounds"),
     (("shmq_offer_to",), "native/src/operations/ring_wait.c", "offer_to"),
-    (("find",), "native/src/dispatch/ring_walk.c", "shmq_offer_to"),
-    ((10,), "native/src/dispatch/ring_walk.c", "find"),
+    (("find",), "native/src/operations/ring_walk.c", "shmq_offer_to"),
+    ((10,), "native/src/operations/ring_walk.c", "find"),
     ((11,), "native/python/py_get.c", "queue_receive"),
     ((12,), "shmq/engine/consumer.py", "_take_now"),
 ]

@@ -21,6 +21,11 @@
  * after this time, ns, whatever the patience. */
 #define SHMQ_DUE_BURIAL UINT64_C(200000000)
 
+/* A time that no option reaches is damage: looked at now, and written anew. */
+static inline bool shmq_is_due(uint64_t due, uint64_t now) {
+    return due <= now || (due != SHMQ_DUE_NEVER && due - now > SHMQ_DUE_LONGEST);
+}
+
 /* The time of a due word; SHMQ_DUE_NEVER: nothing is due. */
 static inline uint64_t shmq_due_time(uint64_t word) { return word == 0 ? SHMQ_DUE_NEVER : word & ~SHMQ_DUE_LOOKING; }
 
