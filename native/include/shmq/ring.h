@@ -101,7 +101,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
  * for all, and goes over to the first that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
-uint64_t shmq_body_start(uint32_t head_len);
+static inline uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
 
 /* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
@@ -199,7 +199,10 @@ const char *shmq_count_valid(shmq_queue *q);
 bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word);
 
 /* Inner steps, shared by the files that make up the ring. */
-uint64_t shmq_head_position(shmq_queue *q, uint64_t head);
+static inline uint64_t shmq_head_position(const shmq_queue *q, uint64_t head) {
+    return shmq_position_near(shmq_load_relaxed(&q->near), head);
+}
+/* Nothing available lies between the head that was read at the start of a walk and p. */
 void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p);
 /* A head that lies more than a lap behind the tail comes after it. */
 void shmq_head_follow(shmq_queue *q);
@@ -209,7 +212,15 @@ static inline void shmq_tail_passed(shmq_queue *q, uint64_t p) {
         shmq_head_follow(q);
     }
 }
-bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p);
+/* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
+ * grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked: an entry whose
+ * state has just changed is here all the same, and who passed it would leave it behind. The CAS from the word asks. */
+static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
+    if (ahead == 0) {
+        return !shmq_word_carried(word);
+    }
+    return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
+}
 /* The carried entry of this level with the lowest position in [from, limit); false: there is none. */
 bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position);
 bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */

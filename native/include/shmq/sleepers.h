@@ -15,7 +15,9 @@
 uint64_t shmq_version(const shmq_queue *q);
 /* Somebody may have work: wake one sleeper, and every sleeping browser. Part of every transition that can give work. */
 void shmq_notify(shmq_queue *q);
-/* Everybody: shutdown, deletion. */
+/* Every sleeping consumer and browser: the terms have changed by which messages are given out. */
+void shmq_notify_consumers(shmq_queue *q);
+/* They, producers and joiners: shutdown, deletion. */
 void shmq_notify_all(shmq_queue *q);
 /* Room may have come: wake a blocked producer. `position`: of the slot that became FREE. */
 void shmq_wake_full(shmq_queue *q, uint64_t position);

@@ -199,7 +199,7 @@ void shmq_ranks_settle(shmq_queue *q) {
     uint32_t before = shmq_load_relaxed(&q->page->terms);
     shmq_store_seq(&q->page->terms, terms);
     if (before != terms) {
-        shmq_notify_all(q); /* who was held back by the old terms looks again */
+        shmq_notify_consumers(q); /* who was held back by the old terms looks again */
     }
 }
 
@@ -386,21 +386,6 @@ void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *row = SHMQ_UNLIKELY(ranked) && !(owner & SHMQ_OWNER_PROCESS) ? shmq_row_at(q, owner) : NULL;
     if (row != NULL) {
         shmq_add_seq(&row->rounds, 1);
-    }
-}
-
-void shmq_want(shmq_queue *q, uint32_t row) {
-    shmq_consumer_shm *consumer = shmq_row_at(q, row);
-    if (consumer != NULL) {
-        shmq_add_seq(&consumer->rounds, 1);
-        shmq_or_seq(&q->page->sleepers[row / 64].want, UINT64_C(1) << (row & 63));
-    }
-}
-
-void shmq_want_end(shmq_queue *q, uint32_t row) {
-    (void)shmq_and_seq(&q->page->sleepers[row / 64].want, ~(UINT64_C(1) << (row & 63)));
-    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
-        shmq_notify(q); /* what is left, those of lower priority may have */
     }
 }
 

@@ -1,7 +1,6 @@
 #include "shmq/sleepers.h"
 
 #include "shmq/group.h"
-#include "shmq/line.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/seat.h"
@@ -9,7 +8,6 @@
 #include "shmq/unused.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
-#include "shmq/waiters.h"
 #include "shmq/watch.h"
 
 static uint32_t groups_in_use(const shmq_queue *q) {
@@ -120,45 +118,11 @@ bool shmq_anybody_idle(shmq_queue *q) {
     return false;
 }
 
-void shmq_notify_all(shmq_queue *q) {
+void shmq_notify_consumers(shmq_queue *q) {
     uint32_t groups = groups_in_use(q);
     for (uint32_t group = 0; group < groups; group++) {
         wake_all_of(q, &q->page->sleepers[group].idle, group);
         wake_all_of(q, &q->page->sleepers[group].browse, group);
-    }
-    shmq_wake_producers(q);
-    shmq_wake_joiners(q);
-}
-
-void shmq_wake_producers(shmq_queue *q) {
-    shmq_add_seq(&q->page->ring.full, 1);
-    shmq_futex_wake(&q->page->ring.full, INT32_MAX);
-    shmq_line_call_all(q);
-}
-
-void shmq_wake_joiners(shmq_queue *q) {
-    shmq_store_seq(&q->page->ring.joiners, 0);
-    shmq_add_seq(&q->page->ring.drained, 1);
-    shmq_futex_wake(&q->page->ring.drained, INT32_MAX);
-}
-
-/* Where a limit is counted, each freed place is worth a wake, of the first in line. Where only the ring limits, waking at every slot would cost a
- * system call a message, so only some slots wake, and a blocked producer looks by itself at growing intervals. */
-void shmq_wake_full(shmq_queue *q, uint64_t position) {
-    shmq_ring_shm *ring = &q->page->ring; /* of the first level: there they wait, whatever level they wait for */
-    if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
-        shmq_wake_joiners(q);
-    }
-    if (SHMQ_LIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) == 0)) {
-        return;
-    }
-    uint64_t stride = shmq_slot_count(q) / 16;
-    bool limited = shmq_load_relaxed(&q->page->limited) != 0;
-    if (limited && shmq_line_stands(q)) {
-        shmq_line_call(q);
-    } else if (limited || (position & ((stride < 256 ? stride : 256) - 1)) == 0) {
-        shmq_add_seq(&ring->full, 1);
-        shmq_futex_wake(&ring->full, 1);
     }
 }
 

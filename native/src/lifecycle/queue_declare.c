@@ -16,14 +16,6 @@
 #include "shmq/structure.h"
 #include "shmq/unused.h"
 
-uint64_t shmq_name_hash(const char *name, uint32_t len) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (uint32_t i = 0; i < len; i++) {
-        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
-
 /* NULL: it leads nowhere. */
 static shmq_queue_shm *page_at(const shmq_member *m, uint64_t page) {
     bool inside = (page & (SHMQ_PAGE_BYTES - 1)) == 0 && page >= m->data && shmq_inside(m, page, SHMQ_PAGE_BYTES);

@@ -1,70 +1,11 @@
-/* queue.expires. Rows of consumers are opened and closed under the structure lock, so under it one can say that there is
- * none; the word `unused_since` only says from when on to count. */
+/* queue.expires: a queue that nobody has used for so long goes. */
 #include "shmq/unused.h"
 
-#include "shmq/sleepers.h"
 #include "shmq/watch.h"
-
-static bool has_consumer(const shmq_queue *q) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t used = shmq_load_seq(&q->page->sleepers[group].used);
-        for (; used != 0; used &= used - 1) {
-            shmq_consumer_shm *row =
-                shmq_row_at((shmq_queue *)(uintptr_t)q, group * 64 + (uint32_t)__builtin_ctzll(used));
-            if (row != NULL && shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* How many have been taken from it, by get() or otherwise: by what all rows say. */
-static uint64_t taken_from(const shmq_queue *q) {
-    uint64_t sum = 0;
-    uint32_t high = shmq_process_high(q->m);
-    for (uint32_t row = 0; row < high; row++) {
-        shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
-        sum += line != NULL ? shmq_load_relaxed(&line->got) + shmq_load_relaxed(&line->received) : 0;
-    }
-    return sum;
-}
-
-uint64_t shmq_unused_due(const shmq_queue *q) {
-    uint64_t expires = shmq_load_relaxed(&q->page->settings.expires_ns);
-    uint64_t since = expires != SHMQ_NEVER ? shmq_load_seq(&q->page->settings.unused_since) : 0;
-    if (SHMQ_LIKELY(since == 0) || has_consumer(q)) {
-        return SHMQ_DUE_NEVER;
-    }
-    return since + expires >= since ? since + expires : SHMQ_DUE_NEVER;
-}
-
-void shmq_unused_begin(shmq_queue *q) {
-    uint64_t expires = shmq_load_relaxed(&q->page->settings.expires_ns), now;
-    if (SHMQ_LIKELY(expires == SHMQ_NEVER)) {
-        return;
-    }
-    now = shmq_now_ns();
-    shmq_store_relaxed(&q->page->settings.unused_taken, taken_from(q));
-    shmq_store_seq(&q->page->settings.unused_since, now);
-    if (now + expires >= now && shmq_due_at(&q->m->header->due, now + expires)) {
-        shmq_watch_hurry(q->m);
-    }
-}
-
-void shmq_unused_declared(shmq_queue *q, uint32_t given) {
-    uint64_t expires = shmq_load_relaxed(&q->page->settings.expires_ns);
-    if (given & (1u << SHMQ_SET_EXPIRES) && expires != 0) {
-        shmq_unused_begin(q);
-    }
-}
 
 uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
     char letters[SHMQ_NAME_MAX];
-    /* Who waits in get() is no consumer for long, but is one now. Who always finds something never waits: that something
-     * was taken since is seen here, so that get() need not say so, and the time begins anew from here. */
-    if (shmq_load_relaxed(&q->page->settings.expires_ns) != 0 &&
-        (shmq_anybody_idle(q) || taken_from(q) != shmq_load_relaxed(&q->page->settings.unused_taken))) {
+    if (shmq_unused_is_used(q)) {
         shmq_unused_begin(q);
         return shmq_unused_due(q);
     }

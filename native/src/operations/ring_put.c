@@ -12,8 +12,6 @@
 #include "shmq/waiters.h"
 #include "shmq/watch.h"
 
-uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
-
 /* What the checksum covers besides headers and body: fields that do not change after the publish. */
 static uint32_t crc_of_fields(const shmq_outgoing *o) {
     unsigned char fields[24] = {0};

@@ -88,37 +88,6 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
     return shmq_taken_away(q, d);
 }
 
-/* R2 and R3. Answers the new epoch, whose cell says nothing yet: until it does, it reads as "from the beginning". */
-static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
-    shmq_ring_shm *ring = q->ring;
-    uint64_t head, wanted, count = shmq_slot_count(q);
-    do { /* R2: the epoch rises even if the position stays, so that a late advance over p fails */
-        head = shmq_load_seq(&ring->head);
-        uint64_t tail = shmq_load_seq(&ring->tail);
-        if (tail > count && p < tail - count) {
-            p = tail - count - 1; /* the old region is looked at whenever the head lies below tail - N */
-        }
-        uint64_t position = shmq_position_near(tail, head); /* we may know the queue from long ago only */
-        uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
-        wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
-    } while (!shmq_cas_seq(&ring->head, head, wanted)); /* SYNC ring.head */
-    return shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
-}
-
-/* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. The cell
- * has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back than 44 bits
- * can say gets none, which reads as "from the beginning". */
-void shmq_rewind(shmq_queue *q, uint64_t p) {
-    uint64_t e = rewind_head(q, p);
-    if ((int64_t)(shmq_load_seq(&q->ring->tail) - p) < SHMQ_POSITION_FAR) {
-        uint64_t cell = (e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS | (p & SHMQ_POSITION_MASK);
-        shmq_store_release(&q->ring->cells[e % SHMQ_CELLS], cell); /* R4, SYNC ring.cell */
-    }
-}
-
-/* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
-void shmq_rewind_all(shmq_queue *q) { (void)rewind_head(q, 0); }
-
 /* R0. The entry may be stolen at any time, and its slot used again. So the attempt is counted by a CAS from what was
  * read while the slot was ours: the checksum of another message differs. */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {

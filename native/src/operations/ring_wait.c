@@ -7,16 +7,6 @@
 #include "shmq/waiter.h"
 #include "shmq/watch.h"
 
-/* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
-uint64_t shmq_version(const shmq_queue *q) {
-    uint64_t version = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_ring_shm *ring = shmq_level_ring(q, depth);
-        version += shmq_load_seq(&ring->tail) + shmq_load_seq(&ring->epoch);
-    }
-    return version | SHMQ_VERSIONED;
-}
-
 static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
     return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(q, w->owner, w->by, d) : shmq_offer_to(q, w->owner, w->by, d);
 }

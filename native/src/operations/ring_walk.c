@@ -8,10 +8,6 @@
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 
-uint64_t shmq_head_position(shmq_queue *q, uint64_t head) {
-    return shmq_position_near(shmq_load_relaxed(&q->near), head);
-}
-
 /* The lowest position released in the epochs (from, to]; 0 ("from the beginning") when a cell does not say. */
 static uint64_t lowest_released(shmq_queue *q, uint64_t from, uint64_t to) {
     uint64_t lowest = UINT64_MAX;
@@ -27,16 +23,6 @@ static uint64_t lowest_released(shmq_queue *q, uint64_t from, uint64_t to) {
         lowest = position < lowest ? position : lowest;
     }
     return lowest;
-}
-
-/* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
- * grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked: an entry whose
- * state has just changed is here all the same, and who passed it would leave it behind. The CAS from the word asks. */
-bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
-    if (ahead == 0) {
-        return !shmq_word_carried(word);
-    }
-    return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
 
 /* OFFERED by another cannot be passed. A short wait, then it may be taken over without harm: nothing was handed out. */
@@ -185,21 +171,6 @@ static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint6
         case OFFER_CHANGED:
             break;
         }
-    }
-}
-
-/* Nothing available lies between the head that was read at the start and p: later walks may begin at p. A release in
- * between raised head's epoch, and the CAS fails. */
-void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p) {
-    shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
-}
-
-void shmq_head_follow(shmq_queue *q) {
-    uint64_t head = shmq_load_seq(&q->ring->head);
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
-    uint64_t below = tail - count - 1;
-    if (tail > count && (int64_t)(shmq_position_near(tail, head) - below) < 0) {
-        shmq_head_advance(q, head, below);
     }
 }
 

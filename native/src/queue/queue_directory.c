@@ -223,3 +223,11 @@ const char *shmq_segment_valid(shmq_member *m) {
     wrong = wrong != NULL ? wrong : shmq_watch_valid(m);
     return wrong != NULL ? wrong : shmq_blocks_valid(m);
 }
+
+uint64_t shmq_name_hash(const char *name, uint32_t len) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < len; i++) {
+        hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}

@@ -4,18 +4,6 @@
 #include "shmq/sleepers.h"
 #include "shmq/ring_memory.h"
 
-uint64_t shmq_expires_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns) {
-    uint64_t expires = SHMQ_NEVER, max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns);
-    if ((props & SHMQ_PROP_EXPIRES) != 0) {
-        shmq_cold_shm *cold = shmq_cold_at(q, slot);
-        expires = cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : SHMQ_NEVER;
-    }
-    if (max_ttl != SHMQ_NEVER && enqueued_ns + max_ttl >= enqueued_ns && enqueued_ns + max_ttl < expires) {
-        expires = enqueued_ns + max_ttl;
-    }
-    return expires == SHMQ_NEVER ? 0 : expires == 0 ? 1 : expires;
-}
-
 static bool are_buried(const shmq_queue *q) { return shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0; }
 
 static bool is_past(const shmq_delivery *d) { return d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; }

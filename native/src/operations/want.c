@@ -1,0 +1,19 @@
+/* A consumer says that it wants something before it looks: consumers of lower priority leave it to this one. */
+#include "shmq/ranks.h"
+#include "shmq/ring.h"
+#include "shmq/sleepers.h"
+
+void shmq_want(shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    if (consumer != NULL) {
+        shmq_add_seq(&consumer->rounds, 1);
+        shmq_or_seq(&q->page->sleepers[row / 64].want, UINT64_C(1) << (row & 63));
+    }
+}
+
+void shmq_want_end(shmq_queue *q, uint32_t row) {
+    (void)shmq_and_seq(&q->page->sleepers[row / 64].want, ~(UINT64_C(1) << (row & 63)));
+    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
+        shmq_notify(q); /* what is left, those of lower priority may have */
+    }
+}
