@@ -255,7 +255,7 @@ MISTAKES = {
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
-        "queue/queue_directory.c",
+        "lifecycle/queue_release.c",
         "    shmq_queues_end_deleted(m);\n",
         "",
         ["--only", "delete-queue"],

@@ -6,6 +6,7 @@
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 #include "blocks/slab.h"
+#include "shmq/upkeep.h"
 
 bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place) {
     if (offset < m->data || offset >= m->size) {
@@ -235,7 +236,7 @@ static bool sweep_is_due(shmq_member *m) {
 /* Granules that came back: deleted queues, slabs. */
 static uint64_t give_back_unused(shmq_member *m) {
     uint64_t before = shmq_granules_free(m);
-    shmq_queues_release(m);
+    shmq_upkeep.release_queues(m);
     (void)shmq_blocks_reclaim(m);
     return shmq_granules_free(m) - before;
 }

@@ -2,6 +2,7 @@
  * garbage that a rebuild of the map finds, after it the slab is complete. */
 #include "shmq/structure.h"
 #include "blocks/slab.h"
+#include "shmq/upkeep.h"
 
 /* Later than every generation that a block of this entry ever had. One for all: a late helper remembers an offset, and
  * in a slab of another class that offset is a block with another index. */
@@ -122,4 +123,10 @@ uint64_t shmq_blocks_reclaim(shmq_member *m) {
         given_back += shmq_class_granules(size_class);
     }
     return given_back;
+}
+
+bool shmq_memory_regain(shmq_member *m) {
+    uint64_t before = shmq_memory_left(m);
+    shmq_upkeep.release_queues(m);
+    return shmq_blocks_reclaim(m) != 0 || shmq_memory_left(m) > before;
 }

@@ -1,4 +1,3 @@
-#include "shmq/reap.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ranks.h"
 
@@ -8,6 +7,7 @@
 #include "shmq/target.h"
 #include "shmq/wait.h"
 #include "shmq/watch.h"
+#include "shmq/upkeep.h"
 
 static int32_t priority_of(const shmq_consumer_shm *row) {
     return (int32_t)shmq_load_relaxed((shmq_a32 *)&row->priority);
@@ -287,7 +287,7 @@ shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_
     }
     shmq_status status = open_as(q, terms, row);
     uint32_t reaped = 0;
-    if (SHMQ_UNLIKELY(status == SHMQ_LIMIT) && shmq_reap_dead(q->m, &reaped) == SHMQ_OK && reaped != 0) {
+    if (SHMQ_UNLIKELY(status == SHMQ_LIMIT) && shmq_upkeep.reap_dead(q->m, &reaped) == SHMQ_OK && reaped != 0) {
         status = open_as(q, terms, row); /* the dead had some of the rows */
     }
     return status;

@@ -275,26 +275,3 @@ shmq_status shmq_sweep_own(shmq_member *m) {
     shmq_structure_unlock(m);
     return SHMQ_OK;
 }
-
-static void discard_level(const shmq_queue *q) {
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
-        uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        uint64_t body = shmq_peek(&slot->body);
-        if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
-            shmq_block_drop(q->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
-        }
-    }
-}
-
-void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
-    shmq_queue q, level;
-    uint64_t offset = (uint64_t)((unsigned char *)page - m->base);
-    if (page->index >= SHMQ_QUEUES || shmq_load_seq(&m->directory[page->index].page) != offset ||
-        shmq_queue_view(m, page->index, &q) != SHMQ_OK) {
-        return;
-    }
-    for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
-        discard_level(&level);
-    }
-}

@@ -7,10 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "shmq/reap.h"
+#include "shmq/upkeep.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
 #include "shmq/waiters.h"
+#include "shmq/liveness.h"
 
 uint32_t shmq_process_high(const shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->process_high);
@@ -215,7 +216,7 @@ shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
             return status;
         }
         uint32_t reaped = 0;
-        SHMQ_TRY(shmq_reap_dead(m, &reaped));
+        SHMQ_TRY(shmq_upkeep.reap_dead(m, &reaped));
         if (reaped == 0 && last_try) {
             return shmq_fail(SHMQ_LIMIT,
                              "the broker has no room for another process\n%u members of at most %u\n"

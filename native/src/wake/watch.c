@@ -1,11 +1,11 @@
 #include "shmq/watch.h"
 
 #include "shmq/due.h"
-#include "shmq/reap.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
+#include "shmq/upkeep.h"
 
 #define TICKING (UINT64_C(1) << 16)
 #define QUIET_TICKS 50 /* a second without anything held before the watcher sleeps for long again */
@@ -127,7 +127,7 @@ static bool take(shmq_watcher *w, int place, uint64_t seen) {
     shmq_store_seq(&header->watch_wake[place], sleeps_on(w));
     w->place = place;
     if (place == 0 && (late || seen != 0)) {
-        (void)shmq_reap_row(w->m, row_of(seen));
+        (void)shmq_upkeep.reap_row(w->m, row_of(seen));
         (void)reap_holders(w->m, true);
     }
     return true;
@@ -184,7 +184,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             continue;
         }
         if ((!only_holders || is_worth_watching(m, row)) && shmq_process_dead(m, row)) {
-            (void)shmq_reap_row(m, row); /* not done now: the next who looks does it */
+            (void)shmq_upkeep.reap_row(m, row); /* not done now: the next who looks does it */
             found = true;
         }
     }
@@ -274,7 +274,7 @@ void shmq_watch_tick(shmq_watcher *w) {
     if (w->place < 0 && is_due_late(w->m)) {
         (void)take_place(w); /* before the look, after which nothing shows that nobody came for it */
     }
-    shmq_due_look(w->m);
+    shmq_upkeep.look_for_due(w->m);
     if (w->place < 0) {
         return;
     }
@@ -352,12 +352,12 @@ void shmq_met_dead(shmq_member *m, uint32_t row) {
 void shmq_reap_met(shmq_member *m) {
     uint32_t met = shmq_load_relaxed(&m->met);
     if (met != 0 && shmq_cas32_seq(&m->met, met, 0) && met <= SHMQ_PROCESS_ROWS && met - 1 != m->row) {
-        (void)shmq_reap_row(m, met - 1); /* not done now: the next who looks does it */
+        (void)shmq_upkeep.reap_row(m, met - 1); /* not done now: the next who looks does it */
     }
 }
 
 void shmq_look_for_dead(shmq_member *m) {
-    shmq_due_look(m);
+    shmq_upkeep.look_for_due(m);
     uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);
     if (now - looked >= SHMQ_TICK_NS && shmq_cas_seq(&m->looked_ns, looked, now)) {
         (void)reap_holders(m, false);

@@ -1,0 +1,18 @@
+/* What a lower room of the core asks of higher ones. A room calls downward only (tools/layers.toml); but who wants a row, memory
+ * or sleep has to settle the affairs of the dead, and do what is due, which are calls of the highest rooms. These few stand in
+ * one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
+#ifndef SHMQ_UPKEEP_H
+#define SHMQ_UPKEEP_H
+
+#include "shmq/member.h"
+
+typedef struct shmq_upkeep_calls {
+    shmq_status (*reap_dead)(shmq_member *m, uint32_t *reaped); /* shmq_reap_dead, reap.h */
+    shmq_status (*reap_row)(shmq_member *m, uint32_t row); /* shmq_reap_row, reap.h */
+    void (*look_for_due)(shmq_member *m); /* shmq_due_look, due.h */
+    void (*release_queues)(shmq_member *m); /* shmq_queues_release, structure.h */
+} shmq_upkeep_calls;
+
+extern const shmq_upkeep_calls shmq_upkeep;
+
+#endif

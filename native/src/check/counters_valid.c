@@ -1,0 +1,86 @@
+/* Counter lines of all processes against what their rows and the queues say. */
+#include "segment/process_table.h"
+#include "shmq/handle.h"
+#include "shmq/verdict.h"
+#include "shmq/waiters.h"
+
+#define MANY_THREADS (1u << 20)
+
+static const char *check_line(shmq_member *m, uint32_t row, uint32_t index, bool free) {
+    shmq_counters_shm *line = shmq_counters_at(m, row, index);
+    uint64_t attached = shmq_load_seq(&line->attached);
+    if (shmq_load_seq(&line->moving) > MANY_THREADS || shmq_load_seq(&line->waiting) > MANY_THREADS) {
+        return shmq_verdict("process row %u, queue %u: more threads in a call than there can be", row, index);
+    }
+    if (free && (shmq_load_seq(&line->moving) | shmq_load_seq(&line->waiting) | shmq_load_seq(&line->changing)) != 0) {
+        return shmq_verdict("process row %u, queue %u: somebody is in a call, but the row is FREE", row, index);
+    }
+    if (attached == 0) {
+        return NULL;
+    }
+    /* Whoever says so has seen the entry with that incarnation; the entry only goes on to later ones. */
+    uint64_t entry = shmq_load_seq(&m->directory[index].word);
+    if (attached > UINT64_C(1) << 32 || index >= shmq_queue_high(m) ||
+        (int32_t)(shmq_entry_incarnation(entry) - (uint32_t)(attached - 1)) < 0) {
+        return shmq_verdict("process row %u uses a queue %u that has not been", row, index);
+    }
+    return NULL;
+}
+
+static const char *check_lines(shmq_member *m, uint32_t row) {
+    const shmq_process_page_shm *page = shmq_process_page(m, row);
+    bool free = shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE;
+    for (uint32_t chunk = 0; page != NULL && chunk < SHMQ_COUNTER_CHUNKS; chunk++) {
+        uint32_t first = chunk * SHMQ_COUNTERS_A_CHUNK;
+        if (shmq_load_seq(&page->chunks[chunk]) == 0) {
+            continue;
+        }
+        if (shmq_counters_at(m, row, first) == NULL) {
+            return shmq_verdict("process row %u: chunk %u of its counters lies nowhere", row, chunk);
+        }
+        for (uint32_t i = 0; i < SHMQ_COUNTERS_A_CHUNK; i++) {
+            const char *wrong = check_line(m, row, first + i, free);
+            if (wrong != NULL) {
+                return wrong;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ring.waiters against the parts: never too low, but for the time between two looks. */
+static const char *check_waiters(shmq_member *m, uint32_t index) {
+    shmq_queue q;
+    uint32_t sum = 0, parts = 0, rows = shmq_process_high(m);
+    if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_LIVE ||
+        shmq_queue_look(m, index, &q) != NULL) {
+        return NULL;
+    }
+    for (int look = 0; look < SHMQ_LOOKS; look++) {
+        parts = 0;
+        sum = shmq_waiters_in(shmq_load_seq(&q.ring->waiters));
+        for (uint32_t row = 0; row < rows; row++) {
+            shmq_counters_shm *line = shmq_counters_at(m, row, index);
+            parts += line != NULL && shmq_load_seq(&line->attached) == (uint64_t)q.incarnation + 1
+                         ? shmq_load_seq(&line->waiting)
+                         : 0;
+        }
+        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&q.ring->waiters)) != sum) {
+            return NULL;
+        }
+        shmq_pause();
+    }
+    return shmq_verdict("queue %u: %u threads wait for room, %u are counted", index, parts, sum);
+}
+
+const char *shmq_counters_valid(shmq_member *m) {
+    const char *wrong = NULL;
+    for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS && wrong == NULL; row++) {
+        wrong = check_lines(m, row);
+    }
+    uint32_t queues = shmq_queue_high(m);
+    for (uint32_t index = 0; index < queues && wrong == NULL; index++) {
+        wrong = check_waiters(m, index);
+    }
+    return wrong;
+}

@@ -1,0 +1,140 @@
+/* The directory, and what each queue's page says of itself. */
+#include <string.h>
+
+#include "shmq/block.h"
+#include "shmq/cold.h"
+#include "shmq/group.h"
+#include "shmq/level.h"
+#include "shmq/line.h"
+#include "shmq/ring_memory.h"
+#include "shmq/sleepers.h"
+#include "shmq/structure.h"
+#include "shmq/verdict.h"
+#include "shmq/watch.h"
+
+static const char *check_settings(shmq_queue_shm *page) {
+    if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX) {
+        return "a name that is too long";
+    }
+    const char *wrong = shmq_settings_valid(page);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (page->temporary_row >= SHMQ_PROCESS_ROWS) {
+        return "a setting that there is not";
+    }
+    if (shmq_load_seq(&page->shut_down) > SHMQ_STOPPED) {
+        return "a way to be shut down that there is not";
+    }
+    return shmq_settings_sealed(page) ? NULL : "settings that do not fit their checksum";
+}
+
+static const char *check_constants(const shmq_queue *q) {
+    shmq_ring_shm *ring = q->ring;
+    const shmq_ring_shm *first = &q->page->ring;
+    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
+    uint64_t rings = q->levels > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
+    if (ring->slots != first->run + shmq_run_slots(&run, q->depth) ||
+        ring->carried != first->run + run.carried + q->depth * run.bitmap || q->page->level_rings != rings ||
+        ring->shift != first->shift || ring->slot_size != first->slot_size ||
+        ring->run_granules != (q->depth > 0 ? 0 : run.granules) || (q->depth > 0 && ring->run != 0)) {
+        return "a ring that does not fill its run";
+    }
+    if (laid == 0 || (laid >= run.count && laid != SHMQ_LAID_ALL)) {
+        return "a ring with more slots than it has, or none";
+    }
+    uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
+                     shmq_load_relaxed(&ring->level_shift);
+    later |= shmq_load_relaxed(&ring->level_delta) | shmq_load_relaxed(&ring->level_inhaled) |
+             shmq_load_relaxed(&ring->level_backed) | shmq_load_relaxed(&ring->level_moved) |
+             shmq_load_relaxed(&ring->level_aside);
+    return later != 0 ? "a ring with a field that nobody writes" : shmq_cold_valid(q);
+}
+
+static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
+    shmq_queue q;
+    const char *wrong = shmq_queue_look(m, index, &q);
+    if (wrong != NULL) {
+        return wrong;
+    }
+    if (q.page->index != index || q.page->incarnation != shmq_entry_incarnation(word)) {
+        return "the page of another queue";
+    }
+    if ((wrong = check_settings(q.page)) != NULL) {
+        return wrong;
+    }
+    if (m->directory[index].name_hash != shmq_name_hash(q.page->name, q.page->name_len)) {
+        return "a name under which nobody finds it";
+    }
+    /* Out of service first in the page; the entry leads to it for as long as messages are in hand. */
+    uint32_t state = shmq_load_seq(&q.page->state);
+    if (state != SHMQ_QUEUE_DELETED && (state != SHMQ_QUEUE_LIVE || shmq_entry_state(word) != SHMQ_ENTRY_LIVE)) {
+        return "a page that is not in service";
+    }
+    shmq_queue level;
+    for (uint32_t depth = 0; depth < q.levels; depth++) {
+        wrong = shmq_level_look(&q, depth, &level);
+        if (wrong != NULL || (wrong = check_constants(&level)) != NULL) {
+            return wrong;
+        }
+    }
+    if ((wrong = shmq_groups_valid(&q)) != NULL || (wrong = shmq_line_valid(&q)) != NULL) {
+        return wrong;
+    }
+    uint64_t row;
+    wrong = shmq_consumers_valid(&q, &row);
+    return wrong == NULL ? NULL : shmq_verdict("%s, row %llu", wrong, (unsigned long long)row);
+}
+
+static const char *check_names(shmq_member *m, uint32_t high) {
+    for (uint32_t i = 0; i < high; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (m->directory[i].name_hash == m->directory[k].name_hash &&
+                shmq_entry_state(shmq_load_seq(&m->directory[i].word)) == SHMQ_ENTRY_LIVE &&
+                shmq_entry_state(shmq_load_seq(&m->directory[k].word)) == SHMQ_ENTRY_LIVE) {
+                shmq_queue_shm *one = shmq_at(m, shmq_load_seq(&m->directory[i].page));
+                shmq_queue_shm *other = shmq_at(m, shmq_load_seq(&m->directory[k].page));
+                bool in_service =
+                    shmq_load_seq(&one->state) == SHMQ_QUEUE_LIVE && shmq_load_seq(&other->state) == SHMQ_QUEUE_LIVE;
+                if (in_service && one->name_len == other->name_len &&
+                    memcmp(one->name, other->name, one->name_len) == 0) {
+                    return shmq_verdict("queues %u and %u have one name", k, i);
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *shmq_directory_valid(shmq_member *m) {
+    uint32_t high = shmq_load_seq(&m->header->queue_high);
+    if (high > SHMQ_QUEUES) {
+        return shmq_verdict("%u queues, there are %u", high, SHMQ_QUEUES);
+    }
+    for (uint32_t index = 0; index < SHMQ_QUEUES; index++) {
+        uint64_t word = shmq_load_seq(&m->directory[index].word);
+        if (index >= high && word != 0) {
+            return shmq_verdict("queue %u was made, but only %u are looked at", index, high);
+        }
+        if (shmq_entry_state(word) > SHMQ_ENTRY_DELETED || (word & 0xffffff00u) != 0) {
+            return shmq_verdict("queue %u: an entry that makes no sense: 0x%llx", index, (unsigned long long)word);
+        }
+        const char *wrong = shmq_entry_state(word) == SHMQ_ENTRY_FREE ? NULL : check_page(m, index, word);
+        if (wrong != NULL) {
+            char why[160];
+            snprintf(why, sizeof(why), "%s", wrong);
+            return shmq_verdict("queue %u: %s", index, why);
+        }
+    }
+    return check_names(m, high);
+}
+
+const char *shmq_segment_valid(shmq_member *m) {
+    const char *wrong = shmq_structure_valid(m);
+    wrong = wrong != NULL ? wrong : shmq_processes_valid(m);
+    wrong = wrong != NULL ? wrong : shmq_directory_valid(m);
+    wrong = wrong != NULL ? wrong : shmq_counters_valid(m);
+    wrong = wrong != NULL ? wrong : shmq_pins_valid(m);
+    wrong = wrong != NULL ? wrong : shmq_watch_valid(m);
+    return wrong != NULL ? wrong : shmq_blocks_valid(m);
+}

@@ -1,0 +1,198 @@
+/* A process binds a handle to a queue, and gives it back with all that it has there. */
+#include <stdlib.h>
+
+#include "shmq/group.h"
+#include "shmq/handle.h"
+#include "shmq/level.h"
+#include "shmq/ring.h"
+#include "shmq/seat.h"
+#include "shmq/sleepers.h"
+
+/* Is there another handle of this process on the same queue? One that was made before a fork and bound again here, or one
+ * that is made while another is on its way out. Under handles_lock. */
+static bool other_handle(const shmq_member *m, const shmq_queue *q) {
+    for (const shmq_queue *other = m->handles; other != NULL; other = other->next) {
+        if (other != q && other->index == q->index && other->incarnation == q->incarnation &&
+            other->serial == m->serial) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Under handles_lock. The line may speak of another incarnation by now. */
+static void detach_line(const shmq_member *m, const shmq_queue *q) {
+    if (!other_handle(m, q) && shmq_load_seq(&q->counters->attached) == (uint64_t)q->incarnation + 1) {
+        shmq_store_seq(&q->counters->attached, 0);
+    }
+}
+
+/* Say first that we may touch the queue's memory, then look whether it is still there: who gives the memory back looks at
+ * our word after it has taken the entry out of service. Under handles_lock. */
+static shmq_status attach_line(const shmq_member *m, shmq_queue *q) {
+    shmq_store_seq(&q->counters->attached, (uint64_t)q->incarnation + 1);
+    if (shmq_load_seq(&m->directory[q->index].word) != shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE)) {
+        detach_line(m, q);
+        return SHMQ_NOT_FOUND;
+    }
+    return SHMQ_OK;
+}
+
+/* The page must say that it is this queue's, for a damaged entry may lead to another one's. */
+static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *q) {
+    SHMQ_TRY(shmq_queue_view(m, index, q));
+    bool own = q->page->index == index && q->page->incarnation == incarnation;
+    return own ? SHMQ_OK : shmq_damage(m, "page of another queue", index);
+}
+
+/* Under handles_lock. */
+static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_counters_shm *counters,
+                            shmq_queue **queue) {
+    shmq_queue *q = malloc(sizeof *q);
+    if (q == NULL) {
+        return shmq_fail_errno("no memory for a queue handle");
+    }
+    q->index = index;
+    q->incarnation = incarnation;
+    q->counters = counters;
+    q->book = NULL;
+    shmq_status status = attach_line(m, q);
+    if (status == SHMQ_OK) {
+        status = view_own(m, index, incarnation, q);
+        q->index = index; /* the view begins with nothing, and may have come to nothing */
+        q->incarnation = incarnation;
+        q->counters = counters;
+        status = status == SHMQ_OK ? shmq_group_book_make(q) : status;
+        status = status == SHMQ_OK ? shmq_levels_bind(q) : status; /* they share the book */
+        if (status != SHMQ_OK) {
+            detach_line(m, q);
+        }
+    }
+    if (status != SHMQ_OK) {
+        shmq_group_book_free(q);
+        free(q);
+        return status;
+    }
+    q->refs = 1;
+    q->next = m->handles;
+    m->handles = q;
+    *queue = q;
+    return SHMQ_OK;
+}
+
+shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue) {
+    if (index >= SHMQ_QUEUES) {
+        return SHMQ_NOT_FOUND;
+    }
+    uint64_t word = shmq_load_acquire(&m->directory[index].word); /* SYNC directory.entry: the page before LIVE */
+    if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE ||
+        (incarnation != 0 && shmq_entry_incarnation(word) != incarnation)) {
+        return SHMQ_NOT_FOUND;
+    }
+    incarnation = shmq_entry_incarnation(word);
+    if (SHMQ_UNLIKELY(word != shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE))) {
+        return shmq_damage(m, "directory entry of a queue", index);
+    }
+    shmq_counters_shm *counters; /* before the mutex: it may wait for the structure lock */
+    SHMQ_TRY(shmq_counters_of(m, index, &counters));
+    shmq_status status = SHMQ_OK;
+    /* Our word that we may touch the queue is changed under the mutex only: else the last unbind of one thread takes away
+     * what the bind of another has just said. */
+    pthread_mutex_lock(&m->handles_lock);
+    shmq_queue *q = m->handles;
+    while (q != NULL && (q->index != index || q->incarnation != incarnation || q->serial != m->serial)) {
+        q = q->next;
+    }
+    if (q != NULL) {
+        q->refs++;
+        *queue = q;
+    } else {
+        status = bind_new(m, index, incarnation, counters, queue);
+    }
+    pthread_mutex_unlock(&m->handles_lock);
+    return status;
+}
+
+static void close_spare_rows(shmq_queue *q) {
+    for (uint32_t i = 0; i < q->spare_count; i++) {
+        while (shmq_row_close(q, q->spare_rows[i]) == SHMQ_INTERRUPTED) {
+        }
+    }
+    q->spare_count = 0;
+}
+
+/* Rows of ours, or groups. */
+static bool leaves_something(const shmq_queue *q) { return q->spare_count != 0 || q->book != NULL; }
+
+void shmq_queue_unbind(shmq_queue *q) {
+    shmq_member *m = q->m;
+    bool ours = q->serial == m->serial && !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m);
+    pthread_mutex_lock(&m->handles_lock);
+    bool last = --q->refs == 0;
+    if (last) {
+        shmq_queue **link = &m->handles;
+        while (*link != q) {
+            link = &(*link)->next;
+        }
+        *link = q->next;
+        if (ours && !leaves_something(q)) {
+            detach_line(m, q);
+        }
+    }
+    pthread_mutex_unlock(&m->handles_lock);
+    if (!last) {
+        return;
+    }
+    if (ours && leaves_something(q)) { /* that needs the queue's memory: it goes first, and without the mutex */
+        shmq_groups_leave(q, shmq_self(q));
+        shmq_seat_leave(q, shmq_self(q));
+        close_spare_rows(q);
+        pthread_mutex_lock(&m->handles_lock);
+        detach_line(m, q);
+        pthread_mutex_unlock(&m->handles_lock);
+    }
+    shmq_group_book_free(q);
+    free(q->lower);
+    free(q);
+}
+
+shmq_status shmq_queue_rebind(shmq_queue *q) {
+    if (q->serial == q->m->serial) {
+        return SHMQ_OK;
+    }
+    shmq_counters_shm *counters;
+    SHMQ_TRY(shmq_counters_of(q->m, q->index, &counters));
+    shmq_status status = SHMQ_OK;
+    pthread_mutex_lock(&q->m->handles_lock);
+    if (q->serial != q->m->serial) {
+        q->spare_count = 0; /* the parent's rows */
+        shmq_store_seq(&q->taking.busy, 0);
+        shmq_store_seq(&q->browsing.busy, 0);
+        shmq_store_seq(&q->putting.busy, 0);
+        shmq_store_seq(&q->lining.busy, 0);
+        q->counters = counters;
+        shmq_group_book_reset(q);
+        status = attach_line(q->m, q);
+        q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
+        shmq_levels_rebind(q);
+    }
+    pthread_mutex_unlock(&q->m->handles_lock);
+    return status;
+}
+
+void shmq_queue_wake_threads(shmq_member *m) {
+    for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
+        if (q->serial == m->serial) {
+            shmq_notify_all(q);
+        }
+    }
+}
+
+void shmq_queue_close_handles(shmq_member *m) {
+    for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
+        if (q->serial == m->serial) {
+            close_spare_rows(q);
+            shmq_store_seq(&q->counters->attached, 0);
+        }
+    }
+}
