@@ -5,6 +5,17 @@
 #include "shmq/due.h"
 #include "shmq/ring.h"
 
+/* In nobody's hand: whoever was offered it does not have it yet. */
+static inline bool shmq_is_loose(uint32_t state) {
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED;
+}
+/* Do its dead go to a queue? Then the interpreter takes them there. */
+bool shmq_has_grave(const shmq_queue *q);
+/* By this process, and, should it do nothing more, by whoever looks later. */
+void shmq_burial_ask(shmq_member *m);
+/* Settle what is loose in this slot, until nothing is. */
+void shmq_loose_settle(shmq_queue *q, shmq_slot_shm *slot);
+
 /* An entry has come back to a queue that is deleted: it goes as the others went. */
 void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot);
 

@@ -56,6 +56,10 @@ bool shmq_is_past_for_the_grave(const shmq_queue *q, const shmq_delivery *d);
 static inline bool shmq_is_for_the_grave(const shmq_queue *q, const shmq_delivery *d) {
     return SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_is_past_for_the_grave(q, d);
 }
+/* Do the expired of this queue go to its dead? */
+static inline bool shmq_expired_are_buried(const shmq_queue *q) {
+    return shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
+}
 /* Settle what has expired, and count it. */
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d);
 /* The first message that has expired and waits for its burial, LOCKED by this process. SHMQ_EMPTY. */

@@ -22,58 +22,6 @@
 
 static bool is_deleted(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_DELETED; }
 
-/* In nobody's hand: whoever was offered it does not have it yet. */
-static bool is_loose(uint32_t state) { return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED; }
-
-static bool has_grave(const shmq_queue *q) {
-    char letters[SHMQ_NAME_MAX];
-    return shmq_dead_letter(q->page, letters) != 0;
-}
-
-/* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
-static void settle_slot(shmq_queue *q, shmq_slot_shm *slot) {
-    uint64_t word = shmq_load_seq(&slot->word);
-    while (is_loose(shmq_word_state(word))) {
-        shmq_delivery d = {0};
-        if (shmq_seize(q, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
-            (void)shmq_settle(q, &d);
-        }
-        word = shmq_load_seq(&slot->word);
-    }
-}
-
-/* For this process, and, should it do nothing more, for whoever looks later. */
-static void ask_for_burial(shmq_member *m) {
-    shmq_store_seq(&m->burials, 1);
-    if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_DUE_BURIAL)) {
-        shmq_watch_hurry(m);
-    }
-}
-
-void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot) {
-    if (has_grave(q)) {
-        ask_for_burial(q->m);
-    } else {
-        settle_slot(q, slot);
-    }
-}
-
-bool shmq_put_in_time(shmq_queue *q, uint64_t position) {
-    if (SHMQ_LIKELY(shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE)) {
-        return true;
-    }
-    shmq_slot_shm *slot = shmq_slot_at(q, position);
-    uint64_t word = shmq_load_seq(&slot->word);
-    while (is_loose(shmq_word_state(word)) && shmq_load_acquire(&slot->position) == position) { /* SYNC ring.publish */
-        shmq_delivery d = {0};
-        if (shmq_seize(q, slot, word, position, &d)) {
-            return shmq_settle(q, &d) != SHMQ_OK;
-        }
-        word = shmq_load_seq(&slot->word);
-    }
-    return true; /* somebody has it, or has taken it to the dead */
-}
-
 typedef bool wanted(uint32_t state);
 
 static bool any(const shmq_queue *q, wanted *is_wanted) {
@@ -95,15 +43,15 @@ static void empty_out(shmq_queue *q) {
     if (q->m->process == NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
         return;
     }
-    if (has_grave(q)) {
-        if (any(q, is_loose)) {
-            ask_for_burial(q->m);
+    if (shmq_has_grave(q)) {
+        if (any(q, shmq_is_loose)) {
+            shmq_burial_ask(q->m);
         }
         return;
     }
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
-            settle_slot(&level, shmq_slot_at(&level, i));
+            shmq_loose_settle(&level, shmq_slot_at(&level, i));
         }
     }
 }
@@ -194,18 +142,18 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
     memcpy(name, q.page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
-    bool ending = has_grave(&q) && any(&q, is_loose);
+    bool ending = shmq_has_grave(&q) && any(&q, shmq_is_loose);
     shmq_fence_acquire(); /* SYNC directory.name: the copy before the second look */
     return ending && shmq_load_seq(&m->directory[index].word) == word;
 }
 
 uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now) {
-    return SHMQ_UNLIKELY(is_deleted(q)) && any(q, is_loose) ? now : SHMQ_DUE_NEVER;
+    return SHMQ_UNLIKELY(is_deleted(q)) && any(q, shmq_is_loose) ? now : SHMQ_DUE_NEVER;
 }
 
 uint64_t shmq_ending_look(shmq_queue *q, uint64_t now) {
     empty_out(q);
-    return any(q, is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
+    return any(q, shmq_is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
 }
 
 static bool is_left(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {

@@ -68,16 +68,6 @@ bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
     return (d->crc == 0 && !q->checksum) || shmq_crc_of(d) == d->crc;
 }
 
-shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {
-    uint64_t index = (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size;
-    /* T29 */
-    if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, 0, word & SHMQ_FLAG_CARRIED, SHMQ_BROKEN))) {
-        return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
-    }
-    shmq_recount_ask(q); /* a broken slot is no place of the queue any more */
-    return shmq_damage(q->m, "slot", index);
-}
-
 /* A delivery that ended with its process is counted once, whoever repairs it and however often: bytes 56 to 63 change by
  * one CAS, and death_tag names the delivery that was counted last. True: this call counted it. */
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {

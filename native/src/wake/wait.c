@@ -8,12 +8,6 @@
 
 #include "shmq/watch.h"
 
-int shmq_futex_wake_count(shmq_a32 *word, int count) {
-    return (int)syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
-}
-
-void shmq_futex_wake(shmq_a32 *word, int count) { (void)shmq_futex_wake_count(word, count); }
-
 static int futex_wait(shmq_a32 *word, uint32_t expected, uint64_t ns) {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
     return syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0) == 0 ? 0 : errno;

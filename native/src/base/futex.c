@@ -1,0 +1,12 @@
+/* Waking who sleeps in the kernel. */
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shmq/wait.h"
+
+int shmq_futex_wake_count(shmq_a32 *word, int count) {
+    return (int)syscall(SYS_futex, word, FUTEX_WAKE, count, NULL, NULL, 0);
+}
+
+void shmq_futex_wake(shmq_a32 *word, int count) { (void)shmq_futex_wake_count(word, count); }

@@ -1,0 +1,53 @@
+/* What comes into a queue that is deleted, or comes back to it, goes as the others went. */
+#include "shmq/ending.h"
+
+#include "shmq/watch.h"
+
+bool shmq_has_grave(const shmq_queue *q) {
+    char letters[SHMQ_NAME_MAX];
+    return shmq_dead_letter(q->page, letters) != 0;
+}
+
+/* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
+void shmq_loose_settle(shmq_queue *q, shmq_slot_shm *slot) {
+    uint64_t word = shmq_load_seq(&slot->word);
+    while (shmq_is_loose(shmq_word_state(word))) {
+        shmq_delivery d = {0};
+        if (shmq_seize(q, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
+            (void)shmq_settle(q, &d);
+        }
+        word = shmq_load_seq(&slot->word);
+    }
+}
+
+void shmq_burial_ask(shmq_member *m) {
+    shmq_store_seq(&m->burials, 1);
+    if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_DUE_BURIAL)) {
+        shmq_watch_hurry(m);
+    }
+}
+
+void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot) {
+    if (shmq_has_grave(q)) {
+        shmq_burial_ask(q->m);
+    } else {
+        shmq_loose_settle(q, slot);
+    }
+}
+
+bool shmq_put_in_time(shmq_queue *q, uint64_t position) {
+    if (SHMQ_LIKELY(shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE)) {
+        return true;
+    }
+    shmq_slot_shm *slot = shmq_slot_at(q, position);
+    uint64_t word = shmq_load_seq(&slot->word);
+    while (shmq_is_loose(shmq_word_state(word)) &&
+           shmq_load_acquire(&slot->position) == position) { /* SYNC ring.publish */
+        shmq_delivery d = {0};
+        if (shmq_seize(q, slot, word, position, &d)) {
+            return shmq_settle(q, &d) != SHMQ_OK;
+        }
+        word = shmq_load_seq(&slot->word);
+    }
+    return true; /* somebody has it, or has taken it to the dead */
+}

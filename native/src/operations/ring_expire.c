@@ -1,0 +1,63 @@
+/* What is past its time is settled, or taken to the dead; so is what has failed too often. */
+#include "shmq/level.h"
+#include "shmq/ring_time.h"
+#include "shmq/cold.h"
+
+shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
+    SHMQ_TRY(shmq_settle(q, d));
+    if (q->counters != NULL) {
+        shmq_add_relaxed(&q->counters->expired, 1);
+    }
+    return SHMQ_OK;
+}
+
+bool shmq_drop_expired(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t expires = shmq_expires_of(q, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+    uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+    if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_buried(q) ||
+        shmq_now_ns() < expires) {
+        return false;
+    }
+    shmq_delivery d = {0};
+    if (shmq_seize(q, slot, word, position, &d)) {
+        (void)shmq_expire(q, &d);
+    }
+    return true;
+}
+
+/* Is this entry available, and past its time? */
+static bool is_expired(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
+    if (shmq_word_state(word) != SHMQ_AVAILABLE || !shmq_may_expire(q, slot)) {
+        return false;
+    }
+    uint64_t expires = shmq_expires_of(q, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+    return expires != 0 && shmq_now_ns() >= expires;
+}
+
+shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+        status = shmq_steal_first(shmq_level(q, depth), is_expired, d);
+    }
+    return status;
+}
+
+/* In order, and so they are buried. Counts only grow, so what was poisoned when it was seen still is. */
+static shmq_status steal_poisoned_of(shmq_queue *q, shmq_delivery *d) {
+    for (uint64_t p = 0; shmq_browse(q, &p, d) == SHMQ_OK; p++) {
+        bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */
+        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_is_poisoned(q, d) && !expired &&
+            shmq_steal(q, p, true, d) == SHMQ_OK) {
+            return SHMQ_OK;
+        }
+    }
+    return SHMQ_EMPTY;
+}
+
+shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+        status = steal_poisoned_of(shmq_level(q, depth), d);
+    }
+    return status;
+}

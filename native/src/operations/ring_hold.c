@@ -1,0 +1,62 @@
+/* Entries are held until a time. What ends, ends by one CAS of whoever sees it first, and is then a release: rewind, notify. */
+#include "shmq/cold.h"
+#include "shmq/ending.h"
+#include "shmq/ring_time.h"
+#include "shmq/sleepers.h"
+#include "shmq/watch.h"
+
+/* HELD -> AVAILABLE. The position was read behind the word: it is this entry's if the CAS succeeds. Counted as held by us
+ * meanwhile, so that a death in the midst of it is noticed, and its reaper turns the head back. */
+bool shmq_hold_end_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+    shmq_hold(q->m, 1);
+    bool ended = shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word))); /* T18 */
+    if (ended && shmq_slot_at(q, p) == slot) {
+        shmq_rewind(q, p); /* whoever has passed it while it was held turns back, as after a release */
+    } else if (ended) {
+        shmq_rewind_all(q);
+    }
+    shmq_hold(q->m, -1);
+    if (ended) {
+        shmq_notify(q);
+    }
+    return ended;
+}
+
+bool shmq_hold_end(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t now = shmq_now_ns();
+    if (shmq_held_until(q, slot, now) > now && shmq_load_seq(&slot->word) == word) {
+        return false;
+    }
+    (void)shmq_hold_end_now(q, slot, word);
+    return true;
+}
+
+shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, uint64_t until_ns) {
+    q = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_status status = shmq_cold_need(q);
+    if (status == SHMQ_INTERRUPTED) {
+        return status; /* nothing has changed: the caller lets signal handlers run, and calls again */
+    }
+    shmq_cold_shm *cold = status == SHMQ_OK ? shmq_cold_at(q, slot) : NULL;
+    if (cold == NULL) {
+        return shmq_release(q, d, attempt);
+    }
+    SHMQ_TRY(shmq_lock(q, d)); /* what is locked is not taken by time: the record stays ours while we write it */
+    if (attempt) {
+        shmq_attempt_count(slot, d);
+    }
+    shmq_store_relaxed(&cold->not_before_ns, until_ns);
+    shmq_props_change(slot, SHMQ_PROP_NOT_BEFORE, 0);
+    for (uint64_t word = shmq_own_word(q, d); word != 0; word = shmq_own_word(q, d)) {
+        uint64_t held = shmq_word_to(word, SHMQ_HELD, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
+        if (shmq_cas_seq(&slot->word, word, held)) { /* T15 */
+            shmq_make_due(q, until_ns);
+            shmq_let_go(q, d); /* after the due word: who holds nothing owes nobody anything */
+            shmq_came_back(q, slot);
+            return SHMQ_OK;
+        }
+    }
+    return shmq_taken_away(q, d);
+}
