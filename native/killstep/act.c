@@ -9,6 +9,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/subscription.h"
+#include "shmq/take.h"
 #include "shmq/wait.h"
 
 #define BODIES 16u
@@ -128,48 +129,23 @@ void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
     }
 }
 
-static shmq_status next_offer(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t row, uint64_t until_ns,
-                              shmq_delivery *d) {
-    SHMQ_TRY(shmq_queue_usable(q));
-    shmq_status status = shmq_offer_to(q, owner, by, d);
-    while (status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED) {
-        status = shmq_offer_wait_to(q, owner, by, row, until_ns, d);
-        if (status != SHMQ_INTERRUPTED) {
-            break;
-        }
-    }
-    return status;
-}
-
-/* One try of a get; SHMQ_SETTLED: taken over meanwhile, again. */
-static shmq_status take(act *a, shmq_queue *q, shmq_delivery *d, uint64_t *value) {
-    if (d->body == 0) {
-        *value = act_value_of(d);
-        return shmq_offer_finish(q, d);
-    }
-    shmq_status status = shmq_offer_acquire(q, d);
-    if (status == SHMQ_SETTLED) {
-        return status;
-    }
-    *value = act_value_of(d);
-    status = shmq_settle(q, d);
-    if (status == SHMQ_OK) {
-        shmq_add_relaxed(&q->counters->got, 1);
-    }
-    (void)a;
-    return status;
+static shmq_copied read_value(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    (void)q;
+    *(uint64_t *)to = act_value_of(d);
+    return SHMQ_COPIED;
 }
 
 void act_get(act *a, unsigned queue, uint64_t until_ns) {
     shmq_queue *q = a->q[queue];
     shmq_delivery d;
     uint64_t value = 0;
-    shmq_status status;
+    const shmq_getting g = {.until_ns = until_ns, .contents = 256, .copy = read_value, .to = &value};
     act_begin(a, CALL_GET, queue, 0);
-    do {
-        status = next_offer(q, shmq_self(q), NULL, 0, until_ns, &d);
-        status = status == SHMQ_OK ? take(a, q, &d, &value) : status;
-    } while (status == SHMQ_SETTLED);
+    shmq_status status = shmq_get(q, &g, &d);
+    if (status == SHMQ_POISONED) { /* taken, too; here it is not buried */
+        value = act_value_of(&d);
+        status = shmq_settle(q, &d);
+    }
     if (status == SHMQ_OK) {
         end_delivery(a, CALL_GET, queue, value, &d);
     } else {
@@ -181,14 +157,10 @@ void act_receive(act *a, unsigned queue, uint64_t until_ns) { act_receive_by(a, 
 
 void act_receive_by(act *a, unsigned queue, shmq_subscription *by, uint64_t until_ns) {
     shmq_queue *q = a->q[queue];
-    uint32_t owner = a->row != 0 ? a->row : shmq_self(q);
+    const shmq_taking t = {.owner = a->row != 0 ? a->row : shmq_self(q), .row = a->row, .by = by, .until_ns = until_ns};
     shmq_delivery d;
-    shmq_status status;
     act_begin(a, CALL_RECEIVE, queue, 0);
-    do {
-        status = next_offer(q, owner, by, a->row, until_ns, &d);
-        status = status == SHMQ_OK ? shmq_offer_acquire(q, &d) : status;
-    } while (status == SHMQ_SETTLED);
+    shmq_status status = shmq_receive(q, &t, &d);
     act_received(a, queue, status, &d);
 }
 
@@ -198,7 +170,6 @@ void act_received(act *a, unsigned queue, shmq_status status, const shmq_deliver
         act_end(a, CALL_RECEIVE, queue, 0, status);
         return;
     }
-    shmq_add_relaxed(&q->counters->received, 1);
     uint64_t value = shmq_delivery_intact(q, d) ? act_value_of(d) : UINT64_MAX;
     SHMQ_ASSERT(a->held_count < ACT_HELD);
     a->held[a->held_count].d = *d;

@@ -2,6 +2,7 @@
 
 #include "shmq/sleepers.h"
 #include "shmq/target.h"
+#include "shmq/take.h"
 #include "shmq/waiter.h"
 #include "stage.h"
 
@@ -12,23 +13,14 @@ void act_receive_any(act *a, uint64_t until_ns) {
     shmq_waiter_of of[COUNT] = {0};
     uint32_t from = 0;
     shmq_delivery d;
-    shmq_status status;
     for (uint32_t i = 0; i < COUNT; i++) {
         of[i].q = a->q[queues[i]];
         of[i].owner = shmq_self(of[i].q);
     }
+    const shmq_taking t = {.until_ns = until_ns};
     act_begin(a, CALL_RECEIVE, QUEUE_A, 0);
-    do {
-        status = shmq_offer_any(of, COUNT, 0, &from, &d);
-        while (status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED) {
-            status = shmq_offer_wait_any(of, COUNT, 0, until_ns, &from, &d);
-            if (status != SHMQ_INTERRUPTED) {
-                break;
-            }
-        }
-        SHMQ_ASSERT(status != SHMQ_OK || queues[from] == QUEUE_A);
-        status = status == SHMQ_OK ? shmq_offer_acquire(a->q[QUEUE_A], &d) : status;
-    } while (status == SHMQ_SETTLED);
+    shmq_status status = shmq_receive_any(of, COUNT, 0, &t, &from, &d);
+    SHMQ_ASSERT(status != SHMQ_OK || queues[from] == QUEUE_A);
     act_received(a, QUEUE_A, status, &d);
 }
 

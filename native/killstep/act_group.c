@@ -26,7 +26,11 @@ void act_group_head(const shmq_queue *q, uint64_t value, shmq_outgoing *o) {
 void act_rob(act *a, unsigned queue, uint64_t position) {
     shmq_delivery d;
     act_begin(a, CALL_RECEIVE, queue, 0);
-    act_received(a, queue, shmq_steal(a->q[queue], position, false, &d), &d);
+    shmq_status status = shmq_steal(a->q[queue], position, false, &d);
+    if (status == SHMQ_OK) {
+        shmq_add_relaxed(&a->q[queue]->counters->received, 1);
+    }
+    act_received(a, queue, status, &d);
 }
 
 void act_rob_self(act *a) {

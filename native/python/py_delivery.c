@@ -32,20 +32,22 @@ typedef struct py_view {
     uint32_t pin;
 } py_view;
 
-PyObject *delivery_new(py_queue *self, const shmq_delivery *d) {
+PyObject *delivery_new(py_queue *self, const shmq_delivery *d) { return delivery_of(self, self->q, d); }
+
+PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d) {
     allocfunc alloc = (allocfunc)PyType_GetSlot(delivery_type, Py_tp_alloc);
     py_delivery *delivery = (py_delivery *)alloc(delivery_type, 0);
     if (delivery != NULL) {
         Py_INCREF((PyObject *)self);
         delivery->queue = self;
-        delivery->q = self->q;
-        delivery->serial = self->q->serial;
+        delivery->q = q;
+        delivery->serial = q->serial;
         delivery->d = *d;
         delivery->d.by = NULL; /* it may go before the delivery does */
         delivery->place = shmq_place_at(d->depth, d->position);
-        pthread_mutex_lock(&self->q->m->handles_lock);
-        self->q->refs++;
-        pthread_mutex_unlock(&self->q->m->handles_lock);
+        pthread_mutex_lock(&q->m->handles_lock);
+        q->refs++;
+        pthread_mutex_unlock(&q->m->handles_lock);
     }
     return (PyObject *)delivery;
 }
@@ -251,32 +253,34 @@ static PyObject *delivery_ours(PyObject *o, PyObject *unused) {
     return PyBool_FromLong(!self->over && shmq_own_word(self->q, &self->d) != 0);
 }
 
-/* view() -> View, or None: inline, or no pin is free (the caller copies). While the entry is ours. */
-static PyObject *delivery_view(PyObject *o, PyObject *unused) {
-    py_delivery *self = (py_delivery *)o;
+PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d) {
     uint32_t pin;
-    (void)unused;
-    uint64_t offset = shmq_body_offset(self->d.body), bytes = self->d.body_len;
-    if (self->d.body == 0 || usable(self) != SHMQ_OK ||
-        !shmq_block_pin(self->q->m, offset, self->d.body_gen, bytes, &pin)) {
-        Py_RETURN_NONE;
+    if (d->body == 0 || !shmq_block_pin(q->m, shmq_body_offset(d->body), d->body_gen, d->body_len, &pin)) {
+        return NULL;
     }
     allocfunc alloc = (allocfunc)PyType_GetSlot(view_type, Py_tp_alloc);
     py_view *view = (py_view *)alloc(view_type, 0);
     if (view == NULL) {
-        shmq_block_unpin(self->q->m, pin, bytes);
+        shmq_block_unpin(q->m, pin, d->body_len);
         return NULL;
     }
-    Py_INCREF((PyObject *)self->queue->owner);
-    view->owner = self->queue->owner;
-    view->m = self->q->m;
-    view->serial = self->serial;
-    view->bytes = self->d.bytes;
-    view->size = self->d.body_len;
-    view->pinned = bytes;
+    Py_INCREF((PyObject *)owner);
+    view->owner = owner;
+    view->m = q->m;
+    view->serial = q->m->serial;
+    view->bytes = d->bytes;
+    view->size = view->pinned = d->body_len;
     view->pin = pin;
-    shmq_py_view_added(view->owner);
+    shmq_py_view_added(owner);
     return (PyObject *)view;
+}
+
+/* view() -> View, or None: inline, or no pin is free (the caller copies). While the entry is ours. */
+static PyObject *delivery_view(PyObject *o, PyObject *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    PyObject *view = usable(self) == SHMQ_OK ? body_view(self->queue->owner, self->q, &self->d) : NULL;
+    return view != NULL || PyErr_Occurred() ? view : Py_NewRef(Py_None);
 }
 
 /* The deliveries of one queue that are still to be given back, from item `*at` of the list on. Answers how many. */
@@ -329,54 +333,29 @@ static PyObject *release_all(PyObject *module, PyObject *list) {
     return released(list);
 }
 
-/* The positions of `held` whose right is the one in `rights` (NULL: all), in order. NULL with an exception set. */
-static PyObject *chosen(PyObject *held, PyObject *rights) {
-    PyObject *position, *entry, *positions = PyList_New(0);
-    Py_ssize_t at = 0;
-    while (positions != NULL && PyDict_Next(held, &at, &position, &entry)) {
-        PyObject *right = rights != NULL ? PyDict_GetItemWithError(rights, position) : NULL;
-        if (rights != NULL && (right == NULL || !PyTuple_Check(entry) || PyTuple_GetItem(entry, 1) != right)) {
-            continue;
-        }
-        if (PyList_Append(positions, position) < 0) {
-            Py_CLEAR(positions);
-        }
-    }
-    if (positions != NULL && PyList_Sort(positions) < 0) {
-        Py_CLEAR(positions);
-    }
-    return positions;
-}
-
-/* give_back(held, rights): out of {position: (Delivery, right)}, and back in their places, all at once: those whose right is
- * the one in {position: right}, or, with None, all. In one piece: no handler of a signal can raise in between. */
-static PyObject *give_back(PyObject *module, PyObject *args) {
-    PyObject *held, *rights;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "O!O:give_back", &PyDict_Type, &held, &rights)) {
-        return NULL;
-    }
-    PyObject *positions = chosen(held, rights == Py_None ? NULL : rights);
-    Py_ssize_t size = positions != NULL ? PyList_Size(positions) : -1;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *position = PyList_GetItem(positions, i);
-        PyObject *entry = PyDict_GetItemWithError(held, position);
-        PyObject *delivery = entry != NULL ? PyTuple_GetItem(entry, 0) : NULL;
-        Py_XINCREF(delivery);
-        if (delivery == NULL || PyDict_DelItem(held, position) < 0 || PyList_SetItem(positions, i, delivery) < 0) {
-            Py_CLEAR(positions);
-            break;
-        }
-    }
-    PyObject *done = positions != NULL ? released(positions) : NULL;
-    Py_XDECREF(positions);
-    return done;
-}
-
 PyMethodDef delivery_functions[] = {
-    {"give_back", give_back, METH_VARARGS, "give_back(held, rights) What it chooses goes back, as one."},
     {"release_all", release_all, METH_O, "release_all([Delivery, ...]) Back in their places, as one."},
     {NULL, NULL, 0, NULL},
+};
+
+/* "expired", "max_deaths" or "max_deliveries": why it is handed out no more; None: it is. */
+static PyObject *delivery_why_buried(PyObject *o, void *unused) {
+    static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    return Py_BuildValue("z", reasons[shmq_why_buried(self->q, &self->d)]);
+}
+
+static PyObject *delivery_is_last(PyObject *o, void *unused) {
+    py_delivery *self = (py_delivery *)o;
+    (void)unused;
+    return PyBool_FromLong(shmq_is_last_attempt(self->q, &self->d));
+}
+
+static PyGetSetDef delivery_answers[] = {
+    {"why_buried", delivery_why_buried, NULL, "Why it is handed out no more; None: it is.", NULL},
+    {"is_last_attempt", delivery_is_last, NULL, "Does one more failure make it dead?", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef delivery_methods[] = {
@@ -399,15 +378,10 @@ static PyMethodDef delivery_methods[] = {
 static PyMemberDef delivery_members[] = {
     {"position", T_ULONGLONG, offsetof(py_delivery, place), READONLY, NULL},
     FIELD("message_id", message_id, T_ULONGLONG),
-    FIELD("enqueued_ns", enqueued_ns, T_ULONGLONG),
     FIELD("size", body_len, T_UINT),
     FIELD("content", content, T_UBYTE),
     FIELD("delivery", delivery, T_USHORT),
     FIELD("deaths", deaths, T_USHORT),
-    FIELD("priority", priority, T_UBYTE),
-    FIELD("word", word, T_ULONGLONG),
-    FIELD("owner", owner, T_UINT),
-    FIELD("tag", tag, T_UINT),
     FIELD("expires_ns", expires_ns, T_ULONGLONG),
     FIELD("held_until_ns", held_until_ns, T_ULONGLONG),
     {"ended", T_BOOL, offsetof(py_delivery, ended), READONLY, NULL},
@@ -417,6 +391,7 @@ static PyType_Slot delivery_slots[] = {
     {Py_tp_dealloc, (void *)delivery_dealloc},
     {Py_tp_methods, delivery_methods},
     {Py_tp_members, delivery_members},
+    {Py_tp_getset, delivery_answers},
     {Py_tp_doc, "One acquired entry. Dropped without an outcome it goes back in its place, uncounted."},
     {0, NULL},
 };

@@ -1,8 +1,8 @@
-/* A notice that somebody let go of something: a call of Python that is made when this object goes, unless disarmed.
+/* A call of Python that is made when an object goes.
  *
- * Not a __del__ of the Message itself: that would be Python code at the end of every message, in which a signal's handler
- * may run - and a KeyboardInterrupt that is raised in a destructor is printed and forgotten. A settled message disarms its
- * notice, so Python runs here only after a message was dropped unsettled.
+ * Not a __del__ of a Message itself: that would be Python code at the end of every message, in which a signal's handler
+ * may run - and a KeyboardInterrupt that is raised in a destructor is printed and forgotten. So Python runs here only after
+ * a message was dropped unsettled, or a loop was left.
  *
  * What handlers raise here is kept until all is done, and only then left to the interpreter, which raises it in the main
  * thread a moment later. Left to it at once it would be raised by the very next try, at the entry of the callback: one
@@ -19,17 +19,12 @@ PyTypeObject *drop_type;
 typedef struct py_drop {
     PyObject_HEAD PyObject *callback; /* strong; NULL: disarmed */
     PyObject *argument;               /* strong */
-    PyObject *held;                   /* strong or NULL: {position: (Delivery, right to settle)} */
 } py_drop;
 
 static PyObject *drop_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    PyObject *callback, *argument, *held = NULL;
+    PyObject *callback, *argument;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "OO|O!:Drop", &callback, &argument, &PyDict_Type, &held)) {
-        return NULL;
-    }
-    if (held != NULL && Py_TYPE(argument) != delivery_type) {
-        PyErr_SetString(PyExc_TypeError, "Drop(callback, Delivery, what is held)");
+    if (!PyArg_ParseTuple(args, "OO:Drop", &callback, &argument)) {
         return NULL;
     }
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -37,18 +32,8 @@ static PyObject *drop_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (self != NULL) {
         self->callback = Py_NewRef(callback);
         self->argument = Py_NewRef(argument);
-        self->held = Py_XNewRef(held);
     }
     return (PyObject *)self;
-}
-
-static PyObject *drop_disarm(PyObject *o, PyObject *unused) {
-    py_drop *self = (py_drop *)o;
-    (void)unused;
-    Py_CLEAR(self->callback);
-    Py_CLEAR(self->argument);
-    Py_CLEAR(self->held);
-    Py_RETURN_NONE;
 }
 
 static int raise_again(void *error) {
@@ -81,40 +66,23 @@ static PyObject *caught(void) {
     return error;
 }
 
-/* The right to say what becomes of the message, in one piece: no handler runs in here. False: somebody else had it, for it
- * was given back. Without `held` there is nothing to take. */
-static bool take_out(const py_drop *self) {
-    if (self->held == NULL) {
-        return true;
-    }
-    bool ours = false;
-    PyObject *position = PyObject_GetAttrString(self->argument, "position");
-    PyObject *entry = position != NULL ? PyDict_GetItemWithError(self->held, position) : NULL;
-    if (entry != NULL && PyTuple_Check(entry) && PyTuple_GetItem(entry, 0) == self->argument) {
-        ours = PyDict_DelItem(self->held, position) == 0;
-    }
-    Py_XDECREF(position);
-    PyErr_Clear();
-    return ours;
-}
-
 /* Until the callback has done its work, or every try was ended by a handler: then a message goes back all the same, its
- * attempt counted, and nobody but the next taker knows better what to do with it. */
-static void tell(const py_drop *self) {
+ * attempt counted, and only its next taker knows better what to do with it. */
+void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails) {
     PyObject *raised[TRIES], *done = NULL;
     int count = 0;
     while (done == NULL && count < TRIES) {
-        done = PyObject_CallFunctionObjArgs(self->callback, self->argument, NULL);
+        done = PyObject_CallFunctionObjArgs(callback, argument, NULL);
         if (done == NULL) {
             raised[count++] = caught();
         }
     }
-    if (done == NULL && self->held != NULL) {
-        delivery_fails(self->argument);
+    if (done == NULL && fails) {
+        delivery_fails(argument);
     }
     Py_XDECREF(done);
     for (int i = 0; i < count; i++) {
-        pass_on(raised[i], self->callback);
+        pass_on(raised[i], callback);
     }
 }
 
@@ -122,32 +90,20 @@ static void drop_dealloc(PyObject *o) {
     py_drop *self = (py_drop *)o;
     PyTypeObject *type = Py_TYPE(o);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    if (self->callback != NULL) {
-        PyObject *kind, *error, *trace;
-        PyErr_Fetch(&kind, &error, &trace);
-        if (take_out(self)) {
-            tell(self);
-        }
-        PyErr_Restore(kind, error, trace);
-    }
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    tell_in_destructor(self->callback, self->argument, false);
+    PyErr_Restore(kind, error, trace);
     Py_CLEAR(self->callback);
     Py_CLEAR(self->argument);
-    Py_CLEAR(self->held);
     release(o);
     Py_DECREF(type);
 }
 
-static PyMethodDef drop_methods[] = {
-    {"disarm", drop_disarm, METH_NOARGS, "Nobody need be told any more."},
-    {NULL, NULL, 0, NULL},
-};
 static PyType_Slot drop_slots[] = {
     {Py_tp_new, (void *)drop_new},
     {Py_tp_dealloc, (void *)drop_dealloc},
-    {Py_tp_methods, drop_methods},
-    {Py_tp_doc,
-     "Drop(callback, argument, held): calls callback(argument) when it goes, unless disarmed. With `held` a\n"
-     "Delivery, which is taken out of that dict first; no call if it is not there."},
+    {Py_tp_doc, "Drop(callback, argument): calls callback(argument) when it goes."},
     {0, NULL},
 };
 PyType_Spec drop_spec = {

@@ -1,64 +1,29 @@
-/* get, get_many and receive. */
-#include "py_subscription.h"
-#include "shmq/ranks.h"
-#include "shmq/ring_time.h"
+/* get and get_many. */
+#include "py_queue.h"
 
-/* The next entry, OFFERED to `owner`: at once with the interpreter lock, then waiting without it. */
-static shmq_status next_offer(py_queue *self, uint32_t owner, shmq_subscription *by, uint32_t row, uint64_t until_ns,
-                              shmq_delivery *d) {
-    shmq_status status = shmq_queue_usable(self->q);
-    if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
-        return status;
-    }
-    if (SHMQ_LIKELY(shmq_load_relaxed(&self->q->page->shut_down) != SHMQ_STOPPED)) {
-        status = shmq_offer_to(self->q, owner, by, d);
-        if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
-            return status;
-        }
-    }
-    do {
-        BEGIN_WAIT(self)
-        status = shmq_offer_wait_to(self->q, owner, by, row, until_ns, d);
-        END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
-    if (status == SHMQ_OK && PyErr_CheckSignals() < 0) { /* the signal came while we waited: then nothing was taken */
-        shmq_offer_cancel(self->q, d);
-        status = SHMQ_INTERRUPTED;
-    }
-    return status;
+static void caller_leaves(void *self) {
+    py_caller *c = self;
+    shmq_py_enter(c->queue->owner);
+    c->state = PyEval_SaveThread();
 }
 
-enum got { GOT, GOT_AGAIN, GOT_ERROR };
-
-/* The checksum does not fit. GOT_AGAIN: it was taken away from us meanwhile, for the queue was deleted, and what we have
- * read is another message's. GOT_ERROR: damage; the entry is taken out of service, its reference dropped, and the caller
- * told once. */
-static enum got damaged(py_queue *self, shmq_delivery *d) {
-    uint64_t word;
-    shmq_queue *level = shmq_level(self->q, d->depth);
-    do {
-        word = shmq_own_word(self->q, d);
-        if (word == 0) {
-            return GOT_AGAIN;
-        } /* a loop: the tail may carry it under us */
-    } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
-    shmq_let_go(level, d);
-    if (d->body != 0) {
-        shmq_block_drop(self->q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
-    }
-    shmq_fail(SHMQ_CORRUPT, "the checksum of the message at position %llu does not fit its %u bytes",
-              (unsigned long long)d->position, d->body_len);
-    (void)queue_raise(self, SHMQ_CORRUPT);
-    return GOT_ERROR;
+static void caller_enters(void *self) {
+    py_caller *c = self;
+    PyEval_RestoreThread(c->state);
+    shmq_py_leave(c->queue->owner);
 }
 
-static inline bool is_to_be_buried(const py_queue *self, const shmq_delivery *d) {
-    return (SHMQ_UNLIKELY((d->deaths | d->delivery) != 0) && shmq_is_poisoned(self->q, d)) ||
-           shmq_is_for_the_grave(self->q, d);
+static bool caller_goes_on(void *self, bool offered) {
+    py_caller *c = self;
+    return offered ? PyErr_CheckSignals() == 0 : queue_goes_on(c->queue);
 }
 
-/* An acquired entry that has died too often: self._bury(delivery). */
-static bool bury(py_queue *self, const shmq_delivery *d) {
+void caller_begins(py_caller *c, py_queue *queue) {
+    c->queue = queue;
+    c->c = (shmq_caller){.leave = caller_leaves, .enter = caller_enters, .goes_on = caller_goes_on, .self = c};
+}
+
+bool queue_bury(py_queue *self, const shmq_delivery *d) {
     PyObject *delivery = delivery_new(self, d);
     PyObject *done = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_bury", "O", delivery) : NULL;
     Py_XDECREF(delivery);
@@ -66,80 +31,65 @@ static bool bury(py_queue *self, const shmq_delivery *d) {
     return done != NULL;
 }
 
-/* An inline body of bytes or text: copied while OFFERED, then taken and settled by one CAS. */
-static enum got get_inline(py_queue *self, shmq_delivery *d, PyObject **body) {
+/* Where a get copies a body to. */
+typedef struct copier {
+    py_queue *queue;
+    PyObject *body; /* strong or NULL */
+} copier;
+
+static shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    copier *c = to;
     bool intact;
-    *body = delivery_body(self, d, &intact);
-    if (*body == NULL) {
-        shmq_offer_cancel(self->q, d);
-        return GOT_ERROR;
+    (void)q;
+    Py_CLEAR(c->body); /* of a message that was taken over while it was copied */
+    c->body = delivery_body(c->queue, d, &intact);
+    if (SHMQ_LIKELY(c->body != NULL && intact)) {
+        return SHMQ_COPIED;
     }
-    if (SHMQ_UNLIKELY(!intact)) {
-        Py_CLEAR(*body);
-        if (shmq_offer_acquire(self->q, d) == SHMQ_SETTLED) {
-            return GOT_AGAIN; /* taken over meanwhile: the copy was of another message */
-        }
-        return damaged(self, d);
-    }
-    if (SHMQ_UNLIKELY(shmq_offer_finish(self->q, d) != SHMQ_OK)) {
-        Py_CLEAR(*body);
-        return GOT_AGAIN;
-    }
-    return GOT;
+    return c->body == NULL ? SHMQ_COPIED_NOTHING : SHMQ_COPIED_DAMAGE;
 }
 
-/* Everything else: acquired first, so that a long copy or a decoder is not taken over. */
-static enum got get_acquired(py_queue *self, shmq_delivery *d, PyObject **body) {
-    shmq_status status = shmq_offer_acquire(self->q, d);
-    if (status == SHMQ_SETTLED) {
-        return GOT_AGAIN;
-    }
-    if (status == SHMQ_POISONED) {
-        return bury(self, d) ? GOT_AGAIN : GOT_ERROR;
-    }
-    if (!is_direct(self, d->content)) {
-        shmq_add_relaxed(&self->q->counters->received, 1);
-        PyObject *delivery = delivery_new(self, d);
-        PyObject *taken = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
-        Py_XDECREF(delivery);
-        if (taken == NULL ||
-            taken == Py_None) { /* None: it was taken away from us, for its time or its place was over */
-            Py_XDECREF(taken);
-            return taken == NULL ? GOT_ERROR : GOT_AGAIN;
-        }
-        *body = PySequence_GetItem(taken, 0);
-        Py_DECREF(taken);
-        return *body != NULL ? GOT : GOT_ERROR;
-    }
-    bool intact;
-    *body = delivery_body(self, d, &intact);
-    if (*body != NULL && !intact) {
-        Py_CLEAR(*body);
-        return damaged(self, d);
-    }
-    if (*body == NULL) {
-        (void)shmq_release(self->q, d, false);
-        return GOT_ERROR;
-    }
-    if (shmq_settle(self->q, d) != SHMQ_OK) {
-        Py_CLEAR(*body); /* stolen: purged or deleted under us */
-        return GOT_AGAIN;
-    }
-    shmq_add_relaxed(&self->q->counters->got, 1);
-    return GOT;
+/* self._take(delivery): decoded, then settled. NULL without an exception: it was taken away, for its time or its place was
+ * over. */
+static PyObject *taken(py_queue *self, const shmq_delivery *d) {
+    PyObject *delivery = delivery_new(self, d);
+    PyObject *found = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
+    Py_XDECREF(delivery);
+    PyObject *body = found != NULL && found != Py_None ? PySequence_GetItem(found, 0) : NULL;
+    Py_XDECREF(found);
+    return body;
 }
 
-static enum got get_one(py_queue *self, uint64_t until_ns, PyObject **body, shmq_status *status) {
-    shmq_delivery d;
-    *status = next_offer(self, shmq_self(self->q), NULL, 0, until_ns, &d);
-    if (*status != SHMQ_OK) {
-        return GOT_ERROR;
+/* The next body; NULL: *status says why, if no exception is set. */
+static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status) {
+    copier to = {.queue = self};
+    py_caller caller;
+    caller_begins(&caller, self);
+    const shmq_getting g = {.until_ns = until_ns,
+                            .contents = self->codec_kind == CODEC_BYTES ? CONTENT_END
+                                        : knows_text(self)              ? CONTENT_TEXT + 1
+                                                                        : 0,
+                            .copy = copy_body,
+                            .to = &to,
+                            .caller = &caller.c};
+    for (;;) {
+        shmq_delivery d;
+        *status = shmq_get(self->q, &g, &d);
+        if (SHMQ_LIKELY(*status == SHMQ_OK)) {
+            if (SHMQ_LIKELY(!d.held)) {
+                return to.body;
+            }
+            PyObject *body = taken(self, &d);
+            if (body != NULL || PyErr_Occurred()) {
+                return body;
+            }
+            continue;
+        }
+        Py_CLEAR(to.body);
+        if (*status != SHMQ_POISONED || !queue_bury(self, &d)) {
+            return NULL;
+        }
     }
-    bool simple = d.body == 0 && is_direct(self, d.content);
-    if (SHMQ_LIKELY(simple) && !is_to_be_buried(self, &d)) {
-        return get_inline(self, &d, body);
-    }
-    return get_acquired(self, &d, body);
 }
 
 static bool timeout_of(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t wanted, PyObject *names, const char *what,
@@ -163,17 +113,9 @@ PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     if (!queue_begins(self)) {
         return NULL;
     }
-    for (;;) {
-        PyObject *body = NULL;
-        shmq_status status;
-        enum got got = get_one(self, until, &body, &status);
-        if (SHMQ_LIKELY(got == GOT)) {
-            return body;
-        }
-        if (got == GOT_ERROR) {
-            return status == SHMQ_OK || PyErr_Occurred() ? NULL : queue_raise(self, status);
-        }
-    }
+    shmq_status status;
+    PyObject *body = get_one(self, until, &status);
+    return body != NULL || PyErr_Occurred() ? body : queue_raise(self, status);
 }
 
 PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
@@ -195,99 +137,63 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     }
     PyObject *list = queue_begins(self) ? PyList_New(0) : NULL;
     while (list != NULL && PyList_Size(list) < limit) {
-        PyObject *body = NULL;
         shmq_status status;
         bool first = PyList_Size(list) == 0;
-        enum got got = get_one(self, first ? until : 0, &body, &status);
-        if (got == GOT) {
+        PyObject *body = get_one(self, first ? until : 0, &status);
+        if (body != NULL) {
             int failed = PyList_Append(list, body);
             Py_DECREF(body);
             if (failed) {
                 Py_CLEAR(list);
             }
-        } else if (got == GOT_ERROR) {
-            bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
-            if (!first && !interrupted) {
-                PyErr_Clear(); /* what was taken is handed over; the next call meets the reason again */
-                return list;
-            }
-            if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
-                return list;
-            }
-            if (status != SHMQ_OK && !PyErr_Occurred()) {
-                queue_raise(self, status);
-            }
-            Py_CLEAR(list);
+            continue;
         }
+        bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
+        if (!first && !interrupted) {
+            PyErr_Clear(); /* what was taken is handed over; the next call meets the reason again */
+            return list;
+        }
+        if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
+            return list;
+        }
+        if (!PyErr_Occurred()) {
+            queue_raise(self, status);
+        }
+        Py_CLEAR(list);
     }
     return list;
 }
 
-bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObject **delivery) {
-    *delivery = NULL;
-    if (status == SHMQ_SETTLED) {
-        return true;
-    }
-    if (status != SHMQ_OK) {
-        return bury(self, d);
-    }
-    shmq_add_relaxed(&self->q->counters->received, 1);
-    bool intact = true;
-    if (d->body_len > BIG_COPY) {
-        BEGIN_WAIT(self)
-        intact = shmq_delivery_intact(self->q, d);
-        END_WAIT(self)
-    } else {
-        intact = shmq_delivery_intact(self->q, d);
-    }
-    if (!intact) {
-        return damaged(self, d) == GOT_AGAIN;
-    }
-    *delivery = delivery_new(self, d);
-    if (*delivery == NULL) {
-        (void)shmq_release(self->q, d, false);
-    }
-    return false;
-}
-
-/* _receive(owner row, wait row, timeout, subscription or None) -> Delivery, acquired by that consumer. Bodies that died too often are buried on the way. */
-PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
+/* _acquire(consumer row, row to sleep on or 0, timeout) -> Delivery, acquired in the name of that row. */
+PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_queue *self = (py_queue *)o;
     uint64_t until;
-    shmq_subscription *by;
-    if (nargs != 4) {
-        PyErr_SetString(PyExc_TypeError, "_receive(owner row, wait row, timeout, subscription)");
+    long owner = nargs == 3 ? PyLong_AsLong(args[0]) : -1, row = nargs == 3 ? PyLong_AsLong(args[1]) : -1;
+    if (PyErr_Occurred() || owner < 1 || owner >= (long)SHMQ_CONSUMER_ROWS || row < 0 ||
+        row >= (long)SHMQ_CONSUMER_ROWS) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "_acquire(consumer row, row to sleep on or 0, timeout)");
+        }
         return NULL;
     }
-    long owner = PyLong_AsLong(args[0]), row = PyLong_AsLong(args[1]);
-    if (PyErr_Occurred() || !parse_timeout(args[2], &until) || !subscription_of(args[3], &by) || !queue_begins(self)) {
+    if (!parse_timeout(args[2], &until) || !queue_begins(self)) {
         return NULL;
     }
-    if (owner < 1 || owner >= (long)SHMQ_CONSUMER_ROWS || row < 0 || row >= (long)SHMQ_CONSUMER_ROWS) {
-        PyErr_SetString(PyExc_ValueError, "no such consumer row");
-        return NULL;
-    }
+    py_caller caller;
+    caller_begins(&caller, self);
+    const shmq_taking t = {.owner = (uint32_t)owner, .row = (uint32_t)row, .until_ns = until, .caller = &caller.c};
     for (;;) {
         shmq_delivery d;
-        bool ranked = SHMQ_UNLIKELY((shmq_load_relaxed(&self->q->page->terms) & SHMQ_TERM_RANKED) != 0);
-        if (ranked) {
-            shmq_want(self->q, (uint32_t)owner);
-        }
-        shmq_status status = next_offer(self, (uint32_t)owner, by, (uint32_t)row, until, &d);
-        if (ranked && status != SHMQ_OK) {
-            shmq_want_end(self->q, (uint32_t)owner);
-        }
+        shmq_status status = shmq_receive(self->q, &t, &d);
         if (status == SHMQ_OK) {
-            status = shmq_offer_acquire(self->q, &d);
-            if (ranked) {
-                shmq_want_end(self->q, (uint32_t)owner);
-            }
-            PyObject *delivery = NULL;
-            if (queue_acquired(self, status, &d, &delivery)) {
-                continue;
+            PyObject *delivery = delivery_new(self, &d);
+            if (delivery == NULL) {
+                (void)shmq_release(self->q, &d, false);
             }
             return delivery;
         }
-        return PyErr_Occurred() ? NULL : queue_raise(self, status);
+        if (status != SHMQ_POISONED || !queue_bury(self, &d)) {
+            return queue_raise(self, status);
+        }
     }
 }

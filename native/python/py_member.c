@@ -1,5 +1,6 @@
 /* The type Member: this process in one broker. */
 #include "py_shmq.h"
+#include "structmember.h"
 
 #include <time.h>
 
@@ -380,6 +381,11 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef members[] = {
+    {"graves", T_UINT, offsetof(shmq_py_member, graves), 0, "How many dead messages wait for room among the dead."},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyType_Slot slots[] = {
     {Py_tp_doc,
      "Member(name, home)\n\nThis process' membership in the broker whose segment is /dev/shm/name.\n"
@@ -389,6 +395,7 @@ static PyType_Slot slots[] = {
     {Py_tp_dealloc, member_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
+    {Py_tp_members, members},
     {0, NULL},
 };
 

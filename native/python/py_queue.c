@@ -1,6 +1,6 @@
 /* The queue type: what shmq.engine.queue.Queue is built on. Methods without an underscore are the public fast path; all
  * that needs words - options, codecs, errors - is a Python method of the subclass, called from here by name. */
-#include "py_subscription.h"
+#include "py_consumer.h"
 
 #include <string.h>
 
@@ -95,6 +95,7 @@ static void queue_dealloc(PyObject *o) {
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
     let_go((py_queue *)o);
+    Py_CLEAR(((py_queue *)o)->implicit);
     PyErr_Restore(kind, error, trace);
     release(o);
     Py_DECREF(type);
@@ -214,7 +215,9 @@ static PyMethodDef fast_methods[] = {
     {"get", (PyCFunction)(void (*)(void))queue_get, METH_FASTCALL | METH_KEYWORDS, get_doc},
     {"get_many", (PyCFunction)(void (*)(void))queue_get_many, METH_FASTCALL | METH_KEYWORDS, get_many_doc},
     {"_put_encoded", (PyCFunction)(void (*)(void))queue_put_encoded, METH_FASTCALL, NULL},
-    {"_receive", (PyCFunction)(void (*)(void))queue_receive, METH_FASTCALL, NULL},
+    {"_acquire", (PyCFunction)(void (*)(void))queue_acquire, METH_FASTCALL, NULL},
+    {"_receive", queue_receive, METH_O, NULL},
+    {"_receive_many", (PyCFunction)(void (*)(void))queue_receive_many, METH_FASTCALL, NULL},
     {"_bind", queue_bind, METH_VARARGS, NULL},
     {"_unbind", queue_unbind, METH_NOARGS, NULL},
 };
@@ -281,7 +284,13 @@ int shmq_py_add_delivery(PyObject *module) {
     loan_type = add_type(module, &loan_spec, "LoanBuffer");
     drop_type = add_type(module, &drop_spec, "Drop");
     row_type = add_type(module, &row_spec, "Row");
+    message_type = add_type(module, &message_spec, "MessageHandle");
+    consumer_type = add_type(module, &consumer_spec, "ConsumerHandle");
+    batch_type = add_type(module, &batch_spec, "Batch");
     subscription_type = add_type(module, &subscription_spec, "Subscription");
+    if (message_type == NULL || consumer_type == NULL || batch_type == NULL || shmq_py_add_message(module) < 0) {
+        return -1;
+    }
     return subscription_type != NULL && delivery_type != NULL && view_type != NULL && loan_type != NULL &&
                    drop_type != NULL && row_type != NULL
                ? 0

@@ -5,11 +5,12 @@
 #include "py_shmq.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
+#include "shmq/take.h"
 #include "shmq/wait.h"
 
 /* PICKLE takes exact bytes and text as they are, too; the rest of it is Python's. */
 enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PICKLE = 3 };
-enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1 };
+enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1, CONTENT_END = 256 };
 
 /* A piece without the interpreter lock, during which close() of the broker waits for us. */
 #define BEGIN_WAIT(self)          \
@@ -29,6 +30,7 @@ typedef struct py_queue {
     PyObject_HEAD shmq_py_member *owner; /* strong */
     shmq_queue *q;
     int codec_kind;
+    PyObject *implicit; /* strong or NULL: weak reference to the consumer whose messages receive() lends */
 } py_queue;
 
 /* Attached, not forked away, bound to this process: else false with an exception set. */
@@ -54,11 +56,6 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
 /* Does the handle take exact str, and answer a body of text as such? */
 static inline bool knows_text(const py_queue *self) {
     return self->codec_kind == CODEC_DEFAULT || self->codec_kind == CODEC_PICKLE;
-}
-
-/* Is a body of this content handed out by C, without the codec in Python? */
-static inline bool is_direct(const py_queue *self, uint32_t content) {
-    return self->codec_kind == CODEC_BYTES || (knows_text(self) && content <= CONTENT_TEXT);
 }
 
 /* Options of a put besides headers, as Python hands them on. What is not there is the default. */
@@ -96,11 +93,23 @@ void parcel_clear(parcel *p);
 
 /* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
-/* What became of an acquisition that ended with `status`. True: nothing is in hand, try again. Else *delivery; NULL with an
- * exception set. */
-bool queue_acquired(py_queue *self, shmq_status status, shmq_delivery *d, PyObject **delivery);
+/* An acquired entry that is handed out no more: self._bury(delivery). */
+bool queue_bury(py_queue *self, const shmq_delivery *d);
+/* What get and receive do around their waits: the interpreter lock, handlers of signals, burials. */
+typedef struct py_caller {
+    shmq_caller c;
+    py_queue *queue;
+    PyThreadState *state;
+} py_caller;
+void caller_begins(py_caller *c, py_queue *queue);
 /* A Delivery object of an acquired entry. */
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
+/* The same of another binding of the same queue. */
+PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d);
+/* A View of a body in a block, pinned. NULL: it lies elsewhere, or no pin is free; with an exception: no memory. */
+PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d);
+/* A call that is made in a destructor, until it has done its work: see py_drop.c. `fails`: a Delivery that goes back if it never does. */
+void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails);
 /* Back, an attempt counted, without a line of Python, in which a signal's handler might raise. */
 void delivery_fails(PyObject *delivery);
 /* A Row object of a row that this process has just opened. */
@@ -122,7 +131,9 @@ PyObject *queue_put_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
 PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
-PyObject *queue_receive(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
+PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
+PyObject *queue_receive(PyObject *o, PyObject *timeout);
+PyObject *queue_receive_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
 /* Put `count` parcels in order; *done of them were put when it fails. `out`: memory for as many. */
 shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
                             room_wait *wait, uint32_t *done);

@@ -1,5 +1,5 @@
-/* receive_any: the next message of several queues; peek_any: whether there is one. */
-#include "py_subscription.h"
+/* The next message of several queues; peek_any: whether there is one. */
+#include "py_consumer.h"
 #include "shmq/ranks.h"
 #include "shmq/waiter.h"
 
@@ -18,20 +18,27 @@ static void several_clear(several *s) {
     PyMem_Free(s->of);
 }
 
-/* From a tuple of (queue, row, subscription or None). False with an exception set. */
-static bool several_of(PyObject *parts, several *s) {
-    Py_ssize_t count = PyTuple_Check(parts) ? PyTuple_Size(parts) : 0;
+static bool several_room(several *s, Py_ssize_t count) {
     if (count < 1 || count > QUEUES_MAX) {
         PyErr_Format(PyExc_ValueError, "a tuple of 1 to %d parts is expected", QUEUES_MAX);
         return false;
     }
     s->queues = PyMem_Calloc((size_t)count, sizeof(py_queue *));
     s->of = PyMem_Calloc((size_t)count, sizeof(shmq_waiter_of));
+    s->count = (uint32_t)count;
     if (s->queues == NULL || s->of == NULL) {
         PyErr_NoMemory();
         return false;
     }
-    s->count = (uint32_t)count;
+    return true;
+}
+
+/* From a tuple of (queue, row, subscription or None). False with an exception set. */
+static bool several_of(PyObject *parts, several *s) {
+    Py_ssize_t count = PyTuple_Check(parts) ? PyTuple_Size(parts) : 0;
+    if (!several_room(s, count)) {
+        return false;
+    }
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *queue, *subscription;
         unsigned int row;
@@ -52,78 +59,78 @@ static bool several_of(PyObject *parts, several *s) {
     return true;
 }
 
-/* Those of its queues whose consumers differ in priority know that it wants something. */
-static void want_begins(several *s) {
-    for (uint32_t i = 0; i < s->count; i++) {
-        s->of[i].wants = SHMQ_UNLIKELY((shmq_load_relaxed(&s->of[i].q->page->terms) & SHMQ_TERM_RANKED) != 0);
-        if (s->of[i].wants) {
-            shmq_want(s->of[i].q, s->of[i].owner);
+/* From a tuple of consumers, parts of one whole. False with an exception set. */
+static bool several_parts(PyObject *parts, several *s) {
+    Py_ssize_t count = PyTuple_Check(parts) ? PyTuple_Size(parts) : 0;
+    if (!several_room(s, count)) {
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        py_consumer *part = (py_consumer *)PyTuple_GetItem(parts, i);
+        if (!PyType_IsSubtype(Py_TYPE((PyObject *)part), consumer_type) || part->owner == NULL || part->several) {
+            PyErr_SetString(PyExc_TypeError, "a consumer of one queue is expected");
+            return false;
+        }
+        if (!queue_begins(part->queue)) {
+            return false;
+        }
+        s->queues[i] = part->queue;
+        s->of[i] = (shmq_waiter_of){.q = part->q,
+                                    .owner = part->row,
+                                    .row = s->own_rows ? part->row : 0,
+                                    .by = &((py_subscription *)part->subscription)->s};
+    }
+    return true;
+}
+
+/* (which, Message), or an exception. */
+static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64_t until_ns) {
+    py_caller caller;
+    caller_begins(&caller, s->queues[0]);
+    const shmq_taking t = {.until_ns = until_ns, .caller = &caller.c};
+    for (;;) {
+        shmq_delivery d;
+        uint32_t from = 0;
+        shmq_status status = shmq_receive_any(s->of, s->count, first, &t, &from, &d);
+        if (status == SHMQ_OK) {
+            py_message *message = message_new((py_consumer *)PyTuple_GetItem(parts, from), &d, NULL);
+            if (message != NULL) {
+                return Py_BuildValue("(IN)", from, message);
+            }
+            if (PyErr_Occurred()) {
+                return NULL;
+            }
+        } else if (status != SHMQ_POISONED || !queue_bury(s->queues[from], &d)) {
+            return queue_raise(s->queues[from], status);
         }
     }
 }
 
-static void want_ends(several *s) {
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->of[i].wants) {
-            shmq_want_end(s->of[i].q, s->of[i].owner);
-        }
-    }
-}
-
-/* OFFERED to us: at once with the interpreter lock, then waiting without it. */
-static shmq_status next_of_any(several *s, uint32_t first, uint64_t until_ns, uint32_t *from, shmq_delivery *d) {
-    py_queue *self = s->queues[0];
-    shmq_status status = shmq_offer_any(s->of, s->count, first, from, d);
-    if (status != SHMQ_EMPTY) {
-        return status;
-    }
-    do {
-        BEGIN_WAIT(self)
-        status = shmq_offer_wait_any(s->of, s->count, first, until_ns, from, d);
-        END_WAIT(self)
-    } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
-    if (status == SHMQ_OK && PyErr_CheckSignals() < 0) { /* the signal came while we waited: then nothing was taken */
-        shmq_offer_cancel(s->of[*from].q, d);
-        status = SHMQ_INTERRUPTED;
-    }
-    return status;
-}
-
-/* receive_any(((queue, row, subscription), ...), own rows, first, timeout) -> (which queue, Delivery); None: nothing came */
-static PyObject *receive_any(PyObject *module, PyObject *args) {
+PyObject *consumer_take_any(PyObject *o, PyObject *args) {
+    py_consumer *whole = (py_consumer *)o;
     PyObject *parts, *timeout;
-    int own_rows;
     unsigned int first;
     uint64_t until;
     several s = {0};
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OpIO", &parts, &own_rows, &first, &timeout) || !parse_timeout(timeout, &until)) {
+    if (!PyArg_ParseTuple(args, "OIO", &parts, &first, &timeout) || !parse_timeout(timeout, &until)) {
         return NULL;
     }
-    s.own_rows = own_rows != 0;
-    PyObject *answer = NULL;
-    bool again = several_of(parts, &s);
-    while (again) {
-        shmq_delivery d;
-        uint32_t from = 0;
-        want_begins(&s);
-        shmq_status status = next_of_any(&s, first, until, &from, &d);
-        py_queue *self = s.queues[from];
-        bool offered = status == SHMQ_OK;
-        if (offered) {
-            status = shmq_offer_acquire(self->q, &d);
-        }
-        want_ends(&s);
-        if (!offered) {
-            answer = status == SHMQ_EMPTY && !PyErr_Occurred() ? Py_NewRef(Py_None) : queue_raise(self, status);
-            break;
-        }
-        PyObject *delivery = NULL;
-        again = queue_acquired(self, status, &d, &delivery);
-        answer = delivery != NULL ? Py_BuildValue("(IN)", from, delivery) : NULL;
+    if (!consumer_enters(whole, &s.own_rows)) {
+        Py_RETURN_NONE;
     }
+    PyObject *found = several_parts(parts, &s) ? next_of_any(parts, &s, first, until) : NULL;
     several_clear(&s);
-    return answer;
+    PyObject *kind, *error, *trace;
+    PyErr_Fetch(&kind, &error, &trace);
+    if (consumer_leaves(whole, s.own_rows) < 0) { /* what a handler raises there wins; the message goes back */
+        Py_CLEAR(found);
+        Py_CLEAR(kind);
+        Py_CLEAR(error);
+        Py_CLEAR(trace);
+    } else {
+        PyErr_Restore(kind, error, trace);
+    }
+    return consumer_left(whole, found);
 }
 
 /* Without the interpreter lock, until one of them has something. */
@@ -154,12 +161,12 @@ static PyObject *peek_any(PyObject *module, PyObject *args) {
     PyObject *answer = NULL;
     if (several_of(parts, &s)) {
         uint32_t from = 0;
-        want_begins(&s);
+        shmq_want_any(s.of, s.count);
         shmq_status status = peek(&s, &from);
         if (status == SHMQ_OK) {
-            answer = Py_NewRef(Py_None); /* it still wants: others leave the entry to who will take it */
+            answer = Py_NewRef(Py_None); /* it still wants: others leave the entry to the taker that will come */
         } else {
-            want_ends(&s);
+            shmq_want_any_end(s.of, s.count);
             (void)queue_raise(s.queues[from], status);
         }
     }
@@ -190,7 +197,6 @@ static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
 }
 
 PyMethodDef receive_any_functions[] = {
-    {"receive_any", receive_any, METH_VARARGS, "The next message of several queues."},
     {"peek_any", peek_any, METH_VARARGS, "Wait until one of several queues has something."},
     {"peek_pass_on", peek_pass_on, METH_O, "What peek_any() told of is for others, too."},
     {NULL, NULL, 0, NULL},

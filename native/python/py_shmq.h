@@ -12,11 +12,19 @@
 #include "shmq/selector.h"
 #include "shmq/status.h"
 
+/* Another strong reference in the place of this one, which is stolen; the old one goes when the new one is there. */
+static inline void shmq_py_set(PyObject **place, PyObject *value) {
+    PyObject *old = *place;
+    *place = value;
+    Py_XDECREF(old);
+}
+
 /* One membership. The GIL guards `calls`. */
 typedef struct {
     PyObject_HEAD shmq_member *member;
     uint32_t calls; /* that use the mapping without the GIL: it is not taken away under them */
     uint32_t views; /* views and loans: while there are any, a closed member keeps its row */
+    uint32_t graves; /* dead messages that found no room among the dead: Python tries again before it takes anything */
     uint64_t serial; /* of the member when calls and views were counted: a forked child starts at 0 */
 } shmq_py_member;
 
@@ -41,6 +49,7 @@ int shmq_py_add_segment(PyObject *module);
 int shmq_py_add_observer(PyObject *module);
 int shmq_py_add_queue(PyObject *module);
 int shmq_py_add_delivery(PyObject *module);
+int shmq_py_add_message(PyObject *module);
 int shmq_py_add_selector(PyObject *module);
 
 /* What a Selector has loaded, valid as long as the object; NULL with TypeError set for anything else. */

@@ -142,22 +142,28 @@ static inline void worker_settle(member_worker *w, shmq_delivery *d) {
     }
 }
 
+static inline shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    (void)q;
+    if (d->body == 0) {
+        copy_racing(to, d->bytes, d->body_len);
+    } else {
+        memcpy(to, d->bytes, d->body_len < INLINE_ROOM ? d->body_len : INLINE_ROOM);
+        (void)body_check(d->bytes, d->body_len);
+    }
+    return SHMQ_COPIED;
+}
+
 static inline void worker_get(member_worker *w) {
     unsigned char copy[INLINE_ROOM];
     shmq_delivery d;
-    if (shmq_offer(w->q, shmq_self(w->q), &d) != SHMQ_OK) {
-        return;
-    }
-    if (d.body != 0) {
-        shmq_status status = shmq_offer_acquire(w->q, &d);
-        if (status == SHMQ_OK || status == SHMQ_POISONED) {
-            worker_settle(w, &d);
-        }
-        return;
-    }
-    copy_racing(copy, d.bytes, d.body_len);
-    if (shmq_offer_finish(w->q, &d) == SHMQ_OK) {
-        note_settled(w, body_check(copy, d.body_len));
+    const shmq_getting g = {.contents = 256, .copy = copy_body, .to = copy};
+    shmq_status status = shmq_get(w->q, &g, &d);
+    if (status == SHMQ_POISONED) {
+        worker_settle(w, &d);
+    } else if (status == SHMQ_OK) {
+        uint64_t number;
+        memcpy(&number, copy, sizeof number);
+        note_settled(w, d.body == 0 ? body_check(copy, d.body_len) : number);
     }
 }
 
@@ -166,15 +172,12 @@ static inline bool worker_receive(member_worker *w, uint64_t wait_ns) {
     if (w->held_count == TRAFFIC_HELD) {
         return false;
     }
-    uint32_t owner = worker_owner(w);
-    shmq_status status = wait_ns != 0 ? shmq_offer_wait(w->q, owner, w->consumer_row, shmq_now_ns() + wait_ns, d)
-                                      : shmq_offer(w->q, owner, d);
-    if (status != SHMQ_OK) {
-        CHECK(status == SHMQ_EMPTY || status == SHMQ_INTERRUPTED);
-        return false;
-    }
-    status = shmq_offer_acquire(w->q, d);
+    const shmq_taking t = {.owner = worker_owner(w),
+                           .row = wait_ns != 0 ? w->consumer_row : 0,
+                           .until_ns = wait_ns != 0 ? shmq_now_ns() + wait_ns : 0};
+    shmq_status status = shmq_receive(w->q, &t, d);
     if (status != SHMQ_OK && status != SHMQ_POISONED) {
+        CHECK_EQUAL(status, SHMQ_EMPTY);
         return false;
     }
     (void)body_check(d->bytes, d->body_len);

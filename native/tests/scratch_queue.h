@@ -7,6 +7,7 @@
 #include "shmq/reap.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
+#include "shmq/take.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 
@@ -84,20 +85,23 @@ static inline bool wants_all(void *context, const shmq_queue *q, const shmq_deli
     return true;
 }
 
+static inline shmq_copied copy_number(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    (void)q;
+    *(uint64_t *)to = number_of(d);
+    return SHMQ_COPIED;
+}
+
 /* Taken for good, without waiting; UINT64_MAX: nothing there. */
 static inline uint64_t get_number(shmq_queue *q) {
-    for (;;) {
-        shmq_delivery d;
-        shmq_status status = shmq_offer(q, shmq_self(q), &d);
-        if (status == SHMQ_EMPTY) {
-            return UINT64_MAX;
-        }
-        CHECK_EQUAL(status, SHMQ_OK);
-        uint64_t number = number_of(&d);
-        if (shmq_offer_finish(q, &d) == SHMQ_OK) {
-            return number;
-        }
+    shmq_delivery d;
+    uint64_t number;
+    const shmq_getting g = {.contents = 256, .copy = copy_number, .to = &number};
+    shmq_status status = shmq_get(q, &g, &d);
+    if (status == SHMQ_EMPTY || status == SHMQ_SHUT_DOWN) {
+        return UINT64_MAX;
     }
+    CHECK_EQUAL(status, SHMQ_OK);
+    return number;
 }
 
 /* The same, waiting up to five seconds; *waited_ns: for how long it did. */
@@ -117,8 +121,8 @@ static inline uint64_t await_number(shmq_queue *q, uint64_t *waited_ns) {
 
 static inline shmq_delivery receive(shmq_queue *q, uint32_t owner) {
     shmq_delivery d;
-    CHECK_EQUAL(shmq_offer(q, owner, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+    const shmq_taking t = {.owner = owner};
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
     return d;
 }
 

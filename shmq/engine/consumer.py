@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from shmq.core.queue import Drop, Subscription, give_back, if_free
+from shmq.core.queue import ConsumerHandle, Drop, Subscription, if_free
 from shmq.engine.failure import dropped_text
 from shmq.engine.message import Message
 from shmq.engine.queue_management import STOPPED
@@ -33,9 +33,10 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger("shmq.broker")
 _STALLED = 5.0  # seconds at its prefetch before a consumer says so
+_LOOPS: Final = count(1)  # a number for each loop over a consumer: what was lent in it goes back when it is left
 
 
-class Consumer(Generic[T]):
+class Consumer(ConsumerHandle, Generic[T]):
     """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
 
     Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
@@ -51,6 +52,14 @@ class Consumer(Generic[T]):
         b
     """
 
+    if TYPE_CHECKING:  # in C, see native/python/py_consumer.c
+
+        def _receive(self, timeout: float | None, /) -> Message[T]: ...
+        def _take(self, timeout: float | None, /) -> Message[T] | None: ...
+        def _take_any(
+            self, parts: tuple[ConsumerHandle, ...], first: int, timeout: float | None, /
+        ) -> tuple[int, Message[T]] | None: ...
+
     def __init__(
         self,
         queue: Queue[T],
@@ -59,30 +68,27 @@ class Consumer(Generic[T]):
         priority: int = 0,
         exclusive: bool = False,
         implicit: bool = False,
+        whole: Consumer[T] | None = None,
     ) -> None:
         check_prefetch(prefetch)
         check_bool(exclusive, "exclusive")
-        self._closed = self._ended = True  # until the row is ours
+        self._ended = True  # until the row is ours
         self._queue = queue
         self._prefetch = prefetch
-        self._held: dict[int, tuple[Delivery, object]] = {}  # position -> the current delivery and its right to settle
-        self._dropped: set[int] = set()  # positions
+        self._of: Consumer[T] | None = whole  # that of several queues, whose part this is
         self._subscription = Subscription(loaded(selector))
         # Reentrant: a signal handler may close the consumer in the very thread that is about to wait. Not taken through
         # `_room`, for a handler that raises in its __exit__ would leave it taken.
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
-        self._takers: set[object] = set()  # one of each thread that is taking a message
-        self._sleeper: object | None = None  # who of them, or of `_readiness`, sleeps on the consumer's own row
         self._readiness: Readiness | None = None  # of fileno()
-        member = queue._membership.live()
+        queue._membership.live()
         self._own = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
-        self._row = self._own.number
-        self._serial = member.serial
+        self._begin(queue, self._own.number, self._subscription, Message, prefetch or 0, whole)
         self._closed = self._ended = False
 
     def __repr__(self) -> str:
-        state = "closed" if self.closed else f"{len(self._lent())} unsettled"
+        state = "closed" if self.closed else f"{len(self._in_hand())} unsettled"
         return f"<Consumer of {self._told()}, {state}>"
 
     def _told(self) -> str:
@@ -91,7 +97,7 @@ class Consumer(Generic[T]):
 
     def _is_left(self) -> bool:
         """Its queue was deleted, and it has nothing in hand."""
-        if self._held or self._takers or self._closed:
+        if self._in_hand() or self._takers or self._closed:
             return False
         try:
             self._queue._is_ready()
@@ -100,10 +106,6 @@ class Consumer(Generic[T]):
         except ShmqError:
             return False
         return False
-
-    def _lent(self) -> list[Delivery]:
-        """What it has in hand."""
-        return [delivery for delivery, _ in list(self._held.values())]
 
     @property
     def closed(self) -> bool:
@@ -126,16 +128,23 @@ class Consumer(Generic[T]):
             ...     print(m.body)
             a
         """
+        return self._receive(timeout)._delivered
+
+    def _receive_slow(self, timeout: float | None) -> Message[T]:
+        """The same where there is something to be looked after besides. The core calls it, and does the rest itself."""
         timeout = check_timeout(timeout)
         self._check()
         self._tell_of_dropped()
-        return self._take(timeout)
-
-    def _take(self, timeout: float | None) -> Message[T]:
+        deadline = None if timeout is None else time.monotonic() + timeout
         message: Message[T] | None = None
         try:
-            message = self._take_now(timeout)
-            if self._readiness is not None and not self._can_take():
+            while message is None:
+                self._queue._chores()
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                message = self._take_now(left)
+                if message is None:
+                    self._wait_for_credit(deadline)
+            if self._readiness is not None and not self._can_take:
                 self._readiness.reset()  # that was the last one within the credit
             return message
         except Empty:
@@ -143,40 +152,12 @@ class Consumer(Generic[T]):
                 self._readiness.reset()
             raise
         except BaseException:
-            self._take_back(message)
+            message = None  # the caller never sees it, so it goes back: the traceback must not keep it
             raise
 
-    def _take_now(self, timeout: float | None) -> Message[T]:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        message: Message[T] | None = None
-        taker = object()
-        try:
-            try:
-                own_row = self._enter(taker, deadline)
-                if deadline is not None and self._prefetch is not None:
-                    timeout = max(0.0, deadline - time.monotonic())
-                self._queue._chores()
-                row = self._row if own_row else 0
-                message = self._lend(self._queue._receive(self._row, row, timeout, self._subscription))
-                return message
-            finally:
-                self._leave(taker)
-        except BaseException:
-            if self._sleeper is taker:  # _leave() may have been kept from it; between these lines no handler runs
-                self._sleeper = None
-            self._takers.discard(taker)
-            self._take_back(message)
-            raise
-
-    def _take_back(self, *messages: Message[T] | None) -> None:
-        """A signal handler has raised behind the taking: the caller never sees them, so they were not delivered.
-
-        Raises nothing of its own: what the handler raised is what the caller is to see.
-        """
-        taken = [m for m in messages if m is not None]
-        for lender in {cast("Consumer[T]", m._consumer) for m in taken}:
-            with contextlib.suppress(ShmqError):  # they may have been taken away, or its broker closed
-                lender._give_back({m.position: lender._right(m.position) for m in taken if m._consumer is lender})
+    def _take_now(self, timeout: float | None) -> Message[T] | None:
+        """None: no credit."""
+        return self._take(timeout)
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
         """Wait for the first message, then take what is there, at most `limit`; [] after the timeout.
@@ -196,35 +177,21 @@ class Consumer(Generic[T]):
             c
         """
         check_limit(limit)
-        messages: list[Message[T]] = []
-        try:
-            messages.append(self.receive(timeout=timeout))
-            while len(messages) < limit and (self._prefetch is None or self._has_credit(self._prefetch)):
-                messages.append(self._take(0))
-        except Empty:
-            pass
-        except ShmqError:
-            if not messages:
-                raise  # else the next call meets the reason again
-        except BaseException:
-            self._take_back(*messages)  # interrupted: nothing was taken
-            raise
-        return messages
+        return self._receive_many(limit, check_timeout(timeout))._delivered
 
     def __iter__(self) -> Iterator[Message[T]]:
-        mine: dict[tuple[Consumer[T], int], object] = {}  # who has lent it, and the position -> right to settle
-        left = Drop(_loop_left, mine)  # no code of the loop's own: what a handler raises in one that is left is lost
+        loop = next(_LOOPS)
+        left = Drop(
+            _loop_left, (self, loop)
+        )  # no code of the loop's own: what a handler raises in one that is left is lost
         try:
             while True:
                 try:
-                    m = self.receive()
+                    m = self._receive(None)
                 except ShutDown:
                     return
-                for key in [key for key, right in mine.items() if key[0]._right(key[1]) is not right]:
-                    del mine[key]
-                lender = cast("Consumer[T]", m._consumer)
-                mine[lender, m.position] = lender._right(m.position)
-                yield m
+                m._loop = loop
+                yield m._delivered
                 del m
         finally:
             del left  # by break: what is in hand goes back, uncounted
@@ -253,50 +220,22 @@ class Consumer(Generic[T]):
         self._check()
         with self._lock:
             if self._readiness is None:
-                own_row = self._sleeper is None
+                own_row = not self._sleeping
                 try:
-                    self._sleeper = self._sleeper or Readiness
-                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows()))
+                    self._sleeping = True
+                    self._readiness = Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows())
+                    self._watched = True
                 except BaseException:
                     if own_row:
-                        self._sleeper = None
+                        self._sleeping = False
                     raise
-            return cast(Readiness, self._readiness).fileno()
-
-    def _watch(self, readiness: Readiness | None) -> None:
-        self._readiness = readiness
+            return self._readiness.fileno()
 
     def _all_parts(self) -> tuple[Part, ...]:
         return ((self._queue, self._row, self._subscription),)
 
     def _rows(self) -> tuple[Row, ...]:
         return (self._own,)
-
-    def _can_take(self) -> bool:
-        return self._prefetch is None or self._has_credit(self._prefetch)
-
-    def _right(self, position: int) -> object:
-        return self._held.get(position, (None, None))[1]
-
-    def _enter(self, taker: object, deadline: float | None) -> bool:
-        """Begin to take a message, within the credit; True: this thread sleeps on the consumer's own row."""
-        with self._lock:
-            if self._prefetch is not None:
-                self._wait_for_credit(self._prefetch, deadline)
-            self._takers.add(taker)
-            if self._sleeper is None:
-                self._sleeper = taker
-            return self._sleeper is taker
-
-    def _leave(self, taker: object) -> None:
-        with self._lock:
-            self._takers.discard(taker)
-            if self._sleeper is taker:
-                self._sleeper = None
-            if self._prefetch is not None:
-                self._credit_came()
-        if self._closed:
-            self._give_row_back()
 
     def _give_row_back(self) -> None:
         """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
@@ -306,41 +245,38 @@ class Consumer(Generic[T]):
         self._own.close()
 
     def _credit_came(self) -> None:
-        """Under `_lock`: one that waits for credit looks again."""
-        self._room.notify()
+        """One that waits for credit looks again: called when something has left its hands."""
+        with self._lock:
+            self._room.notify()
         if self._readiness is not None:
             self._readiness.has_credit()
 
-    def _has_credit(self, prefetch: int) -> bool:
-        """What was taken away from it (by its lease, a purge, drop_oldest) gives its credit back."""
-        lent = self._lent()
-        if len(lent) + len(self._takers) < prefetch:
-            return True
-        return sum(delivery.ours() for delivery in lent) + len(self._takers) < prefetch
-
-    def _wait_for_credit(self, prefetch: int, deadline: float | None) -> None:
+    def _wait_for_credit(self, deadline: float | None) -> None:
         began, said = time.monotonic(), False
-        while not self._has_credit(prefetch):
-            now, positions = time.monotonic(), sorted(delivery.position for delivery in self._lent())
+        self._starved = True  # from now on this consumer is told when some comes
+        while not self._can_take:
+            now, takers = time.monotonic(), self._takers
+            places = sorted(m._position for m in self._in_hand())
             if deadline is not None and now >= deadline:
                 raise Empty(
                     f"this consumer of {self._told()} has all that its prefetch allows",
-                    figures=f"{len(positions)} unsettled, {quantity(len(self._takers), 'thread')} waiting, "
-                    f"prefetch={prefetch}",
+                    figures=f"{len(places)} unsettled, {quantity(takers, 'thread')} waiting, prefetch={self._prefetch}",
                     remedy="settle some, or raise prefetch",
                 )
-            if not said and now - began >= _STALLED and len(positions) >= prefetch:
+            if not said and now - began >= _STALLED and len(places) >= (self._prefetch or 0):
                 said = True
                 _LOG.warning(
                     "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
                     self._told(),
-                    len(positions),
-                    ", ".join(map(str, positions[:10])),
-                    prefetch,
+                    len(places),
+                    ", ".join(map(str, places[:10])),
+                    self._prefetch,
                     extra={"queue": self._queue.name},
                 )
-            # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
-            self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
+            with self._lock:
+                if not self._can_take:
+                    # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
+                    self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
             self._check()
             self._check_service()
 
@@ -373,44 +309,12 @@ class Consumer(Generic[T]):
                 figures="positions " + ", ".join(map(str, sorted(told)[:10])),
                 remedy="use `with m:` or `m.ack()`",
             )
-            self._dropped -= told  # last: what a signal handler keeps from being said now is said by the next call
+            self._dropped.difference_update(
+                told
+            )  # last: what a signal handler keeps from being said now is said by the next call
             raise error
 
     # ---- what is in hand ---------------------------------------------------------------------------------------
-
-    def _lend(self, delivery: Delivery) -> Message[T]:
-        message = Message._of_delivery(self._queue, self, delivery)
-        self._held[delivery.position] = (delivery, object())
-        if self._closed:  # by another thread, which may have given back before this one came
-            self._give_back()
-            self._check()
-        return message
-
-    def _holds(self, message: Message[T]) -> bool:
-        """Neither settled nor given back; in a child of its process, too."""
-        held = self._held.get(message._position)
-        return held is not None and held[0] is message._delivery and not self._queue._membership.closed
-
-    def _claim(self, message: Message[T], outcome: str) -> None:
-        """The right to settle a message goes to one thread, once. Raises SettlementError."""
-        held = self._held.get(message._position)
-        if message._outcome is None and held is not None and held[0] is message._delivery:
-            member = self._queue._membership.member
-            if member.forked or member.serial != self._serial:
-                raise SettlementError(
-                    f"message {message.id} of queue {self._queue.name!r} belongs to the parent process",
-                    remedy="settle it there, or receive in each process for itself",
-                )
-            if not member.closed and self._held.pop(message._position, None) is held:
-                if self._prefetch is not None:
-                    with self._lock:
-                        self._credit_came()
-                return
-        raise SettlementError(
-            f"message {message.id} of queue {self._queue.name!r} {message._fate()}; it cannot be {outcome}",
-            figures=f"position {message.position}",
-            remedy="settle each message once, while its consumer is open",
-        )
 
     def _refuse(self, position: int) -> None:
         """Never again the message there: it is released for others."""
@@ -420,7 +324,7 @@ class Consumer(Generic[T]):
     def _forgot(self, delivery: Delivery) -> None:
         """A message object was dropped unsettled: the next call says so, and the attempt counts.
 
-        It is out of `_held` already. Called again when a signal handler has ended it half-way.
+        It is in no hand already. Called again when a signal handler has ended it half-way.
         """
         try:
             back = self._is_ours() and (self._queue._retry(delivery, "dropped unsettled") or delivery.ended)
@@ -429,11 +333,10 @@ class Consumer(Generic[T]):
             back = True
         if back:
             self._dropped.add(delivery.position)
-        if self._prefetch is not None:
-            if_free(self._lock, self._credit_came)  # else whoever has it looks again within half a second
-
-    def _give_back(self, rights: dict[int, object] | None = None) -> None:
-        give_back(self._held, rights)  # at once, for who waits is to get the first one first
+        whole = self._of or self
+        if_free(whole._lock, whole._room.notify)  # else the thread that has it looks again within half a second
+        if whole._readiness is not None:
+            whole._readiness.has_credit()
 
     def close(self) -> None:
         """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.
@@ -453,15 +356,15 @@ class Consumer(Generic[T]):
         self._closed = True  # all of the rest can be done again: a handler that raises may end it anywhere
         readiness, member = self._readiness, self._queue._membership.member
         if member.forked or member.serial != self._serial:
-            self._held.clear()
+            self._forget()
             self._readiness, self._ended = None, True
             return
         if readiness is not None:
             readiness.stop()
         if member.closed:
-            self._held.clear()
+            self._forget()
         else:
-            self._give_back()
+            self._give_back(0)  # at once: a consumer that waits is to get the first one first
             with self._lock:
                 self._room.notify_all()
             self._own.closing()  # its threads that wait get Closed
@@ -495,6 +398,6 @@ class Consumer(Generic[T]):
                 _LOG.debug("a consumer could not be closed: %s", error)
 
 
-def _loop_left(lent: dict[tuple[Consumer[T], int], object]) -> None:
-    for lender in {lender for lender, _ in lent}:
-        lender._give_back({position: right for (one, position), right in lent.items() if one is lender})
+def _loop_left(left: tuple[Consumer[T], int]) -> None:
+    consumer, loop = left
+    consumer._give_back(loop)

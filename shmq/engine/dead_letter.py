@@ -166,7 +166,7 @@ def _keep(grave: Grave) -> bool:
     if mine is None:
         return False  # deleted with its queue
     grave.delivery = mine
-    grave.queue._membership.graves.append(grave)
+    grave.queue._membership.keep(grave)
     return True
 
 
@@ -175,10 +175,10 @@ def retry_graves(membership: Membership) -> None:
     if not membership.graves:
         return
     with membership.lock:
-        waiting, membership.graves = membership.graves, []
+        waiting = membership.take_graves()
         for grave in waiting:
             try:
                 if grave.delivery.lock():  # else deleted with its queue
                     _entomb(grave)
             except ShmqError:
-                membership.graves.append(grave)
+                membership.keep(grave)

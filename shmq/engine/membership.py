@@ -49,6 +49,17 @@ class Membership:
         self.readiness: weakref.WeakSet[Readiness] = weakref.WeakSet()
         self.lock = threading.RLock()
 
+    def keep(self, grave: Grave) -> None:
+        """A dead message for which there is no room among the dead: whoever takes tries again first."""
+        self.graves.append(grave)
+        self.member.graves = len(self.graves)
+
+    def take_graves(self) -> list[Grave]:
+        """All of them, to be tried again."""
+        waiting, self.graves = self.graves, []
+        self.member.graves = 0
+        return waiting
+
     @property
     def url(self) -> str:
         if self.path is not None:
@@ -182,5 +193,5 @@ def _after_fork() -> None:
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's
-        membership.graves.clear()
+        membership.take_graves()
         membership.readiness.clear()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from shmq.codec import content_type_of, decode
-from shmq.core.queue import Browsed, Delivery, Drop
+from shmq.core.queue import Browsed, Delivery, MessageHandle, browsed
 from shmq.death import Death
 from shmq.engine.dead_letter import check_error
 from shmq.engine.theft import only_browsed, taken_away
@@ -30,10 +30,8 @@ __all__ = ["Message"]
 
 T = TypeVar("T")
 
-_REDELIVERED = 2 << 4  # flag R of the slot word
 
-
-class Message(Generic[T]):
+class Message(MessageHandle, Generic[T]):
     """One delivery. Immutable but for its settlement, which happens once and may be done by any thread.
 
     As a context manager: left normally: ack(). By an Exception: retry(error). By KeyboardInterrupt, SystemExit or
@@ -51,89 +49,22 @@ class Message(Generic[T]):
         a
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_block",
-        "_body",
-        "_browsed",
-        "_bytes",
-        "_consumer",
-        "_content",
-        "_deaths",
-        "_delivery",
-        "_drop",
-        "_enqueued_ns",
-        "_expires_ns",
-        "_failed",
-        "_has_body",
-        "_head",
-        "_id",
-        "_outcome",
-        "_own_expires_ns",
-        "_position",
-        "_priority",
-        "_queue",
-        "_redelivered",
-        "_settled_at",
-        "_settled_by",
-        "_size",
-        "_view",
-    )
+    __slots__ = ("__weakref__",)
 
-    _queue: Queue[T]
-    _consumer: Consumer[T] | None
-    _delivery: Delivery | None
-    _drop: Drop | None  # tells the consumer when this goes unsettled
-    _position: int
-    _priority: int
-    _id: int
-    _size: int  # bytes
-    _content: int
-    _enqueued_ns: int
-    _expires_ns: int  # 0: never
-    _own_expires_ns: int  # the same without its queue's max_ttl; of a browsed one only
-    _failed: int
-    _deaths: int
-    _redelivered: bool
-    _head: bytes
-    _block: HeaderBlock | None  # the head, decoded at first use
-    _bytes: bytes | None
-    _view: memoryview | None
-    _has_body: bool
-    _body: Any
-    _browsed: bool
-    _outcome: str | None
-    _settled_at: float  # monotonic seconds
-    _settled_by: int  # thread
+    if TYPE_CHECKING:  # in C, see native/python/py_message.c
+        _queue: Queue[T]
+        _consumer: Consumer[T] | None
+        _block: HeaderBlock | None  # the head, decoded at first use
 
-    @classmethod
-    def _of_delivery(cls, queue: Queue[T], consumer: Consumer[T] | None, delivery: Delivery) -> Message[T]:
-        self = cls.__new__(cls)
-        self._queue, self._consumer, self._delivery = queue, consumer, delivery
-        self._drop = None if consumer is None else Drop(consumer._forgot, delivery, consumer._held)
-        self._position, self._id, self._size = delivery.position, delivery.message_id, delivery.size
-        self._content, self._enqueued_ns = delivery.content, delivery.enqueued_ns
-        self._failed, self._deaths, self._priority = delivery.delivery, delivery.deaths, delivery.priority
-        self._redelivered = delivery.word & _REDELIVERED != 0
-        self._expires_ns = delivery.expires_ns
-        self._head = delivery.head()
-        self._block = self._bytes = self._view = self._body = self._outcome = None
-        self._has_body = self._browsed = False
-        return self
+        def ack(self) -> None: ...
+        def __enter__(self) -> Self: ...
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        ) -> None: ...
 
     @classmethod
     def _of_browse(cls, queue: Queue[T], seen: Browsed) -> Message[T]:
-        self = cls.__new__(cls)
-        self._queue, self._consumer, self._delivery, self._drop = queue, None, None, None
-        self._position, self._id, self._enqueued_ns, self._content, self._failed, self._deaths = seen[:6]
-        self._redelivered, self._priority = bool(seen[6]), seen[7]
-        self._head, self._bytes, self._expires_ns, self._own_expires_ns = seen[8:12]
-        self._size = len(seen[9])
-        self._block = self._view = self._body = None
-        self._has_body = False
-        self._browsed = True
-        self._outcome = "browsed"
-        return self
+        return browsed(cls, queue, seen)
 
     def __init__(self) -> None:
         raise TypeError("a Message is made by receive(), a consumer or browse(), not by hand")
@@ -237,35 +168,21 @@ class Message(Generic[T]):
 
     # ---- the body ----------------------------------------------------------------------------------------------
 
-    def _data(self) -> bytes | memoryview:
+    def _encoded(self) -> bytes | memoryview:
         """The encoded body: where it lies if it is pinned, else an own copy."""
-        if self._view is not None:
-            return self._view
-        if self._bytes is None:
-            delivery = self._delivery
-            if delivery is None or self._consumer is None or not self._consumer._holds(self):
-                raise SettlementError(
-                    f"message {self._id} of queue {self._queue.name!r} {self._fate()}; its body has gone with it",
-                    figures=f"position {self._position}",
-                    remedy="read m.body before you settle",
-                )
-            return self._load(delivery)
-        return self._bytes
-
-    def _load(self, delivery: Delivery) -> bytes | memoryview:
-        if self._view is None and self._bytes is None:
-            pinned = delivery.view()
-            if pinned is not None:
-                self._view = memoryview(pinned)
-                return self._view
-            data = delivery.body()
-            if data is False:
-                raise self._damaged()
-            self._bytes = data
-        return self._view if self._view is not None else self._bytes or b""
+        data = self._data()
+        if data is None:
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} {self._fate()}; its body has gone with it",
+                figures=f"position {self._position}",
+                remedy="read m.body before you settle",
+            )
+        if data is False:
+            raise self._damaged()
+        return data
 
     def _damaged(self) -> CorruptionError | SettlementError:
-        if self._outcome is None and self._delivery is not None and not self._delivery.ours():
+        if self._outcome is None and not self._is_ours:
             return SettlementError(
                 f"message {self._id} of queue {self._queue.name!r} was taken away, and its body has gone with it",
                 figures=f"position {self._position}",
@@ -277,26 +194,17 @@ class Message(Generic[T]):
             remedy="reject() takes it out; shmq check tells more",
         )
 
-    def _keep_body(self) -> None:
-        """Called before settlement: a body that was not read yet stays readable afterwards."""
-        if not self._has_body and self._delivery is not None:
-            try:
-                self._load(self._delivery)
-            except (CorruptionError, SettlementError):
-                pass  # damaged since its delivery: who reads it later hears of it, the settlement goes on
-
     @property
     def body(self) -> T:
         """Decoded on first use, an own copy. Raises DecodeError, CorruptionError for one that was damaged meanwhile."""
         if not self._has_body:
             content_type = self._headers().content_type if self._content == 255 else None
-            body = decode(self._content, content_type, self._data(), self._queue._codec)
-            # It was whole when it was delivered; what lies in shared memory since then may have changed.
-            if self._view is not None and self._delivery is not None and not self._delivery.intact():
+            body = decode(self._content, content_type, self._encoded(), self._queue._codec)
+            if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
                 raise self._damaged()
             self._body = body
             self._has_body = True
-        return self._body  # type: ignore[no-any-return]
+        return cast(T, self._body)
 
     def view(self) -> memoryview:
         """The encoded body, read-only, of `size` bytes. One that lies in a block is not copied but pinned, also after
@@ -311,7 +219,7 @@ class Message(Generic[T]):
             ...     bytes(m.view()[1:3])
             b'el'
         """
-        data = self._data()
+        data = self._encoded()
         return (data if isinstance(data, memoryview) else memoryview(data)).toreadonly()
 
     def array(self) -> NDArray[Any]:
@@ -354,41 +262,37 @@ class Message(Generic[T]):
         by = next((t.name for t in threading.enumerate() if t.ident == self._settled_by), "that has ended")
         return f"was {self._outcome} by thread {by} {time.monotonic() - self._settled_at:.3f} s ago"
 
-    def _begin(self, outcome: str) -> Delivery:
-        """Claim the right to settle; at most one thread gets it."""
-        consumer = self._consumer
-        if self._browsed or consumer is None or self._delivery is None:
+    def _claim(self, outcome: str) -> Delivery:
+        """The right to settle; one call gets it. Raises SettlementError."""
+        delivery = self._claimed()
+        if delivery is None:
+            self._cannot(outcome)
+        return cast(Delivery, delivery)
+
+    def _cannot(self, outcome: str) -> None:
+        """Raises the error of a settlement that there is no right to."""
+        if self._browsed:
             raise only_browsed(self._queue, self._id)
-        consumer._claim(self, outcome)
-        if self._drop is not None:
-            self._drop.disarm()
-        return self._delivery
+        if self._is_held and self._consumer is not None and not self._consumer._is_ours():
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} belongs to the parent process",
+                remedy="settle it there, or receive in each process for itself",
+            )
+        raise SettlementError(
+            f"message {self._id} of queue {self._queue.name!r} {self._fate()}; it cannot be {outcome}",
+            figures=f"position {self._position}",
+            remedy="settle each message once, while its consumer is open",
+        )
 
     def _end(self, done: bool, outcome: str) -> None:
-        self._outcome, self._settled_at, self._settled_by = outcome, time.monotonic(), threading.get_ident()
+        self._mark(outcome)
         if not done:
-            self._outcome = "taken away"
-            raise self._taken_away(outcome)
+            self._late(outcome)
 
-    def _taken_away(self, outcome: str) -> SettlementError:
-        return taken_away(self._queue, self._id, self._position, self._expires_ns, outcome)
-
-    def ack(self) -> None:
-        """Done: the message is gone. AMQP 1.0: accepted.
-
-        Raises SettlementError for a second or late one; nothing changes then.
-
-        Example:
-            >>> _ = queue.put("a")
-            >>> m = queue.receive()
-            >>> m.ack()
-            >>> m.ack()
-            Traceback (most recent call last):
-            shmq.errors.SettlementError: message 1 of queue 'jobs' was acked by thread MainThread ... s ago...
-        """
-        delivery = self._begin("acked")
-        self._keep_body()
-        self._end(delivery.settle(), "acked")
+    def _late(self, outcome: str) -> None:
+        """Raises the error of a settlement behind the loss of the message."""
+        self._outcome = "taken away"
+        raise taken_away(self._queue, self._id, self._position, self._expires_ns, outcome)
 
     def release(self, *, delay: float = 0.0, elsewhere: bool = False) -> None:
         """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
@@ -410,10 +314,10 @@ class Message(Generic[T]):
         """
         delay_ns = delay_in_ns(delay)
         check_bool(elsewhere, "elsewhere")
-        delivery = self._begin("released")
-        self._keep_body()
-        if elsewhere and self._consumer is not None:
-            self._consumer._refuse(delivery.position)
+        consumer = self._consumer
+        delivery = self._claim("released")
+        if elsewhere and consumer is not None:
+            consumer._refuse(delivery.position)
         self._end(delivery.release(False, delay_ns), "released")
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
@@ -433,8 +337,7 @@ class Message(Generic[T]):
         """
         delay_ns = None if delay is None else delay_in_ns(delay)
         check_error(error)
-        delivery = self._begin("retried")
-        self._keep_body()
+        delivery = self._claim("retried")
         self._end(self._queue._retry(delivery, error, delay_ns), "retried")
 
     def reject(self, error: BaseException | str | None = None) -> None:
@@ -451,8 +354,7 @@ class Message(Generic[T]):
             ('a', 'rejected', 'not wanted')
         """
         check_error(error)
-        delivery = self._begin("rejected")
-        self._keep_body()
+        delivery = self._claim("rejected")
         self._end(self._queue._reject(delivery, error), "rejected")
 
     def touch(self) -> None:
@@ -466,29 +368,18 @@ class Message(Generic[T]):
             >>> with jobs.receive() as m:
             ...     m.touch()
         """
-        consumer = self._consumer
-        if self._delivery is None or consumer is None or not consumer._holds(self):
+        ours = self._touch()
+        if ours is None:
             raise SettlementError(
                 f"message {self._id} of queue {self._queue.name!r} {self._fate()}; it cannot be touched",
                 figures=f"position {self._position}",
                 remedy="touch it while you hold it",
             )
-        if not self._delivery.touch():
-            raise self._taken_away("touched")
+        if not ours:
+            raise taken_away(self._queue, self._id, self._position, self._expires_ns, "touched")
 
-    def __enter__(self) -> Self:
-        if self._browsed:
-            raise only_browsed(self._queue, self._id)  # before the work is done that nothing would settle
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._outcome is not None and self._outcome != "taken away":
-            return
-        if error is None:
-            self.ack()
-            return
+    def _leave_by(self, error: BaseException) -> None:
+        """The block has ended by an exception, and the message is unsettled."""
         try:
             if isinstance(error, Exception):
                 self.retry(error)

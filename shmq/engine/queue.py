@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-    from shmq.death import DeathReason
     from shmq.engine.broker import Broker
     from shmq.engine.dead_letter import TakingPool
     from shmq.engine.membership import Membership
@@ -87,6 +85,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         ) -> None: ...
         def get(self, *, timeout: float | None = None) -> T: ...
         def get_many(self, limit: int, *, timeout: float | None = None) -> list[T]: ...
+        def _receive(self, timeout: float | None, /) -> Message[T]: ...
 
     @classmethod
     def _open(cls, broker: Broker, name: str, codec: AnyCodec, index: int, incarnation: int) -> Queue[Any]:
@@ -202,13 +201,10 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _bury(self, delivery: Delivery) -> None:
         """It died too often before this delivery, or has expired; it is not handed out again."""
         retry_graves(self._membership)
-        if delivery.expires_ns and time.monotonic_ns() >= delivery.expires_ns:
+        reason = delivery.why_buried or "max_deliveries"
+        if reason == "expired":
             self._bury_one_expired(delivery)
             return
-        settings = self._settings()
-        max_deaths = settings["max_deaths"]
-        deadly = max_deaths != 0 and delivery.deaths >= max_deaths
-        reason: DeathReason = "max_deaths" if deadly else "max_deliveries"
         bury(self, delivery, reason)
 
     def _take(self, delivery: Delivery) -> tuple[T] | None:
@@ -251,8 +247,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
     def _retry(self, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
         if self._pool is not None:
             self._pool.fails(delivery)
-        limit = self._settings()["max_deliveries"]
-        if limit != 0 and delivery.delivery + 1 >= limit:
+        if delivery.is_last_attempt:
             return bury(self, delivery, "max_deliveries", error)
         return delivery.release(True, self._retry_delay_ns(delivery) if delay_ns is None else delay_ns)
 
@@ -360,10 +355,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             ...     print(m.body)
             a
         """
-        timeout = check_timeout(timeout)
-        message = self._implicit().receive(timeout=timeout)
-        message._queue = self  # this handle's codec decodes it
-        return message
+        return self._receive(timeout)._delivered
 
     def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
         """Wait for the first message, then borrow what is there, at most `limit`; [] after the timeout.
@@ -381,12 +373,8 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             a
             b
         """
-        timeout = check_timeout(timeout)
         check_limit(limit)
-        messages = self._implicit().receive_many(limit, timeout=timeout)
-        for message in messages:
-            message._queue = self
-        return messages
+        return self._receive_many(limit, check_timeout(timeout))._delivered
 
     def consumer(
         self, *, prefetch: int | None = None, selector: str | None = None, priority: int = 0, exclusive: bool = False

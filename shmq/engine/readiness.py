@@ -10,7 +10,6 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.queue import peek_any, peek_pass_on
@@ -39,12 +38,13 @@ class Taker(Protocol):
     """For whom a Readiness waits: a consumer, or whoever else takes from queues."""
 
     @property
-    def _takers(self) -> Collection[object]:
-        """Threads that are taking just now."""
+    def _takers(self) -> int:
+        """How many threads are taking just now."""
 
     def _all_parts(self) -> tuple[Part, ...]:
         """Where it waits."""
 
+    @property
     def _can_take(self) -> bool:
         """Within its credit."""
 
@@ -198,7 +198,7 @@ class Readiness:
 
     def _can_take(self) -> bool:
         taker = self._taker()
-        return taker is None or taker._can_take()
+        return taker is None or taker._can_take
 
     def _starve(self, parts: tuple[Part, ...]) -> None:
         self._starved = True
@@ -230,7 +230,7 @@ class Readiness:
 
     def _is_inside(self) -> bool:
         taker = self._taker()
-        return taker is not None and len(taker._takers) > 0
+        return taker is not None and taker._takers > 0
 
     @staticmethod
     def _pass_on(owed: tuple[Part, ...] | None) -> None:

@@ -60,13 +60,14 @@ def _move_from(source: Queue[Any], position: int, to: Queue[Any]) -> bool:
 
 
 def _copy(message: Message[Any], to: Queue[Any]) -> bool:
-    if _is_over(message._expires_ns) or message._bytes is None:
+    body = message._data()
+    if _is_over(message._expires_ns) or not isinstance(body, bytes):
         return False
     own = message._own_expires_ns  # what its queue says in addition (max_ttl) stays there
     ttl = None if not own else max(own - time.monotonic_ns(), 0) / 1e9
     head = _head_without_death(decode_headers(message._head))
     extras = encode_extras(PutSettings(priority=message.priority, ttl=ttl))
-    to._put_encoded(message._content, head, (message._bytes,), 0, extras)
+    to._put_encoded(message._content, head, (body,), 0, extras)
     return True
 
 

@@ -40,7 +40,7 @@ class _Hand:
     def get(self, timeout: float | None) -> Any:
         own_row = self._waiting.acquire(blocking=False)
         try:
-            delivery = self._queue._receive(self._row, self._row if own_row else 0, timeout, None)
+            delivery = self._queue._acquire(self._row, self._row if own_row else 0, timeout)
         finally:
             if own_row:
                 self._waiting.release()

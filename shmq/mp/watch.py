@@ -22,7 +22,8 @@ class Watch:
         queue: what it stands for.
     """
 
-    _takers = ()
+    _takers = 0  # nobody takes by it
+    _can_take = True
 
     def __init__(self, handle: object, queue: ObjectQueue) -> None:
         self._queue = queue
@@ -54,9 +55,6 @@ class Watch:
 
     def _all_parts(self) -> tuple[Part, ...]:
         return ((self._queue, self._row.number, None),)
-
-    def _can_take(self) -> bool:
-        return True
 
     def _leave(self) -> None:
         if not self._readiness.is_ours():

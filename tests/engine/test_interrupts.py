@@ -214,9 +214,13 @@ def test_a_message_that_was_taken_but_never_lent_goes_back_uncounted(queue: shmq
     """What an interrupt between the taking and the lending leaves. Shows S22."""
     queue.put_many(["a", "b" * 10_000])
     consumer = queue.consumer()
-    deliveries = [consumer._queue._receive(consumer._row, 0, 0, None) for _ in range(2)]
+    messages = [consumer._receive(0) for _ in range(2)]
     assert (queue.qsize(), queue.statistics().unsettled) == (0, 2)
-    deliveries.clear()
+    messages.clear()
+    assert (queue.qsize(), queue.statistics().unsettled) == (2, 0)
+    batch = [consumer._receive_many(2, 0)]
+    assert (queue.qsize(), queue.statistics().unsettled) == (0, 2)
+    batch.clear()
     assert (queue.qsize(), queue.statistics().unsettled) == (2, 0)
     for body in ("a", "b" * 10_000):
         with consumer.receive(timeout=0) as m:

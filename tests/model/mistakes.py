@@ -70,9 +70,9 @@ class CountsClosing(Actor):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
 
-        def give_back(consumer: Consumer[Any], rights: dict[int, object] | None = None) -> None:
-            for position in sorted(consumer._held, reverse=True):
-                consumer._held.pop(position)[0].release(True)
+        def give_back(consumer: Consumer[Any], loop: int) -> None:
+            for message in sorted(consumer._in_hand(), key=lambda message: -message.position):
+                message._claimed().release(True)
 
         setattr(Consumer, "_give_back", give_back)  # noqa: B010
 

@@ -23,8 +23,8 @@ ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
     (("shmq_offer_to",), "native/src/operations/ring_wait.c", "offer_to"),
     (("find",), "native/src/operations/ring_walk.c", "shmq_offer_to"),
     ((10,), "native/src/operations/ring_walk.c", "find"),
-    ((11,), "native/python/py_get.c", "queue_receive"),
-    ((12,), "shmq/engine/consumer.py", "_take_now"),
+    ((11,), "native/src/operations/take.c", "shmq_receive"),
+    (("shmq_receive", 12), "native/python/py_consumer.c", "next_message"),
 ]
 
 

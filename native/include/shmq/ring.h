@@ -81,6 +81,9 @@ typedef struct shmq_delivery {
     enum { SHMQ_KEPT = 0, SHMQ_LOST, SHMQ_STOLEN } fate; /* ours; taken away from us; by us from that one */
 } shmq_delivery;
 
+/* Why a message is handed out no more; SHMQ_LIVES: it is. */
+typedef enum shmq_why { SHMQ_LIVES = 0, SHMQ_WHY_EXPIRED, SHMQ_WHY_DEATHS, SHMQ_WHY_DELIVERIES } shmq_why;
+
 /* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 /* A block of so many bytes, waiting for memory until `until_ns`. */
@@ -232,8 +235,10 @@ void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
 /* Found by a taker of whatever comes first. If its subscription has begun to choose since then, the entry may be just what it
  * refused: true, it was given back, and the next walk chooses. */
 bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
-/* Has it failed, or died with its takers, as often as its queue allows? */
-bool shmq_is_poisoned(const shmq_queue *q, const shmq_delivery *d);
+/* Has it died with its takers, or failed, as often as its queue allows? */
+shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d);
+/* Would one more failure be as often? */
+bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_carry(shmq_queue *q, uint64_t t); /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
 void shmq_rewind(shmq_queue *q, uint64_t position); /* R2 to R4 */

@@ -60,6 +60,13 @@ static inline bool shmq_is_for_the_grave(const shmq_queue *q, const shmq_deliver
 static inline bool shmq_expired_are_buried(const shmq_queue *q) {
     return shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
 }
+/* What becomes of a message that somebody would take: the one place that decides whether it failed too often. */
+static inline shmq_why shmq_why_buried(const shmq_queue *q, const shmq_delivery *d) {
+    if (shmq_is_for_the_grave(q, d)) {
+        return SHMQ_WHY_EXPIRED;
+    }
+    return SHMQ_UNLIKELY((d->deaths | d->delivery) != 0) ? shmq_poison_of(q, d) : SHMQ_LIVES;
+}
 /* Settle what has expired, and count it. */
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d);
 /* The first message that has expired and waits for its burial, LOCKED by this process. SHMQ_EMPTY. */

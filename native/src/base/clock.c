@@ -12,3 +12,5 @@ static uint64_t read_ns(clockid_t clock) {
 uint64_t shmq_now_ns(void) { return read_ns(CLOCK_MONOTONIC); }
 
 uint64_t shmq_wall_ns(void) { return read_ns(CLOCK_REALTIME); }
+
+uint64_t shmq_about_now_ns(void) { return read_ns(CLOCK_MONOTONIC_COARSE); }

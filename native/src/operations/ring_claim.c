@@ -40,7 +40,7 @@ static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_d
 static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by, shmq_delivery *d,
                         shmq_claimed *result) {
     SHMQ_TRY(shmq_offer_seize(from, d));
-    if (shmq_is_poisoned(from, d) || shmq_is_for_the_grave(from, d)) {
+    if (shmq_why_buried(from, d) != SHMQ_LIVES) {
         result->grave = *d;
         result->grave.by = NULL;
         return SHMQ_POISONED;

@@ -46,7 +46,7 @@ shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
 static shmq_status steal_poisoned_of(shmq_queue *q, shmq_delivery *d) {
     for (uint64_t p = 0; shmq_browse(q, &p, d) == SHMQ_OK; p++) {
         bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */
-        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_is_poisoned(q, d) && !expired &&
+        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_poison_of(q, d) != SHMQ_LIVES && !expired &&
             shmq_steal(q, p, true, d) == SHMQ_OK) {
             return SHMQ_OK;
         }

@@ -98,7 +98,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         }
         shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
         took(q, d);
-        if (shmq_is_poisoned(q, d) || shmq_is_for_the_grave(q, d)) {
+        if (shmq_why_buried(q, d) != SHMQ_LIVES) {
             return SHMQ_POISONED; /* nobody is given it: it is buried, which is no delivery */
         }
         if (word & SHMQ_FLAG_REDELIVERED) {

@@ -25,11 +25,19 @@ void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_del
                         : 0;
 }
 
-bool shmq_is_poisoned(const shmq_queue *q, const shmq_delivery *d) {
+shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d) {
     uint32_t max_deaths = shmq_load_relaxed(&q->page->max_deaths);
     uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
-    return (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) ||
-           (d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries);
+    if (d->deaths != 0 && max_deaths != 0 && d->deaths >= max_deaths) {
+        return SHMQ_WHY_DEATHS;
+    }
+    bool failed = d->delivery != 0 && max_deliveries != 0 && d->delivery >= max_deliveries;
+    return failed ? SHMQ_WHY_DELIVERIES : SHMQ_LIVES;
+}
+
+bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d) {
+    uint32_t max_deliveries = shmq_load_relaxed(&q->page->max_deliveries);
+    return max_deliveries != 0 && d->delivery + UINT32_C(1) >= max_deliveries;
 }
 
 bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {

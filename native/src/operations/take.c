@@ -1,0 +1,214 @@
+/* get and receive. The first look is made with the caller's lock, for it is short; the wait without it. */
+#include "shmq/take.h"
+#include "shmq/ranks.h"
+#include "shmq/ring_time.h"
+
+#include <string.h>
+
+#define LONG_CHECK 65536u /* bytes; above it a checksum is computed without the caller's lock */
+
+static void leave(const shmq_caller *c) {
+    if (c != NULL) {
+        c->leave(c->self);
+    }
+}
+
+static void enter(const shmq_caller *c) {
+    if (c != NULL) {
+        c->enter(c->self);
+    }
+}
+
+static bool goes_on(const shmq_caller *c, bool offered) { return c == NULL || c->goes_on(c->self, offered); }
+
+/* OFFERED to `owner`: at once, or after a wait. */
+static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    SHMQ_TRY(shmq_queue_usable(q));
+    shmq_status status;
+    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
+        status = shmq_offer_to(q, t->owner, t->by, d);
+        if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
+            return status;
+        }
+    }
+    do {
+        leave(t->caller);
+        status = shmq_offer_wait_to(q, t->owner, t->by, t->row, t->until_ns, d);
+        enter(t->caller);
+    } while (status == SHMQ_INTERRUPTED && goes_on(t->caller, false));
+    if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* the signal came while we waited: then nothing was taken */
+        shmq_offer_cancel(q, d);
+        status = SHMQ_INTERRUPTED;
+    }
+    return status;
+}
+
+/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, for the queue was deleted, and
+ * what was read is another one's. SHMQ_CORRUPT: damage; the entry leaves service, its reference is dropped, told once. */
+static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
+    uint64_t word;
+    shmq_queue *level = shmq_level(q, d->depth);
+    do {
+        word = shmq_own_word(q, d);
+        if (word == 0) {
+            return SHMQ_SETTLED;
+        } /* a loop: the tail may carry it under us */
+    } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
+    shmq_let_go(level, d);
+    if (d->body != 0) {
+        shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
+    }
+    return shmq_fail(SHMQ_CORRUPT, "the checksum of the message at position %llu does not fit its %u bytes",
+                     (unsigned long long)d->position, d->body_len);
+}
+
+static bool is_intact(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    uint32_t bytes = d->head_len + d->body_len;
+    if (t->copy != NULL && d->body == 0 && bytes <= SHMQ_COPY_BYTES) {
+        const unsigned char *head = d->head, *body = d->bytes;
+        memcpy(t->copy, head, bytes);
+        d->head = t->copy;
+        d->bytes = t->copy + d->head_len;
+        bool intact = shmq_delivery_intact(q, d);
+        d->head = head;
+        d->bytes = body;
+        return intact;
+    }
+    if (d->body_len <= LONG_CHECK) {
+        return shmq_delivery_intact(q, d);
+    }
+    leave(t->caller);
+    bool intact = shmq_delivery_intact(q, d);
+    enter(t->caller);
+    return intact;
+}
+
+/* Behind the acquisition. SHMQ_SETTLED: nothing is in hand, again. */
+static shmq_status received(shmq_queue *q, const shmq_taking *t, shmq_delivery *d, shmq_status status) {
+    if (status != SHMQ_OK) {
+        return status;
+    }
+    shmq_add_relaxed(&q->counters->received, 1);
+    return SHMQ_LIKELY(is_intact(q, t, d)) ? SHMQ_OK : damaged(q, d);
+}
+
+static bool is_ranked(const shmq_queue *q) {
+    return SHMQ_UNLIKELY((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_RANKED) != 0);
+}
+
+shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    shmq_status status;
+    do {
+        bool ranked = is_ranked(q);
+        if (ranked) {
+            shmq_want(q, t->owner);
+        }
+        status = next_offer(q, t, d);
+        bool offered = status == SHMQ_OK;
+        if (SHMQ_LIKELY(offered)) {
+            status = shmq_offer_acquire(q, d);
+        }
+        if (ranked) {
+            shmq_want_end(q, t->owner);
+        }
+        status = offered ? received(q, t, d, status) : status;
+    } while (status == SHMQ_SETTLED);
+    return status;
+}
+
+void shmq_want_any(shmq_waiter_of *of, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        of[i].wants = is_ranked(of[i].q);
+        if (of[i].wants) {
+            shmq_want(of[i].q, of[i].owner);
+        }
+    }
+}
+
+void shmq_want_any_end(shmq_waiter_of *of, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (of[i].wants) {
+            shmq_want_end(of[i].q, of[i].owner);
+        }
+    }
+}
+
+static shmq_status next_of_any(shmq_waiter_of *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+                               shmq_delivery *d) {
+    shmq_status status = shmq_offer_any(of, count, first, from, d);
+    if (status != SHMQ_EMPTY) {
+        return status;
+    }
+    do {
+        leave(t->caller);
+        status = shmq_offer_wait_any(of, count, first, t->until_ns, from, d);
+        enter(t->caller);
+    } while (status == SHMQ_INTERRUPTED && goes_on(t->caller, false));
+    if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* as above */
+        shmq_offer_cancel(of[*from].q, d);
+        status = SHMQ_INTERRUPTED;
+    }
+    return status;
+}
+
+shmq_status shmq_receive_any(shmq_waiter_of *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+                             shmq_delivery *d) {
+    shmq_status status;
+    do {
+        shmq_want_any(of, count);
+        status = next_of_any(of, count, first, t, from, d);
+        shmq_queue *q = of[*from].q;
+        bool offered = status == SHMQ_OK;
+        if (offered) {
+            status = shmq_offer_acquire(q, d);
+        }
+        shmq_want_any_end(of, count);
+        status = offered ? received(q, t, d, status) : status;
+    } while (status == SHMQ_SETTLED);
+    return status;
+}
+
+/* An inline body: copied while OFFERED, then taken and settled by one CAS. */
+static shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    shmq_copied copied = g->copy(g->to, q, d);
+    if (SHMQ_LIKELY(copied == SHMQ_COPIED)) {
+        return shmq_offer_finish(q, d);
+    }
+    if (copied == SHMQ_COPIED_NOTHING) {
+        shmq_offer_cancel(q, d);
+        return SHMQ_INTERRUPTED;
+    }
+    return shmq_offer_acquire(q, d) == SHMQ_SETTLED ? SHMQ_SETTLED
+                                                    : damaged(q, d); /* else the copy was of another one */
+}
+
+/* Everything else: acquired first, so that a long copy or a decoder is not taken over. */
+static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    SHMQ_TRY(shmq_offer_acquire(q, d));
+    if (d->content >= g->contents) {
+        shmq_add_relaxed(&q->counters->received, 1);
+        return SHMQ_OK;
+    }
+    shmq_copied copied = g->copy(g->to, q, d);
+    if (copied == SHMQ_COPIED_NOTHING) {
+        (void)shmq_release(q, d, false);
+        return SHMQ_INTERRUPTED;
+    }
+    if (copied == SHMQ_COPIED_DAMAGE) {
+        return damaged(q, d);
+    }
+    SHMQ_TRY(shmq_settle(q, d)); /* SHMQ_SETTLED: stolen, purged or deleted under us */
+    shmq_add_relaxed(&q->counters->got, 1);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    const shmq_taking t = {.owner = shmq_self(q), .until_ns = g->until_ns, .caller = g->caller};
+    shmq_status status;
+    do {
+        SHMQ_TRY(next_offer(q, &t, d));
+        bool simple = d->body == 0 && d->content < g->contents && shmq_why_buried(q, d) == SHMQ_LIVES;
+        status = SHMQ_LIKELY(simple) ? get_offered(q, g, d) : get_acquired(q, g, d);
+    } while (status == SHMQ_SETTLED);
+    return status;
+}
