@@ -5,71 +5,16 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import MethodDescriptorType, ModuleType
-from typing import Any, NamedTuple, is_typeddict
 
 import pytest
 
 import shmq
-import shmq.mp
-import shmq.spark
+from public_names import MODULES, Public, public
 
 ENOUGH = 40  # examples; fewer would mean that they are not found
 
 
-class Public(NamedTuple):
-    """A class, function, method or property that a user can type."""
-
-    name: str
-    thing: Any
-    kind: str
-
-    @property
-    def text(self) -> str:
-        return inspect.getdoc(self.thing) or ""
-
-    def parameters(self) -> list[str]:
-        if self.kind == "property" or is_typeddict(self.thing):
-            return []
-        if self.kind == "class" and (is_made_by_others(self.thing) or issubclass(self.thing, BaseException)):
-            return []
-        names = [name for name in inspect.signature(self.thing).parameters if name != "self"]
-        return [] if self.kind == "class" and names == ["args", "kwargs"] else names
-
-
-def is_made_by_others(kind: type) -> bool:
-    """Such as Message, and the snapshots: nobody calls these classes himself."""
-    return kind in (shmq.Broker, shmq.Queue, shmq.Consumer, shmq.Message, shmq.Loan) or (
-        kind.__module__ == "shmq.statistics"
-    )
-
-
-def members(module: str, kind: type) -> Iterator[Public]:
-    for base in kind.__mro__:
-        if not base.__module__.startswith("shmq") and base.__name__ != "QueueHandle":
-            continue
-        for name, value in vars(base).items():
-            whole = f"{module}.{kind.__name__}.{name}"
-            if name.startswith("_"):
-                continue
-            if isinstance(value, property):
-                yield Public(whole, value, "property")
-            elif inspect.isfunction(value) or isinstance(value, MethodDescriptorType):
-                yield Public(whole, value, "method")
-
-
-def public(module: ModuleType) -> Iterator[Public]:
-    for name in module.__all__:
-        value = getattr(module, name)
-        if inspect.isclass(value):
-            yield Public(f"{module.__name__}.{name}", value, "class")
-            if not is_typeddict(value) and not (issubclass(value, BaseException) and value is not shmq.ShmqError):
-                yield from members(module.__name__, value)
-        elif inspect.isfunction(value):
-            yield Public(f"{module.__name__}.{name}", value, "function")
-
-
-ALL = {name.name: name for module in (shmq, shmq.mp, shmq.spark) for name in public(module)}
+ALL = {name.name: name for module in MODULES for name in public(module)}
 WITH_A_JVM = {"shmq.spark.local_session", "shmq.spark.map_in_pool"}  # run by tests/spark/test_local_session.py
 
 
