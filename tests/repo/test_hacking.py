@@ -1,0 +1,55 @@
+"""The page for engineers names functions that are there, and says in which file."""
+
+import re
+from pathlib import Path
+
+from tests.repo.tree import ROOT, files
+
+PAGE = ROOT / "docs" / "hacking.md"
+ROW = re.compile(r"^\| (`[\w.]+\.(?:c|py)`(?:, `[\w.]+\.(?:c|py)`)*) \| (.*) \|$", re.MULTILINE)
+FUNCTION = re.compile(r"\w*_\w+|claim|fill|publish|repair|bury|delete")
+NAME = re.compile(r"`([\w.]+)`")
+DEFINITION = {".py": r"^ *def {}\(", ".c": r"^\w[^;{{}}\n]*\b{}\([^;{{}}]*\) \{{"}
+
+
+def table(text: str) -> dict[str, list[str]]:
+    """The files in which a function may be, by the table at the end of the page."""
+    found = {}
+    for sources, functions in ROW.findall(text):
+        found.update({name: NAME.findall(sources) for name in NAME.findall(functions)})
+    return found
+
+
+def sources() -> dict[str, list[Path]]:
+    """The paths by name, wherever below the folders they lie."""
+    found: dict[str, list[Path]] = {}
+    for path in [*files("native/src", ".c"), *files("native/python", ".c"), *files("shmq/engine", ".py")]:
+        found.setdefault(path.name, []).append(path)
+    return found
+
+
+def defines(path: Path, function: str) -> bool:
+    return re.search(DEFINITION[path.suffix].format(function), path.read_text(), re.MULTILINE) is not None
+
+
+def lost(places: dict[str, list[str]]) -> list[str]:
+    paths = sources()
+    return [
+        f"{function} in {' or '.join(names)}"
+        for function, names in places.items()
+        if not any(defines(path, function) for name in names for path in paths.get(name, []))
+    ]
+
+
+def test_every_function_of_the_table_is_in_its_file() -> None:
+    places = table(PAGE.read_text())
+    assert len(places) > 40
+    assert lost(places) == []
+    assert lost({"shmq_put": ["line.c"], "nothing": ["gone.c"]}) == ["shmq_put in line.c", "nothing in gone.c"]
+
+
+def test_every_function_that_the_page_speaks_of_is_in_the_table() -> None:
+    text = PAGE.read_text()
+    told = text[text.index("## Where to find") : text.index("## Add an option")]
+    named = {name for name in NAME.findall(told) if FUNCTION.fullmatch(name)}
+    assert named - {"dead_letter", "max_bytes"} == set(table(text))
