@@ -1,21 +1,14 @@
 """The programs of the documentation, run as they stand; what a reader fills in is filled in here."""
 
 import ast
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 import shmq
 from tests.engine.child import Child, eventually
-from tests.repo.tree import ROOT
 
 FOLDER = Path(__file__).parent
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def source(name: str, **filled_in: str) -> str:
@@ -34,25 +27,6 @@ def source(name: str, **filled_in: str) -> str:
 def opened(folder: Path, name: str) -> Iterator[shmq.Broker]:
     with shmq.open(folder / name, memory="64MiB") as broker:
         yield broker
-
-
-@pytest.mark.parametrize("reader_first", [False, True])
-def test_hello_between_two_terminals(tmp_path: Path, reader_first: bool) -> None:
-    first, _, second = source("hello").partition("# terminal 2, started before or after\n")
-    assert "put(" in first
-    assert "get(" in second
-    if reader_first:
-        with Child(second, folder=tmp_path) as reader:
-            eventually((tmp_path / "hello.shmq" / "segment").exists, "the broker")
-            reader.sleeps()
-            with Child(first, folder=tmp_path) as writer:
-                writer.end()
-            assert reader.end() == "hello, world\n"
-    else:
-        with Child(first, folder=tmp_path) as writer:
-            writer.end()
-        with Child(second, folder=tmp_path) as reader:
-            assert reader.end() == "hello, world\n"
 
 
 def test_a_loop_of_ones_own_ends_after_the_shutdown(tmp_path: Path) -> None:
@@ -166,16 +140,3 @@ def test_looking_at_a_broker_that_is_not_there_makes_none(tmp_path: Path) -> Non
         assert child.process.stderr is not None
         assert "BrokerNotFound" in child.process.stderr.read().decode()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_first_program_of_the_readme_prints_what_stands_there(tmp_path: Path) -> None:
-    blocks = FENCED.findall((ROOT / "README.md").read_text())
-    (program,) = [text for kind, text in blocks if kind == "python"][:1]
-    (typed, *shown) = next(text for kind, text in blocks if text.startswith("$ python")).splitlines()
-    name = typed.removeprefix("$ python ")
-    (tmp_path / name).write_text(program)
-    done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True, timeout=600, check=True)
-    pid = re.compile(r"worker \d+")
-    assert [pid.sub("worker N", line) for line in (done.stderr + done.stdout).splitlines()] == [
-        pid.sub("worker N", line) for line in shown
-    ]

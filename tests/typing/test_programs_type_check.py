@@ -45,7 +45,7 @@ def mypy(*paths: Path) -> str:
 
 def test_every_program_type_checks() -> None:
     programs = sorted(path for path in (ROOT / "tests" / "programs").glob("*.py") if not path.name.startswith("test_"))
-    assert len(programs) >= 7
+    assert len(programs) >= 4
     assert mypy(*programs) == ""
 
 
