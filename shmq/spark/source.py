@@ -86,9 +86,28 @@ class _PushdownReader(_BatchReader):
 
 
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, source: StreamSource | HostsStreamSource, options: SourceOptions) -> None:
-        self._source = source
-        self._options = options
+    """Where it could not be made, its first call raises why: PySpark puts an UnboundLocalError of its own behind an
+    error of streamReader().
+
+    Arguments:
+        made: source and options, or the error of making them.
+    """
+
+    def __init__(self, made: tuple[StreamSource | HostsStreamSource, SourceOptions] | Exception) -> None:
+        self._made = made
+
+    def _need(self) -> tuple[StreamSource | HostsStreamSource, SourceOptions]:
+        if isinstance(self._made, Exception):
+            raise self._made
+        return self._made
+
+    @property
+    def _source(self) -> StreamSource | HostsStreamSource:
+        return self._need()[0]
+
+    @property
+    def _options(self) -> SourceOptions:
+        return self._need()[1]
 
     def initialOffset(self) -> dict[str, Any]:
         return self._source.initialOffset()
@@ -126,7 +145,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._source.commit(end)
 
     def stop(self) -> None:
-        self._source.close()
+        if not isinstance(self._made, Exception):
+            self._source.close()
 
 
 class _Message(WriterCommitMessage):
@@ -200,10 +220,15 @@ class ShmqDataSource(DataSource):
         return _PushdownReader(source) if SourceOptions.parse(self.options).pushdown else _BatchReader(source)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        options = SourceOptions.parse(self.options)
-        if options.pushdown:
-            raise ValueError("option pushdown=true: Spark hands filters to batch reads only; give a stream a selector")
-        return _StreamReader(stream_source(self.options, check_schema(_types(schema))), options)
+        try:
+            options = SourceOptions.parse(self.options)
+            if options.pushdown:
+                raise ValueError(
+                    "option pushdown=true: Spark hands filters to batch reads only; give a stream a selector"
+                )
+            return _StreamReader((stream_source(self.options, check_schema(_types(schema))), options))
+        except Exception as error:
+            return _StreamReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         types = _types(schema)

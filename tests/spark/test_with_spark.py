@@ -104,12 +104,6 @@ def test_filters_of_queue_and_position_are_applied_at_the_source(spark: SparkSes
     assert few.where("queue = 'orders' and position >= 4990").rdd.getNumPartitions() == 1
 
 
-def test_filters_are_refused_where_spark_has_none(spark: SparkSession, broker: shmq.Broker, tmp_path: Path) -> None:
-    broker.queue("orders").put(b"one")
-    with pytest.raises(Exception, match="give a stream a selector"):
-        drained(stream(spark, broker, pushdown="true"), broker, tmp_path / "checkpoint")
-
-
 def test_a_stream_goes_through_once_and_in_order(spark: SparkSession, broker: shmq.Broker, tmp_path: Path) -> None:
     orders, checkpoint = broker.queue("orders"), tmp_path / "checkpoint"
     orders.put_many(b"%d" % n for n in range(5000))
@@ -162,6 +156,35 @@ def test_a_mistake_in_an_option_is_named(
     broker.queue("orders")
     with pytest.raises(Exception, match=text):
         entries(spark, broker, **options).count()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"subscription": ""}, r"the option subscription is missing.* give \.option\('subscription', 'etl'\)"),
+        ({"pushdown": "true"}, "give a stream a selector"),
+        ({"schema": "bodi binary"}, "there is no column 'bodi'"),
+    ],
+)
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"processingTime": "0 seconds"}])
+def test_a_stream_ends_with_the_error_that_names_its_mistake(
+    spark: SparkSession,
+    broker: shmq.Broker,
+    tmp_path: Path,
+    options: dict[str, str],
+    text: str,
+    trigger: dict[str, Any],
+) -> None:
+    """And with no other one behind it."""
+    broker.queue("orders")
+    given = {"path": broker.path or "", "queue": "orders", "subscription": "etl"} | options
+    reader = spark.readStream.format("shmq")
+    if "schema" in given:
+        reader = reader.schema(given.pop("schema"))
+    writer = reader.options(**given).load().writeStream.format("noop").trigger(**trigger)
+    with pytest.raises(Exception, match=text) as caught:
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination(SECONDS)
+    assert "UnboundLocalError" not in str(caught.value)
 
 
 def test_a_frame_that_does_not_fit_is_refused(spark: SparkSession, broker: shmq.Broker) -> None:
