@@ -150,7 +150,7 @@ class HostsStreamSink:
 class HostsBatchSink:
     """The batch writer's logic for several hosts: as BatchSink.
 
-    Raises ValueError for overwrite without truncate=true.
+    Raises ValueError for overwrite without truncate=true, and for truncate=true alone.
     """
 
     def __init__(

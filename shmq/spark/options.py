@@ -37,13 +37,10 @@ class _Given:
 
     def __init__(self, options: Mapping[str, str], known: frozenset[str]) -> None:
         self._texts = {name.lower(): text for name, text in options.items()}
-        self._known = known
         lower = {name.lower(): name for name in known}
-        for name in self._texts:
-            if name not in lower and name not in _FROM_SPARK:
-                near = difflib.get_close_matches(name, lower, 1)
-                hint = f"did you mean {lower[near[0]]}?" if near else f"there are: {', '.join(sorted(known))}"
-                raise ValueError(f"there is no option {name!r} of format shmq; {hint}")
+        for name in options:  # Spark hands them on in lower case
+            if name.lower() not in lower and name.lower() not in _FROM_SPARK:
+                raise ValueError(_unknown(name, lower))
 
     def text(self, name: str) -> str | None:
         return self._texts.get(name.lower())
@@ -84,6 +81,16 @@ class _Given:
             return parse(text)
         except (ValueError, KeyError, OverflowError):
             raise ValueError(f"option {name}={text!r}: {wanted} is expected") from None
+
+
+def _unknown(name: str, lower: Mapping[str, str]) -> str:
+    for of, here, others in (("a write", "a read", _SINK), ("a read", "a write", _SOURCE)):
+        for other in others:
+            if other.lower() == name.lower():
+                return f"the option {other} is of {of}, and this is {here}; leave it out"
+    near = difflib.get_close_matches(name.lower(), lower, 1)
+    hint = f"did you mean {lower[near[0]]}?" if near else f"there are: {', '.join(sorted(lower.values()))}"
+    return f"there is no option {name!r} of format shmq; {hint}"
 
 
 def _at_least(value: Any, least: int) -> Any:

@@ -87,7 +87,7 @@ class BatchSink:
 
     Arguments:
         options: with an idempotency_key a second write with the same key publishes nothing.
-        overwrite: mode("overwrite"). Raises ValueError for it without truncate=true.
+        overwrite: mode("overwrite"). Raises ValueError unless truncate=true is given with it, and with it alone.
     """
 
     def __init__(self, options: SinkOptions, overwrite: bool = False) -> None:
@@ -95,6 +95,11 @@ class BatchSink:
             raise ValueError(
                 f'mode("overwrite") would throw away what is in queue {options.queue!r}; '
                 'use mode("append"), or say .option("truncate", "true")'
+            )
+        if options.truncate and not overwrite:
+            raise ValueError(
+                f'mode("append") leaves what is in queue {options.queue!r}, and truncate=true would throw it away; '
+                'use mode("overwrite"), or leave the option truncate out'
             )
         self._options = options
         self._purge = overwrite

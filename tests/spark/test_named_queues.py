@@ -1,9 +1,10 @@
 """What options name and what is not there is said in the words of options, before a task starts. No Java is needed."""
 
+import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import shmq
 from shmq.spark.named_queue import check_target
 from shmq.spark.options import SinkOptions, SourceOptions
-from shmq.spark.placement import batch_source, stream_sink, stream_source
+from shmq.spark.outgoing import check_columns
+from shmq.spark.placement import batch_sink, batch_source, stream_sink, stream_source
 
 ALL = ("body",)
 
@@ -78,3 +80,43 @@ def test_a_queue_with_priorities_or_groups_is_made_before_it_is_written(
 
 def test_a_frame_without_such_columns_needs_no_queue(broker: shmq.Broker) -> None:
     check_target(SinkOptions.parse(options(broker, queue="results")), ALL)
+
+
+@pytest.mark.parametrize(
+    ("parse", "name", "text"),
+    [
+        (SourceOptions.parse, "stagettl", "the option stageTtl is of a write, and this is a read; leave it out"),
+        (SinkOptions.parse, "maxrowsperbatch", "the option maxRowsPerBatch is of a read, and this is a write"),
+        (SourceOptions.parse, "polms", "there is no option 'polms' of format shmq; did you mean pollMs?"),
+        (SinkOptions.parse, "colour", "of format shmq; there are: caFile, commitTimeout, distribution, idempotencyKey"),
+    ],
+)
+def test_an_option_is_named_as_the_page_spells_it(
+    broker: shmq.Broker, parse: Callable[[dict[str, str]], object], name: str, text: str
+) -> None:
+    """Spark hands all names on in lower case."""
+    with pytest.raises(ValueError, match=re.escape(text)):
+        parse(options(broker, **{name: "5"}))
+
+
+@pytest.mark.parametrize("place", ["path", "uri"])
+def test_truncate_goes_with_overwrite_alone(broker: shmq.Broker, place: str) -> None:
+    given = {place: (broker.path or "") if place == "path" else "grpc://localhost:1", "queue": "orders"}
+    with pytest.raises(ValueError, match=r'mode\("append"\) leaves what is in queue .orders., and truncate=true'):
+        batch_sink(given | {"truncate": "true"}, overwrite=False)
+    with pytest.raises(ValueError, match=r'mode\("overwrite"\) would throw away'):
+        batch_sink(given, overwrite=True)
+    batch_sink(given, overwrite=False)
+    batch_sink(given | {"truncate": "true"}, overwrite=True)
+
+
+@pytest.mark.parametrize("kind", ["tinyint", "smallint", "int", "bigint"])
+def test_a_priority_is_any_whole_number(kind: str) -> None:
+    check_columns({"body": "string", "priority": kind})
+
+
+@pytest.mark.parametrize("kind", ["decimal(3,0)", "float", "double", "string", "boolean"])
+def test_a_priority_of_another_type_is_refused(kind: str) -> None:
+    text = f"column 'priority' is {kind}; tinyint or smallint or int or bigint is expected: cast it"
+    with pytest.raises(ValueError, match=re.escape(text)):
+        check_columns({"body": "string", "priority": kind})

@@ -130,6 +130,16 @@ def test_a_batch_is_appended_with_what_its_columns_say(spark: SparkSession, brok
     assert (second.body, dict(second.headers)) == ("b", {})
 
 
+@pytest.mark.parametrize("kind", ["byte", "short", "int", "long"])
+def test_a_priority_is_of_any_whole_type(spark: SparkSession, broker: shmq.Broker, kind: str) -> None:
+    broker.queue("results", priorities=10)
+    frame = spark.range(10).selectExpr("string(id) AS body", f"CAST(id AS {kind}) AS priority")
+    frame.write.format("shmq").mode("append").option("path", broker.path or "").option("queue", "results").save()
+    assert [(message.body, message.priority) for message in broker.queue("results").browse()] == [
+        (str(n), n) for n in reversed(range(10))
+    ]
+
+
 def test_a_key_makes_a_batch_write_once(spark: SparkSession, broker: shmq.Broker) -> None:
     frame = spark.range(3).selectExpr("string(id) AS body")
     for _ in range(2):

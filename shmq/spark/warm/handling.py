@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from shmq.errors import MessageTooLarge
 from shmq.spark.warm.arrow import batches_of, bytes_of
 from shmq.spark.warm.queues import ERROR, NUMBER, REPLIES, replies_named
 
@@ -51,6 +52,12 @@ def answer(message: Message[bytes]) -> None:
         return
     try:
         _reply(message, result)
+    except MessageTooLarge:
+        fail(
+            message,
+            f"its result of {len(result):,} bytes does not fit into the pool, where it may take a quarter of the memory; "
+            "give map_in_pool memory= of five times as much, or return fewer rows of a batch",
+        )
     except Exception as error:
         fail(message, f"its result of {len(result):,} bytes cannot be sent: {error}")
 

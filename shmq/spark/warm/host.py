@@ -58,11 +58,20 @@ def _serve(job: Job, place: Place) -> None:
             try:
                 _handle(job, place, requests)
             except WorkerError as error:
-                _refuse(place, requests, "\n".join([str(error), *getattr(error, "__notes__", [])]))
+                _refuse(place, requests, _why(error))
         with place.locked():
             if not place.users():
                 place.remove()
                 return
+
+
+def _why(error: WorkerError) -> str:
+    """For users of map_in_pool, who see neither the pool's queue nor its messages."""
+    text = (
+        f"no process of the pool can start: {error.figures}; call initializer and handler in a plain process to see "
+        "what is wrong; the next attempt of the task starts the pool again"
+    )
+    return "\n".join([text, *getattr(error, "__notes__", [])])
 
 
 def _handle(job: Job, place: Place, requests: Queue[bytes]) -> None:
