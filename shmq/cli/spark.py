@@ -45,17 +45,22 @@ def settle(session: Session, checkpoint: str, subscription: str) -> None:
 
 @spark.command("publish")
 @click.argument("queue")
+@click.option("--drop-stages", is_flag=True, help="Delete rows that were written and not decided.")
 @pass_session
-def publish(session: Session, queue: str) -> None:
+def publish(session: Session, queue: str, drop_stages: bool) -> None:
     """Finish the batches into QUEUE that were decided, and whose driver died before all rows were moved.
 
     The next batch of any query into that queue does the same.
 
+    Rows whose driver died before it decided lie in staging queues. They expire after stageTtl; --drop-stages deletes
+    them at once. Nothing is lost by it: a batch that is being written meanwhile fails, and Spark runs it again.
+
     \b
     Example:
       shmq -d /var/lib/shop spark publish results
+      shmq -d /var/lib/shop spark publish results --drop-stages
     """
-    from shmq.spark.publication import Publication, published_name
+    from shmq.spark.publication import Publication, published_name, undecided
 
     with session.open() as broker:
         target = session.queue(broker, queue)
@@ -65,4 +70,15 @@ def publish(session: Session, queue: str) -> None:
             finished = 0
         else:
             finished = Publication(target, 0.0).finish()
-    session.result({"batches": finished}, f"{finished:,} {'batch' if finished == 1 else 'batches'} finished")
+        found = len(undecided(target))
+        dropped = Publication(target, 0.0).drop_undecided() if drop_stages and found else 0
+    text = f"{finished:,} {'batch' if finished == 1 else 'batches'} finished"
+    if drop_stages:
+        text += f"; {dropped:,} {_stages(dropped)} deleted"
+    elif found:
+        text += f"; {found:,} {_stages(found)} not decided: they expire, or --drop-stages deletes them"
+    session.result({"batches": finished, "undecided": found - dropped, "dropped": dropped}, text)
+
+
+def _stages(count: int) -> str:
+    return "staging queue" if count == 1 else "staging queues"

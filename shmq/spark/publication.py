@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
 
-__all__ = ["DecidingTurn", "Note", "Publication", "published_name"]
+__all__ = ["DecidingTurn", "Note", "Publication", "published_name", "undecided"]
 
 _ALL: Final = 1 << 62
 _POLL: Final = 0.02  # seconds; how often a mover looks for room, and a publisher for its turn
@@ -75,6 +75,24 @@ class Note:
         return cls(**found)
 
 
+def _notes_in(notes: Queue[Any]) -> list[tuple[Message[Any], Note]]:
+    return [(message, Note.parse(message.body)) for message in notes.browse()]
+
+
+def undecided(target: Queue[Any]) -> list[Queue[Any]]:
+    """Staging queues that no note names: of tasks that run, of batches whose commit is still to come, and of those that
+    were killed. Changes nothing."""
+    broker = target.broker
+    # The stages first: one whose note is put meanwhile is named by it.
+    stages = [queue for queue in broker.queues() if is_stage_of(queue.name, target.name)]
+    try:
+        notes = _notes_in(broker.queue(published_name(target.name), create=False))
+    except NotFound:  # nothing has ever been published into it
+        return stages
+    named = {stage.queue for _, note in notes for stage in note.stages}
+    return [queue for queue in stages if queue.name not in named]
+
+
 class Publication:
     """The notes of one queue.
 
@@ -119,6 +137,18 @@ class Publication:
         """Drops stages that no note names: what was decided stays, whatever Spark thinks of it."""
         with self._turn():
             self._abort(stages)
+
+    def drop_undecided(self) -> int:
+        """Deletes all staging queues that no note names; how many. A commit that comes for one of them raises DataLost,
+        and Spark runs its batch again."""
+        with self._turn() as deadline:
+            self._finish(deadline)
+            dropped = 0
+            for queue in undecided(self._target):
+                with contextlib.suppress(NotFound):
+                    queue.delete()
+                    dropped += 1
+            return dropped
 
     # ---- of several hosts, one decides for all ---------------------------------------------------------------------
 
@@ -179,7 +209,7 @@ class Publication:
             yield deadline
 
     def _read(self) -> list[tuple[Message[Any], Note]]:
-        return [(message, Note.parse(message.body)) for message in self._notes.browse()]
+        return _notes_in(self._notes)
 
     def _abort(self, stages: Sequence[Stage]) -> None:
         named = {stage for _, note in self._read() for stage in note.stages}
@@ -219,14 +249,11 @@ class Publication:
     def _keep(self, stages: Sequence[Stage]) -> None:
         """What is decided must not expire. A stage without an end that no note names was left by a publisher that died
         before its decision: its end has come now."""
-        named = {stage.queue for stage in stages}
-        for _, note in self._read():
-            named |= {stage.queue for stage in note.stages}
-        for queue in self._broker.queues():
-            if is_stage_of(queue.name, self._target.name) and queue.name not in named:
-                with contextlib.suppress(NotFound):
-                    if queue.options.get("expires") is None:
-                        queue.delete()
+        kept = {stage.queue for stage in stages}
+        for queue in undecided(self._target):
+            with contextlib.suppress(NotFound):
+                if queue.name not in kept and queue.options.get("expires") is None:
+                    queue.delete()
         for stage in stages:
             self._broker.queue(stage.queue, create=False).alter(expires=None)
 

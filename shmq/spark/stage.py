@@ -6,6 +6,7 @@ published expires.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]
 
 _INFIX = ".stage."
+_RANDOM = 8  # bytes of a name, as text two digits each
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Stage:
 
 
 def is_stage_of(name: str, queue: str) -> bool:
-    return name.startswith(f"{queue}{_INFIX}")
+    """Made by a StageWriter for this queue? Other queues may have names that begin so: nothing is done to them."""
+    return re.fullmatch(f"{re.escape(queue + _INFIX)}[0-9a-f]{{{2 * _RANDOM}}}", name) is not None
 
 
 def drop(broker: Broker, stages: Iterable[Stage]) -> None:
@@ -104,7 +107,7 @@ class StageWriter:
                 self._close()
 
     def _new(self) -> Queue[Any]:
-        name = f"{self._target.name}{_INFIX}{secrets.token_hex(8)}"
+        name = f"{self._target.name}{_INFIX}{secrets.token_hex(_RANDOM)}"
         return self._target.broker.queue(name, expires=self._ttl, max_deliveries=0, max_deaths=0)
 
     def _close(self) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.spark.options import SourceOptions
+from shmq.spark.data_lost import DataLost
+from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.outgoing import Outgoing
 from shmq.spark.publication import Publication
+from shmq.spark.sink import StreamSink
 from shmq.spark.stage import StageWriter
 from shmq.spark.stream_source import Limit, StreamSource
 from shmq.spark.subscription import claims_name
@@ -94,6 +96,38 @@ def test_a_decided_batch_is_finished(shell: Shell, broker: shmq.Broker) -> None:
     assert shell("spark", "publish", "results").out == "1 batch finished\n"
     assert shell("spark", "publish", "results").out == "0 batches finished\n"
     assert "there is no queue 'resluts'" in shell("spark", "publish", "resluts", expected=3).words
+
+
+def test_what_nobody_has_decided_is_told_and_dropped(shell: Shell, broker: shmq.Broker) -> None:
+    """What is decided is finished, and the stages of another queue stay."""
+    results, other = broker.queue("results", maxsize=3), broker.queue("results.stage")
+    for target in (results, results, other):
+        StageWriter(target, 60.0).write([Outgoing(b"lost", {}, None)] * 2)
+    told = shell("spark", "publish", "results").out
+    assert told == "0 batches finished; 2 staging queues not decided: they expire, or --drop-stages deletes them\n"
+    assert not [queue for queue in broker.queues() if queue.name.endswith(".published")]
+    decided = StageWriter(results, 60.0).write([Outgoing(b"row", {}, None)] * 3)
+    results.put("in the way")
+    with pytest.raises(shmq.Full):
+        Publication(results, 0.0).publish("query", 0, decided)
+    assert results.get() == "in the way"
+    done = json.loads(shell("--json", "spark", "publish", "results", "--drop-stages").out)
+    assert done == {"batches": 1, "undecided": 0, "dropped": 2}
+    assert results.get_many(9, timeout=0) == [b"row"] * 3
+    assert len([queue for queue in broker.queues() if queue.name.startswith("results.stage.stage.")]) == 1
+    assert shell("spark", "publish", "results", "--drop-stages").out == "0 batches finished; 0 staging queues deleted\n"
+
+
+def test_a_batch_whose_stages_were_dropped_fails_whole_and_is_run_again(shell: Shell, broker: shmq.Broker) -> None:
+    results = broker.queue("results")
+    sink = StreamSink(SinkOptions.parse({"path": broker.path or "", "queue": "results"}))
+    rows = [Outgoing(b"row", {}, None)] * 3
+    first = sink.stage(rows, "query")
+    assert shell("spark", "publish", "results", "--drop-stages").out == "0 batches finished; 1 staging queue deleted\n"
+    with pytest.raises(DataLost, match="nothing of this batch is published"):
+        sink.commit([first], 0)
+    sink.commit([sink.stage(rows, "query")], 0)
+    assert results.get_many(9, timeout=0) == [b"row"] * 3
 
 
 @pytest.mark.parametrize(

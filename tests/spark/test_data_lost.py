@@ -11,7 +11,7 @@ import shmq
 from shmq.spark.data_lost import DataLost
 from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.outgoing import Outgoing
-from shmq.spark.publication import Publication
+from shmq.spark.publication import Publication, undecided
 from shmq.spark.sink import StreamSink
 from shmq.spark.stage import StageWriter
 from shmq.spark.stream_source import Limit, StreamSource
@@ -171,6 +171,17 @@ def test_a_stage_into_which_somebody_has_put_fails_the_batch(broker: shmq.Broker
     broker.queue(message.stages[0].queue).put(b"sixth")
     with pytest.raises(DataLost, match="5 rows were written, it has had 6"):
         sink.commit([message], 0)
+
+
+def test_a_queue_of_somebody_else_is_no_stage(broker: shmq.Broker) -> None:
+    """A publisher deletes stages that nobody needs, and no queue that has only such a name."""
+    for name in ("results.stage.one", "results.stage.stage.0123456789abcdef"):
+        broker.queue(name).put("mine")
+    sink, message = staged(broker)
+    sink.commit([message], 0)
+    assert undecided(broker.queue("results")) == []
+    assert broker.queue("results.stage.one").get(timeout=0) == "mine"
+    assert broker.queue("results.stage.stage.0123456789abcdef").get(timeout=0) == "mine"
 
 
 def test_an_abort_drops_what_is_not_decided(broker: shmq.Broker) -> None:

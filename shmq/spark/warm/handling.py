@@ -55,8 +55,8 @@ def answer(message: Message[bytes]) -> None:
     except MessageTooLarge:
         fail(
             message,
-            f"its result of {len(result):,} bytes does not fit into the pool, where it may take a quarter of the memory; "
-            "give map_in_pool memory= of five times as much, or return fewer rows of a batch",
+            f"its result of {len(result):,} bytes does not fit into the pool, where it may take a quarter of the memory"
+            "; give map_in_pool memory= of five times as much, or return fewer rows of a batch",
         )
     except Exception as error:
         fail(message, f"its result of {len(result):,} bytes cannot be sent: {error}")
