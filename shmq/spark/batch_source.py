@@ -11,6 +11,7 @@ from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of, split
 from shmq.spark.named_queue import named_broker, named_queue
 from shmq.spark.options import SourceOptions
+from shmq.spark.publication import finish_decided
 from shmq.spark.row import FIELDS, batches
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class BatchSource:
         columns: of the rows, in their order; None: as the options say.
 
     Guarantee: a look, not a snapshot: what is taken meanwhile may be missing, what is put after the planning is not
-    read, and no entry is read twice. Nothing is taken or changed.
+    read, and no entry is read twice. Nothing is taken or changed; a batch that a killed driver had decided to put there
+    is put there first.
     """
 
     def __init__(self, options: SourceOptions, columns: tuple[str, ...] | None = None) -> None:
@@ -44,6 +46,7 @@ class BatchSource:
             return [part for name in self._options.queues for part in self._parts_of(named_queue(broker, name))]
 
     def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
+        finish_decided(queue)
         name, id = queue.name, identity_of(queue)
         levels = levels_of(queue)
         if len(levels) > 1:  # a task for each: positions are of one level

@@ -4,8 +4,9 @@ The queue `orders.published` holds notes, as JSON. One says: this query publishe
 order. When all is moved it is replaced by one that says: this query has published this batch. Of those one a query is
 kept. Whoever decides or moves holds the queue's exclusive consumer, which is lost in the moment its process dies.
 
-A batch is decided or not, whoever is killed when; what is decided is moved to the end by the next commit, by
-`shmq spark publish`, or by who asks (finish()). A move that is repeated moves only what is left.
+A batch is decided or not, whoever is killed when; what is decided is moved to the end by the next commit, by whoever
+reads the queue through Spark, by `shmq spark publish`, or by who asks (finish()). A move that is repeated moves only
+what is left.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from shmq.engine.message import Message
     from shmq.engine.queue import Queue
 
-__all__ = ["DecidingTurn", "Note", "Publication", "published_name", "undecided"]
+__all__ = ["DecidingTurn", "Note", "Publication", "finish_decided", "published_name", "undecided"]
 
 _ALL: Final = 1 << 62
 _POLL: Final = 0.02  # seconds; how often a mover looks for room, and a publisher for its turn
@@ -91,6 +92,18 @@ def undecided(target: Queue[Any]) -> list[Queue[Any]]:
         return stages
     named = {stage.queue for _, note in notes for stage in note.stages}
     return [queue for queue in stages if queue.name not in named]
+
+
+def finish_decided(target: Queue[Any]) -> None:
+    """For whoever is about to read the queue: what a driver has decided and not moved before it died is moved now, as
+    far as there is room. Where another process publishes at this moment nothing is done."""
+    try:
+        notes = _notes_in(target.broker.queue(published_name(target.name), create=False))
+    except NotFound:
+        return
+    if any(not note.done and not note.prepared for _, note in notes):
+        with contextlib.suppress(Full, ConsumerRefused):
+            Publication(target, 0.0).finish()
 
 
 class Publication:

@@ -26,6 +26,7 @@ from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, split
 from shmq.spark.named_queue import claims_of, named_queue
 from shmq.spark.offset import Reached
+from shmq.spark.publication import finish_decided
 
 if TYPE_CHECKING:
     from shmq.engine.broker import Broker
@@ -81,6 +82,7 @@ class Subscription:
         self._id = identity_of(self._claims)
         self._known: int | None = None  # up to here all claims have been offered to Spark
         self._full = False
+        finish_decided(self._source)
         settle_the_dead(self._claims)  # a planner that was killed amid a move: its entry is here or there, and visible
 
     def _owned(self) -> Consumer[Any]:

@@ -9,6 +9,7 @@ import pytest
 
 import shmq
 from shmq.engine.claim import Claimer, queue_of_claims
+from shmq.spark.batch_source import BatchSource
 from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.publication import Publication, published_name
 from shmq.spark.stage import is_stage_of
@@ -173,6 +174,36 @@ def test_whoever_asks_finishes_what_is_decided(broker: shmq.Broker, orders: shmq
     assert Publication(results).finish() == 1
     assert Publication(results).finish() == 0
     assert taken(results) == rows(7)
+
+
+@pytest.mark.parametrize("reader", ["batch", "stream"])
+def test_whoever_reads_the_queue_finishes_what_is_decided(
+    broker: shmq.Broker, orders: shmq.Queue[Any], reader: str
+) -> None:
+    """As far as there is room, and not beside another publisher."""
+    results = broker.queue("results", maxsize=7)
+    orders.put_many(rows(7))
+    results.put_many(["before"] * 7)
+    with pytest.raises(shmq.Full):
+        Engine(Checkpoint(), source(broker), sink(broker, commitTimeout="0")).run()
+    options = source(broker, queue="results", subscription="next")
+
+    def look() -> None:
+        if reader == "batch":
+            BatchSource(options).partitions()
+        else:
+            planner = StreamSource(options)
+            planner.initialOffset()
+            planner.close()
+
+    look()
+    assert taken(results) == ["before"] * 7
+    with broker.queue(published_name("results")).consumer(exclusive=True):
+        look()
+        assert results.qsize() == 0
+    look()
+    assert taken(results) == rows(7)
+    assert left_over(broker) == set()
 
 
 def test_one_note_is_kept_of_a_query(broker: shmq.Broker, orders: shmq.Queue[Any]) -> None:
