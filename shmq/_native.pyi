@@ -364,8 +364,6 @@ class MessageHandle:
     _queue: Any
     _loop: int
     _block: Any
-    _body: Any
-    _has_body: bool
     _outcome: str | None
     @property
     def _consumer(self) -> Any: ...

@@ -83,6 +83,14 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
 void message_unlink(py_message *self);
 /* When that is done: it keeps neither its consumer nor its queue's memory any more. */
 void message_let_go(py_message *self);
+/* Before a settlement: a body that was not read yet can be read afterwards. */
+void message_keep_body(py_message *self);
+/* Methods and answers of a message that are about its body. */
+PyObject *message_body(PyObject *o, void *unused);
+PyObject *message_head(PyObject *o, void *unused);
+PyObject *message_data(PyObject *o, PyObject *unused);
+PyObject *message_intact(PyObject *o, PyObject *unused);
+
 /* All of these are back in their places, uncounted, as one. The array is sorted. False: no memory, and none of them is. */
 bool messages_go_back(py_message **all, uint32_t count);
 /* _take_any(consumers, first, timeout) -> (which of them, Message, not delivered yet); None: no credit. Of the whole. */

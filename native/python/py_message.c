@@ -141,93 +141,11 @@ static void message_dealloc(PyObject *o) {
     Py_DECREF(type);
 }
 
-/* ---- its body ---- */
-
-/* An own copy, checked; NULL without an exception: the checksum does not fit. */
-static PyObject *body_copy(const py_message *self) {
-    bool intact = true;
-    py_queue plain = {.q = self->q, .codec_kind = CODEC_BYTES};
-    PyObject *body = delivery_body(&plain, &self->d, &intact);
-    if (!intact) {
-        Py_CLEAR(body);
-    }
-    return body;
-}
-
-/* Where it lies if it can be pinned, else an own copy. False, with or without an exception as above. */
-static bool load(py_message *self) {
-    if (self->view != NULL || self->bytes != NULL) {
-        return true;
-    }
-    if (self->copied) {
-        const char *body = (const char *)self->copy + self->d.head_len;
-        self->bytes = PyBytes_FromStringAndSize(body, (Py_ssize_t)self->d.body_len);
-        return self->bytes != NULL;
-    }
-    bool usable = self->consumer != NULL && consumer_usable(self->consumer) == SHMQ_OK;
-    PyObject *pinned = usable ? body_view(self->consumer->owner, self->q, &self->d) : NULL;
-    if (pinned != NULL) {
-        self->view = PyMemoryView_FromObject(pinned);
-        Py_DECREF(pinned);
-        return self->view != NULL;
-    }
-    if (!PyErr_Occurred()) {
-        self->bytes = body_copy(self);
-    }
-    return self->bytes != NULL;
-}
-
-/* Before a settlement: a body that was not read yet can be read afterwards. One in a slot was copied when it came. If it was
- * damaged since, its reader hears of it later, and the settlement goes on. */
-static void keep_body(py_message *self) {
-    if (SHMQ_UNLIKELY(!self->copied && !self->has_body) && !load(self)) {
-        PyErr_Clear();
-    }
-}
-
-/* _data() -> bytes or memoryview; None: it has gone with the message; False: it is damaged. */
-static PyObject *message_data(PyObject *o, PyObject *unused) {
-    py_message *self = (py_message *)o;
-    (void)unused;
-    bool held = self->link != NULL && !shmq_load_relaxed(&self->q->m->closed);
-    bool kept = self->view != NULL || self->bytes != NULL || (self->copied && self->outcome != NULL);
-    if (!held && !kept) {
-        Py_RETURN_NONE;
-    }
-    if (!load(self)) {
-        return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
-    }
-    return Py_NewRef(self->view != NULL ? self->view : self->bytes);
-}
-
-/* Is the pinned body still what was put? Asked behind its decoding. */
-static PyObject *message_intact(PyObject *o, PyObject *unused) {
-    py_message *self = (py_message *)o;
-    bool intact = true;
-    (void)unused;
-    if (self->view != NULL) {
-        const shmq_queue plain = {.checksum = self->checksum}; /* its queue's memory may be another's by now */
-        Py_BEGIN_ALLOW_THREADS
-        intact = shmq_delivery_intact(&plain, &self->d);
-        Py_END_ALLOW_THREADS
-    }
-    return PyBool_FromLong(intact);
-}
-
-static PyObject *message_head(PyObject *o, void *unused) {
-    py_message *self = (py_message *)o;
-    (void)unused;
-    if (self->head == NULL) {
-        self->head = PyBytes_FromStringAndSize((const char *)self->copy, self->copied ? self->d.head_len : 0);
-    }
-    return Py_XNewRef(self->head);
-}
-
 /* ---- settlement ---- */
 
 /* The right to settle goes to this call. Always with the interpreter lock, and no Python runs: one thread gets it, once. */
 static void claim(py_message *self) {
-    keep_body(self);
+    message_keep_body(self);
     message_unlink(self);
 }
 
@@ -413,6 +331,9 @@ static PyMethodDef message_methods[] = {
 };
 
 static PyGetSetDef message_answers[] = {
+    {"body", message_body, NULL,
+     "Decoded on first use, an own copy. Raises DecodeError, CorruptionError for one that was damaged meanwhile.",
+     NULL},
     {"_delivered", message_delivered, NULL, "Itself, which its caller has from now on.", NULL},
     {"_head", message_head, NULL, "The encoded headers.", NULL},
     {"_is_held", message_is_held, NULL, "Neither settled nor given back.", NULL},
@@ -440,8 +361,6 @@ static PyMemberDef message_members[] = {
     OWN("_consumer", consumer, T_OBJECT, READONLY),
     OWN("_loop", loop, T_ULONGLONG, 0),
     OWN("_block", block, T_OBJECT, 0),
-    OWN("_body", body, T_OBJECT, 0),
-    OWN("_has_body", has_body, T_BOOL, 0),
     OWN("_outcome", outcome, T_OBJECT, 0),
     OWN("_settled_at", settled_at, T_DOUBLE, READONLY),
     OWN("_settled_by", settled_by, T_ULONG, READONLY),

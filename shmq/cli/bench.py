@@ -303,6 +303,38 @@ def release(context: click.Context, held: int, messages: int, rounds: int, as_js
     _print(title, settings, rows, columns, _wants_json(context, as_json))
 
 
+@bench.command(short_help="Messages a second through a pool of workers, beside multiprocessing.Pool.")
+@click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a message.")
+@click.option("--messages", default=50_000, show_default=True, type=Count(100), help="Messages a round.")
+@click.option("--processes", default=2, show_default=True, type=Count(1, 64), help="Workers of each pool.")
+@click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
+@_json_option
+@click.pass_context
+def pool(context: click.Context, size: int, messages: int, processes: int, rounds: int, as_json: bool) -> None:
+    """A handler that returns its argument, results taken by the process that feeds the pool: what a pool costs.
+
+    \b
+    Example:
+      shmq bench pool --messages 200000
+    """
+    with loading():
+        from shmq.bench.pool import measure_pool
+
+    with _measuring() as say:
+        rows = list(measure_pool(size=size, messages=messages, processes=processes, rounds=rounds, progress=say))
+    settings: dict[str, object] = {
+        "bench": "pool",
+        "size": size,
+        "messages": messages,
+        "processes": processes,
+        "rounds": rounds,
+    }
+    sizes = f"{quantity(processes, 'worker')}, {size} bytes, {messages:,} messages a round"
+    title = f"{sizes}, median of {quantity(rounds, 'round')}"
+    columns = {"name": "", "rate": "messages/s", "ratio": "times"}
+    _print(title, settings, rows, columns, _wants_json(context, as_json))
+
+
 @bench.command(short_help="Rows a second between Spark and queues.")
 @click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read and write.")
 @click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")

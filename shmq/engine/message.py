@@ -56,6 +56,8 @@ class Message(MessageHandle, Generic[T]):
         _consumer: Consumer[T] | None
         _block: HeaderBlock | None  # the head, decoded at first use
 
+        @property
+        def body(self) -> T: ...
         def ack(self) -> None: ...
         def __enter__(self) -> Self: ...
         def __exit__(
@@ -194,17 +196,13 @@ class Message(MessageHandle, Generic[T]):
             remedy="reject() takes it out; shmq check tells more",
         )
 
-    @property
-    def body(self) -> T:
-        """Decoded on first use, an own copy. Raises DecodeError, CorruptionError for one that was damaged meanwhile."""
-        if not self._has_body:
-            content_type = self._headers().content_type if self._content == 255 else None
-            body = decode(self._content, content_type, self._encoded(), self._queue._codec)
-            if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
-                raise self._damaged()
-            self._body = body
-            self._has_body = True
-        return cast(T, self._body)
+    def _decoded(self) -> T:
+        """Behind `body`, for what the core does not decode by itself."""
+        content_type = self._headers().content_type if self._content == 255 else None
+        body = decode(self._content, content_type, self._encoded(), self._queue._codec)
+        if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
+            raise self._damaged()
+        return cast(T, body)
 
     def view(self) -> memoryview:
         """The encoded body, read-only, of `size` bytes. One that lies in a block is not copied but pinned, also after

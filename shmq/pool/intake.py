@@ -45,26 +45,24 @@ class Intake:
 
     def next(self, timeout: float | None) -> Message[Any] | None:
         """The next message; None: stop. Raises Empty after `timeout` seconds, ShutDown, NotFound."""
+        consumer = self._consumer
         try:
-            return self._next(timeout)
+            with self._lock:
+                if self.stopping:
+                    return None
+                self._waiting = True
+            try:
+                message = consumer.receive(timeout=timeout)
+            finally:
+                with self._lock:
+                    self._waiting = False
         except _Stopped:
             return None
-
-    def _next(self, timeout: float | None) -> Message[Any] | None:
-        with self._lock:
-            if self.stopping:
-                return None
-            self._waiting = True
-        try:
-            message = self._consumer.receive(timeout=timeout)
         except Closed:
-            if not self._consumer.closed or not self._is_stopping():
+            if not consumer.closed or not self._is_stopping():
                 raise
             return None
-        finally:
-            with self._lock:
-                self._waiting = False
-        return None if self._consumer.closed else message
+        return None if consumer._closed else message
 
     def _is_stopping(self) -> bool:
         return self.stopping

@@ -17,6 +17,7 @@ __all__ = ["Outcome", "Tally", "counts_of"]
 
 Outcome = Literal["handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths"]
 _OUTCOMES: Final[tuple[Outcome, ...]] = ("handled", "retried", "returned", "rejected", "max_deliveries", "max_deaths")
+_NUMBERS: Final = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 _LIVING: Final = 3  # of them say nothing of a death
 _BEGUN, _MESSAGE, _INTENT, _COUNTS = 0, 1, 2, 3  # places of the words
 
@@ -38,17 +39,18 @@ class Tally:
 
         intent: what has become of it if this process dies now, and the message does not come back.
         """
-        self._words[_MESSAGE] = message_id
-        self.intend(intent)
-        self._words[_BEGUN] += 1  # last: from here on it is open
+        words = self._words
+        words[_MESSAGE] = message_id
+        words[_INTENT] = _NUMBERS[intent]
+        words[_BEGUN] += 1  # last: from here on it is open
 
     def intend(self, intent: Outcome) -> None:
         """What is just about to become of it."""
-        self._words[_INTENT] = _OUTCOMES.index(intent)
+        self._words[_INTENT] = _NUMBERS[intent]
 
     def end(self, outcome: Outcome) -> None:
         """What has become of it."""
-        self._words[_COUNTS + _OUTCOMES.index(outcome)] += 1
+        self._words[_COUNTS + _NUMBERS[outcome]] += 1
 
     def ended(self) -> list[int]:
         """How often each outcome was."""

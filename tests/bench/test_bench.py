@@ -151,6 +151,12 @@ def test_a_release_of_the_first_message_is_measured_beside_few_and_many_in_hand(
     assert rows[0]["ratio"] == 1.0
 
 
+def test_a_pool_is_measured_beside_that_of_multiprocessing() -> None:
+    rows = run("pool", "--messages", "300", "--rounds", "1")["rows"]
+    assert [row["name"].split(".")[0] for row in rows] == ["multiprocessing", "shmq"]
+    assert all(row["rate"] > 0 and row["ratio"] > 0 for row in rows)
+
+
 def test_a_round_of_releases_leaves_the_first_message_in_hand() -> None:
     from shmq.bench.release import release_round
 

@@ -1,0 +1,116 @@
+/* The body of a message that was lent: copied, pinned where it lies, or decoded. */
+#include "py_consumer.h"
+
+/* An own copy, checked; NULL without an exception: the checksum does not fit. */
+static PyObject *body_copy(const py_message *self) {
+    bool intact = true;
+    py_queue plain = {.q = self->q, .codec_kind = CODEC_BYTES};
+    PyObject *body = delivery_body(&plain, &self->d, &intact);
+    if (!intact) {
+        Py_CLEAR(body);
+    }
+    return body;
+}
+
+/* Where it lies if it can be pinned, else an own copy. False, with or without an exception as above. */
+static bool load(py_message *self) {
+    if (self->view != NULL || self->bytes != NULL) {
+        return true;
+    }
+    if (self->copied) {
+        const char *body = (const char *)self->copy + self->d.head_len;
+        self->bytes = PyBytes_FromStringAndSize(body, (Py_ssize_t)self->d.body_len);
+        return self->bytes != NULL;
+    }
+    bool usable = self->consumer != NULL && consumer_usable(self->consumer) == SHMQ_OK;
+    PyObject *pinned = usable ? body_view(self->consumer->owner, self->q, &self->d) : NULL;
+    if (pinned != NULL) {
+        self->view = PyMemoryView_FromObject(pinned);
+        Py_DECREF(pinned);
+        return self->view != NULL;
+    }
+    if (!PyErr_Occurred()) {
+        self->bytes = body_copy(self);
+    }
+    return self->bytes != NULL;
+}
+
+/* Before a settlement: a body that was not read yet can be read afterwards. One in a slot was copied when it came. If it was
+ * damaged since, its reader hears of it later, and the settlement goes on. */
+void message_keep_body(py_message *self) {
+    if (SHMQ_UNLIKELY(!self->copied && !self->has_body) && !load(self)) {
+        PyErr_Clear();
+    }
+}
+
+/* _data() -> bytes or memoryview; None: it has gone with the message; False: it is damaged. */
+PyObject *message_data(PyObject *o, PyObject *unused) {
+    py_message *self = (py_message *)o;
+    (void)unused;
+    bool held = self->link != NULL && !shmq_load_relaxed(&self->q->m->closed);
+    bool kept = self->view != NULL || self->bytes != NULL || (self->copied && self->outcome != NULL);
+    if (!held && !kept) {
+        Py_RETURN_NONE;
+    }
+    if (!load(self)) {
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_False);
+    }
+    return Py_NewRef(self->view != NULL ? self->view : self->bytes);
+}
+
+/* A body of bytes or text that came with its slot: what most are. NULL without an exception: another one. */
+static PyObject *small_body(const py_message *self) {
+    bool there = self->link != NULL ? !shmq_load_relaxed(&self->q->m->closed) : self->outcome != NULL;
+    if (!self->copied || !there) {
+        return NULL;
+    }
+    const py_queue *queue = (const py_queue *)self->queue;
+    const char *body = (const char *)self->copy + self->d.head_len;
+    if (self->d.content == CONTENT_TEXT && knows_text(queue)) {
+        PyObject *text = PyUnicode_DecodeUTF8(body, (Py_ssize_t)self->d.body_len, "strict");
+        PyErr_Clear(); /* no text: Python says so */
+        return text;
+    }
+    bool bytes = queue->codec_kind == CODEC_BYTES || (self->d.content == CONTENT_BYTES && knows_text(queue));
+    return bytes ? PyBytes_FromStringAndSize(body, (Py_ssize_t)self->d.body_len) : NULL;
+}
+
+PyObject *message_body(PyObject *o, void *unused) {
+    py_message *self = (py_message *)o;
+    (void)unused;
+    if (!self->has_body) {
+        PyObject *body = small_body(self);
+        if (body == NULL) {
+            body = PyErr_Occurred() ? NULL : PyObject_CallMethod(o, "_decoded", NULL);
+        }
+        if (body == NULL) {
+            return NULL;
+        }
+        shmq_py_set(&self->body, body);
+        self->has_body = true;
+    }
+    return Py_NewRef(self->body);
+}
+
+/* Is the pinned body still what was put? Asked behind its decoding. */
+PyObject *message_intact(PyObject *o, PyObject *unused) {
+    py_message *self = (py_message *)o;
+    bool intact = true;
+    (void)unused;
+    if (self->view != NULL) {
+        const shmq_queue plain = {.checksum = self->checksum}; /* its queue's memory may be another's by now */
+        Py_BEGIN_ALLOW_THREADS
+        intact = shmq_delivery_intact(&plain, &self->d);
+        Py_END_ALLOW_THREADS
+    }
+    return PyBool_FromLong(intact);
+}
+
+PyObject *message_head(PyObject *o, void *unused) {
+    py_message *self = (py_message *)o;
+    (void)unused;
+    if (self->head == NULL) {
+        self->head = PyBytes_FromStringAndSize((const char *)self->copy, self->copied ? self->d.head_len : 0);
+    }
+    return Py_XNewRef(self->head);
+}
