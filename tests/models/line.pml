@@ -4,7 +4,7 @@
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
  * Mirrors shmq_line_admits, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (ring_room.c), claim_counted
- * (ring_put.c), shmq_wake_full (sleepers.c). The slots and the count's own death are the subject of `room`: here a put is one
+ * (ring_put.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`: here a put is one
  * step that raises the count, and a settlement one that lowers it.
  *
  * The queue is full. Two or three producers put one message each, without a time limit of their own; a consumer takes whatever is

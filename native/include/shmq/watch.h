@@ -22,6 +22,8 @@
 
 #define SHMQ_TICK_NS UINT64_C(20000000)
 
+static inline uint32_t shmq_watch_row(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
+
 typedef struct shmq_watcher {
     shmq_member *m;
     shmq_a32 *word;   /* what its thread sleeps on */

@@ -4,7 +4,7 @@
  *   D2  sleepers woken; what is in nobody's hand is settled     or left to the interpreter, if its dead go to a queue
  *   D3  what is in somebody's hand stays there                  settled as ever; what comes back goes as in D2
  *   D4  entry LIVE -> DELETED, under the structure lock         once there is no entry any more
- *   D5  its memory goes back                                    once no member uses it (queue_directory.c)
+ *   D5  its memory goes back                                    once no member uses it (queue_release.c)
  *
  * Until D4 the directory leads to the queue, so that reapers find there what the dead had in hand. A death in between:
  * whoever reaps, or makes a queue, goes on. */

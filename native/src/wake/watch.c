@@ -2,7 +2,6 @@
 
 #include "shmq/due.h"
 #include "shmq/structure.h"
-#include "shmq/verdict.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
 #include "shmq/upkeep.h"
@@ -14,14 +13,12 @@ static uint64_t watch_word(const shmq_member *m, uint64_t mode) {
     return (m->row + 1) | mode | ((uint64_t)m->row_generation << 32);
 }
 
-static uint32_t row_of(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
-
 /* With the generation: a word that an earlier owner of our row left behind is not ours. */
 static bool is_ours(const shmq_member *m, uint64_t word) { return (word & ~TICKING) == watch_word(m, 0); }
 
 /* Its process has died, or has ended long ago and its row is another's. */
 static bool is_stale(shmq_member *m, uint64_t word) {
-    uint32_t row = row_of(word);
+    uint32_t row = shmq_watch_row(word);
     if (row >= SHMQ_PROCESS_ROWS) {
         return true;
     }
@@ -51,7 +48,7 @@ static bool is_duty(shmq_member *m, uint32_t except) {
  * itself, while place 0 has something to watch, and what place 0's process holds. */
 static bool has_duty(shmq_member *m, int place) {
     uint64_t first = shmq_load_seq(&m->header->watch[0]);
-    uint32_t row = row_of(first);
+    uint32_t row = shmq_watch_row(first);
     if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
         return is_duty(m, m->row);
     }
@@ -127,7 +124,7 @@ static bool take(shmq_watcher *w, int place, uint64_t seen) {
     shmq_store_seq(&header->watch_wake[place], sleeps_on(w));
     w->place = place;
     if (place == 0 && (late || seen != 0)) {
-        (void)shmq_upkeep.reap_row(w->m, row_of(seen));
+        (void)shmq_upkeep.reap_row(w->m, shmq_watch_row(seen));
         (void)reap_holders(w->m, true);
     }
     return true;
@@ -363,80 +360,4 @@ void shmq_look_for_dead(shmq_member *m) {
         (void)reap_holders(m, false);
         (void)shmq_member_gone(m);
     }
-}
-
-void shmq_watch_recover(shmq_member *m, const shmq_liveness *l) {
-    for (int place = 0; place < 2; place++) {
-        uint64_t word = shmq_load_seq(&m->header->watch[place]);
-        uint32_t row = row_of(word);
-        if (word == 0 || row >= SHMQ_PROCESS_ROWS) {
-            continue;
-        }
-        uint64_t owner = shmq_load_acquire(&m->rows[row].word); /* SYNC row.owner */
-        if (shmq_row_generation(owner) == (uint32_t)(word >> 32) && shmq_is_dead(l, row)) {
-            shmq_cas_seq(&m->header->watch[place], word, 0);
-        }
-    }
-}
-
-/* A word may be of a process that is gone long ago, but not of one that has not been yet: the row is read after it. */
-static const char *check_watch_word(const shmq_member *m, int place) {
-    uint64_t word = shmq_load_seq(&m->header->watch[place]);
-    uint32_t row = row_of(word);
-    if (word == 0) {
-        return NULL;
-    }
-    if ((word & 0xfffe0000u) != 0 || row >= SHMQ_PROCESS_ROWS) {
-        return shmq_verdict("watch word %d makes no sense: 0x%llx", place, (unsigned long long)word);
-    }
-    uint32_t now = shmq_row_generation(shmq_load_acquire(&m->rows[row].word)); /* SYNC row.owner */
-    return (int32_t)(now - (uint32_t)(word >> 32)) >= 0
-               ? NULL
-               : shmq_verdict("watch word %d is of a process that has not been yet: row %u", place, row);
-}
-
-static const char *check_sleeping_place(const shmq_member *m, shmq_a64 *place, const char *what, int index) {
-    uint64_t offset = shmq_load_seq(place);
-    bool sense = offset == 0 ||
-                 ((offset & 3) == 0 && shmq_inside(m, offset, 4) && offset >= offsetof(shmq_segment_shm, memory_full));
-    return sense ? NULL : shmq_verdict("%s %d sleeps nowhere: 0x%llx", what, index, (unsigned long long)offset);
-}
-
-/* An id stands there after all else of its obituary, and nothing of it goes back to zero. */
-static const char *check_obituaries(shmq_segment_shm *header) {
-    for (uint32_t i = 0; i < SHMQ_OBITUARIES; i++) {
-        shmq_obituary_shm *o = &header->obituaries[i];
-        uint64_t id = shmq_load_seq(&o->message_id);
-        if (id == 0) {
-            continue;
-        }
-        if (shmq_load_seq(&header->obituaries_next) <= i) {
-            return shmq_verdict("obituary %u was not written by anybody", i);
-        }
-        int32_t signal = shmq_peek(&o->signal);
-        if (shmq_peek(&o->at_ns) == 0 || signal < 0 || signal > 64 || o->reserved != 0) {
-            return shmq_verdict("obituary %u makes no sense", i);
-        }
-    }
-    return NULL;
-}
-
-const char *shmq_watch_valid(shmq_member *m) {
-    const char *wrong = NULL;
-    for (int i = 0; i < 2 && wrong == NULL; i++) {
-        wrong = check_watch_word(m, i);
-        if (wrong == NULL) {
-            wrong = check_sleeping_place(m, &m->header->watch_wake[i], "watcher", i);
-        }
-        uint64_t looked = shmq_load_seq(&m->header->watch_looked[i]);
-        if (wrong == NULL && looked > shmq_now_ns()) {
-            wrong =
-                shmq_verdict("watch %d looked at a time that has not been yet: 0x%llx", i, (unsigned long long)looked);
-        }
-    }
-    for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {
-        wrong = check_sleeping_place(m, &m->header->volunteers[i], "volunteer", i);
-    }
-    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&m->header->due));
-    return wrong != NULL ? wrong : check_obituaries(m->header);
 }

@@ -1,0 +1,66 @@
+/* The watch, where its holders sleep, and what the segment's header says of deaths. */
+#include "shmq/due.h"
+#include "shmq/verdict.h"
+#include "shmq/watch.h"
+
+/* A word may be of a process that is gone long ago, but not of one that has not been yet: the row is read after it. */
+static const char *check_watch_word(const shmq_member *m, int place) {
+    uint64_t word = shmq_load_seq(&m->header->watch[place]);
+    uint32_t row = shmq_watch_row(word);
+    if (word == 0) {
+        return NULL;
+    }
+    if ((word & 0xfffe0000u) != 0 || row >= SHMQ_PROCESS_ROWS) {
+        return shmq_verdict("watch word %d makes no sense: 0x%llx", place, (unsigned long long)word);
+    }
+    uint32_t now = shmq_row_generation(shmq_load_acquire(&m->rows[row].word)); /* SYNC row.owner */
+    return (int32_t)(now - (uint32_t)(word >> 32)) >= 0
+               ? NULL
+               : shmq_verdict("watch word %d is of a process that has not been yet: row %u", place, row);
+}
+
+static const char *check_sleeping_place(const shmq_member *m, shmq_a64 *place, const char *what, int index) {
+    uint64_t offset = shmq_load_seq(place);
+    bool sense = offset == 0 ||
+                 ((offset & 3) == 0 && shmq_inside(m, offset, 4) && offset >= offsetof(shmq_segment_shm, memory_full));
+    return sense ? NULL : shmq_verdict("%s %d sleeps nowhere: 0x%llx", what, index, (unsigned long long)offset);
+}
+
+/* An id stands there after all else of its obituary, and nothing of it goes back to zero. */
+static const char *check_obituaries(shmq_segment_shm *header) {
+    for (uint32_t i = 0; i < SHMQ_OBITUARIES; i++) {
+        shmq_obituary_shm *o = &header->obituaries[i];
+        uint64_t id = shmq_load_seq(&o->message_id);
+        if (id == 0) {
+            continue;
+        }
+        if (shmq_load_seq(&header->obituaries_next) <= i) {
+            return shmq_verdict("obituary %u was not written by anybody", i);
+        }
+        int32_t signal = shmq_peek(&o->signal);
+        if (shmq_peek(&o->at_ns) == 0 || signal < 0 || signal > 64 || o->reserved != 0) {
+            return shmq_verdict("obituary %u makes no sense", i);
+        }
+    }
+    return NULL;
+}
+
+const char *shmq_watch_valid(shmq_member *m) {
+    const char *wrong = NULL;
+    for (int i = 0; i < 2 && wrong == NULL; i++) {
+        wrong = check_watch_word(m, i);
+        if (wrong == NULL) {
+            wrong = check_sleeping_place(m, &m->header->watch_wake[i], "watcher", i);
+        }
+        uint64_t looked = shmq_load_seq(&m->header->watch_looked[i]);
+        if (wrong == NULL && looked > shmq_now_ns()) {
+            wrong =
+                shmq_verdict("watch %d looked at a time that has not been yet: 0x%llx", i, (unsigned long long)looked);
+        }
+    }
+    for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {
+        wrong = check_sleeping_place(m, &m->header->volunteers[i], "volunteer", i);
+    }
+    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&m->header->due));
+    return wrong != NULL ? wrong : check_obituaries(m->header);
+}

@@ -1,0 +1,73 @@
+/* The consumer rows of the dead, and who sleeps because a dead notifier has not woken it. */
+#include "shmq/ranks.h"
+#include "shmq/sleepers.h"
+#include "shmq/target.h"
+#include "shmq/unused.h"
+
+static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) {
+    uint64_t word = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
+    return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_is_dead(l, shmq_row_inner(word));
+}
+
+/* Which of these 64 rows belong to the dead? */
+static uint64_t find_dead(const shmq_queue *q, uint32_t group, const shmq_liveness *l) {
+    uint64_t found = 0;
+    for (uint64_t used = shmq_load_seq(&q->page->sleepers[group].used); used != 0; used &= used - 1) {
+        uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(used);
+        if (is_of_the_dead(shmq_row_at(q, row), l)) {
+            found |= UINT64_C(1) << (row & 63);
+        }
+    }
+    return found;
+}
+
+/* A notifier that died between claiming a bit and waking its sleeper leaves a sleeper without a bit. */
+static void wake_forgotten(shmq_queue *q) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+        uint64_t bits = shmq_load_seq(&sleepers->used);
+        for (bits &= ~(shmq_load_seq(&sleepers->idle) | shmq_load_seq(&sleepers->browse)); bits != 0;
+             bits &= bits - 1) {
+            shmq_consumer_shm *consumer = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            if (consumer != NULL && shmq_load_seq(&consumer->sleeps) != 0) {
+                shmq_row_wake(q->m, consumer);
+            }
+        }
+    }
+}
+
+void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t dead = find_dead(q, group, l);
+        if (dead != 0) {
+            shmq_and_seq(&q->page->sleepers[group].idle, ~dead);
+            shmq_and_seq(&q->page->sleepers[group].browse, ~dead);
+            shmq_and_seq(&q->page->sleepers[group].want, ~dead);
+        }
+    }
+    wake_forgotten(q);
+}
+
+/* The bits first, as a row whose bit is clear is in nobody's way. */
+void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
+    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
+        uint64_t dead = find_dead(q, group, l);
+        if (dead != 0) {
+            shmq_and_seq(&q->page->sleepers[group].used, ~dead);
+        }
+        for (uint64_t bits = dead; bits != 0; bits &= bits - 1) {
+            shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            if (row == NULL) {
+                continue; /* its chunk was damaged a moment ago */
+            }
+            if (shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER) {
+                shmq_unused_begin(q);
+            }
+            uint32_t generation = shmq_row_generation(shmq_load_relaxed(&row->word));
+            shmq_store_release(&row->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
+        }
+    }
+    if (!shmq_ranks_are_plain(q)) {
+        shmq_ranks_settle(q);
+    }
+}
