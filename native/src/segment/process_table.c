@@ -65,12 +65,6 @@ bool shmq_process_dead(shmq_member *m, uint32_t row) {
     return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word);
 }
 
-static bool is_dead_by_lock(void *context, uint32_t row) { return shmq_process_dead(context, row); }
-
-shmq_liveness shmq_liveness_by_lock(shmq_member *m) {
-    return (shmq_liveness){.is_dead = is_dead_by_lock, .context = m};
-}
-
 static uint32_t rows_used(const shmq_member *m) {
     uint32_t high = shmq_process_high(m);
     return high < SHMQ_PROCESS_ROWS ? high : SHMQ_PROCESS_ROWS;
