@@ -1,9 +1,9 @@
 #include "act_any.h"
 
+#include "shmq/ring_wait.h"
 #include "shmq/sleepers.h"
-#include "shmq/target.h"
 #include "shmq/take.h"
-#include "shmq/waiter.h"
+#include "shmq/target.h"
 #include "stage.h"
 
 static const unsigned queues[] = {QUEUE_LIMITED, QUEUE_A};

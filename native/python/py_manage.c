@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "py_queue.h"
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/examine.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_memory.h"

@@ -1,7 +1,7 @@
 /* The next message of several queues; peek_any: whether there is one. */
 #include "py_consumer.h"
 #include "shmq/ranks.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 
 #define QUEUES_MAX 1024
 

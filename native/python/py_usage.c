@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/handle.h"
 #include "shmq/memory_use.h"
 #include "shmq/structure.h"

@@ -1,7 +1,7 @@
 /* Deletion: what is in nobody's hand goes, what is in somebody's hand stays his, a death in the midst of it is made good. */
 #include "scratch_queue.h"
 #include "shmq/block.h"
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/ring_time.h"
 #include "shmq/structure.h"
 

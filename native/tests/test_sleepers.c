@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "scratch_queue.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 #include "shmq/watch.h"
 
 static shmq_member *a, *b, *c;

@@ -2,7 +2,7 @@
 #include "scratch_queue.h"
 #include "shmq/ranks.h"
 #include "shmq/target.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 
 enum { QUEUES = 3 };
 static const char *names[QUEUES] = {"red", "green", "blue"};

@@ -10,7 +10,7 @@
 #define SHMQ_TAKE_H
 
 #include "shmq/ring.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 
 /* What a caller does around a wait, and around what takes long. Without one the call waits until its time is over. */
 typedef struct shmq_caller {

@@ -8,7 +8,7 @@
  *
  * Until D4 the directory leads to the queue, so that reapers find there what the dead had in hand. A death in between:
  * whoever reaps, or makes a queue, goes on. */
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/ring_memory.h"
 
 #include <string.h>

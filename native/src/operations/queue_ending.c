@@ -1,5 +1,5 @@
 /* What comes into a queue that is deleted, or comes back to it, goes as the others went. */
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 
 #include "shmq/watch.h"
 

@@ -5,7 +5,7 @@
 
 #include "shmq/ring_move.h"
 #include "shmq/ring_time.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 #include "shmq/watch.h"
 
 #define PIECE 1024u /* entries: half a millisecond or so */

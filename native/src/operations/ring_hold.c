@@ -1,6 +1,6 @@
 /* Entries are held until a time. What ends, ends by one CAS of whoever sees it first, and is then a release: rewind, notify. */
 #include "shmq/cold.h"
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"

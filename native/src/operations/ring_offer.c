@@ -1,5 +1,5 @@
 /* What becomes of an offer: taken and settled at once, acquired, or given back; and the baton of whoever leaves with an entry. */
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"

@@ -1,7 +1,7 @@
 /* put: claim a slot by one CAS, fill it, publish it by another. */
 #include <string.h>
 
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/overflow.h"
 #include "shmq/ring.h"

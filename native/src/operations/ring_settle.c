@@ -1,6 +1,6 @@
 /* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
 #include "shmq/cold.h"
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/receipt.h"
 #include "shmq/ring.h"

@@ -4,7 +4,7 @@
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 #include "shmq/watch.h"
 
 static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {

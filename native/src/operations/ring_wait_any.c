@@ -4,7 +4,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/target.h"
 #include "shmq/wait.h"
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 
 typedef struct waiting {
     shmq_waiter_of *of;

@@ -14,7 +14,7 @@
 #include "shmq/reap.h"
 #include "shmq/ring_memory.h"
 
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
 #include "shmq/sleepers.h"

@@ -1,5 +1,5 @@
 /* What is due is done: by the watcher, by whoever polls, or walks into it. */
-#include "shmq/ending.h"
+#include "shmq/queue_ending.h"
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 #include "shmq/structure.h"

@@ -2,7 +2,7 @@
  * so behind the last message. All asleep is a failure. Shows S65, R4. */
 #include "small_ring.h"
 
-#include "shmq/waiter.h"
+#include "shmq/ring_wait.h"
 
 #define EACH 3u
 

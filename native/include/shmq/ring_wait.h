@@ -1,6 +1,6 @@
 /* Who waits for an entry, and the inner steps that a wait for one queue shares with a wait for several. */
-#ifndef SHMQ_WAITER_H
-#define SHMQ_WAITER_H
+#ifndef SHMQ_RING_WAIT_H
+#define SHMQ_RING_WAIT_H
 
 #include "shmq/ring.h"
 

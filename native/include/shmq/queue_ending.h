@@ -1,6 +1,6 @@
 /* A deleted queue, for as long as messages of it are in somebody's hand or wait for their burial. */
-#ifndef SHMQ_ENDING_H
-#define SHMQ_ENDING_H
+#ifndef SHMQ_QUEUE_ENDING_H
+#define SHMQ_QUEUE_ENDING_H
 
 #include "shmq/due.h"
 #include "shmq/ring.h"
