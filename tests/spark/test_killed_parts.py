@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 import shmq
+from shmq.spark.publication import published_name, undecided
 from shmq.spark.subscription import claims_name
 from tests.spark.drivers import SECONDS, STREAM, end, program, running
 from tests.spark.gateways import GatewayProcess
@@ -94,6 +96,83 @@ def test_a_driver_that_is_killed_between_decision_and_moves_has_published_its_ba
         assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
     assert found == list(range(ROWS))
     assert results.qsize() == 0
+
+
+BLOCKED = """
+    import os, sys, time
+    from pyspark.sql.functions import udf
+    from pyspark.sql.types import BinaryType
+    from shmq.spark import local_session
+    path, checkpoint, mark = sys.argv[1:]
+
+    @udf(BinaryType())
+    def once(body):
+        if body == b"700" and not os.path.exists(mark):
+            open(mark, "x").close()
+            time.sleep(3600)  # until it is killed
+        return body
+
+    with local_session() as spark:
+        rows = spark.readStream.format("shmq").option("path", path).option("queue", "orders")
+        rows = rows.option("subscription", "etl").option("maxRowsPerBatch", "500").load()
+        writer = rows.select(once("body").alias("body")).writeStream.format("shmq").option("path", path)
+        writer = writer.option("queue", "results").option("checkpointLocation", checkpoint)
+        writer.trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+def test_a_driver_that_is_killed_while_its_tasks_read_goes_on_with_the_same_batch(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    results, mark = broker.queue("results"), tmp_path / "mark"
+    arguments = [*program(tmp_path, BLOCKED), broker.path or "", str(tmp_path / "checkpoint"), str(mark)]
+    with running(arguments, tmp_path / "log.txt") as driver:
+        until(mark.exists, driver)
+        end(driver)
+    with running(arguments, tmp_path / "log.txt") as driver:
+        assert driver.wait(SECONDS) == 0, (tmp_path / "log.txt").read_text()[-3000:]
+    assert rows_of(results, results.qsize()) == list(range(ROWS))
+
+
+def test_a_driver_that_is_killed_before_the_commit_of_its_sink_has_published_nothing(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    """Somebody else publishes, so the commit waits for its turn when all rows of the batch are staged."""
+    results, log = broker.queue("results"), tmp_path / "log.txt"
+    arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
+    notes = broker.queue(published_name("results"), max_deliveries=0, max_deaths=0)
+    with notes.consumer(exclusive=True), running(arguments, log) as driver:
+        until(lambda: sum(stage.qsize() for stage in undecided(results)) == 500, driver)
+        end(driver)
+    assert results.qsize() == 0
+    with running(arguments, log) as driver:
+        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    assert rows_of(results, results.qsize()) == list(range(ROWS))
+
+
+def test_a_driver_that_is_killed_between_the_commits_of_sink_and_spark_publishes_nothing_twice(
+    with_spark: Jvm, broker: shmq.Broker, tmp_path: Path
+) -> None:
+    """What it has told its checkpoint of the last batch that it published is taken back."""
+    results, log, commits = broker.queue("results"), tmp_path / "log.txt", tmp_path / "checkpoint" / "commits"
+    arguments = [*program(tmp_path, STREAM), "path", broker.path or "", str(tmp_path / "checkpoint"), "local[2,2]"]
+    with running(arguments, log) as driver:
+        until((commits / "1").exists, driver)
+        end(driver)
+    last = max(int(file.name) for file in commits.iterdir() if file.name.isdecimal())
+    for name in (str(last), f".{last}.crc"):
+        (commits / name).unlink(missing_ok=True)
+    with running(arguments, log) as driver:
+        assert driver.wait(SECONDS) == 0, log.read_text()[-3000:]
+    assert rows_of(results, results.qsize()) == list(range(ROWS))
+
+
+def until(holds: Callable[[], bool], driver: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        assert driver.poll() is None, "the driver has ended"
+        time.sleep(0.01)
 
 
 def until_full(queue: shmq.Queue[Any], maxsize: int) -> None:
