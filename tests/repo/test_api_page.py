@@ -32,7 +32,7 @@ def test_every_public_name_has_a_heading_once() -> None:
 def test_a_docstring_that_was_changed_is_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shmq.Message.ack, "__doc__", "Done.")
+    monkeypatch.setattr(shmq.Message.retry, "__doc__", "Done.")
     assert api_page.main(["--check"]) == 1
     assert "tools/api" in capsys.readouterr().out
 

@@ -12,8 +12,10 @@ PLACE = re.compile(r"`((?:native|shmq)/[\w/.]+):(\w+)`")
 # (steps, the function that does them in this order); a step that the function itself is calls the next one. A name
 # stands for a function between two steps.
 ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
-    ((1, 2), "native/src/operations/ring_put.c", "shmq_put_now"),
-    ((1, 2), "native/src/operations/ring_put.c", "shmq_put_some"),
+    ((1,), "native/src/operations/ring_put.c", "put"),
+    ((2,), "native/src/operations/ring_put.c", "put_done"),
+    (("put", "put_done"), "native/src/operations/ring_put.c", "shmq_put_now"),
+    (("put", "put_done"), "native/src/operations/ring_put.c", "shmq_put_some"),
     ((2, 3), "native/src/dispatch/sleepers.c", "shmq_notify"),
     ((3, 4), "native/src/dispatch/sleepers.c", "wake_one"),
     ((4, 5), "native/src/dispatch/sleepers.c", "wake_row"),

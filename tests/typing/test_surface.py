@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import GetSetDescriptorType
 
 import pytest
 
@@ -161,7 +162,7 @@ def test_a_function_takes_at_run_time_what_its_types_say(key: tuple[str, str]) -
     (node,) = ENTRIES[key].nodes
     assert isinstance(node, ast.FunctionDef)
     found = resolve(*key)
-    if isinstance(found, property):
+    if isinstance(found, property | GetSetDescriptorType):
         assert "property" in map(ast.unparse, node.decorator_list)
         return
     assert callable(found)

@@ -295,23 +295,17 @@ static bool is_in_time(shmq_queue *q, shmq_outgoing *o) {
     return false;
 }
 
-shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
-    uint32_t claimed = 0;
+/* Claims, fills and publishes in order: the one way into a level. `ticket`: the place in line of all of them. How many of
+ * them are claimed when it fails, and none of these is left behind. Inline: for one message nothing of the loops stays. */
+SHMQ_INLINE shmq_status put(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_ticket *ticket, uint32_t *done) {
+    uint32_t claimed = 0, i = 0;
     shmq_status status = SHMQ_OK;
-    shmq_ticket *ticket = &o->ticket;
-    *done = 0;
-    q = shmq_level_for(q, o->priority); /* all of one priority */
-    /* Not between claim and publish if it can be helped: others wait for what is claimed. */
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->ring->tail) + count >= shmq_load_relaxed(&q->ring->laid))) {
-        SHMQ_TRY(shmq_ring_lay(q, shmq_load_relaxed(&q->ring->tail) + count - 1));
-    }
     while (claimed < count && (status = claim_counted(q, &o[claimed], ticket)) == SHMQ_OK) {
         claimed++;
     }
-    for (uint32_t i = 0; i < claimed; i++) {
-        fill(q, &o[i]);
+    for (uint32_t k = 0; k < claimed; k++) {
+        fill(q, &o[k]);
     }
-    uint32_t i = 0;
     while (i < claimed && publish(q, &o[i])) {
         i++;
     }
@@ -321,48 +315,59 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
         status = again != SHMQ_OK ? again : status;
     }
     *done = i;
+    return status;
+}
+
+/* Behind the publish: who is woken, what is counted. False: the queue was deleted under us, *done of them are in. */
+SHMQ_INLINE bool put_done(shmq_queue *q, shmq_outgoing *o, uint32_t *done) {
+    uint32_t count = *done, wake = count < 4 ? count : 4;
+    for (uint32_t k = 0; k < count; k++) {
+        shmq_time_published(q, &o[k]);
+    }
+    shmq_add_relaxed(&q->counters->put, count);
+    do { /* once in any case: browsers sleep without being idle */
+        shmq_notify(q);
+    } while (--wake != 0 && shmq_anybody_idle(q));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->met) != 0)) {
+        shmq_reap_met(q->m); /* it may be the only one that was served, or have a group: others wait for its end */
+    }
+    while (*done != 0 && !is_in_time(q, &o[*done - 1])) {
+        --*done;
+    }
+    return *done == count;
+}
+
+shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
+    shmq_ticket *ticket = &o->ticket;
+    *done = 0;
+    q = shmq_level_for(q, o->priority); /* all of one priority */
+    /* Not between claim and publish if it can be helped: others wait for what is claimed. */
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->ring->tail) + count >= shmq_load_relaxed(&q->ring->laid))) {
+        SHMQ_TRY(shmq_ring_lay(q, shmq_load_relaxed(&q->ring->tail) + count - 1));
+    }
+    shmq_status status = put(q, o, count, ticket, done);
     if (SHMQ_UNLIKELY(ticket->held)) {
-        shmq_outgoing *next = &o[i < count ? i : count - 1];
+        shmq_outgoing *next = &o[*done < count ? *done : count - 1];
         shmq_line_hand_on(ticket, &next->ticket);
-        if (i == count && !next->more) {
+        if (*done == count && !next->more) {
             shmq_line_leave(q, &next->ticket);
         }
     }
-    for (uint32_t k = 0; k < i; k++) {
-        shmq_time_published(q, &o[k]);
-    }
-    if (i != 0) {
-        shmq_add_relaxed(&q->counters->put, i);
-        uint32_t wake = i < 4 ? i : 4;
-        do { /* once in any case: browsers sleep without being idle */
-            shmq_notify(q);
-        } while (--wake != 0 && shmq_anybody_idle(q));
-        while (*done != 0 && !is_in_time(q, &o[*done - 1])) {
-            --*done;
-            status = SHMQ_NOT_FOUND;
-        }
+    if (*done != 0 && !put_done(q, o, done)) {
+        status = SHMQ_NOT_FOUND;
     }
     return *done == count ? SHMQ_OK : status;
 }
 
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
+    uint32_t done;
     q = shmq_level_for(q, o->priority);
-    SHMQ_TRY(claim_counted(q, o, &o->ticket));
-    fill(q, o);
-    if (SHMQ_UNLIKELY(!publish(q, o))) {
-        shmq_status status = SHMQ_OK;
-        if (put_again(q, o, 1, &status) == 0) {
-            return status;
-        }
+    shmq_status status = put(q, o, 1, &o->ticket, &done);
+    if (SHMQ_UNLIKELY(done == 0)) {
+        return status;
     }
     if (SHMQ_UNLIKELY(o->intent != 0)) {
         return SHMQ_OK; /* half of a move: nobody can have it yet */
     }
-    shmq_time_published(q, o);
-    shmq_add_relaxed(&q->counters->put, 1);
-    shmq_notify(q);
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->met) != 0)) {
-        shmq_reap_met(q->m); /* it may be the only one that was served, or have a group: others wait for its end */
-    }
-    return is_in_time(q, o) ? SHMQ_OK : SHMQ_NOT_FOUND;
+    return put_done(q, o, &done) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }
