@@ -217,8 +217,8 @@ class Actor:
     def unsubscribe(self, number: int) -> list[str]:
         """Answers what the settlement of each message that it had raises now."""
         consumer = self.consumers.pop(number)
-        consumer.close()
         late = [m for m in [*self.taken, *self.messages.values()] if m._consumer is consumer]
+        consumer.close()
         self.messages = {position: m for position, m in self.messages.items() if m not in late}
         self.taken = [m for m in self.taken if m not in late]
         return [self.late(m) for m in late]
