@@ -46,6 +46,9 @@ static int by_place(const void *one, const void *other) {
 }
 
 bool messages_go_back(py_message **all, uint32_t count) {
+    if (count == 0) {
+        return true;
+    }
     shmq_delivery **some = PyMem_Malloc((count + (size_t)1) * sizeof *some);
     if (some == NULL) {
         return false;

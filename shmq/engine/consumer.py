@@ -223,13 +223,16 @@ class Consumer(ConsumerHandle, Generic[T]):
                 own_row = not self._sleeping
                 try:
                     self._sleeping = True
-                    self._readiness = Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows())
+                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows()))
                     self._watched = True
                 except BaseException:
                     if own_row:
                         self._sleeping = False
                     raise
             return self._readiness.fileno()
+
+    def _watch(self, readiness: Readiness) -> None:
+        self._readiness = readiness
 
     def _all_parts(self) -> tuple[Part, ...]:
         return ((self._queue, self._row, self._subscription),)

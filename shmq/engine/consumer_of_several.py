@@ -14,6 +14,7 @@ from shmq.options import check_prefetch
 if TYPE_CHECKING:
     from shmq.core.queue import Part, Row
     from shmq.engine.queue import Queue
+    from shmq.engine.readiness import Readiness
 
 __all__ = ["ConsumerOfSeveral"]
 
@@ -93,6 +94,11 @@ class ConsumerOfSeveral(Consumer[T]):
             return None
         self._turn = (found[0] + 1) % len(self._parts)
         return found[1]
+
+    def _watch(self, readiness: Readiness) -> None:
+        super()._watch(readiness)
+        for part in self._parts:
+            part._watch(readiness)  # it sleeps on their rows: none is given back before it has ended
 
     def _all_parts(self) -> tuple[Part, ...]:
         return tuple((part._queue, part._row, part._subscription) for part in self._parts)

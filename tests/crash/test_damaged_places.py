@@ -107,7 +107,7 @@ def test_consumer_rows_that_lead_nowhere_are_an_error_for_who_wants_to_wait(
     assert queue.get(timeout=0) == "still"
 
 
-@pytest.mark.parametrize("size", [20, 5000, 200_000])
+@pytest.mark.parametrize("size", [5000, 200_000])  # a smaller one was copied, and checked, when it came
 def test_a_body_that_is_damaged_after_its_delivery_is_not_handed_out(
     target: tuple[shmq.Broker, SegmentBytes], seed: int, size: int
 ) -> None:

@@ -1,0 +1,101 @@
+/* get and receive, as consumers call them: what is copied, what is acquired, what is damaged, what is to be buried. */
+#include "scratch_queue.h"
+#include "shmq/ring_wait.h"
+
+static unsigned left, entered, asked;
+static bool willing = true;
+
+static void leave(void *self) { (void)self, left++; }
+static void enter(void *self) { (void)self, entered++; }
+static bool goes_on(void *self, bool offered) {
+    (void)self, (void)offered;
+    asked++;
+    return willing;
+}
+static const shmq_caller caller = {leave, enter, goes_on, NULL};
+
+static shmq_copied answer;
+static shmq_copied copy(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    (void)copy_number(to, q, d);
+    return answer;
+}
+
+static shmq_status get(shmq_queue *q, uint32_t contents, uint64_t *number, shmq_delivery *d) {
+    const shmq_getting g = {.contents = contents, .copy = copy, .to = number, .caller = &caller};
+    return shmq_get(q, &g, d);
+}
+
+static void a_get_copies_or_leaves_it_acquired(shmq_queue *q) {
+    shmq_delivery d;
+    uint64_t number = 0;
+    answer = SHMQ_COPIED;
+    put_number(q, 1);
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
+    CHECK(number == 1 && !d.held);
+    put_number(q, 2);
+    CHECK_EQUAL(get(q, 0, &number, &d), SHMQ_OK);
+    CHECK(number == 1 && d.held);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_EMPTY);
+    CHECK(left != 0 && left == entered);
+}
+
+static void what_cannot_be_copied_stays(shmq_queue *q) {
+    shmq_delivery d;
+    uint64_t number = 0;
+    put_number(q, 3);
+    answer = SHMQ_COPIED_NOTHING;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_INTERRUPTED);
+    answer = SHMQ_COPIED_DAMAGE;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_CORRUPT);
+    answer = SHMQ_COPIED;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_EMPTY);
+}
+
+static void a_receive_checks_its_copy(shmq_queue *q) {
+    unsigned char place[SHMQ_COPY_BYTES];
+    shmq_delivery d;
+    const shmq_taking t = {.owner = shmq_self(q), .copy = place, .caller = &caller};
+    put_number(q, 4);
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
+    uint64_t number;
+    memcpy(&number, place + d.head_len, sizeof number);
+    CHECK_EQUAL(number, 4);
+    CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+    shmq_slot_at(q, d.position)->inline_area[d.head_len] ^= 1;
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_CORRUPT);
+}
+
+static void a_wait_ends_when_its_caller_does_not_go_on(shmq_queue *q) {
+    shmq_delivery d;
+    const shmq_taking t = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND, .caller = &caller};
+    willing = false;
+    asked = 0;
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_INTERRUPTED);
+    CHECK_EQUAL(asked, 1);
+    willing = true;
+}
+
+static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *other) {
+    shmq_waiter_of of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
+    shmq_delivery d;
+    uint32_t from = 0;
+    const shmq_taking t = {.caller = &caller};
+    CHECK_EQUAL(shmq_receive_any(of, 2, 0, &t, &from, &d), SHMQ_EMPTY);
+    put_number(other, 5);
+    CHECK_EQUAL(shmq_receive_any(of, 2, 0, &t, &from, &d), SHMQ_OK);
+    CHECK_EQUAL(from, 1);
+    CHECK_EQUAL(shmq_settle(other, &d), SHMQ_OK);
+}
+
+int main(void) {
+    scratch_create(false);
+    shmq_member *m = scratch_attach();
+    shmq_queue *q = scratch_queue(m, "one", 0, true), *other = scratch_queue(m, "other", 0, true);
+    a_get_copies_or_leaves_it_acquired(q);
+    what_cannot_be_copied_stays(q);
+    a_receive_checks_its_copy(q);
+    a_wait_ends_when_its_caller_does_not_go_on(q);
+    of_several_the_one_that_has_something(q, other);
+    return 0;
+}
