@@ -1,4 +1,4 @@
-"""A queue under full load wakes hardly anybody: who is at work finds the next message by himself."""
+"""A queue under full load wakes hardly anybody: a consumer at work finds the next message by itself."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,6 +19,7 @@ with shmq.open(sys.argv[1]) as broker, broker.queue("jobs").consumer() as consum
     say("ready")
     count = 0
     for m in consumer:
+        sum(range(1000))  # the work; without it consumers are faster than producers, and the stream runs dry
         m.ack()
         count += 1
     say(count)
