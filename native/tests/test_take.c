@@ -1,5 +1,6 @@
 /* get and receive, as consumers call them: what is copied, what is acquired, what is damaged, what is to be buried. */
 #include "scratch_queue.h"
+#include "shmq/ranks.h"
 #include "shmq/ring_wait.h"
 
 static unsigned left, entered, asked;
@@ -16,7 +17,9 @@ static const shmq_caller caller = {leave, enter, goes_on, NULL};
 
 static shmq_copied answer;
 static shmq_copied copy(void *to, const shmq_queue *q, const shmq_delivery *d) {
-    (void)copy_number(to, q, d);
+    if (d->body_len == sizeof(uint64_t)) {
+        (void)copy_number(to, q, d);
+    }
     return answer;
 }
 
@@ -88,6 +91,54 @@ static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *o
     CHECK_EQUAL(shmq_settle(other, &d), SHMQ_OK);
 }
 
+static void put_large(shmq_queue *q) {
+    static unsigned char body[70000];
+    struct iovec piece = {body, sizeof body};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof body};
+    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+}
+
+static void a_large_one_is_checked_without_the_lock_of_its_caller(shmq_queue *q) {
+    shmq_delivery d;
+    uint64_t number;
+    const shmq_taking t = {.owner = shmq_self(q), .caller = &caller}, alone = {.owner = shmq_self(q)};
+    put_large(q);
+    left = entered = 0;
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
+    CHECK(left == 1 && entered == 1);
+    CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive(q, &alone, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+    answer = SHMQ_COPIED_NOTHING;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_INTERRUPTED);
+    answer = SHMQ_COPIED_DAMAGE;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_CORRUPT);
+    put_large(q);
+    answer = SHMQ_COPIED;
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
+}
+
+static void a_queue_that_is_stopped_gives_nothing(shmq_queue *q) {
+    shmq_delivery d;
+    const shmq_taking t = {.owner = shmq_self(q)};
+    put_number(q, 6);
+    CHECK_EQUAL(shmq_queue_shut_down(q, SHMQ_STOPPED), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_SHUT_DOWN);
+    CHECK_EQUAL(shmq_queue_shut_down(q, SHMQ_OPEN), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+}
+
+static void where_consumers_differ_in_priority_it_says_that_it_wants(shmq_queue *q) {
+    shmq_delivery d;
+    uint32_t from;
+    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
+    const shmq_taking t = {.owner = shmq_self(q)};
+    shmq_store_seq(&q->page->terms, SHMQ_TERM_RANKED);
+    (void)shmq_receive(q, &t, &d);
+    (void)shmq_receive_any(of, 1, 0, &t, &from, &d);
+}
+
 int main(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
@@ -97,5 +148,8 @@ int main(void) {
     a_receive_checks_its_copy(q);
     a_wait_ends_when_its_caller_does_not_go_on(q);
     of_several_the_one_that_has_something(q, other);
+    a_large_one_is_checked_without_the_lock_of_its_caller(q);
+    a_queue_that_is_stopped_gives_nothing(q);
+    where_consumers_differ_in_priority_it_says_that_it_wants(q);
     return 0;
 }
