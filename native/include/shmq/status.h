@@ -66,7 +66,11 @@ void shmq_trail_clear(void);
     } while (0)
 
 /* A function whose constant arguments are to vanish, as a batch of one message becomes a single put. */
+#ifdef SHMQ_COUNTS_BRANCHES
+#define SHMQ_INLINE static /* else each branch counts once for each caller */
+#else
 #define SHMQ_INLINE static inline __attribute__((always_inline))
+#endif
 
 #define SHMQ_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SHMQ_UNLIKELY(x) __builtin_expect(!!(x), 0)
