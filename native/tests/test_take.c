@@ -4,14 +4,14 @@
 #include "shmq/ring_wait.h"
 
 static unsigned left, entered, asked;
-static bool willing = true;
+static bool willing = true, willing_to_take = true;
 
 static void leave(void *self) { (void)self, left++; }
 static void enter(void *self) { (void)self, entered++; }
 static bool goes_on(void *self, bool offered) {
-    (void)self, (void)offered;
+    (void)self;
     asked++;
-    return willing;
+    return offered ? willing_to_take : willing;
 }
 static const shmq_caller caller = {leave, enter, goes_on, NULL};
 
@@ -79,6 +79,75 @@ static void a_wait_ends_when_its_caller_does_not_go_on(shmq_queue *q) {
     willing = true;
 }
 
+static void put_large(shmq_queue *q) {
+    static unsigned char body[70000];
+    struct iovec piece = {body, sizeof body};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof body};
+    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+}
+
+static void put_soon(shmq_queue *q, uint64_t number) {
+    struct iovec piece = {&number, sizeof number};
+    shmq_outgoing o = {
+        .pieces = &piece, .piece_count = 1, .body_len = sizeof number, .not_before_ns = shmq_now_ns() + SECOND / 50};
+    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+}
+
+/* It comes amid a wait. A handler that raises then has prevented the taking. */
+static void what_a_wait_has_found_is_taken_or_left(shmq_queue *q, bool any) {
+    shmq_delivery d;
+    uint32_t from = 0;
+    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
+    const shmq_taking t = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND, .caller = &caller};
+    const shmq_taking alone = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND};
+    put_soon(q, 7);
+    willing_to_take = false;
+    CHECK_EQUAL(any ? shmq_receive_any(of, 1, 0, &t, &from, &d) : shmq_receive(q, &t, &d), SHMQ_INTERRUPTED);
+    willing_to_take = true;
+    CHECK_EQUAL(any ? shmq_receive_any(of, 1, 0, &t, &from, &d) : shmq_receive(q, &t, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    put_soon(q, 8);
+    CHECK_EQUAL(any ? shmq_receive_any(of, 1, 0, &t, &from, &d) : shmq_receive(q, &alone, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    willing = false;
+    CHECK_EQUAL(any ? shmq_receive_any(of, 1, 0, &t, &from, &d) : shmq_receive(q, &t, &d), SHMQ_INTERRUPTED);
+    willing = true;
+}
+
+static void what_failed_too_often_is_acquired_to_be_buried(shmq_queue *q, bool large) {
+    shmq_delivery d;
+    uint64_t number;
+    uint32_t from = 0;
+    unsigned char place[SHMQ_COPY_BYTES];
+    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
+    const shmq_taking t = {.owner = shmq_self(q), .copy = place};
+    shmq_store_relaxed(&q->page->max_deliveries, 1);
+    if (large) {
+        put_large(q);
+    } else {
+        put_number(q, 9);
+    }
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
+    CHECK(shmq_is_last_attempt(q, &d));
+    CHECK_EQUAL(shmq_release(q, &d, true), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_POISONED);
+    CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive_any(of, 1, 0, &t, &from, &d), SHMQ_POISONED);
+    CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_POISONED);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    shmq_store_relaxed(&q->page->max_deliveries, 0);
+}
+
+static void a_queue_that_is_deleted_says_so(shmq_queue *q) {
+    shmq_delivery d;
+    uint64_t number;
+    const shmq_taking t = {.owner = shmq_self(q)};
+    CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_NOT_FOUND);
+}
+
 static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *other) {
     shmq_waiter_of of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
     shmq_delivery d;
@@ -89,13 +158,6 @@ static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *o
     CHECK_EQUAL(shmq_receive_any(of, 2, 0, &t, &from, &d), SHMQ_OK);
     CHECK_EQUAL(from, 1);
     CHECK_EQUAL(shmq_settle(other, &d), SHMQ_OK);
-}
-
-static void put_large(shmq_queue *q) {
-    static unsigned char body[70000];
-    struct iovec piece = {body, sizeof body};
-    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof body};
-    CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
 }
 
 static void a_large_one_is_checked_without_the_lock_of_its_caller(shmq_queue *q) {
@@ -150,6 +212,11 @@ int main(void) {
     of_several_the_one_that_has_something(q, other);
     a_large_one_is_checked_without_the_lock_of_its_caller(q);
     a_queue_that_is_stopped_gives_nothing(q);
+    what_a_wait_has_found_is_taken_or_left(q, false);
+    what_a_wait_has_found_is_taken_or_left(other, true);
+    what_failed_too_often_is_acquired_to_be_buried(q, false);
+    what_failed_too_often_is_acquired_to_be_buried(q, true);
+    a_queue_that_is_deleted_says_so(other);
     where_consumers_differ_in_priority_it_says_that_it_wants(q);
     return 0;
 }
