@@ -194,8 +194,10 @@ static void a_queue_that_is_stopped_gives_nothing(shmq_queue *q) {
 static void where_consumers_differ_in_priority_it_says_that_it_wants(shmq_queue *q) {
     shmq_delivery d;
     uint32_t from;
-    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
-    const shmq_taking t = {.owner = shmq_self(q)};
+    uint32_t row;
+    CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &row), SHMQ_OK);
+    shmq_waiter_of of[1] = {{.q = q, .owner = row}};
+    const shmq_taking t = {.owner = row};
     shmq_store_seq(&q->page->terms, SHMQ_TERM_RANKED);
     (void)shmq_receive(q, &t, &d);
     (void)shmq_receive_any(of, 1, 0, &t, &from, &d);
