@@ -219,17 +219,19 @@ class Consumer(ConsumerHandle, Generic[T]):
 
         self._check()
         with self._lock:
-            if self._readiness is None:
+            readiness = self._readiness
+            if readiness is None:
                 own_row = not self._sleeping
                 try:
                     self._sleeping = True
-                    self._watch(Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows()))
+                    readiness = Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows())
+                    self._watch(readiness)
                     self._watched = True
                 except BaseException:
                     if own_row:
                         self._sleeping = False
                     raise
-            return self._readiness.fileno()
+            return readiness.fileno()
 
     def _watch(self, readiness: Readiness) -> None:
         self._readiness = readiness
