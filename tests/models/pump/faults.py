@@ -1,0 +1,65 @@
+"""The plans by which schedules are made, and the faults that can be seeded, each with the plan that finds it soon."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from tests.models.pump.schedule import Plan
+
+CORE = Plan()
+DEADLY = replace(CORE, kills=(1, 2, 3), kill_in_turn=0.04)
+PEACEFUL = replace(CORE, kills=(0,), keepers=(0,), sleeping=0.0, purging=0.0)
+SLEEPING = replace(CORE, sleeping=1.0, kills=(0, 0, 1))
+CROWDED = replace(SLEEPING, front=(2,), takers=(3, 4), kills=(0,))
+OFTEN_STOPPED = replace(PEACEFUL, takers=(3,), puts=(9,), stops=0.05)
+
+PLANS = {
+    "core": CORE,
+    "deadly": DEADLY,
+    "failing": replace(PEACEFUL, back=(2, 3), front=(2,), takers=(2, 3), failing=0.5, keepers=(0, 0, 1, 2)),
+    "fronts": replace(OFTEN_STOPPED, back=(2,), front=(4,), releasing=0.5, stop_in_turn=0.05, bursts=(1, 1, 2, 3, 20)),
+    "places": replace(OFTEN_STOPPED, back=(4,), front=(2,), keepers=(2,), keeping=(30,), releasing=0.4, dawdling=0.95),
+    "sleeping": SLEEPING,
+    "starving": replace(CROWDED, leaving=0.1, working=0.1, keepers=(0,)),
+    "purging": replace(CROWDED, purging=1.0, working=0.3),
+    "levels": replace(CORE, levels=(2,), back=(2, 3), front=(2, 3)),
+    "delays": replace(CORE, delays=0.25, sleeping=0.0),
+}
+
+
+class Seeded(NamedTuple):
+    """A fault: the plan that finds it soon, the seed of a schedule that does, what it changes."""
+
+    plan: str
+    seed: int
+    what: str
+
+
+FAULTS = {
+    "p_early": Seeded("deadly", 2, "P moves before the rows are committed"),
+    "free_early": Seeded("deadly", 15, "the back's slots are freed before P moves"),
+    "low_early": Seeded("deadly", 11, "`low` is raised before the front's slots are entries"),
+    "low_lost": Seeded("deadly", 11, "who comes after a dead mover does not derive `low` from the front"),
+    "whole_front": Seeded(
+        "deadly", 8872, "one batch may fill the whole front, so that its fill hides which row was the last"
+    ),
+    "undo": Seeded("deadly", 49, "after a death what is MOVING below P is made available again"),
+    "garbage": Seeded("deadly", 148, "a flush leaves the rows at or above P that a dead mover committed"),
+    "recover_quiet": Seeded("failing", 150, "what a mover gives back does not turn the back's head back"),
+    "no_low": Seeded("core", 0, "a taker has entries of the back at or above `low`"),
+    "front_early": Seeded("fronts", 967, "a taker has entries of the front at or above `low`"),
+    "flow_last": Seeded("failing", 2004, "the second look reads the epochs first, then the flow word"),
+    "no_flow_look": Seeded("core", 299, "the second look of a level that has flowed leaves out the flow word"),
+    "no_plain_look": Seeded("core", 1, "the second look of a level that never flowed leaves out the flow word"),
+    "no_back_epoch": Seeded("core", 208, "the second look leaves out the back's epoch"),
+    "no_front_epoch": Seeded("fronts", 220, "the second look leaves out the front's epoch"),
+    "one_look": Seeded("places", 1228, "the word is not read again behind the place"),
+    "empty_once": Seeded("core", 9, "nothing found is not looked at again"),
+    "x_below_p": Seeded("core", 35, "a flow begins below P"),
+    "x_at_tail": Seeded("core", 1, "a flow begins at the tail of a full ring"),
+    "no_ends": Seeded("levels", 8, "the ends of more important levels are not looked at again"),
+    "no_missed": Seeded("sleeping", 72, "who finds the lock taken leaves no mark"),
+    "settle_quiet": Seeded("starving", 87, "who frees a slot of the front tells nobody"),
+    "purge_quiet": Seeded("purging", 1879, "who settles all rows tells nobody"),
+}

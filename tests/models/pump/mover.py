@@ -1,0 +1,294 @@
+"""The mover's turn: what whoever has the lock does. Each word of a level but its slots is the lock holder's alone."""
+
+from __future__ import annotations
+
+from tests.models.pump.process import Process
+from tests.models.pump.words import (
+    AVAILABLE,
+    CLAIMED,
+    ENTRIES,
+    FREE,
+    HELD,
+    MOVING,
+    NOBODY,
+    STEP,
+    Fault,
+    Flow,
+    Level,
+    Steps,
+    Word,
+)
+
+BUSY, DONE, STARVED = range(3)
+
+
+class Mover(Process):
+    """A producer that finds no room flushes; a taker that finds nothing in memory pulls."""
+
+    def lock(self) -> Steps[bool]:
+        """Tried, never waited for. Whoever fails marks that, and tries once more."""
+        yield STEP
+        if self.queue.is_locked():
+            if not self.is_fault("no_missed"):
+                self.queue.missed = True
+            yield STEP
+            if self.queue.is_locked():
+                return False
+        self.queue.lock = self.number
+        yield STEP
+        if self.queue.unfinished:
+            for level in self.queue.levels:
+                yield from self.recover(level)
+        yield STEP
+        self.queue.unfinished = True
+        return True
+
+    def unlock(self) -> Steps[None]:
+        for level in self.queue.levels:
+            rows = len(level.live_rows()) if level.flow.flowed else 0
+            if level.flushed - level.pulled != rows:
+                raise Fault(f"{level.flushed - level.pulled} rows are counted, {rows} are there")
+        yield STEP
+        self.queue.unfinished = False
+        yield STEP
+        self.queue.lock = NOBODY
+        yield STEP
+        if self.queue.missed:
+            self.queue.missed = False
+            yield from self.notify()
+
+    def recover(self, level: Level) -> Steps[None]:
+        """After a turn that was not ended: all of it is repeatable, and none of it needs the disk."""
+        self.queue.count("recoveries")
+        front, back = level.front, level.back
+        while True:
+            yield STEP
+            tail = front.tail
+            if front.is_end(tail, front.word(tail)):
+                break
+            front.help(tail)
+        if tail > 0 and not self.is_fault("low_lost"):
+            yield STEP
+            last = (tail - 1) % front.slots
+            if front.place[last] + 1 >= level.low:
+                level.low = front.place[last] + 1
+                yield STEP
+                level.pulled = front.ordinal[last]
+        p = level.flow.p
+        lowest = p
+        for index in range(back.slots):
+            while True:
+                yield STEP
+                word = back.words[index]
+                if word.state != MOVING:
+                    break
+                position = back.position[index]
+                if position < p and not self.is_fault("undo"):
+                    back.free(index, word)  # T20
+                elif back.swap(index, word, word._replace(state=AVAILABLE)):  # T21
+                    lowest = min(lowest, position)
+        if not self.is_fault("recover_quiet"):
+            yield from back.rewind(lowest)
+        yield STEP
+        if level.flushing[0] == p:
+            level.flushed = level.flushing[1]
+        if level.low >= p or not level.flow.flowed:
+            level.pulled = level.flushed
+
+    def make_room(self, level: Level, own: int) -> Steps[int]:
+        """A turn of whoever finds no room, or crosses the limit of memory with a put at `own`."""
+        if not (yield from self.lock()):
+            return BUSY
+        yield from self.enter(level, own)
+        yield from self.flush(level)
+        yield from self.unlock()
+        return DONE
+
+    def bring(self, level: Level) -> Steps[int]:
+        """A turn of whoever finds nothing in memory."""
+        if not (yield from self.lock()):
+            return BUSY
+        yield STEP
+        result = DONE
+        if level.flow.flowed:
+            result = yield from self.pull(level)
+        yield from self.unlock()
+        return result
+
+    def enter(self, level: Level, own: int) -> Steps[None]:
+        yield STEP
+        flow = level.flow
+        if flow.flowed:
+            return
+        yield STEP
+        start = min(own, level.back.head[1] + level.back.slots // 2)
+        level.passed |= level.back.in_hands_or_before_head()
+        if self.is_fault("x_at_tail"):
+            start = own
+        if not self.is_fault("x_below_p"):
+            start = max(flow.p, start)
+        yield STEP
+        level.low = start
+        yield STEP
+        level.flow = Flow(True, start)
+        self.queue.count("entered")
+
+    def flush(self, level: Level) -> Steps[None]:
+        p = level.flow.p
+        end, moving = yield from self.gather(level, p, self.queue.chance.choice((1, 2, 4, 8)))
+        if end == p:
+            return
+        back = level.back
+        rows = {position: back.message[position % back.slots] for position in moving}
+        if self.is_fault("p_early"):
+            yield STEP
+            level.flow = Flow(True, end)
+        if self.is_fault("free_early"):
+            yield from self.free_all(level, moving)
+        yield STEP
+        if self.happens(self.queue.failing):
+            self.queue.count("failed commits")
+            yield from self.recover(level)
+            return
+        if not self.is_fault("garbage"):
+            for place in [place for place in level.rows if place >= p]:
+                del level.rows[place]
+        level.rows.update(rows)  # the commit
+        yield STEP
+        level.flushing = (end, level.flushed + len(moving))
+        yield STEP
+        level.flow = Flow(True, end)  # the decision
+        yield STEP
+        level.flushed = level.flushing[1]
+        self.queue.count("flushed", len(moving))
+        yield from self.free_all(level, moving)
+
+    def gather(self, level: Level, p: int, most: int) -> Steps[tuple[int, list[int]]]:
+        """T19 of what is available from P on. What is in somebody's hands, or has time, is passed and stays."""
+        back = level.back
+        moving: list[int] = []
+        position = p
+        while position < p + most:
+            yield STEP
+            word = back.word(position)
+            if back.is_end(position, word):
+                break
+            if back.is_here(position, word):
+                if word.state == CLAIMED:
+                    if self.clear_claim(back, position, word):
+                        continue
+                    break
+                if word.state == HELD and (yield from self.end_hold(back, position, word)):
+                    continue
+                if word.state == AVAILABLE:
+                    if not back.swap(position, word, word._replace(state=MOVING)):
+                        continue
+                    moving.append(position)
+                elif word.state in ENTRIES:
+                    level.passed.add(position)
+                    self.queue.count("passed")
+            position += 1
+        return position, moving
+
+    def free_all(self, level: Level, moving: list[int]) -> Steps[None]:
+        """T20."""
+        back = level.back
+        for position in moving:
+            while True:
+                yield STEP
+                word = back.word(position)
+                if word.state != MOVING or back.position[position % back.slots] != position:
+                    break
+                if back.free(position, word):
+                    break
+
+    def pull(self, level: Level) -> Steps[int]:
+        """Rows into the front, or out of the flow where there are none."""
+        live = level.live_rows()
+        if not live:
+            yield from self.leave(level)
+            return DONE
+        result = STARVED
+        if live[0] > level.low:
+            yield STEP
+            level.low = live[0]  # what came back below it needs no slot of the front
+            result = DONE
+        front = level.front
+        most = front.slots if self.is_fault("whole_front") else front.slots // 2
+        for _ in range(self.queue.chance.choice((1, 2, 3))):
+            free = yield from self.free_slots(level, min(most, len(live)))
+            if free == 0:
+                break
+            yield from self.bring_in(level, live[:free])
+            live = live[free:]
+            result = DONE
+        return result
+
+    def leave(self, level: Level) -> Steps[None]:
+        yield STEP
+        p = level.flow.p
+        level.low = p
+        yield STEP
+        level.flow = Flow(False, p)
+        self.queue.count("left")
+
+    def free_slots(self, level: Level, most: int) -> Steps[int]:
+        """How many slots at the front's tail are free; what is old there is carried (T17)."""
+        front = level.front
+        free = 0
+        while free < most:
+            yield STEP
+            tail = front.tail
+            word = front.word(tail + free)
+            if word.lap == front.lap(tail + free) and word.state == FREE:
+                free += 1
+                continue
+            if free > 0 or not (yield from front.has_room_behind(tail)):
+                break
+            yield STEP
+            if word.lap < front.lap(tail):
+                self.queue.count("carried", front.swap(tail, word, word._replace(lap=word.lap + 1, carried=True)))
+            else:
+                front.help(tail)
+        return free
+
+    def bring_in(self, level: Level, places: list[int]) -> Steps[None]:
+        """Fills free slots, then makes each of them an entry: T22 is where that row is decided."""
+        front = level.front
+        tail = front.tail
+        for ahead, place in enumerate(places):
+            yield from front.write(tail + ahead, level.rows[place], place, self.number, self.judge.dead)
+            front.ordinal[(tail + ahead) % front.slots] = level.pulled + ahead + 1
+        if self.is_fault("low_early"):
+            yield STEP
+            level.low = places[-1] + 1
+        for position in range(tail, tail + len(places)):
+            yield STEP
+            word = front.word(position)
+            if not front.swap(position, word, Word(AVAILABLE, word.lap)):
+                raise Fault("somebody else is in the front")
+            yield STEP
+            front.help(position)
+        yield STEP
+        level.low = places[-1] + 1
+        yield STEP
+        level.pulled += len(places)
+        self.queue.count("pulled", len(places))
+        for place in places:
+            del level.rows[place]  # at leisure
+
+    def purge(self, level: Level) -> Steps[int]:
+        """Settles all rows by one store."""
+        if not (yield from self.lock()):
+            return BUSY
+        yield STEP
+        if level.flow.flowed:
+            for place in level.live_rows():
+                self.judge.settles(level.rows[place])
+            level.low = level.flow.p
+            yield STEP
+            level.pulled = level.flushed
+        yield from self.unlock()
+        if not self.is_fault("purge_quiet"):
+            yield from self.notify()  # who slept, since rows came first and the front was full
+        return DONE
