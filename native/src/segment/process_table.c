@@ -136,16 +136,28 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
     return SHMQ_OK;
 }
 
-static void describe(shmq_process_shm *process) {
+/* What the system says of this process. Read before the structure lock is taken: a process that is stopped in these calls
+ * must not stop everybody who joins, leaves or declares. */
+typedef struct description {
+    char name[sizeof(((shmq_process_shm *)NULL)->name)];
+    uint64_t start_time, pid_namespace;
+} description;
+
+static description describe_self(void) {
+    description self = {.start_time = own_start_time(), .pid_namespace = own_pid_namespace()};
     char name[64];
     read_small("/proc/self/comm", name, sizeof(name));
     name[strcspn(name, "\n")] = 0;
-    memset(process->name, 0, sizeof(process->name));
-    memcpy(process->name, name, strnlen(name, sizeof(process->name) - 1));
+    memcpy(self.name, name, strnlen(name, sizeof(self.name) - 1));
+    return self;
+}
+
+static void write_description(shmq_process_shm *process, const description *self) {
+    memcpy(process->name, self->name, sizeof(process->name));
     process->pid = (uint32_t)getpid();
     process->flags = 0;
-    process->start_time = own_start_time();
-    process->pid_namespace = own_pid_namespace();
+    process->start_time = self->start_time;
+    process->pid_namespace = self->pid_namespace;
     process->attached_ns = shmq_wall_ns();
     process->magazines = 0;
     shmq_store_relaxed(&process->progress, 0);
@@ -158,7 +170,7 @@ static void describe(shmq_process_shm *process) {
 }
 
 /* Under the structure lock. */
-static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word) {
+static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const description *self) {
     shmq_process_shm *process = &m->rows[row];
     uint32_t generation = shmq_row_generation(word);
     /* First, for nobody looks at rows above it: a death after the next step must be seen. */
@@ -173,7 +185,7 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word) {
         shmq_store_seq(&process->word, shmq_row_word(generation + 1, 0, SHMQ_ROW_FREE));
         return status;
     }
-    describe(process);
+    write_description(process, self);
     m->row = row;
     m->row_generation = generation;
     m->process = process;
@@ -195,13 +207,14 @@ static shmq_status check_linked(shmq_member *m, bool allow_unlinked) {
 
 shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
     m->row = SHMQ_NO_ROW;
+    description self = describe_self();
     for (bool last_try = false;;) {
         SHMQ_TRY(shmq_structure_lock(m));
         uint64_t word = 0;
         shmq_status status = check_linked(m, allow_unlinked);
         uint32_t row = status == SHMQ_OK ? find_free_row(m, &word) : SHMQ_NO_ROW;
         if (row != SHMQ_NO_ROW) {
-            status = occupy(m, row, word);
+            status = occupy(m, row, word, &self);
         }
         shmq_structure_unlock(m);
         if (status != SHMQ_OK || row != SHMQ_NO_ROW) {
