@@ -317,7 +317,7 @@ void act_steal(act *a, unsigned queue, uint64_t position) {
     shmq_queue *q = a->q[queue];
     shmq_delivery d;
     act_begin(a, CALL_GET, queue, 0);
-    shmq_status status = shmq_steal(q, position, false, &d);
+    shmq_status status = shmq_steal(&q->first, position, false, &d);
     uint64_t value = status == SHMQ_OK ? act_value_of(&d) : 0;
     status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
     if (status == SHMQ_OK) {
@@ -333,7 +333,7 @@ void act_drop_oldest(act *a, unsigned queue) {
     shmq_delivery d;
     uint64_t at = 0;
     act_begin(a, CALL_GET, queue, 0);
-    uint64_t value = shmq_browse(q, &at, &d) == SHMQ_OK ? act_value_of(&d) : 0;
+    uint64_t value = shmq_browse(&q->first, &at, &d) == SHMQ_OK ? act_value_of(&d) : 0;
     if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
         end_delivery(a, CALL_GET, queue, value, &d);
     } else {
@@ -345,7 +345,7 @@ void act_browse(act *a, unsigned queue) {
     uint64_t at = 0;
     shmq_delivery d;
     act_begin(a, CALL_OTHER, queue, 0);
-    while (shmq_browse(a->q[queue], &at, &d) == SHMQ_OK) {
+    while (shmq_browse(&a->q[queue]->first, &at, &d) == SHMQ_OK) {
         at += 1;
     }
     act_end(a, CALL_OTHER, queue, 0, SHMQ_OK);
@@ -353,7 +353,8 @@ void act_browse(act *a, unsigned queue) {
 
 void act_browse_wait(act *a, unsigned queue, uint64_t until_ns) {
     act_begin(a, CALL_OTHER, queue, 0);
-    shmq_status status = shmq_browse_wait(a->q[queue], &(uint64_t){shmq_load_seq(&a->q[queue]->ring->tail)}, until_ns);
+    shmq_status status =
+        shmq_browse_wait(a->q[queue], &(uint64_t){shmq_load_seq(&a->q[queue]->first.shm->tail)}, until_ns);
     act_end(a, CALL_OTHER, queue, 0, status);
 }
 

@@ -8,7 +8,7 @@
 static uint32_t values_in(shmq_queue *q, uint64_t *values) {
     shmq_delivery seen;
     uint32_t count = 0;
-    for (uint64_t at = 0; count < MOST && shmq_browse(q, &at, &seen) == SHMQ_OK; at++) {
+    for (uint64_t at = 0; count < MOST && shmq_browse(&q->first, &at, &seen) == SHMQ_OK; at++) {
         values[count++] = act_value_of(&seen);
     }
     return count;
@@ -62,7 +62,7 @@ void act_discard(act *a) {
     shmq_queue *q = a->q[QUEUE_A];
     uint64_t discarded = 0;
     act_begin(a, CALL_PURGE, QUEUE_A, 0);
-    shmq_status status = shmq_discard_below(q, shmq_load_seq(&q->ring->tail), &discarded);
+    shmq_status status = shmq_discard_below(&q->first, shmq_load_seq(&q->first.shm->tail), &discarded);
     shmq_add_relaxed(&q->counters->purged, discarded);
     act_end(a, CALL_PURGE, QUEUE_A, 0, status);
 }

@@ -26,7 +26,7 @@ void act_group_head(const shmq_queue *q, uint64_t value, shmq_outgoing *o) {
 void act_rob(act *a, unsigned queue, uint64_t position) {
     shmq_delivery d;
     act_begin(a, CALL_RECEIVE, queue, 0);
-    shmq_status status = shmq_steal(a->q[queue], position, false, &d);
+    shmq_status status = shmq_steal(&a->q[queue]->first, position, false, &d);
     if (status == SHMQ_OK) {
         shmq_add_relaxed(&a->q[queue]->counters->received, 1);
     }
@@ -37,7 +37,7 @@ void act_rob_self(act *a) {
     unsigned queue = a->held[0].queue;
     act_begin(a, CALL_RELEASE, queue, a->held[0].value);
     SHMQ_ASSERT(a->held_count != 0 && a->held_count < ACT_HELD);
-    SHMQ_ASSERT(shmq_steal(a->q[queue], a->held[0].d.position, false, &a->held[a->held_count].d) == SHMQ_OK);
+    SHMQ_ASSERT(shmq_steal(&a->q[queue]->first, a->held[0].d.position, false, &a->held[a->held_count].d) == SHMQ_OK);
     a->held[a->held_count].value = a->held[0].value;
     a->held[a->held_count++].queue = queue;
 }

@@ -55,7 +55,7 @@ void act_move_all(act *a) {
     shmq_delivery seen;
     uint32_t reaped;
     a->last = shmq_reap_dead(a->m, &reaped);
-    for (uint64_t at = 0; a->last == SHMQ_OK && shmq_browse(a->q[QUEUE_A], &at, &seen) == SHMQ_OK; at++) {
+    for (uint64_t at = 0; a->last == SHMQ_OK && shmq_browse(&a->q[QUEUE_A]->first, &at, &seen) == SHMQ_OK; at++) {
         a->last = move_ready(a, &seen, QUEUE_LIMITED);
     }
 }

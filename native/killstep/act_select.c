@@ -22,13 +22,13 @@ static void arrive(void) {
     }
 }
 
-static bool wants(void *context, const shmq_queue *level, const shmq_delivery *d) {
+static bool wants(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t value;
     (void)context;
     if (d->body_len < sizeof(value)) {
         return false;
     }
-    if (level->levels > 1 && level->depth + 1 == level->levels) {
+    if (level->queue->levels > 1 && level->depth + 1 == level->queue->levels) {
         arrive();
     }
     memcpy(&value, d->bytes, sizeof(value));

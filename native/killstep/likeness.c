@@ -48,8 +48,8 @@ static void add_rows(const stage *s, uint64_t alive) {
     }
 }
 
-static void add_slot(const shmq_queue *q, uint64_t index) {
-    const shmq_slot_shm *slot = shmq_slot_at(q, index);
+static void add_slot(const shmq_ring *r, uint64_t index) {
+    const shmq_slot_shm *slot = shmq_slot_at(r, index);
     uint64_t word = slot->word, value = 0;
     uint32_t state = shmq_word_state(word);
     add((word & 0x1fffff) | (uint64_t)shmq_word_lap(word) << 32);
@@ -76,14 +76,14 @@ static void add_consumers(const shmq_queue *q) {
     }
 }
 
-static void add_level(const shmq_queue *q) {
-    add(q->ring->tail);
-    add(q->ring->head & SHMQ_POSITION_MASK);
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        add_slot(q, i);
+static void add_level(const shmq_ring *level) {
+    add(level->shm->tail);
+    add(level->shm->head & SHMQ_POSITION_MASK);
+    for (uint64_t i = 0; i < shmq_slots_laid(level); i++) {
+        add_slot(level, i);
     }
-    for (uint64_t i = 0; i <= q->mask / 64; i++) {
-        add(q->carried[i]);
+    for (uint64_t i = 0; i <= level->mask / 64; i++) {
+        add(level->carried[i]);
     }
 }
 
@@ -122,10 +122,10 @@ static void add_queue(shmq_member *m, uint32_t index) {
         return;
     }
     add((uint64_t)q.page->state << 32 | q.page->shut_down);
-    add((uint64_t)shmq_waiters_in(q.ring->waiters) << 32 | (q.page->count & UINT32_MAX));
+    add((uint64_t)shmq_waiters_in(q.first.shm->waiters) << 32 | (q.page->count & UINT32_MAX));
     add(q.page->recount_due != 0);
     add_line(&q);
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
         add_level(&level);
     }

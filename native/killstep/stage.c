@@ -96,8 +96,8 @@ void stage_open(stage *s, beginning b) {
     s->survivor.q[QUEUE_A] = declare(m, "a", 0);
     m->memory = STAGE_MEMORY;
     s->survivor.q[QUEUE_LIMITED] = declare(m, "limited", 4);
-    if (s->survivor.q[QUEUE_A]->mask != 1023) {
-        die("the ring has %llu slots", (unsigned long long)s->survivor.q[QUEUE_A]->mask + 1);
+    if (s->survivor.q[QUEUE_A]->first.mask != 1023) {
+        die("the ring has %llu slots", (unsigned long long)s->survivor.q[QUEUE_A]->first.mask + 1);
     }
     for (unsigned i = 0; i < 2; i++) {
         beginning_apply(b, s->survivor.q[i]);

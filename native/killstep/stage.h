@@ -47,7 +47,8 @@ typedef struct stage {
     act survivor, survivor_copy;
     shmq_member member_copy;
     stage_book book_copies[STAGE_BOOKS]; /* of the queues with groups */
-    shmq_queue handle_copies[STAGE_HANDLES], level_copies[STAGE_LEVELS];
+    shmq_queue handle_copies[STAGE_HANDLES];
+    shmq_ring level_copies[STAGE_LEVELS];
     uint64_t size;
     unsigned char *base; /* the prepared image */
     unsigned char *origin; /* the first of them: base may be another one meanwhile */

@@ -40,7 +40,7 @@ void state_empty(stage *s) { (void)s; }
 
 /* The next put comes to a slot whose next one has no memory yet. */
 void state_edge(stage *s) {
-    uint64_t laid = shmq_slots_laid(s->survivor.q[QUEUE_A]);
+    uint64_t laid = shmq_slots_laid(&s->survivor.q[QUEUE_A]->first);
     pass_through(s, QUEUE_A, (uint32_t)laid - 3);
     put_numbers(s, QUEUE_A, 1, 2, SMALL_BYTES);
 }
@@ -92,15 +92,15 @@ void state_full_count(stage *s) { put_numbers(s, QUEUE_LIMITED, 1, 4, SMALL_BYTE
 static void wait_for_room(act *a) {
     shmq_waiters crowd = shmq_room_waiters(a->q[QUEUE_LIMITED], a->q[QUEUE_LIMITED]->counters);
     shmq_join_count(&crowd);
-    stage_actor_sleeps_on(&a->q[QUEUE_LIMITED]->ring->full);
+    stage_actor_sleeps_on(&a->q[QUEUE_LIMITED]->first.shm->full);
 }
 
 /* There is room: fewer slots are in use than the limit allows. */
 static bool has_room(act *survivor) {
     shmq_queue *q = survivor->q[QUEUE_LIMITED];
     uint64_t used = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        used += shmq_word_state(shmq_load_seq(&shmq_slot_at(q, i)->word)) != SHMQ_FREE;
+    for (uint64_t i = 0; i < shmq_slots_laid(&q->first); i++) {
+        used += shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, i)->word)) != SHMQ_FREE;
     }
     return used < 4;
 }
@@ -173,11 +173,11 @@ void state_carried(stage *s) {
 /* What put does up to its claim, and then nothing. */
 static void claim_only(act *a) {
     shmq_queue *q = a->q[QUEUE_A];
-    uint64_t t = shmq_load_seq(&q->ring->tail);
-    shmq_slot_shm *slot = shmq_slot_at(q, t);
+    uint64_t t = shmq_load_seq(&q->first.shm->tail);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    if (!shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)) ||
-        !shmq_cas_seq(&q->ring->tail, t, t + 1)) {
+    if (!shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)) ||
+        !shmq_cas_seq(&q->first.shm->tail, t, t + 1)) {
         die("claim");
     }
 }
@@ -401,7 +401,7 @@ void state_few_beside_full(stage *s) {
 /* ---- moves -------------------------------------------------------------------------------------------------------- */
 
 static void need_records(stage *s, unsigned queue) {
-    if (shmq_cold_need(s->survivor.q[queue]) != SHMQ_OK) {
+    if (shmq_cold_need(&s->survivor.q[queue]->first) != SHMQ_OK) {
         die("records");
     }
 }

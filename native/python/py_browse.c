@@ -5,8 +5,8 @@
 #include "shmq/ring_move.h"
 
 /* The level of a place, and the position in it; NULL with an exception set. */
-static shmq_queue *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
-    shmq_queue *level = shmq_level_of_place(self->q, place, position);
+static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
+    shmq_ring *level = shmq_level_of_place(self->q, place, position);
     if (level == NULL) {
         PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
     }
@@ -35,7 +35,7 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     unsigned long long place;
     uint64_t position;
     shmq_delivery d = {0};
-    shmq_queue *level;
+    shmq_ring *level;
     if (!PyArg_ParseTuple(args, "K", &place) || !queue_ready(self) ||
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
@@ -44,7 +44,7 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     if (status != SHMQ_OK && status != SHMQ_EMPTY) {
         return queue_raise(self, status);
     }
-    bool purged = status == SHMQ_OK && shmq_settle(level, &d) == SHMQ_OK;
+    bool purged = status == SHMQ_OK && shmq_settle(level->queue, &d) == SHMQ_OK;
     shmq_add_relaxed(&self->q->counters->purged, purged);
     return PyBool_FromLong(purged);
 }
@@ -55,7 +55,7 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     unsigned long long place;
     uint64_t position;
     shmq_delivery d = {0};
-    shmq_queue *level;
+    shmq_ring *level;
     int ready = false;
     if (!PyArg_ParseTuple(args, "K|p", &place, &ready) || !queue_ready(self) ||
         (level = level_of(self, place, &position)) == NULL) {
@@ -68,7 +68,7 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
 }
 
-static PyObject *browsed(shmq_queue *level, uint64_t position, const shmq_delivery *d, uint64_t own_expiry,
+static PyObject *browsed(shmq_ring *level, uint64_t position, const shmq_delivery *d, uint64_t own_expiry,
                          PyObject *head, PyObject *body) {
     uint64_t place = shmq_place_at(level->depth, position);
     return Py_BuildValue("(K(KKKIIIIINNKK))", (unsigned long long)place + 1, (unsigned long long)place,
@@ -84,7 +84,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
     uint64_t position;
-    shmq_queue *level;
+    shmq_ring *level;
     if (!PyArg_ParseTuple(args, "K", &place) || !queue_ready(self) ||
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
@@ -105,7 +105,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         if (head != NULL && body != NULL && shmq_browse_valid(level, &d)) {
             d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
             d.bytes = (unsigned char *)PyBytes_AsString(body);
-            if (SHMQ_UNLIKELY(!shmq_delivery_intact(level, &d))) {
+            if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
                 Py_DECREF(head);
                 Py_DECREF(body);
                 position = at + 1; /* damaged: whoever takes it is told */
@@ -139,7 +139,7 @@ static PyObject *queue_browse_wait(PyObject *o, PyObject *args) {
         if (PyErr_Occurred()) {
             return NULL;
         }
-        shmq_queue *level = level_of(self, place, &position);
+        shmq_ring *level = level_of(self, place, &position);
         if (level == NULL) {
             return NULL;
         }
@@ -189,7 +189,7 @@ static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
         BEGIN_WAIT(self)
         status = shmq_queue_usable(self->q);
         if (status == SHMQ_OK) {
-            status = shmq_discard_below(self->q, position, &discarded);
+            status = shmq_discard_below(&self->q->first, position, &discarded);
         }
         shmq_add_relaxed(&self->q->counters->purged, discarded - before);
         END_WAIT(self)

@@ -55,7 +55,7 @@ typedef struct range {
 } range;
 
 /* Copies entries until the range ends or the batch is full. SHMQ_EMPTY: the range has ended; SHMQ_NO_SPACE: no memory. */
-static shmq_status columns_fill(columns *all, shmq_queue *level, uint64_t position, range *of) {
+static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t position, range *of) {
     while (all->rows < of->max_rows && all->of[BODIES].used < of->max_bytes) {
         shmq_delivery d;
         uint64_t at = position;
@@ -81,7 +81,7 @@ static shmq_status columns_fill(columns *all, shmq_queue *level, uint64_t positi
         of->place = shmq_place_at(level->depth, position);
         d.head = head; /* the copies are judged: what is shared may change */
         d.bytes = body;
-        if (SHMQ_UNLIKELY(!shmq_delivery_intact(level, &d))) {
+        if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
             continue; /* damaged: whoever takes it is told */
         }
         if (!columns_count(all, shmq_place_at(level->depth, at), &d)) {
@@ -107,7 +107,7 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    shmq_queue *level = shmq_level_of_place(self->q, place, &position);
+    shmq_ring *level = shmq_level_of_place(self->q, place, &position);
     if (level == NULL) {
         return PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
     }

@@ -96,7 +96,7 @@ static PyObject *queue_crowd(PyObject *o, PyObject *unused) {
         }
     }
     return Py_BuildValue("{sksksI}", "consumers", consumers, "asleep", asleep, "producers_waiting",
-                         shmq_waiters_in(shmq_load_seq(&self->q->ring->waiters)));
+                         shmq_waiters_in(shmq_load_seq(&self->q->first.shm->waiters)));
 }
 
 /* _takers() -> pids of those that have a consumer of the queue */

@@ -127,7 +127,7 @@ static int view_of(shmq_member *m, unsigned int index, unsigned int incarnation,
 }
 
 /* False: an exception is set. */
-static bool append_heads(PyObject *list, const shmq_queue *level) {
+static bool append_heads(PyObject *list, const shmq_ring *level) {
     for (uint64_t i = 0; i < shmq_slots_laid(level); i++) {
         shmq_delivery d;
         if (!shmq_peep(level, i, &d)) {
@@ -157,7 +157,7 @@ static PyObject *observer_heads(PyObject *o, PyObject *args) {
     if (list == NULL || view_of(self->member, index, incarnation, &q, &wrong) != 1) {
         return list;
     }
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q.levels && list != NULL; depth++) {
         if (shmq_level_look(&q, depth, &level) == NULL && !append_heads(list, &level)) {
             Py_CLEAR(list);

@@ -236,7 +236,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
             shmq_line_hand_on(&parcels[*done - 1].out.ticket, &parcels[*done].out.ticket);
         }
         uint32_t ready = *done, put = 0;
-        for (; ready < count && parcels[ready].out.body_len <= self->q->inline_bytes; ready++) {
+        for (; ready < count && parcels[ready].out.body_len <= self->q->first.inline_bytes; ready++) {
             if (shmq_prepare(self->q, &parcels[ready].out, 0) != SHMQ_OK) {
                 break;
             }

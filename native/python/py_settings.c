@@ -112,10 +112,10 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    PyObject *result =
-        Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given), "slots",
-                      (unsigned long long)shmq_slot_count(self->q), "shut_down", shmq_load_seq(&page->shut_down),
-                      "created_ns", (unsigned long long)page->created_ns, "created_by", page->created_by);
+    PyObject *result = Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given),
+                                     "slots", (unsigned long long)shmq_slot_count(&self->q->first), "shut_down",
+                                     shmq_load_seq(&page->shut_down), "created_ns",
+                                     (unsigned long long)page->created_ns, "created_by", page->created_by);
     bool ok = result != NULL && add(result, "given_by", setters(page));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
         ok = add(result, shmq_setting_name(i), value_of(self, i));

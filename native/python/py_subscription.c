@@ -5,8 +5,8 @@
 PyTypeObject *subscription_type;
 
 /* In the midst of a walk, without the interpreter lock: what is asked lies in the segment, and may be torn. */
-static bool is_selected(void *context, const shmq_queue *q, const shmq_delivery *d) {
-    uint64_t enqueued_ns = d->enqueued_ns + q->m->clock_offset_ns;
+static bool is_selected(void *context, const shmq_ring *level, const shmq_delivery *d) {
+    uint64_t enqueued_ns = d->enqueued_ns + level->queue->m->clock_offset_ns;
     shmq_fields fields = {
         .head = d->head,
         .head_len = d->head_len,

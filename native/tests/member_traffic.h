@@ -195,7 +195,8 @@ static inline void worker_outcome(member_worker *w) {
     uint32_t at = (uint32_t)(worker_random(w) % w->held_count);
     shmq_delivery d = w->held[at];
     w->held[at] = w->held[--w->held_count];
-    shmq_add_relaxed(&w->board->carried, shmq_word_carried(shmq_load_seq(&shmq_slot_at(w->q, d.position)->word)));
+    shmq_add_relaxed(&w->board->carried,
+                     shmq_word_carried(shmq_load_seq(&shmq_slot_at(&w->q->first, d.position)->word)));
     switch (worker_random(w) % 6) {
     case 0:
         (void)shmq_release(w->q, &d, false);
@@ -239,12 +240,12 @@ static inline void worker_browse(member_worker *w) {
     unsigned char copy[INLINE_ROOM];
     for (int i = 0; i < 20; i++) {
         shmq_delivery d;
-        if (shmq_browse(w->q, &position, &d) != SHMQ_OK) {
+        if (shmq_browse(&w->q->first, &position, &d) != SHMQ_OK) {
             return;
         }
         if (d.body == 0) {
             copy_racing(copy, d.bytes, d.body_len);
-            if (shmq_browse_valid(w->q, &d)) {
+            if (shmq_browse_valid(&w->q->first, &d)) {
                 (void)body_check(copy, d.body_len);
                 shmq_add_relaxed(&w->board->browsed, 1);
             }
@@ -272,7 +273,7 @@ static inline void worker_look(member_worker *w) {
         shmq_ring_census(w->q, &census);
         break;
     case 1:
-        CHECK(shmq_ring_valid(w->q, &where) == NULL);
+        CHECK(shmq_ring_valid(&w->q->first, &where) == NULL);
         break;
     case 2:
         (void)shmq_blocks_sweep(w->m, nobody_is_dead, all_are_named, NULL);
@@ -289,16 +290,16 @@ static inline void worker_look(member_worker *w) {
 
 /* A claim as put makes it, with its place in the count; NULL: the slot under the tail is not free. */
 static inline shmq_slot_shm *worker_claim(member_worker *w) {
-    shmq_ring_shm *ring = w->q->ring;
+    shmq_ring_shm *ring = w->q->first.shm;
     uint64_t t = shmq_load_seq(&ring->tail);
-    shmq_slot_shm *slot = shmq_slot_at(w->q, t);
+    shmq_slot_shm *slot = shmq_slot_at(&w->q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    uint64_t claimed = shmq_word(shmq_turn(w->q, t), 0, shmq_self(w->q), 0, SHMQ_CLAIMED);
+    uint64_t claimed = shmq_word(shmq_turn(&w->q->first, t), 0, shmq_self(w->q), 0, SHMQ_CLAIMED);
     bool limited = shmq_load_seq(&w->q->page->maxsize) != 0;
     if (limited) {
         shmq_moving(w->q, 1);
     }
-    bool free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(w->q, t);
+    bool free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(&w->q->first, t);
     bool counted = free && limited && shmq_count_take(w->q, 1);
     bool done = free && counted == limited && shmq_cas_seq(&slot->word, word, claimed);
     if (counted && !done) {
@@ -312,7 +313,7 @@ static inline shmq_slot_shm *worker_claim(member_worker *w) {
     }
     shmq_cas_seq(&ring->tail, t, t + 1);
     if (shmq_word_carried(word)) {
-        shmq_and_seq(&w->q->carried[(t & w->q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
+        shmq_and_seq(&w->q->first.carried[(t & w->q->first.mask) >> 6], ~(UINT64_C(1) << (t & 63)));
     }
     return slot;
 }
@@ -331,7 +332,7 @@ static inline void worker_stand_still(member_worker *w) {
         word = shmq_load_seq(&slot->word);
         CHECK(shmq_word_state(word) == SHMQ_CLAIMED || shmq_word_state(word) == SHMQ_QUARANTINED);
         CHECK_EQUAL(shmq_word_owner(word), shmq_self(w->q));
-    } while (!shmq_slot_free(w->q, slot, word));
+    } while (!shmq_slot_free(&w->q->first, slot, word));
     shmq_add_relaxed(&w->board->holes, shmq_word_state(word) == SHMQ_QUARANTINED);
 }
 
@@ -389,8 +390,8 @@ static inline void worker_finish(member_worker *w) {
 static inline void worker_hand_over(member_worker *w, bool produces) {
     shmq_add_relaxed(&w->board->steps, 1);
     if (produces) {
-        uint64_t head = shmq_load_relaxed(&w->q->ring->head) & SHMQ_POSITION_MASK;
-        if (shmq_load_relaxed(&w->q->ring->tail) - head < 4) {
+        uint64_t head = shmq_load_relaxed(&w->q->first.shm->head) & SHMQ_POSITION_MASK;
+        if (shmq_load_relaxed(&w->q->first.shm->tail) - head < 4) {
             worker_put(w, 0);
         } else {
             sched_yield();

@@ -69,18 +69,18 @@ static inline uint64_t number_of(const shmq_delivery *d) {
 }
 
 /* What a subscription wants: messages with an even number. */
-static inline bool wants_even(void *context, const shmq_queue *q, const shmq_delivery *d) {
+static inline bool wants_even(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t number;
     (void)context;
-    (void)q;
+    (void)level;
     memcpy(&number, d->bytes, sizeof number); /* torn, perhaps: who takes it looks again */
     return number % 2 == 0;
 }
 
 /* One that wants everything and has a condition has a path of its own; one without shares the ring's head. */
-static inline bool wants_all(void *context, const shmq_queue *q, const shmq_delivery *d) {
+static inline bool wants_all(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)context;
-    (void)q;
+    (void)level;
     (void)d;
     return true;
 }
@@ -145,19 +145,19 @@ static inline shmq_census census_of(shmq_queue *q) {
 }
 
 static inline uint32_t state_at(shmq_queue *q, uint64_t position) {
-    return shmq_word_state(shmq_load_seq(&shmq_slot_at(q, position)->word));
+    return shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, position)->word));
 }
 
 /* What put does up to its claim, and then nothing: as if the process stood still there. */
 static inline uint64_t claim_by_hand(shmq_queue *q) {
     CHECK(shmq_load_seq(&q->page->maxsize) == 0 || shmq_count_take(q, 1));
-    uint64_t t = shmq_load_seq(&q->ring->tail);
-    shmq_slot_shm *slot = shmq_slot_at(q, t);
+    uint64_t t = shmq_load_seq(&q->first.shm->tail);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK_EQUAL(shmq_word_state(word), SHMQ_FREE);
-    CHECK_EQUAL(shmq_word_lap(word), shmq_turn(q, t));
-    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
-    CHECK(shmq_cas_seq(&q->ring->tail, t, t + 1));
+    CHECK_EQUAL(shmq_word_lap(word), shmq_turn(&q->first, t));
+    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q), 0, SHMQ_CLAIMED)));
+    CHECK(shmq_cas_seq(&q->first.shm->tail, t, t + 1));
     return t;
 }
 

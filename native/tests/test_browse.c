@@ -24,9 +24,9 @@ static void end(void) {
 static uint64_t shown(void) {
     uint64_t position = 0, all = 0;
     shmq_delivery d;
-    while (shmq_browse(q, &position, &d) == SHMQ_OK) {
+    while (shmq_browse(&q->first, &position, &d) == SHMQ_OK) {
         all = all * 10 + number_of(&d);
-        CHECK(shmq_browse_valid(q, &d));
+        CHECK(shmq_browse_valid(&q->first, &d));
         position++;
     }
     return all;
@@ -45,7 +45,7 @@ static void test_a_browser_sees_what_is_there_in_order_whoever_holds_it(void) {
     CHECK_EQUAL(shown(), 12345);
     CHECK_EQUAL(shmq_settle(q, &second), SHMQ_OK);
     CHECK_EQUAL(shown(), 1345);
-    CHECK(!shmq_browse_valid(q, &second));
+    CHECK(!shmq_browse_valid(&q->first, &second));
     shmq_offer_cancel(q, &third);
     CHECK_EQUAL(shmq_settle(q, &first), SHMQ_OK);
     CHECK_EQUAL(shown(), 345);
@@ -59,7 +59,7 @@ static void test_a_browser_sees_entries_that_the_ring_has_turned_over(void) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
         old[i - 1] = receive(q, shmq_self(q));
     }
-    for (uint64_t i = 0; i < 2 * shmq_slot_count(q); i++) {
+    for (uint64_t i = 0; i < 2 * shmq_slot_count(&q->first); i++) {
         CHECK_EQUAL(put_number(q, 9), SHMQ_OK);
         CHECK_EQUAL(get_number(q), 9);
     }
@@ -78,9 +78,9 @@ static void test_a_browser_sees_entries_that_the_ring_has_turned_over(void) {
     CHECK_EQUAL(get_number(q), 4);
     CHECK_EQUAL(shown(), 0);
     CHECK(!shmq_ring_ready(q));
-    uint64_t beyond = shmq_load_seq(&q->ring->tail) + 5;
+    uint64_t beyond = shmq_load_seq(&q->first.shm->tail) + 5;
     shmq_delivery d;
-    CHECK_EQUAL(shmq_browse(q, &beyond, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_browse(&q->first, &beyond, &d), SHMQ_EMPTY);
     end();
 }
 
@@ -92,7 +92,7 @@ static void test_a_browser_stops_at_a_claim_and_passes_that_of_the_dead(void) {
     uint64_t position = claim_by_hand(theirs), at = 0;
     CHECK_EQUAL(put_number(q, 5), SHMQ_OK);
     shmq_delivery d;
-    CHECK_EQUAL(shmq_browse(q, &at, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_browse(&q->first, &at, &d), SHMQ_EMPTY);
     CHECK(at == position && d.word != 0);
     shmq_status status;
     do {
@@ -192,7 +192,7 @@ static void test_join_ends_when_the_last_message_is_settled(void) {
     pthread_t thread;
     waiting w = {.kind = 2};
     CHECK(pthread_create(&thread, NULL, wait_thread, &w) == 0);
-    while (shmq_load_seq(&q->ring->joiners) == 0) {
+    while (shmq_load_seq(&q->first.shm->joiners) == 0) {
         usleep(1000);
     }
     CHECK_EQUAL(get_number(q), 1);
@@ -239,44 +239,44 @@ static void test_slots_that_make_no_sense_are_set_aside(void) {
     begin(0);
     const uint32_t states[] = {SHMQ_PENDING, SHMQ_SEALED, 12, 15};
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        uint64_t t = shmq_load_seq(&q->ring->tail);
+        uint64_t t = shmq_load_seq(&q->first.shm->tail);
         CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
         CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
-        shmq_store_seq(&shmq_slot_at(q, t)->word, shmq_word(shmq_turn(q, t), 0, 0, 0, states[i]));
+        shmq_store_seq(&shmq_slot_at(&q->first, t)->word, shmq_word(shmq_turn(&q->first, t), 0, 0, 0, states[i]));
         shmq_delivery d;
         CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_CORRUPT);
         CHECK_EQUAL(state_at(q, t), SHMQ_BROKEN);
         CHECK_EQUAL(get_number(q), 2);
     }
-    uint64_t t = shmq_load_seq(&q->ring->tail);
+    uint64_t t = shmq_load_seq(&q->first.shm->tail);
     CHECK_EQUAL(put_number(q, 3), SHMQ_OK);
-    shmq_store_seq(&shmq_slot_at(q, t)->position, t + 1);
+    shmq_store_seq(&shmq_slot_at(&q->first, t)->position, t + 1);
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_CORRUPT);
     CHECK_EQUAL(put_number(q, 4), SHMQ_OK);
-    shmq_slot_at(q, t + 1)->body = shmq_body_ref(8192, 0); /* no block there */
+    shmq_slot_at(&q->first, t + 1)->body = shmq_body_ref(8192, 0); /* no block there */
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_CORRUPT);
     CHECK_EQUAL(put_number(q, 5), SHMQ_OK);
-    shmq_slot_at(q, t + 2)->body_len = 5000; /* does not fit */
+    shmq_slot_at(&q->first, t + 2)->body_len = 5000; /* does not fit */
     uint64_t position = t + 2;
-    CHECK_EQUAL(shmq_browse(q, &position, &d), SHMQ_EMPTY); /* passed */
+    CHECK_EQUAL(shmq_browse(&q->first, &position, &d), SHMQ_EMPTY); /* passed */
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_CORRUPT);
     shmq_census census = census_of(q);
     CHECK_EQUAL(census.broken, 7);
     CHECK_EQUAL(census.ready, 0);
     /* A lap of long ago under the tail: no producer passes it as it is. */
-    t = shmq_load_seq(&q->ring->tail);
-    for (uint64_t i = 0; i < 3 * shmq_slot_count(q); i++) {
+    t = shmq_load_seq(&q->first.shm->tail);
+    for (uint64_t i = 0; i < 3 * shmq_slot_count(&q->first); i++) {
         CHECK_EQUAL(put_number(q, 9), SHMQ_OK);
         CHECK_EQUAL(get_number(q), 9);
     }
-    t = shmq_load_seq(&q->ring->tail);
+    t = shmq_load_seq(&q->first.shm->tail);
     while (state_at(q, t) == SHMQ_BROKEN) {
         CHECK_EQUAL(put_number(q, 9), SHMQ_OK);
         CHECK_EQUAL(get_number(q), 9);
-        t = shmq_load_seq(&q->ring->tail);
+        t = shmq_load_seq(&q->first.shm->tail);
     }
-    shmq_store_seq(&shmq_slot_at(q, t)->word, 0);
+    shmq_store_seq(&shmq_slot_at(&q->first, t)->word, 0);
     CHECK_EQUAL(put_number(q, 6), SHMQ_CORRUPT);
     CHECK_EQUAL(put_number(q, 7), SHMQ_OK);
     CHECK_EQUAL(get_number(q), 7);
@@ -287,17 +287,17 @@ static void test_slots_that_make_no_sense_are_set_aside(void) {
 static void test_a_tail_at_the_last_number_ends_all_walks(void) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
-    uint64_t tail = shmq_load_seq(&q->ring->tail), position = 0;
+    uint64_t tail = shmq_load_seq(&q->first.shm->tail), position = 0;
     for (uint64_t damaged = UINT64_MAX - 2; damaged != 0; damaged++) {
-        shmq_store_seq(&q->ring->tail, damaged);
+        shmq_store_seq(&q->first.shm->tail, damaged);
         shmq_delivery d;
-        for (position = 0; shmq_browse(q, &position, &d) == SHMQ_OK; position++) {
+        for (position = 0; shmq_browse(&q->first, &position, &d) == SHMQ_OK; position++) {
         }
         CHECK(!shmq_ring_ready(q));
         shmq_census census = {0};
         shmq_ring_count(q, &census);
     }
-    shmq_store_seq(&q->ring->tail, tail);
+    shmq_store_seq(&q->first.shm->tail, tail);
     CHECK_EQUAL(shown(), 1);
     end();
 }

@@ -245,7 +245,7 @@ static void test_what_is_to_be_buried_is_handed_to_the_caller(void) {
     shmq_store_seq(&from->page->max_deaths, 1);
     put_expired(1);
     put_numbers(from, 2, 3);
-    shmq_slot_at(from, 1)->deaths = 1;
+    shmq_slot_at(&from->first, 1)->deaths = 1;
     for (uint64_t i = 1; i <= 2; i++) {
         CHECK_EQUAL(shmq_claim(from, to, &no_limits, &by, &result), SHMQ_POISONED);
         CHECK_EQUAL(number_of(&result.grave), i);
@@ -282,12 +282,12 @@ static void test_only_what_is_selected_is_claimed(void) {
 static void test_what_is_damaged_is_left_to_its_queue_and_the_rest_goes(void) {
     begin(0, 1);
     put_numbers(from, 1, 4);
-    shmq_slot_at(from, 1)->inline_area[0] ^= 1;
+    shmq_slot_at(&from->first, 1)->inline_area[0] ^= 1;
     CHECK_EQUAL(claim_all(), 3);
     CHECK_EQUAL(claim_all(), 0);
     CHECK_EQUAL(get_number(to), 1);
     check_numbers(to, 3, 4);
-    shmq_slot_shm *slot = shmq_slot_at(from, 1);
+    shmq_slot_shm *slot = shmq_slot_at(&from->first, 1);
     CHECK_EQUAL(state_at(from, 1), SHMQ_AVAILABLE);
     CHECK((shmq_load_seq(&slot->word) & SHMQ_FLAG_REDELIVERED) == 0);
     slot->inline_area[0] ^= 1;
@@ -369,7 +369,7 @@ static void test_a_seized_entry_that_makes_no_sense_is_out_of_service(void) {
     put_numbers(from, 1, 2);
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(from, shmq_self(from), &d), SHMQ_OK);
-    shmq_slot_at(from, 0)->body_len = UINT32_MAX;
+    shmq_slot_at(&from->first, 0)->body_len = UINT32_MAX;
     damaged = true;
     CHECK_EQUAL(shmq_offer_seize(from, &d), SHMQ_SETTLED);
     CHECK_EQUAL(state_at(from, 0), SHMQ_BROKEN);
@@ -395,14 +395,14 @@ static void test_old_entries_come_first(void) {
     begin(0, 1);
     put_numbers(from, 1, 2);
     shmq_delivery first = receive(from, shmq_self(from)), second = receive(from, shmq_self(from));
-    for (uint64_t i = 0; i <= from->mask + 5; i++) {
+    for (uint64_t i = 0; i <= from->first.mask + 5; i++) {
         CHECK_EQUAL(put_number(from, 100 + i), SHMQ_OK);
         CHECK_EQUAL(get_number(from), 100 + i);
     }
     CHECK_EQUAL(put_number(from, 3), SHMQ_OK);
     CHECK_EQUAL(shmq_release(from, &second, false), SHMQ_OK);
     CHECK_EQUAL(shmq_release(from, &first, false), SHMQ_OK);
-    CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(from, 0)->word)));
+    CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(&from->first, 0)->word)));
     CHECK_EQUAL(claim_all(), 3);
     check_numbers(to, 1, 3);
     end(true);

@@ -142,7 +142,7 @@ static void a_free_slot_is_found_wherever_it_is(void) {
 
 static void waiting_producers_are_counted_without_the_dead(void) {
     begin(1);
-    shmq_ring_shm *ring = qa->ring;
+    shmq_ring_shm *ring = qa->first.shm;
     join_room(qa, qa->counters);
     join_room(qb, qb->counters);
     join_room(qb, qb->counters);
@@ -166,7 +166,7 @@ static void die_between(const shmq_waiters *w) {
 
 static void a_death_amid_joining_leaves_no_waiter_too_many(void) {
     begin(1);
-    shmq_ring_shm *ring = qa->ring;
+    shmq_ring_shm *ring = qa->first.shm;
     shmq_waiters room = shmq_room_waiters(qb, qb->counters), memory = shmq_memory_waiters(b, b->process);
     join_room(qa, qa->counters);
     die_between(&room);
@@ -183,7 +183,7 @@ static void a_death_amid_joining_leaves_no_waiter_too_many(void) {
 /* Somebody else is in between: what is his cannot be told from what is the dead one's. The next who is reaped tells it. */
 static void a_recount_of_waiters_takes_nothing_from_who_is_in_between(void) {
     begin(1);
-    shmq_ring_shm *ring = qa->ring;
+    shmq_ring_shm *ring = qa->first.shm;
     shmq_member *c = scratch_attach();
     shmq_queue *qc = scratch_queue(c, "jobs", 1, false);
     shmq_waiters ours = shmq_room_waiters(qa, qa->counters), dead = shmq_room_waiters(qb, qb->counters);

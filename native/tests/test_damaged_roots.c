@@ -43,7 +43,7 @@ static void look_at_everything(void) {
     shmq_block_usage usage;
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
-    (void)shmq_ring_valid(q, &where);
+    (void)shmq_ring_valid(&q->first, &where);
     (void)shmq_blocks_valid(m);
     shmq_blocks_usage(m, &usage);
     (void)shmq_queue_named(m, q->index, name, &incarnation);
@@ -160,7 +160,7 @@ static void test_what_the_dead_held_in_blocks_comes_back(void) {
     shmq_block building;
     CHECK_EQUAL(shmq_block_take(other, 100000, &building), SHMQ_OK);
     /* DEQUEUED: it died while it dropped the body */
-    shmq_slot_shm *slot = shmq_slot_at(q, taken.position);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, taken.position);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK(shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, shmq_self(theirs), taken.tag)));
     (void)claim_by_hand(theirs);
@@ -188,25 +188,25 @@ static void test_what_the_dead_held_in_blocks_comes_back(void) {
 static void test_stealing_takes_from_anybody_once(void) {
     begin();
     shmq_delivery d, held, again;
-    CHECK_EQUAL(shmq_steal(q, 0, false, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_steal(&q->first, 0, false, &d), SHMQ_EMPTY);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
-    CHECK_EQUAL(shmq_steal(q, 5, false, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_steal(&q->first, 5, false, &d), SHMQ_EMPTY);
     held = receive(theirs, shmq_self(theirs));
-    CHECK_EQUAL(shmq_steal(q, held.position, true, &d), SHMQ_EMPTY); /* only what is ready */
-    CHECK_EQUAL(shmq_steal(q, held.position, false, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, held.position, true, &d), SHMQ_EMPTY); /* only what is ready */
+    CHECK_EQUAL(shmq_steal(&q->first, held.position, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_lock(theirs, &held), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_load_seq(&other->process->held), 0);
     CHECK_EQUAL(shmq_release(theirs, &held, true), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(theirs, shmq_self(theirs), &again), SHMQ_OK);
-    CHECK_EQUAL(shmq_steal(q, 0, false, &d), SHMQ_OK); /* from an offer */
+    CHECK_EQUAL(shmq_steal(&q->first, 0, false, &d), SHMQ_OK); /* from an offer */
     CHECK_EQUAL(shmq_offer_finish(theirs, &again), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_offer_acquire(theirs, &again), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
-    shmq_slot_at(q, 1)->body_len = 100000;
-    CHECK_EQUAL(shmq_steal(q, 1, false, &d), SHMQ_CORRUPT);
+    shmq_slot_at(&q->first, 1)->body_len = 100000;
+    CHECK_EQUAL(shmq_steal(&q->first, 1, false, &d), SHMQ_CORRUPT);
     CHECK_EQUAL(state_at(q, 1), SHMQ_BROKEN);
     end();
 }

@@ -53,7 +53,7 @@ static void leave_both(void) {
 
 static uint32_t entries(void) {
     uint32_t found = 0;
-    for (uint64_t i = 0; i <= qa->mask; i++) {
+    for (uint64_t i = 0; i <= qa->first.mask; i++) {
         found += shmq_state_is_entry(state_at(qa, i));
     }
     return found;
@@ -107,7 +107,7 @@ static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
     shmq_store_seq(&qb->page->state, SHMQ_QUEUE_DELETED);
     shmq_structure_unlock(b);
-    CHECK_EQUAL(shmq_steal(qb, 1, false, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&qb->first, 1, false, &stolen), SHMQ_OK);
     scratch_kill(b); /* before it settles what it stole, and the rest */
     CHECK_EQUAL(entries(), 4);
     reap_all(a, 1);
@@ -138,7 +138,7 @@ static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(vo
     CHECK(shmq_granules_free(a) < free_before);
     qa = scratch_queue(a, "last", 0, false); /* gives back what nobody uses any more */
     qb = scratch_queue(b, "last", 0, false);
-    CHECK(shmq_granules_free(a) >= free_before - 2 * (uint64_t)qa->ring->run_granules);
+    CHECK(shmq_granules_free(a) >= free_before - 2 * (uint64_t)qa->first.shm->run_granules);
     shmq_queue_unbind(next);
     leave_both();
 }
@@ -296,7 +296,7 @@ static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(voi
             CHECK_EQUAL(shmq_settle(qb, &old), SHMQ_OK);
         }
     }
-    for (uint64_t p = 4; p <= qa->mask; p++) {
+    for (uint64_t p = 4; p <= qa->first.mask; p++) {
         CHECK_EQUAL(put_number(qa, p), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), p);
     }

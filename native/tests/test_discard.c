@@ -33,7 +33,7 @@ static uint64_t discard_below(shmq_queue *queue, uint64_t position) {
     uint64_t discarded = 0;
     shmq_status status;
     do {
-        status = shmq_discard_below(queue, position, &discarded);
+        status = shmq_discard_below(&queue->first, position, &discarded);
     } while (status == SHMQ_INTERRUPTED);
     CHECK_EQUAL(status, SHMQ_OK);
     return discarded;
@@ -46,12 +46,12 @@ static void test_what_lies_below_a_position_is_discarded_once(void) {
     CHECK_EQUAL(discard_below(q, 4), 4);
     CHECK_EQUAL(discard_below(q, 4), 0);
     CHECK_EQUAL(discard_below(q, 3), 0);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->floor), 4);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->floor), 4);
     CHECK_EQUAL(census_of(q).ready, 6);
     shmq_delivery d = receive(q, shmq_self(q));
     CHECK_EQUAL(number_of(&d), 4);
     CHECK_EQUAL(discard_below(q, UINT64_MAX), 5);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->floor), 4); /* somebody has it */
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->floor), 4); /* somebody has it */
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(discard_below(q, UINT64_MAX), 1);
     end();
@@ -64,7 +64,7 @@ static void test_what_was_carried_is_discarded_too(void) {
     for (int i = 0; i < 3; i++) {
         d[i] = receive(q, shmq_self(q));
     }
-    for (uint64_t i = 0; i <= q->mask + 5; i++) {
+    for (uint64_t i = 0; i <= q->first.mask + 5; i++) {
         CHECK_EQUAL(put_number(q, 100 + i), SHMQ_OK);
         CHECK_EQUAL(get_number(q), 100 + i);
     }
@@ -72,7 +72,7 @@ static void test_what_was_carried_is_discarded_too(void) {
     CHECK_EQUAL(shmq_release(q, &d[2], false), SHMQ_OK);
     put_numbers(q, 4, 4);
     CHECK_EQUAL(census_of(q).ready, 3);
-    CHECK(shmq_load_seq(&q->ring->floor) > 3); /* as far as the floor goes, all is settled or carried */
+    CHECK(shmq_load_seq(&q->first.shm->floor) > 3); /* as far as the floor goes, all is settled or carried */
     CHECK_EQUAL(discard_below(q, 2), 1);
     CHECK_EQUAL(discard_below(q, UINT64_MAX), 2);
     CHECK_EQUAL(shmq_settle(q, &d[1]), SHMQ_OK);
@@ -99,9 +99,9 @@ static void test_many_are_discarded_in_pieces(void) {
     shmq_queue *large = scratch_declare(m, "large", d, 8000);
     put_numbers(large, 0, 7999);
     uint64_t discarded = 0;
-    CHECK_EQUAL(shmq_discard_below(large, 7000, &discarded), SHMQ_INTERRUPTED);
+    CHECK_EQUAL(shmq_discard_below(&large->first, 7000, &discarded), SHMQ_INTERRUPTED);
     CHECK(discarded > 1000 && discarded < 7000);
-    CHECK_EQUAL(shmq_discard_below(large, 7000, &discarded), SHMQ_OK);
+    CHECK_EQUAL(shmq_discard_below(&large->first, 7000, &discarded), SHMQ_OK);
     CHECK_EQUAL(discarded, 7000);
     CHECK_EQUAL(get_number(large), 7000);
     CHECK_EQUAL(census_of(large).ready, 999);
@@ -113,10 +113,10 @@ static void test_many_are_discarded_in_pieces(void) {
 static void test_damage_is_told_once_by_who_discards(void) {
     begin();
     put_numbers(q, 0, 2);
-    shmq_slot_at(q, 1)->body_len = UINT32_MAX;
+    shmq_slot_at(&q->first, 1)->body_len = UINT32_MAX;
     damaged = true;
     uint64_t discarded = 0;
-    CHECK_EQUAL(shmq_discard_below(q, 3, &discarded), SHMQ_CORRUPT);
+    CHECK_EQUAL(shmq_discard_below(&q->first, 3, &discarded), SHMQ_CORRUPT);
     CHECK_EQUAL(discarded, 1);
     CHECK_EQUAL(discard_below(q, 3), 1);
     end();

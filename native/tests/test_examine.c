@@ -40,10 +40,10 @@ static const char *examine(uint64_t *where) {
     static char copy[256];
     shmq_stray stray;
     *where = SHMQ_NO_SLOT;
-    const char *wrong = shmq_entries_valid(qa, where, &stray);
+    const char *wrong = shmq_entries_valid(&qa->first, where, &stray);
     wrong = wrong != NULL ? wrong : shmq_references_valid(a);
     snprintf(copy, sizeof(copy), "%s", wrong == NULL ? "" : wrong);
-    if (wrong == NULL && stray.found && shmq_stray_is_lost(qa, &stray)) {
+    if (wrong == NULL && stray.found && shmq_stray_is_lost(&qa->first, &stray)) {
         *where = stray.slot;
         return "stray";
     }
@@ -63,7 +63,7 @@ static void expect(const char *words, uint64_t slot, int line) {
 #define TOLD(words, slot) expect(words, slot, __LINE__)
 
 static void set_owner(uint64_t slot, uint32_t state, uint32_t owner) {
-    shmq_a64 *word = &shmq_slot_at(qa, slot)->word;
+    shmq_a64 *word = &shmq_slot_at(&qa->first, slot)->word;
     uint64_t was = shmq_load_seq(word);
     shmq_store_seq(word, shmq_word_to(was, state, owner, shmq_word_tag(was)));
 }
@@ -102,7 +102,7 @@ static void an_owner_that_is_not_there_is_told(void) {
 
 static void a_body_whose_block_does_not_know_it_is_told(void) {
     begin(true);
-    shmq_slot_shm *slot = shmq_slot_at(qa, 2);
+    shmq_slot_shm *slot = shmq_slot_at(&qa->first, 2);
     shmq_place place;
     CHECK(shmq_block_locate(a, shmq_body_offset(slot->body), &place));
     uint64_t body = slot->body, refs = shmq_load_seq(&place.block->word), state = shmq_load_seq(&place.block->state);
@@ -144,7 +144,7 @@ static void a_block_that_is_nobodys_is_told(void) {
     TOLD("being built by nobody", SHMQ_NO_SLOT);
     shmq_store_seq(&place.block->state, state);
     /* A body more than its message: bit 5 of a block that slot 1 names with bit 0. */
-    CHECK(shmq_block_locate(a, shmq_body_offset(shmq_slot_at(qa, 1)->body), &place));
+    CHECK(shmq_block_locate(a, shmq_body_offset(shmq_slot_at(&qa->first, 1)->body), &place));
     shmq_or_seq(&place.block->word, UINT64_C(1) << 5);
     TOLD("references that no message names: 0x20", SHMQ_NO_SLOT);
     shmq_and_seq(&place.block->word, ~(UINT64_C(1) << 5));
@@ -184,7 +184,7 @@ static void an_entry_behind_the_head_is_told_unless_it_is_just_released(void) {
     shmq_delivery d = receive(qb, shmq_self(qb));
     CHECK_EQUAL(receive(qa, shmq_self(qa)).position, 1); /* the head is beyond 0 */
     shmq_delivery second = {
-        .position = 1, .tag = 1, .owner = shmq_self(qa), .held = true, .body = shmq_slot_at(qa, 1)->body};
+        .position = 1, .tag = 1, .owner = shmq_self(qa), .held = true, .body = shmq_slot_at(&qa->first, 1)->body};
     SOUND();
     set_owner(0, SHMQ_AVAILABLE, 0); /* a release, and its head is not turned back yet */
     SOUND(); /* b holds something, it may be about to do it */
@@ -193,7 +193,7 @@ static void an_entry_behind_the_head_is_told_unless_it_is_just_released(void) {
     CHECK_EQUAL(shmq_release(qa, &second, false), SHMQ_OK);
     TOLD("stray", 0);
     (void)receive(qb, shmq_self(qb));
-    shmq_rewind(qb, 0);
+    shmq_rewind(&qb->first, 0);
     SOUND();
     shmq_delivery first = receive(qb, shmq_self(qb));
     CHECK_EQUAL(first.position, d.position);
@@ -216,12 +216,12 @@ static void an_old_entry_is_met_while_the_head_is_old(void) {
         shmq_delivery d = receive(qa, shmq_self(qa));
         CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     }
-    uint64_t slot = old.position & qa->mask;
+    uint64_t slot = old.position & qa->first.mask;
     SOUND();
     set_owner(slot, SHMQ_AVAILABLE, 0);
     shmq_hold(b, -1);
     TOLD("stray", slot);
-    shmq_rewind(qb, old.position);
+    shmq_rewind(&qb->first, old.position);
     SOUND();
     CHECK_EQUAL(receive(qb, shmq_self(qb)).position, old.position);
     end();
@@ -231,29 +231,29 @@ static void bodies_are_compared_with_their_checksums(void) {
     begin(true);
     shmq_bodies found;
     (void)receive(qb, shmq_self(qb)); /* in somebody's hands: a message all the same */
-    CHECK(shmq_bodies_valid(qa, &found) == NULL);
+    CHECK(shmq_bodies_valid(&qa->first, &found) == NULL);
     CHECK_EQUAL(found.entries, 10);
     CHECK_EQUAL(found.verified, 10);
-    unsigned char *body = shmq_at(a, shmq_body_offset(shmq_slot_at(qa, 3)->body));
+    unsigned char *body = shmq_at(a, shmq_body_offset(shmq_slot_at(&qa->first, 3)->body));
     body[4000] ^= 1;
-    shmq_slot_at(qa, 6)->inline_area[3] ^= 1;
-    const char *wrong = shmq_bodies_valid(qa, &found);
+    shmq_slot_at(&qa->first, 6)->inline_area[3] ^= 1;
+    const char *wrong = shmq_bodies_valid(&qa->first, &found);
     CHECK(wrong != NULL && strstr(wrong, "wrong checksum") != NULL);
     CHECK_EQUAL(found.damaged, 2);
     CHECK_EQUAL(found.slot, 3);
     CHECK_EQUAL(found.verified, 8);
     body[4000] ^= 1;
-    shmq_slot_at(qa, 6)->inline_area[3] ^= 1;
-    shmq_slot_at(qa, 5)->body_len = 100000;
-    wrong = shmq_bodies_valid(qa, &found);
+    shmq_slot_at(&qa->first, 6)->inline_area[3] ^= 1;
+    shmq_slot_at(&qa->first, 5)->body_len = 100000;
+    wrong = shmq_bodies_valid(&qa->first, &found);
     CHECK(wrong != NULL && strstr(wrong, "leads nowhere") != NULL);
     CHECK_EQUAL(found.slot, 5);
-    shmq_slot_at(qa, 5)->body_len = sizeof(uint64_t);
-    CHECK(shmq_bodies_valid(qa, &found) == NULL);
+    shmq_slot_at(&qa->first, 5)->body_len = sizeof(uint64_t);
+    CHECK(shmq_bodies_valid(&qa->first, &found) == NULL);
     CHECK_EQUAL(found.verified, 10);
     end();
     begin(false);
-    CHECK(shmq_bodies_valid(qa, &found) == NULL);
+    CHECK(shmq_bodies_valid(&qa->first, &found) == NULL);
     CHECK_EQUAL(found.unsigned_ones, 10);
     CHECK_EQUAL(found.verified, 0);
     end();

@@ -33,7 +33,7 @@ static void put_timed(uint64_t number, uint64_t expires_ns, uint64_t not_before_
     CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
 }
 
-static shmq_slot_shm *slot_at(uint64_t position) { return shmq_slot_at(q, position); }
+static shmq_slot_shm *slot_at(uint64_t position) { return shmq_slot_at(&q->first, position); }
 
 static uint64_t word_at(uint64_t position) { return shmq_load_seq(&slot_at(position)->word); }
 
@@ -45,14 +45,14 @@ static void max_ttl(uint64_t ns) { shmq_store_seq(&q->page->settings.max_ttl_ns,
 
 /* Its records lie nowhere from now on; answers where they lay. */
 static uint64_t lose_records(void) {
-    uint64_t cold = shmq_load_seq(&q->ring->cold);
-    shmq_store_seq(&q->ring->cold, cold + 64);
+    uint64_t cold = shmq_load_seq(&q->first.shm->cold);
+    shmq_store_seq(&q->first.shm->cold, cold + 64);
     return cold;
 }
 
 static void find_records(uint64_t cold) {
     CHECK(shmq_load_seq(&m->header->damage) != 0);
-    shmq_store_seq(&q->ring->cold, cold);
+    shmq_store_seq(&q->first.shm->cold, cold);
     shmq_store_seq(&m->header->damage, 0);
 }
 
@@ -64,15 +64,15 @@ static void what_is_with_somebody_is_not_dropped_by_who_walks_by(void) {
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
     bury_the_expired(false);
-    CHECK(!shmq_drop_expired(q, slot_at(0), word_at(0)));
-    CHECK(shmq_drop_expired(q, slot_at(0), before)); /* changed: look again */
+    CHECK(!shmq_drop_expired(&q->first, slot_at(0), word_at(0)));
+    CHECK(shmq_drop_expired(&q->first, slot_at(0), before)); /* changed: look again */
     CHECK_EQUAL(state_at(q, 0), SHMQ_OFFERED);
     CHECK_EQUAL(expired(), 0);
     shmq_store_seq(&m->header->due, 2); /* who looks leaves the offer alone, too, and looks again later */
-    shmq_store_seq(&q->ring->due, 2);
+    shmq_store_seq(&q->first.shm->due, 2);
     shmq_due_look(m);
     CHECK_EQUAL(state_at(q, 0), SHMQ_OFFERED);
-    CHECK(shmq_load_seq(&q->ring->due) != 0);
+    CHECK(shmq_load_seq(&q->first.shm->due) != 0);
     shmq_offer_cancel(q, &d);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     CHECK_EQUAL(expired(), 1);
@@ -140,13 +140,13 @@ static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
 static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
     begin();
     bury_the_expired(true);
-    uint64_t passed = q->mask / 2, past = shmq_now_ns() + SECOND / 4;
+    uint64_t passed = q->first.mask / 2, past = shmq_now_ns() + SECOND / 4;
     for (uint64_t i = 0; i < passed; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
         CHECK_EQUAL(get_number(q), i);
     }
     put_timed(1, past, past + 3600 * SECOND);
-    for (uint64_t i = passed; i < q->mask; i++) {
+    for (uint64_t i = passed; i < q->first.mask; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
         CHECK_EQUAL(get_number(q), i);
     }
@@ -228,11 +228,11 @@ static void what_failed_too_often_is_found_on_every_level(void) {
     for (int i = 0; i < 4; i++) {
         CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
         CHECK(places[i] == 0 ? d.expires_ns > at : number_of(&d) == places[i]);
-        CHECK_EQUAL(shmq_settle(shmq_level(q, d.depth), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
     CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(shmq_level(q, d.depth), &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(q, &held), SHMQ_OK);
     CHECK_EQUAL(get_number(q), 7);
     end();
@@ -244,20 +244,21 @@ static void the_sooner_of_two_limits_holds_and_no_sum_runs_over(void) {
     put_timed(1, at, 0);
     shmq_slot_shm *slot = slot_at(0);
     uint32_t props = shmq_props(slot);
-    CHECK_EQUAL(shmq_expires_of(q, slot, props, now), at);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, props, now), at);
     max_ttl(20 * SECOND);
-    CHECK_EQUAL(shmq_expires_of(q, slot, props, now), at);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, props, now), at);
     max_ttl(5 * SECOND);
-    CHECK_EQUAL(shmq_expires_of(q, slot, props, now), now + 5 * SECOND);
-    CHECK_EQUAL(shmq_expires_of(q, slot, 0, now), now + 5 * SECOND);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, props, now), now + 5 * SECOND);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, 0, now), now + 5 * SECOND);
     max_ttl(SHMQ_NEVER - 1);
-    CHECK_EQUAL(shmq_expires_of(q, slot, props, now), at);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, props, now), at);
     CHECK_EQUAL(put_number(q, 2), SHMQ_OK); /* with such a limit nothing is ever due */
-    CHECK(shmq_due_time(shmq_load_seq(&q->ring->due)) >= (at & ~SHMQ_DUE_LOOKING));
+    CHECK(shmq_due_time(shmq_load_seq(&q->first.shm->due)) >= (at & ~SHMQ_DUE_LOOKING));
     max_ttl(SHMQ_NEVER);
-    CHECK_EQUAL(shmq_expires_of(q, slot, 0, now), 0);
-    shmq_store_seq(&shmq_cold_at(q, slot)->expires_ns, 0); /* nobody writes that: it is past, and not for ever */
-    CHECK_EQUAL(shmq_expires_of(q, slot, props, now), 1);
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, 0, now), 0);
+    shmq_store_seq(&shmq_cold_at(&q->first, slot)->expires_ns,
+                   0); /* nobody writes that: it is past, and not for ever */
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot, props, now), 1);
     CHECK_EQUAL(get_number(q), 2);
     CHECK_EQUAL(expired(), 1);
     end();
@@ -267,8 +268,8 @@ static void without_its_record_a_message_does_not_expire(void) {
     begin();
     put_timed(1, shmq_now_ns(), 0);
     uint64_t cold = lose_records();
-    CHECK_EQUAL(shmq_expires_of(q, slot_at(0), shmq_props(slot_at(0)), shmq_now_ns()), 0);
-    CHECK(!shmq_drop_expired(q, slot_at(0), word_at(0)));
+    CHECK_EQUAL(shmq_expires_of(&q->first, slot_at(0), shmq_props(slot_at(0)), shmq_now_ns()), 0);
+    CHECK(!shmq_drop_expired(&q->first, slot_at(0), word_at(0)));
     bury_the_expired(true);
     shmq_delivery d;
     CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_EMPTY);
@@ -318,17 +319,17 @@ static void a_hold_ends_once(void) {
     put_timed(1, 0, shmq_now_ns() + 3600 * SECOND);
     put_timed(2, 0, shmq_now_ns() + 3600 * SECOND);
     uint64_t word = word_at(0);
-    CHECK(!shmq_hold_end(q, slot_at(0), word));
-    CHECK(shmq_hold_end_now(q, slot_at(0), word));
-    CHECK(!shmq_hold_end_now(q, slot_at(0), word));
-    CHECK(shmq_hold_end(q, slot_at(0), word)); /* changed: look again */
+    CHECK(!shmq_hold_end(&q->first, slot_at(0), word));
+    CHECK(shmq_hold_end_now(&q->first, slot_at(0), word));
+    CHECK(!shmq_hold_end_now(&q->first, slot_at(0), word));
+    CHECK(shmq_hold_end(&q->first, slot_at(0), word)); /* changed: look again */
     CHECK_EQUAL(state_at(q, 0), SHMQ_AVAILABLE);
     CHECK_EQUAL(get_number(q), 1);
     /* With a position that leads elsewhere nobody knows where to turn back to: from the beginning. */
     shmq_store_seq(&slot_at(1)->position, 7);
-    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
-    CHECK(shmq_hold_end_now(q, slot_at(1), word_at(1)));
-    CHECK_EQUAL(shmq_load_seq(&q->ring->epoch), epoch + 1);
+    uint64_t epoch = shmq_load_seq(&q->first.shm->epoch);
+    CHECK(shmq_hold_end_now(&q->first, slot_at(1), word_at(1)));
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->epoch), epoch + 1);
     shmq_store_seq(&slot_at(1)->position, 1);
     CHECK_EQUAL(get_number(q), 2);
     end();
@@ -338,9 +339,9 @@ static void a_hold_without_its_record_is_over(void) {
     begin();
     put_timed(1, 0, shmq_now_ns() + 3600 * SECOND);
     uint64_t now = shmq_now_ns();
-    CHECK(shmq_held_until(q, slot_at(0), now) > now);
+    CHECK(shmq_held_until(&q->first, slot_at(0), now) > now);
     shmq_props_change(slot_at(0), 0, SHMQ_PROP_NOT_BEFORE);
-    CHECK_EQUAL(shmq_held_until(q, slot_at(0), now), 0);
+    CHECK_EQUAL(shmq_held_until(&q->first, slot_at(0), now), 0);
     CHECK_EQUAL(get_number(q), 1);
     end();
 }

@@ -114,7 +114,7 @@ static void use(shmq_queue *q) {
     take_one(q, true);
     shmq_delivery d;
     uint64_t position = 0;
-    (void)shmq_browse(q, &position, &d);
+    (void)shmq_browse(&q->first, &position, &d);
     (void)shmq_ring_ready(q);
     while (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK && shmq_offer_acquire(q, &d) == SHMQ_OK) {
         (void)shmq_settle(q, &d);

@@ -15,8 +15,8 @@ static void begin_with(uint64_t maxsize, uint64_t position) {
     scratch_create(false);
     m = scratch_attach();
     q = scratch_queue(m, "jobs", maxsize, true);
-    CHECK_EQUAL(shmq_slot_count(q), maxsize);
-    ring_place(q, position, 0);
+    CHECK_EQUAL(shmq_slot_count(&q->first), maxsize);
+    ring_place(&q->first, position, 0);
 }
 
 static void begin(uint64_t position) { begin_with(1024, position); }
@@ -116,7 +116,7 @@ static void one_that_was_away_for_long_takes_in_order(void) {
     for (unsigned i = 0; i < 2 * FAR; i++) {
         begin_with(i < FAR ? 1024 : 8192, far[i % FAR]);
         put_some(1, 3);
-        shmq_store_relaxed(&q->near, 0);
+        shmq_store_relaxed(&q->first.near, 0);
         for (uint64_t n = 1; n <= 3; n++) {
             CHECK_EQUAL(get_number(q), n);
         }
@@ -131,10 +131,10 @@ static void what_one_that_was_away_for_long_gives_back_is_first_again(void) {
         put_some(1, 3);
         shmq_delivery d = receive(q, shmq_self(q));
         CHECK_EQUAL(get_number(q), 2);
-        uint64_t now = shmq_load_relaxed(&q->near);
-        shmq_store_relaxed(&q->near, 0);
+        uint64_t now = shmq_load_relaxed(&q->first.near);
+        shmq_store_relaxed(&q->first.near, 0);
         CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-        shmq_store_relaxed(&q->near, now);
+        shmq_store_relaxed(&q->first.near, now);
         CHECK_EQUAL(get_number(q), 1);
         CHECK_EQUAL(get_number(q), 3);
         end();
@@ -142,7 +142,7 @@ static void what_one_that_was_away_for_long_gives_back_is_first_again(void) {
 }
 
 static uint64_t behind_the_tail(void) {
-    return (shmq_load_seq(&q->ring->tail) - shmq_load_seq(&q->ring->head)) & SHMQ_POSITION_MASK;
+    return (shmq_load_seq(&q->first.shm->tail) - shmq_load_seq(&q->first.shm->head)) & SHMQ_POSITION_MASK;
 }
 
 /* They have paths of their own and never move it; else it would be further behind one day than 44 bits can say. */
@@ -205,12 +205,12 @@ static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_path) {
     shmq_subscription_begin(&s, wants_all, NULL);
     put_some(7, 1);
     shmq_delivery held = receive(q, shmq_self(q));
-    shmq_slot_shm *slot = shmq_slot_at(q, held.position);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, held.position);
     uint64_t word = shmq_load_seq(&slot->word), now = LAPS(laps) + 1;
-    ring_place(q, now, 0);
-    shmq_store_seq(&slot->word, shmq_word(shmq_turn(q, now), shmq_word_tag(word), shmq_word_owner(word),
+    ring_place(&q->first, now, 0);
+    shmq_store_seq(&slot->word, shmq_word(shmq_turn(&q->first, now), shmq_word_tag(word), shmq_word_owner(word),
                                           SHMQ_FLAG_CARRIED, shmq_word_state(word)));
-    shmq_or_seq(&q->carried[0], UINT64_C(1) << held.position);
+    shmq_or_seq(&q->first.carried[0], UINT64_C(1) << held.position);
     check_ring(q);
     put_some(8, 1000);
     CHECK_EQUAL(by_path ? take(&s) : get_number(q), 8);
@@ -227,8 +227,8 @@ static void a_damaged_head_harms_no_message(void) {
     for (unsigned i = 0; i < FAR * SHMQ_POSITION_BITS; i++) {
         begin_with(i % 2 == 0 ? 1024 : 8192, far[i / SHMQ_POSITION_BITS]);
         put_some(1, 3);
-        uint64_t head = shmq_load_seq(&q->ring->head), bit = UINT64_C(1) << i % SHMQ_POSITION_BITS;
-        CHECK(shmq_cas_seq(&q->ring->head, head, head ^ bit));
+        uint64_t head = shmq_load_seq(&q->first.shm->head), bit = UINT64_C(1) << i % SHMQ_POSITION_BITS;
+        CHECK(shmq_cas_seq(&q->first.shm->head, head, head ^ bit));
         uint64_t told = 0;
         for (uint64_t n = 1; n <= 3;) {
             shmq_delivery d;
@@ -238,7 +238,7 @@ static void a_damaged_head_harms_no_message(void) {
                 continue;
             }
             if (status == SHMQ_EMPTY) { /* up to a lap ahead no slot says that anything is wrong */
-                CHECK((head & bit) == 0 && bit <= shmq_slot_count(q));
+                CHECK((head & bit) == 0 && bit <= shmq_slot_count(&q->first));
                 break;
             }
             CHECK_EQUAL(status, SHMQ_OK);
@@ -322,7 +322,7 @@ static void all_are_taken_once_and_in_order_while_numbers_begin_again(void) {
     for (unsigned i = 0; i < PRODUCERS * EACH; i++) {
         CHECK_EQUAL(shmq_load_seq(&b->times[i / EACH][i % EACH]), 1);
     }
-    CHECK(shmq_load_seq(&q->ring->tail) >= POSITIONS_BEGIN_AGAIN + PRODUCERS * EACH / 2);
+    CHECK(shmq_load_seq(&q->first.shm->tail) >= POSITIONS_BEGIN_AGAIN + PRODUCERS * EACH / 2);
     CHECK(behind_the_tail() <= 2048 + 1);
     munmap(b, sizeof *b);
     shmq_reap_now(m);

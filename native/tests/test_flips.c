@@ -61,7 +61,7 @@ static void build(void) {
     }
     held[0] = receive(jobs, shmq_self(jobs)); /* carried soon */
     CHECK(shmq_block_pin(a, shmq_body_offset(held[0].body), held[0].body_gen, held[0].body_len, &pin));
-    for (uint64_t i = 0; i < 2 * shmq_slot_count(jobs); i++) {
+    for (uint64_t i = 0; i < 2 * shmq_slot_count(&jobs->first); i++) {
         CHECK_EQUAL(put_number(jobs, i), SHMQ_OK);
         (void)get_number(jobs);
     }
@@ -114,7 +114,7 @@ static void find_regions(void) {
         add_region(q->page->sleepers, 1024);
         add_region(q->page, 1024);
         for (uint64_t slot = 0; slot < 12; slot++) {
-            add_region(shmq_slot_at(q, slot), 64);
+            add_region(shmq_slot_at(&q->first, slot), 64);
         }
     }
     for (uint32_t granule = 0; granule < a->granule_count; granule++) {
@@ -183,11 +183,11 @@ static void use(shmq_queue *q) {
             (void)(what == 2 ? shmq_settle(q, &d) : shmq_release(q, &d, what == 3));
         }
     }
-    for (int i = 0; i < 8 && shmq_browse(q, &position, &d) == SHMQ_OK; i++) {
-        (void)(shmq_browse_valid(q, &d) && shmq_delivery_intact(q, &d));
+    for (int i = 0; i < 8 && shmq_browse(&q->first, &position, &d) == SHMQ_OK; i++) {
+        (void)(shmq_browse_valid(&q->first, &d) && shmq_delivery_intact(q, &d));
         position++;
     }
-    if (shmq_steal(q, next(shmq_slot_count(q) * 3), next(2) != 0, &d) == SHMQ_OK) {
+    if (shmq_steal(&q->first, next(shmq_slot_count(&q->first) * 3), next(2) != 0, &d) == SHMQ_OK) {
         (void)shmq_settle(q, &d);
     }
     uint64_t soon = shmq_now_ns() + 100000;
@@ -220,11 +220,11 @@ static void look_at_everything(void) {
     shmq_bodies bodies;
     for (int i = 0; i < 2; i++) {
         shmq_queue *q = i == 0 ? jobs : limited;
-        (void)shmq_ring_valid(q, &where);
+        (void)shmq_ring_valid(&q->first, &where);
         (void)census_of(q);
-        (void)shmq_bodies_valid(q, &bodies);
+        (void)shmq_bodies_valid(&q->first, &bodies);
         if (shmq_structure_lock(a) == SHMQ_OK) {
-            (void)shmq_entries_valid(q, &where, &stray);
+            (void)shmq_entries_valid(&q->first, &where, &stray);
             shmq_structure_unlock(a);
         }
     }
@@ -260,7 +260,7 @@ static void manage(void) {
         shmq_queue_unbind(q);
     }
     shmq_due_look(a);
-    shmq_ring_time(jobs, shmq_now_ns());
+    shmq_ring_time(&jobs->first, shmq_now_ns());
     shmq_watcher watcher;
     shmq_watch_enter(&watcher, a, wake_word);
     for (int i = 0; i < 3; i++) {
@@ -295,7 +295,7 @@ static void come_and_go(void) {
 static void check_all_is_well(void) {
     uint64_t where;
     restore();
-    const char *wrong = shmq_ring_valid(jobs, &where);
+    const char *wrong = shmq_ring_valid(&jobs->first, &where);
     CHECK(wrong == NULL);
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
     wrong = shmq_segment_valid(a);

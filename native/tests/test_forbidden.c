@@ -29,7 +29,7 @@ static void end(void) {
     scratch_remove();
 }
 
-static uint64_t word_of(uint64_t position) { return shmq_load_seq(&shmq_slot_at(qa, position)->word); }
+static uint64_t word_of(uint64_t position) { return shmq_load_seq(&shmq_slot_at(&qa->first, position)->word); }
 
 /* Every way to settle it or to give it back is refused. */
 static void check_refused(shmq_queue *q, shmq_delivery d) {
@@ -56,7 +56,7 @@ static void only_the_owner_settles_and_gives_back(void) {
     wrong.tag = (mine.tag + 1) & SHMQ_TAG_MASK; /* of a later delivery of the same message */
     check_refused(qa, wrong);
     wrong = mine;
-    wrong.position += shmq_slot_count(qa); /* of another message in the same slot */
+    wrong.position += shmq_slot_count(&qa->first); /* of another message in the same slot */
     check_refused(qa, wrong);
     CHECK_EQUAL(shmq_settle(qa, &mine), SHMQ_OK);
     check_refused(qa, mine); /* once more */
@@ -71,7 +71,7 @@ static void what_is_not_in_hand_is_neither_settled_nor_given_back(void) {
     begin();
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine = receive(qa, shmq_self(qa));
-    shmq_a64 *word = &shmq_slot_at(qa, mine.position)->word;
+    shmq_a64 *word = &shmq_slot_at(&qa->first, mine.position)->word;
     uint64_t acquired = shmq_load_seq(word);
     for (size_t i = 0; i < STATES; i++) {
         if (all_states[i] != SHMQ_ACQUIRED && all_states[i] != SHMQ_LOCKED) {
@@ -90,7 +90,7 @@ static void only_ones_own_offer_becomes_ones_own_entry(void) {
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     shmq_delivery mine;
     CHECK_EQUAL(shmq_offer(qa, shmq_self(qa), &mine), SHMQ_OK);
-    shmq_a64 *word = &shmq_slot_at(qa, mine.position)->word;
+    shmq_a64 *word = &shmq_slot_at(&qa->first, mine.position)->word;
     uint64_t offered = shmq_load_seq(word);
     CHECK_EQUAL(shmq_word_state(offered), SHMQ_OFFERED);
     for (size_t i = 0; i < 2 * STATES; i++) {
@@ -116,18 +116,18 @@ static void nothing_is_taken_that_is_not_available(void) {
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
     shmq_delivery mine = receive(qa, shmq_self(qa)), other;
-    shmq_a64 *word = &shmq_slot_at(qa, mine.position)->word;
+    shmq_a64 *word = &shmq_slot_at(&qa->first, mine.position)->word;
     uint64_t acquired = shmq_load_seq(word);
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         uint64_t now = shmq_word_to(acquired, taken[i], mine.owner, mine.tag);
         shmq_store_seq(word, now);
-        shmq_rewind_all(qb); /* it looks from the beginning */
+        shmq_rewind_all(&qb->first); /* it looks from the beginning */
         CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &other), SHMQ_OK);
         CHECK_EQUAL(number_of(&other), 2);
         shmq_offer_cancel(qb, &other);
-        CHECK_EQUAL(shmq_steal(qb, mine.position, true, &other), SHMQ_EMPTY);
+        CHECK_EQUAL(shmq_steal(&qb->first, mine.position, true, &other), SHMQ_EMPTY);
         if (taken[i] != SHMQ_ACQUIRED && taken[i] != SHMQ_LOCKED) {
-            CHECK_EQUAL(shmq_steal(qb, mine.position, false, &other), SHMQ_EMPTY);
+            CHECK_EQUAL(shmq_steal(&qb->first, mine.position, false, &other), SHMQ_EMPTY);
         }
         CHECK_EQUAL(shmq_load_seq(word), now);
     }

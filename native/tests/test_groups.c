@@ -252,7 +252,7 @@ static void what_is_stolen_frees_the_group_of_an_owner_that_does_not_know_it(voi
     }
     shmq_delivery one = taken(&a, 1), stolen;
     takes_nothing(&b);
-    CHECK_EQUAL(shmq_steal(q, one.position, false, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, one.position, false, &stolen), SHMQ_OK);
     takes_nothing(&b); /* the thief has it now, and may give it back */
     CHECK_EQUAL(shmq_release(q, &stolen, false), SHMQ_OK);
     CHECK(is_free("g"));
@@ -336,8 +336,8 @@ static void who_was_refused_earlier_goes_first(void) {
     shmq_subscription_end(&b.s);
     shmq_subscription_begin(&b.s, NULL, NULL);
     for (uint32_t depth = 0; depth < 3; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
-        shmq_path_set(&b.s, level, shmq_path_of(&b.s, level), depth == 0 ? 2 : 0, shmq_load_seq(&level->ring->epoch));
+        shmq_ring *level = shmq_level(q, depth);
+        shmq_path_set(&b.s, level, shmq_path_of(&b.s, level), depth == 0 ? 2 : 0, shmq_load_seq(&level->shm->epoch));
     }
     shmq_store_seq(&words_of("g")->refused, (UINT64_C(7) << 48) | (UINT64_C(1) << 44) | 1);
     CHECK((owner & 0x1fff) != 0 && is_free("g"));

@@ -86,7 +86,7 @@ static void levels_are_strict_and_each_is_in_order(void) {
 static int arrivals;
 
 /* Puts above the taker while it looks at something below, as if another did so at that moment. */
-static bool late_arrival(void *context, const shmq_queue *level, const shmq_delivery *d) {
+static bool late_arrival(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)context;
     (void)d;
     if (arrivals > 0 && level->depth == 2) {
@@ -108,11 +108,11 @@ static void what_arrives_above_a_taker_on_its_way_down_is_taken_first(void) {
         uint64_t expected = 100 + (uint64_t)arrivals - 1;
         CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &d), SHMQ_OK);
         CHECK_EQUAL(number_of(&d), expected);
-        CHECK_EQUAL(shmq_offer_finish(shmq_level(q, d.depth), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &d), SHMQ_OK);
     CHECK_EQUAL(number_of(&d), 1);
-    shmq_offer_cancel(shmq_level(q, d.depth), &d);
+    shmq_offer_cancel(q, &d);
     CHECK_EQUAL(get_number(theirs), 1);
     shmq_subscription_end(&s);
     end();
@@ -142,12 +142,12 @@ static void what_is_behind_a_claim_above_is_not_overtaken_from_below(void) {
 static shmq_delivery released[2];
 
 /* Gives back above, likewise. */
-static bool late_release(void *context, const shmq_queue *level, const shmq_delivery *d) {
+static bool late_release(void *context, const shmq_ring *level, const shmq_delivery *d) {
     int *left = context;
     (void)d;
     if (*left > 0 && level->depth == 2) {
         (*left)--;
-        CHECK_EQUAL(shmq_release(shmq_level(theirs, released[*left].depth), &released[*left], false), SHMQ_OK);
+        CHECK_EQUAL(shmq_release(theirs, &released[*left], false), SHMQ_OK);
     }
     return true;
 }
@@ -169,7 +169,7 @@ static void what_is_given_back_above_a_taker_on_its_way_down_is_taken_first(void
         shmq_delivery d;
         CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &d), SHMQ_OK);
         CHECK_EQUAL(number_of(&d), expected + 1);
-        CHECK_EQUAL(shmq_offer_finish(shmq_level(q, d.depth), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(get_number(q), 3);
     shmq_subscription_end(&s);
@@ -191,7 +191,7 @@ static void what_the_dead_held_goes_back_to_its_level(void) {
         shmq_delivery d = receive(q, shmq_self(q));
         CHECK_EQUAL(number_of(&d), i);
         CHECK_EQUAL(d.deaths, 1);
-        CHECK_EQUAL(shmq_settle(shmq_level(q, d.depth), &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     for (uint64_t i = 2; i < 30; i += 3) {
         CHECK_EQUAL(get_number(q), i);
@@ -232,9 +232,9 @@ static void damage_is_told_with_its_level_and_slot(void) {
     CHECK_EQUAL(judgement.opinion, SHMQ_SOUND);
     CHECK_EQUAL(bodies.verified, 30);
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
+        shmq_ring *level = shmq_level(q, depth);
         shmq_slot_shm *slot = shmq_slot_at(level, 4 + depth);
-        uint64_t word = shmq_load_seq(&slot->word), head = shmq_load_seq(&level->ring->head);
+        uint64_t word = shmq_load_seq(&slot->word), head = shmq_load_seq(&level->shm->head);
         shmq_store_seq(&slot->word, word | 15);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
         CHECK(strstr(judgement.fault, "a state that this version does not write") != NULL);
@@ -246,17 +246,17 @@ static void damage_is_told_with_its_level_and_slot(void) {
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, 4 + depth);
         shmq_store_seq(&slot->word, word);
-        shmq_store_seq(&level->ring->head, 12);
+        shmq_store_seq(&level->shm->head, 12);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
         CHECK(strstr(judgement.fault, "the head is beyond the tail") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, SHMQ_NO_SLOT);
-        shmq_store_seq(&level->ring->head, 5);
+        shmq_store_seq(&level->shm->head, 5);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
         CHECK(strstr(judgement.fault, "that nobody will be offered") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, 0);
-        shmq_store_seq(&level->ring->head, head);
+        shmq_store_seq(&level->shm->head, head);
         slot->inline_area[0] ^= 1;
         shmq_bodies_examine(&view, &bodies, &judgement);
         CHECK_EQUAL(judgement.opinion, SHMQ_DAMAGED);
@@ -287,7 +287,7 @@ static void bodies_and_deliveries_of_all_levels_are_counted(void) {
     CHECK(strstr(part_fault("references of blocks"), "holds 3 messages and says 2") != NULL);
     shmq_store_seq(&other->process->held, 3);
     for (int i = 0; i < LEVELS; i++) {
-        CHECK_EQUAL(shmq_settle(shmq_level(theirs, held[i].depth), &held[i]), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(theirs, &held[i]), SHMQ_OK);
     }
     shmq_block_usage usage;
     shmq_blocks_usage(m, &usage);
@@ -390,10 +390,10 @@ static void an_idle_implicit_one_lets_an_exclusive_one_in(void) {
     for (int i = 0; i < 2; i++) { /* of the first level, then of the last */
         shmq_delivery d = receive(q, theirs), other = receive(q, shmq_self(q));
         CHECK_EQUAL(shmq_row_open_as(q, &alone, &row), SHMQ_REFUSED);
-        CHECK_EQUAL(shmq_release(shmq_level(q, d.depth), &d, false), SHMQ_OK);
+        CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
         CHECK_EQUAL(shmq_row_open_as(q, &alone, &row), SHMQ_OK); /* though somebody else has one in hand */
         CHECK_EQUAL(shmq_row_close(q, row), SHMQ_OK);
-        CHECK_EQUAL(shmq_release(shmq_level(q, other.depth), &other, false), SHMQ_OK);
+        CHECK_EQUAL(shmq_release(q, &other, false), SHMQ_OK);
         CHECK_EQUAL(get_number(q), (uint64_t)(i == 0 ? 1 : 2));
         CHECK_EQUAL(put_as(q, 3, 0), SHMQ_OK);
     }
@@ -409,8 +409,8 @@ static void each_level_has_cold_records_of_its_own(void) {
     uint32_t free_before = (uint32_t)shmq_granules_free(m);
     CHECK_EQUAL(shmq_cold_need(shmq_level(q, 2)), SHMQ_OK);
     CHECK_EQUAL(shmq_cold_need(shmq_level(q, 1)), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->cold), 0);
-    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->shift));
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->cold), 0);
+    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->first.shift));
     all_sound();
     CHECK_EQUAL(shmq_structure_lock(other), SHMQ_OK);
     uint64_t lost;
@@ -419,7 +419,7 @@ static void each_level_has_cold_records_of_its_own(void) {
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); /* rebuilds */
     shmq_structure_unlock(m);
     reap_all(m, 1);
-    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->shift));
+    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->first.shift));
     all_sound();
     shmq_queue *gone = scratch_levels(m, "gone", 64, 10);
     CHECK_EQUAL(shmq_cold_need(shmq_level(gone, 9)), SHMQ_OK);
@@ -428,7 +428,7 @@ static void each_level_has_cold_records_of_its_own(void) {
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
     shmq_queues_release(m);
     shmq_structure_unlock(m);
-    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->shift));
+    CHECK_EQUAL(free_before - shmq_granules_free(m), 2 * shmq_cold_granules(q->first.shift));
     end();
 }
 

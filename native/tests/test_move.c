@@ -148,9 +148,9 @@ static void test_what_is_pending_is_passed_and_waited_for(void) {
     CHECK_EQUAL(put_number(to_a, 2), SHMQ_OK);
     uint64_t at = 0;
     shmq_delivery seen;
-    CHECK_EQUAL(shmq_browse(to_a, &at, &seen), SHMQ_OK);
+    CHECK_EQUAL(shmq_browse(&to_a->first, &at, &seen), SHMQ_OK);
     CHECK_EQUAL(number_of(&seen), 2);
-    CHECK_EQUAL(shmq_steal(to_a, p, false, &seen), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_steal(&to_a->first, p, false, &seen), SHMQ_EMPTY);
     CHECK_EQUAL(get_number(to_a), 2);
     shmq_census c = census_of(to_a);
     CHECK(c.ready == 0 && c.unsettled == 0 && c.claimed == 1);
@@ -210,11 +210,11 @@ static void test_what_is_pending_is_carried(void) {
         put_letter(from_b, 1, 400);
         shmq_delivery d = receive(from_b, shmq_self(from_b));
         uint64_t p = half_move(from_b, &d, to_b, 1, 400);
-        for (uint64_t i = 0; i <= to_a->mask + 5; i++) {
+        for (uint64_t i = 0; i <= to_a->first.mask + 5; i++) {
             CHECK_EQUAL(put_number(to_a, 100 + i), SHMQ_OK);
             CHECK_EQUAL(get_number(to_a), 100 + i);
         }
-        CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(to_a, p)->word)));
+        CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(&to_a->first, p)->word)));
         check_all();
         if (decided) {
             CHECK_EQUAL(shmq_settle(from_b, &d), SHMQ_OK);
@@ -293,16 +293,16 @@ static void test_delays_and_times_to_live_go_along(void) {
     o->expires_ns = later + 1;
     CHECK_EQUAL(shmq_put(from_a, o, 0), SHMQ_OK);
     shmq_delivery d;
-    CHECK_EQUAL(shmq_steal(from_a, 0, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&from_a->first, 0, true, &d), SHMQ_OK);
     o = write_letter(&l, 1, 8);
     shmq_move_times(from_a, &d, o);
     CHECK_EQUAL(shmq_move(from_a, &d, to_a, o), SHMQ_OK);
     CHECK_EQUAL(census_of(to_a).delayed, 1);
     CHECK_EQUAL(census_of(from_a).delayed, 0);
     uint64_t at = 0;
-    CHECK_EQUAL(shmq_browse(to_a, &at, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_browse(&to_a->first, &at, &d), SHMQ_OK);
     CHECK_EQUAL(d.expires_ns, later + 1);
-    CHECK_EQUAL(shmq_steal(to_a, 0, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&to_a->first, 0, true, &d), SHMQ_OK);
     CHECK_EQUAL(d.held_until_ns, later);
     CHECK_EQUAL(shmq_release(to_a, &d, false), SHMQ_OK);
     CHECK_EQUAL(get_number(to_a), 1);
@@ -321,7 +321,7 @@ static void test_an_intent_that_makes_no_sense_moves(void) {
     CHECK(!shmq_move_source(from_a, intent, d.position, d.owner + 1));
     CHECK(!shmq_move_source(from_a, intent + (UINT64_C(1) << 48), d.position, d.owner));
     CHECK(!shmq_move_source(from_a, intent + (UINT64_C(1) << 59), d.position, d.owner));
-    shmq_cold_at(to_b, shmq_slot_at(to_b, 0))->intent = shmq_intent(4095, 1, 0, d.tag);
+    shmq_cold_at(&to_b->first, shmq_slot_at(&to_b->first, 0))->intent = shmq_intent(4095, 1, 0, d.tag);
     bury_b();
     CHECK_EQUAL(get_number(to_a), 1);
     CHECK_EQUAL(get_number(from_a), 1);
@@ -334,7 +334,7 @@ static void test_what_was_taken_from_a_consumer_is_not_moved(void) {
     CHECK_EQUAL(shmq_row_open(from_a, SHMQ_CONSUMER, &row), SHMQ_OK);
     CHECK_EQUAL(put_number(from_a, 1), SHMQ_OK);
     shmq_delivery d = receive(from_a, row), taken;
-    CHECK_EQUAL(shmq_steal(from_b, d.position, false, &taken), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&from_b->first, d.position, false, &taken), SHMQ_OK);
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
     CHECK_EQUAL(census_of(to_a).ready, 0);
@@ -366,7 +366,7 @@ static void test_what_does_not_say_where_it_comes_from_is_shown(void) {
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
     uint64_t p = half_move(from_b, &d, to_b, 1, 8);
-    shmq_props_change(shmq_slot_at(to_a, p), 0, SHMQ_PROP_INTENT);
+    shmq_props_change(shmq_slot_at(&to_a->first, p), 0, SHMQ_PROP_INTENT);
     bury_b();
     CHECK_EQUAL(get_number(to_a), 1);
     CHECK_EQUAL(get_number(from_a), 1);
@@ -378,14 +378,14 @@ static void test_with_a_damaged_position_it_is_shown_to_all(void) {
     begin(0);
     CHECK_EQUAL(put_number(from_b, 1), SHMQ_OK);
     shmq_delivery d = receive(from_b, shmq_self(from_b));
-    uint64_t p = half_move(from_b, &d, to_b, 1, 8), epoch = shmq_load_seq(&to_a->ring->epoch);
+    uint64_t p = half_move(from_b, &d, to_b, 1, 8), epoch = shmq_load_seq(&to_a->first.shm->epoch);
     CHECK_EQUAL(shmq_settle(from_b, &d), SHMQ_OK);
     CHECK_EQUAL(put_number(to_a, 2), SHMQ_OK);
     CHECK_EQUAL(get_number(to_a), 2);
-    shmq_store_seq(&shmq_slot_at(to_a, p)->position, p + 1);
+    shmq_store_seq(&shmq_slot_at(&to_a->first, p)->position, p + 1);
     bury_b();
-    shmq_store_seq(&shmq_slot_at(to_a, p)->position, p);
-    CHECK(shmq_load_seq(&to_a->ring->epoch) > epoch);
+    shmq_store_seq(&shmq_slot_at(&to_a->first, p)->position, p);
+    CHECK(shmq_load_seq(&to_a->first.shm->epoch) > epoch);
     CHECK_EQUAL(get_number(to_a), 1);
     CHECK_EQUAL(get_number(from_a), UINT64_MAX);
     end(false);
@@ -401,7 +401,7 @@ static void test_what_has_no_times_takes_none_along(void) {
         shmq_move_times(from_a, &d, o);
         CHECK_EQUAL(o->expires_ns, 0);
         CHECK_EQUAL(o->not_before_ns, 0);
-        CHECK_EQUAL(shmq_cold_need(from_a), SHMQ_OK); /* the second time its ring has records, of others */
+        CHECK_EQUAL(shmq_cold_need(&from_a->first), SHMQ_OK); /* the second time its ring has records, of others */
     }
     CHECK_EQUAL(shmq_settle(from_a, &d), SHMQ_OK);
     end(true);

@@ -175,7 +175,7 @@ int nanosleep(const struct timespec *rest, struct timespec *left) {
 
 static void what_is_wrong_in_another_way_at_each_look_is_left_open(void) {
     begin();
-    shmq_slot_shm *slot = shmq_slot_at(qa, 5);
+    shmq_slot_shm *slot = shmq_slot_at(&qa->first, 5);
     uint64_t word = shmq_load_seq(&slot->word);
     shmq_store_seq(&slot->word, word | 15);
     CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
@@ -194,12 +194,12 @@ static void a_queue_that_goes_under_the_look_is_no_damage(void) {
     shmq_bodies bodies;
     CHECK(shmq_queue_look(eye, qa->index, &view) == NULL);
     view.index = qa->index;
-    shmq_slot_at(qa, 3)->inline_area[0] ^= 1;
+    shmq_slot_at(&qa->first, 3)->inline_area[0] ^= 1;
     shmq_bodies_examine(&view, &bodies, &judgement);
     CHECK_EQUAL(judgement.opinion, SHMQ_DAMAGED);
     CHECK_EQUAL(judgement.where, 3);
     CHECK_EQUAL(bodies.verified, 9);
-    shmq_store_seq(&shmq_slot_at(qa, 3)->word, ~UINT64_C(0)); /* its memory is something else by now */
+    shmq_store_seq(&shmq_slot_at(&qa->first, 3)->word, ~UINT64_C(0)); /* its memory is something else by now */
     CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
     shmq_store_seq(&a->directory[qa->index].word, shmq_entry_word(view.incarnation, SHMQ_ENTRY_DELETED));
     shmq_queue_examine(&view, &judgement);

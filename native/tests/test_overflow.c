@@ -97,7 +97,7 @@ static void a_carried_entry_goes_first(void) {
     begin(4, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);
     shmq_delivery held = receive(qb, shmq_self(qb));
-    for (uint64_t i = 1; i < 2 * shmq_slot_count(qa); i++) {
+    for (uint64_t i = 1; i < 2 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
     }
@@ -134,7 +134,7 @@ static void a_large_one_takes_the_room_of_many(void) {
 /* Its own oldest, where the ring is what is full. */
 static void a_full_ring_loses_its_oldest(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
-    for (uint64_t i = 0; i < shmq_slot_count(qa) + 3; i++) {
+    for (uint64_t i = 0; i < shmq_slot_count(&qa->first) + 3; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
     CHECK_EQUAL(dropped(), 3);
@@ -146,7 +146,7 @@ static void a_full_ring_loses_its_oldest(void) {
 static void behind_a_claim_nothing_is_dropped(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     (void)claim_by_hand(qb);
-    for (uint64_t i = 1; i < shmq_slot_count(qa); i++) {
+    for (uint64_t i = 1; i < shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
     CHECK_EQUAL(put_number(qa, 7), SHMQ_FULL_RING);
@@ -188,7 +188,7 @@ static void of_the_carried_the_oldest_goes(void) {
         held[i] = receive(qb, shmq_self(qb));
     }
     CHECK_EQUAL(shmq_lock(qb, &held[0]), SHMQ_OK);
-    for (uint64_t i = 3; i < 2 * shmq_slot_count(qa); i++) {
+    for (uint64_t i = 3; i < 2 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
     }
@@ -206,14 +206,14 @@ static void of_the_carried_the_oldest_goes(void) {
 /* The floor lies laps behind where nobody has counted. */
 static void the_oldest_is_found_behind_many_that_have_gone(void) {
     begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
-    for (uint64_t i = 0; i < 3 * shmq_slot_count(qa); i++) {
+    for (uint64_t i = 0; i < 3 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
     }
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
     CHECK_EQUAL(dropped(), 1);
-    CHECK(shmq_load_seq(&qa->ring->floor) >= 3 * shmq_slot_count(qa));
+    CHECK(shmq_load_seq(&qa->first.shm->floor) >= 3 * shmq_slot_count(&qa->first));
     CHECK_EQUAL(get_number(qa), 2);
     end();
 }
@@ -261,7 +261,7 @@ static void a_damaged_one_is_passed(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
-    shmq_poke(&shmq_slot_at(qa, 0)->body, UINT64_C(0x123456789));
+    shmq_poke(&shmq_slot_at(&qa->first, 0)->body, UINT64_C(0x123456789));
     CHECK(shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT));
     CHECK_EQUAL(state_at(qa, 0), SHMQ_BROKEN);
     CHECK_EQUAL(state_at(qa, 1), SHMQ_FREE);

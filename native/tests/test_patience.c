@@ -31,7 +31,7 @@ static void begin(void) {
 
 static void end(void) {
     uint64_t where = 0;
-    const char *fault = shmq_ring_valid(q, &where);
+    const char *fault = shmq_ring_valid(&q->first, &where);
     if (fault != NULL) {
         fprintf(stderr, "slot %llu: %s\n", (unsigned long long)where, fault);
     }
@@ -46,12 +46,13 @@ static void end(void) {
 
 /* What a put leaves that was stopped right after its claim. */
 static uint64_t claim_and_stop(void) {
-    uint64_t t = shmq_load_seq(&q->ring->tail);
-    shmq_slot_shm *slot = shmq_slot_at(q, t);
+    uint64_t t = shmq_load_seq(&q->first.shm->tail);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, t);
     uint64_t word = shmq_load_seq(&slot->word);
-    CHECK(shmq_word_state(word) == SHMQ_FREE && shmq_lap_ahead(word, shmq_turn(q, t)) == 0);
-    CHECK(shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(q, t), 0, shmq_self(q_stopped), 0, SHMQ_CLAIMED)));
-    CHECK(shmq_cas_seq(&q->ring->tail, t, t + 1));
+    CHECK(shmq_word_state(word) == SHMQ_FREE && shmq_lap_ahead(word, shmq_turn(&q->first, t)) == 0);
+    CHECK(
+        shmq_cas_seq(&slot->word, word, shmq_word(shmq_turn(&q->first, t), 0, shmq_self(q_stopped), 0, SHMQ_CLAIMED)));
+    CHECK(shmq_cas_seq(&q->first.shm->tail, t, t + 1));
     return t;
 }
 
@@ -77,7 +78,9 @@ static uint64_t take(void) {
     }
 }
 
-static uint32_t state_at(uint64_t position) { return shmq_word_state(shmq_load_seq(&shmq_slot_at(q, position)->word)); }
+static uint32_t state_at(uint64_t position) {
+    return shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, position)->word));
+}
 
 static void test_many_stopped_claims_delay_a_taker_by_one_patience_together(void) {
     begin();
@@ -105,14 +108,14 @@ static void test_holes_are_passed_on_for_as_long_as_their_owner_is_stopped(void)
     begin();
     uint64_t hole = claim_and_stop(), last = put(0);
     CHECK_EQUAL(take(), last);
-    for (uint64_t i = 0; i < 3 * shmq_slot_count(q); i++) {
+    for (uint64_t i = 0; i < 3 * shmq_slot_count(&q->first); i++) {
         uint64_t position = put((unsigned char)i);
-        CHECK(position > last && (position & q->mask) != (hole & q->mask));
+        CHECK(position > last && (position & q->first.mask) != (hole & q->first.mask));
         last = position;
         CHECK_EQUAL(take(), last);
     }
     CHECK_EQUAL(state_at(hole), SHMQ_QUARANTINED);
-    CHECK(shmq_word_lap(shmq_load_seq(&shmq_slot_at(q, hole)->word)) >= 2);
+    CHECK(shmq_word_lap(shmq_load_seq(&shmq_slot_at(&q->first, hole)->word)) >= 2);
     end();
 }
 

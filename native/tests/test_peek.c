@@ -26,8 +26,8 @@ static void end(void) {
     scratch_remove();
 }
 
-static bool is_odd(void *context, const shmq_queue *queue, const shmq_delivery *d) {
-    return !wants_even(context, queue, d);
+static bool is_odd(void *context, const shmq_ring *level, const shmq_delivery *d) {
+    return !wants_even(context, level, d);
 }
 
 static uint64_t idle(void) { return shmq_load_seq(&q->page->sleepers[0].idle); }
@@ -74,7 +74,7 @@ static void a_peek_changes_nothing_and_says_what_an_offer_would(uint32_t levels)
     for (uint64_t number = 0; number < 4; number++) {
         CHECK_EQUAL(put_as(q, number, 0), SHMQ_OK);
     }
-    shmq_queue *last = shmq_level(q, q->levels - 1);
+    shmq_ring *last = shmq_level(q, q->levels - 1);
     uint64_t words[4];
     for (uint64_t p = 0; p < 4; p++) {
         words[p] = shmq_load_seq(&shmq_slot_at(last, p)->word);

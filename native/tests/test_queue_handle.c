@@ -55,7 +55,7 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
     CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
     CHECK(again == q);
-    CHECK_EQUAL(q->slot_size, 256);
+    CHECK_EQUAL(q->first.slot_size, 256);
     CHECK_EQUAL(shmq_load_seq(&q->page->maxsize), 100);
     shmq_declaration others[SHMQ_SETTINGS];
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
@@ -322,7 +322,7 @@ static void test_damaged_geometry_is_refused(void) {
         CHECK(declare(&again, &d, &differs) != SHMQ_OK);
     }
     shmq_store_seq(&entry->page, page);
-    shmq_ring_shm *ring = q->ring, good = *ring;
+    shmq_ring_shm *ring = q->first.shm, good = *ring;
     const uint32_t shifts[] = {32, 63, 25, 24}, sizes[] = {0, 64, 127, 200, 8192};
     for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++) {
         ring->shift = shifts[i];
@@ -369,7 +369,7 @@ static void test_rings_are_of_one_size_whatever_was_made_before_and_the_end_of_m
         if (status != SHMQ_OK) {
             break;
         }
-        CHECK_EQUAL(shmq_slot_count(queues[made++]), 4096); /* of 192 bytes: a sixteenth of 16 MiB */
+        CHECK_EQUAL(shmq_slot_count(&queues[made++]->first), 4096); /* of 192 bytes: a sixteenth of 16 MiB */
     }
     CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
     CHECK(made > 400);

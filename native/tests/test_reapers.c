@@ -96,7 +96,7 @@ static void a_discarded_ring_drops_its_references(void) {
     CHECK_EQUAL(put_bytes(qa, large, sizeof large, 0), SHMQ_OK);
     CHECK_EQUAL(put_bytes(qa, large, sizeof large, 0), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
-    shmq_slot_shm *slot = shmq_slot_at(qa, 1);
+    shmq_slot_shm *slot = shmq_slot_at(&qa->first, 1);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK(shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, shmq_self(qa), 1)));
     shmq_block_usage usage;

@@ -75,12 +75,12 @@ static void the_ring_goes_back_to_the_living(void) {
     shmq_delivery settling = receive(qb, row), held = receive(qb, row), thief = receive(qb, shmq_self(qb)), offered;
     CHECK_EQUAL(shmq_lock(qb, &thief), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
-    shmq_a64 *word = &shmq_slot_at(qb, settling.position)->word;
+    shmq_a64 *word = &shmq_slot_at(&qb->first, settling.position)->word;
     uint64_t was = shmq_load_seq(word);
     CHECK(shmq_cas_seq(word, was, shmq_word_to(was, SHMQ_DEQUEUED, row, settling.tag)));
     shmq_delivery living = receive(qc, shmq_self(qc));
     uint64_t claimed = claim_by_hand(qb), hole = claim_by_hand(qb);
-    word = &shmq_slot_at(qb, hole)->word;
+    word = &shmq_slot_at(&qb->first, hole)->word;
     was = shmq_load_seq(word);
     CHECK(shmq_cas_seq(word, was, shmq_word_to(was, SHMQ_QUARANTINED, shmq_self(qb), 0)));
     check_all(); /* what the dead leave, and nobody has repaired, is no damage */
@@ -102,8 +102,8 @@ static void the_ring_goes_back_to_the_living(void) {
         CHECK_EQUAL(state_at(qa, hole), SHMQ_FREE);
     }
     CHECK_EQUAL(living.position, offered.position);
-    CHECK_EQUAL(shmq_slot_at(qa, held.position)->deaths, 1);
-    CHECK_EQUAL(shmq_slot_at(qa, thief.position)->deaths, 0);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, held.position)->deaths, 1);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, thief.position)->deaths, 0);
     CHECK_EQUAL(shmq_settle(qc, &living), SHMQ_OK);
     check_ring(qa);
     CHECK_EQUAL(get_number(qa), 1); /* in their order, from where the head had passed */
@@ -129,7 +129,7 @@ static void who_leaves_by_itself_dies_no_death(void) {
     l.leaving = true;
     shmq_ring_recover(qa, &l);
     CHECK_EQUAL(state_at(qa, held.position), SHMQ_AVAILABLE);
-    CHECK_EQUAL(shmq_slot_at(qa, held.position)->deaths, 0);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, held.position)->deaths, 0);
     CHECK_EQUAL(state_at(qa, claimed), SHMQ_CLAIMED); /* its own to finish */
     l.leaving = false;
     shmq_ring_recover(qa, &l);
@@ -230,7 +230,7 @@ static void claims_in_counter_lines_of_the_dead_go(void) {
         CHECK_EQUAL(shmq_load_seq(&dead->waiting), 0);
         CHECK_EQUAL(shmq_load_seq(&living->attached), attached);
         CHECK_EQUAL(shmq_load_seq(&living->waiting), 1);
-        CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&qa->ring->waiters)), 1);
+        CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&qa->first.shm->waiters)), 1);
         CHECK_EQUAL(shmq_load_seq(&qa->page->recount_due), 1);
         check_all();
     }

@@ -41,9 +41,9 @@ static void what_is_given_back_at_once_comes_back_in_order_before_what_came_late
     }
     take(held, all);
     CHECK_EQUAL(put_number(q, COUNT), SHMQ_OK);
-    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
+    uint64_t epoch = shmq_load_seq(&q->first.shm->epoch);
     shmq_release_all(q, all, COUNT);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->epoch), epoch + 1); /* one turn back for all of them */
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->epoch), epoch + 1); /* one turn back for all of them */
     CHECK_EQUAL(m->process->held, 0);
     for (uint64_t i = 0; i <= COUNT; i++) {
         shmq_delivery d = receive(q, shmq_self(q));
@@ -76,7 +76,7 @@ static void what_was_taken_away_stays_with_its_thief(void) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
     }
     take(held, all);
-    CHECK_EQUAL(shmq_steal(q, held[0].position, false, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, held[0].position, false, &stolen), SHMQ_OK);
     shmq_release_all(q, all, COUNT);
     CHECK_EQUAL(m->process->held, 1);
     for (uint64_t i = 1; i < COUNT; i++) {

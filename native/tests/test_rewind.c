@@ -17,7 +17,7 @@ static void begin(void) {
 
 static void end(void) {
     uint64_t where = 0;
-    CHECK(shmq_ring_valid(q, &where) == NULL);
+    CHECK(shmq_ring_valid(&q->first, &where) == NULL);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_queue_unbind(q);
     shmq_member_leave(m, true);
@@ -40,7 +40,7 @@ static shmq_delivery receive(void) {
 
 /* The ring turns until everything that was put before lies below the ring's reach. */
 static void turn_over(void) {
-    for (uint64_t i = 0; i < 2 * shmq_slot_count(q); i++) {
+    for (uint64_t i = 0; i < 2 * shmq_slot_count(&q->first); i++) {
         put();
         shmq_delivery d = receive();
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
@@ -48,7 +48,7 @@ static void turn_over(void) {
 }
 
 static uint64_t told_at(uint64_t epoch) {
-    uint64_t cell = shmq_load_seq(&q->ring->cells[epoch % SHMQ_CELLS]);
+    uint64_t cell = shmq_load_seq(&q->first.shm->cells[epoch % SHMQ_CELLS]);
     CHECK_EQUAL(cell >> SHMQ_POSITION_BITS, epoch & SHMQ_EPOCH_MASK);
     return cell & SHMQ_POSITION_MASK;
 }
@@ -62,13 +62,13 @@ static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     put();
     shmq_delivery first = receive(), second = receive(), third = receive();
     turn_over();
-    CHECK(shmq_load_seq(&q->ring->tail) - third.position > shmq_slot_count(q));
+    CHECK(shmq_load_seq(&q->first.shm->tail) - third.position > shmq_slot_count(&q->first));
     CHECK_EQUAL(shmq_release(q, &third, false), SHMQ_OK);
-    CHECK_EQUAL(told_at(shmq_load_seq(&q->ring->epoch)), third.position);
+    CHECK_EQUAL(told_at(shmq_load_seq(&q->first.shm->epoch)), third.position);
     CHECK_EQUAL(shmq_release(q, &first, false), SHMQ_OK);
-    CHECK_EQUAL(told_at(shmq_load_seq(&q->ring->epoch)), first.position);
+    CHECK_EQUAL(told_at(shmq_load_seq(&q->first.shm->epoch)), first.position);
     CHECK_EQUAL(shmq_release(q, &second, false), SHMQ_OK);
-    CHECK_EQUAL(told_at(shmq_load_seq(&q->ring->epoch)), second.position);
+    CHECK_EQUAL(told_at(shmq_load_seq(&q->first.shm->epoch)), second.position);
     for (uint64_t position = first.position; position <= third.position; position++) {
         shmq_delivery d = receive();
         CHECK_EQUAL(d.position, position);
@@ -83,9 +83,9 @@ static void test_a_rewind_without_a_position_names_none(void) {
     put();
     shmq_delivery d = receive();
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    shmq_rewind_all(q);
-    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
-    uint64_t cell = shmq_load_seq(&q->ring->cells[epoch % SHMQ_CELLS]);
+    shmq_rewind_all(&q->first);
+    uint64_t epoch = shmq_load_seq(&q->first.shm->epoch);
+    uint64_t cell = shmq_load_seq(&q->first.shm->cells[epoch % SHMQ_CELLS]);
     CHECK((cell >> SHMQ_POSITION_BITS) != (epoch & SHMQ_EPOCH_MASK));
     d = receive();
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
@@ -98,13 +98,13 @@ static void test_a_release_always_changes_the_head(void) {
     begin();
     put();
     shmq_delivery d = receive();
-    uint64_t before = shmq_load_seq(&q->ring->head);
+    uint64_t before = shmq_load_seq(&q->first.shm->head);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    uint64_t once = shmq_load_seq(&q->ring->head);
+    uint64_t once = shmq_load_seq(&q->first.shm->head);
     CHECK(once >> SHMQ_POSITION_BITS != before >> SHMQ_POSITION_BITS);
     d = receive();
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    CHECK(shmq_load_seq(&q->ring->head) >> SHMQ_POSITION_BITS != once >> SHMQ_POSITION_BITS);
+    CHECK(shmq_load_seq(&q->first.shm->head) >> SHMQ_POSITION_BITS != once >> SHMQ_POSITION_BITS);
     d = receive();
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     end();

@@ -16,7 +16,7 @@ static void open_queue(uint64_t maxsize) {
     b = scratch_attach();
     qa = scratch_queue(a, "jobs", maxsize, false);
     qb = scratch_queue(b, "jobs", 0, false);
-    CHECK_EQUAL(shmq_slot_count(qa), maxsize == 0 ? shmq_slot_count(qb) : N);
+    CHECK_EQUAL(shmq_slot_count(&qa->first), maxsize == 0 ? shmq_slot_count(&qb->first) : N);
 }
 
 static void leave_queue(void) {
@@ -52,7 +52,7 @@ static void order_is_kept_over_many_laps(void) {
         CHECK_EQUAL(get_number(qa), out++);
     }
     CHECK_EQUAL(get_number(qa), UINT64_MAX);
-    CHECK(shmq_load_seq(&qa->ring->tail) > 4 * N);
+    CHECK(shmq_load_seq(&qa->first.shm->tail) > 4 * N);
     CHECK_EQUAL(shmq_load_seq(&qa->page->count) & UINT32_MAX, 0);
     close_queue();
 }
@@ -121,14 +121,15 @@ static void the_cell_of_a_release_tells_old_entries_apart(void) {
         CHECK_EQUAL(get_number(qa), i);
     }
     CHECK_EQUAL(shmq_release(qa, &held[0], false), SHMQ_OK);
-    uint64_t e = shmq_load_seq(&qa->ring->epoch);
-    uint64_t cell = shmq_load_seq(&qa->ring->cells[e % SHMQ_CELLS]);
+    uint64_t e = shmq_load_seq(&qa->first.shm->epoch);
+    uint64_t cell = shmq_load_seq(&qa->first.shm->cells[e % SHMQ_CELLS]);
     CHECK_EQUAL(cell >> SHMQ_POSITION_BITS, e & SHMQ_EPOCH_MASK);
     CHECK_EQUAL(cell & SHMQ_POSITION_MASK, 0); /* position 0 itself, and not "somewhere before the ring" */
-    CHECK(shmq_head_position(qa, shmq_load_seq(&qa->ring->head)) < shmq_load_seq(&qa->ring->tail) - N);
-    shmq_rewind_all(qa);
-    e = shmq_load_seq(&qa->ring->epoch);
-    cell = shmq_load_seq(&qa->ring->cells[e % SHMQ_CELLS]);
+    CHECK(shmq_head_position(&qa->first, shmq_load_seq(&qa->first.shm->head)) <
+          shmq_load_seq(&qa->first.shm->tail) - N);
+    shmq_rewind_all(&qa->first);
+    e = shmq_load_seq(&qa->first.shm->epoch);
+    cell = shmq_load_seq(&qa->first.shm->cells[e % SHMQ_CELLS]);
     CHECK(cell >> SHMQ_POSITION_BITS != (e & SHMQ_EPOCH_MASK)); /* it says nothing: from the beginning */
     CHECK_EQUAL(get_number(qb), 0);
     CHECK_EQUAL(shmq_settle(qa, &held[1]), SHMQ_OK);
@@ -143,7 +144,7 @@ static void a_claim_a_lap_behind_the_tail_is_a_matter_of_patience(void) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
     shmq_delivery d;
-    CHECK_EQUAL(shmq_steal(qa, 1, false, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&qa->first, 1, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, N), SHMQ_FULL_RING);
     uint64_t begin = shmq_now_ns(), number = N;
@@ -328,7 +329,7 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
     shmq_delivery locked = receive(qb, shmq_self(qb)), offered;
     CHECK_EQUAL(shmq_lock(qb, &locked), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
-    shmq_slot_shm *slot = shmq_slot_at(qb, settling.position);
+    shmq_slot_shm *slot = shmq_slot_at(&qb->first, settling.position);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK(shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, row, settling.tag))); /* half of a settle */
     uint64_t claimed = claim_by_hand(qb);
@@ -376,7 +377,7 @@ static void a_late_reaper_leaves_the_next_owner_alone(void) {
     shmq_consumer_shm *consumer = shmq_row_at(qb, dead_row);
     scratch_kill(b);
     shmq_delivery d = {0};
-    CHECK_EQUAL(shmq_steal(qa, 0, false, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&qa->first, 0, false, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_release(qa, &d, false), SHMQ_OK);
     uint32_t generation = shmq_row_generation(shmq_load_seq(&consumer->word));
     shmq_and_seq(&qa->page->sleepers[0].used, ~(UINT64_C(1) << dead_row));
@@ -397,7 +398,7 @@ static void who_is_robbed_holds_the_message_until_it_finds_out(void) {
         CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
         shmq_delivery mine = receive(qb, shmq_self(qb)), stolen = {0};
         CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
-        CHECK_EQUAL(shmq_steal(qa, mine.position, false, &stolen), SHMQ_OK);
+        CHECK_EQUAL(shmq_steal(&qa->first, mine.position, false, &stolen), SHMQ_OK);
         CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
         CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
         shmq_status found = way == 0   ? shmq_settle(qb, &mine)
@@ -429,7 +430,7 @@ static void a_thief_takes_nothing_off_the_next_owner_of_a_row(void) {
     /* The word names a consumer row that is not used again while it does, but its process row is. */
     shmq_store_seq(&b->process->held, 5);
     shmq_delivery stolen = {0};
-    CHECK_EQUAL(shmq_steal(qa, 0, false, &stolen), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&qa->first, 0, false, &stolen), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&b->process->held), 5);
     shmq_store_seq(&b->process->held, 0);
     CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
@@ -443,7 +444,7 @@ static void a_damaged_word_is_told_once_and_passed(void) {
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
-    shmq_a64 *word = &shmq_slot_at(qa, 1)->word;
+    shmq_a64 *word = &shmq_slot_at(&qa->first, 1)->word;
     shmq_store_seq(word, (shmq_load_seq(word) & ~UINT64_C(15)) | 14);
     CHECK_EQUAL(get_number(qa), 0);
     shmq_delivery d;
@@ -466,7 +467,7 @@ static void a_body_that_leads_nowhere_is_damage_and_no_crash(void) {
     static const uint64_t nonsense[] = {1, UINT64_MAX, UINT64_C(1) << 39, UINT64_C(200) << 40 | 77};
     for (uint64_t i = 0; i < 4; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        shmq_slot_at(qa, shmq_load_seq(&qa->ring->tail) - 1)->body = nonsense[i];
+        shmq_slot_at(&qa->first, shmq_load_seq(&qa->first.shm->tail) - 1)->body = nonsense[i];
     }
     CHECK_EQUAL(put_number(qa, 9), SHMQ_OK);
     for (int i = 0; i < 4; i++) {

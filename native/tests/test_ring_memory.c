@@ -47,14 +47,15 @@ static shmq_status put(shmq_queue *queue, uint64_t *number) {
 
 static void test_slots_get_memory_as_the_tail_comes_to_them_and_once_only(void) {
     begin(4096);
-    CHECK_EQUAL(shmq_slot_count(q), 4096);
+    CHECK_EQUAL(shmq_slot_count(&q->first), 4096);
     uint64_t empty = shmq_queue_reserved(q), before = reserved(), most = 0;
     CHECK(empty <= SHMQ_PAGE_BYTES + SHMQ_RUN_BEGUN);
     for (uint64_t i = 0; i < 3 * 4096; i++) {
-        uint64_t laid = shmq_slots_laid(q);
+        uint64_t laid = shmq_slots_laid(&q->first);
         CHECK_EQUAL(put(q, &i), SHMQ_OK);
-        CHECK(shmq_load_seq(&q->ring->tail) < shmq_slots_laid(q) || shmq_slots_laid(q) == 4096);
-        CHECK(shmq_slots_laid(q) - laid <= SHMQ_GRANULE_BYTES / q->slot_size + 1); /* a granule at a time */
+        CHECK(shmq_load_seq(&q->first.shm->tail) < shmq_slots_laid(&q->first) || shmq_slots_laid(&q->first) == 4096);
+        CHECK(shmq_slots_laid(&q->first) - laid <=
+              SHMQ_GRANULE_BYTES / q->first.slot_size + 1); /* a granule at a time */
         shmq_delivery d = {0};
         CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
         CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
@@ -62,9 +63,9 @@ static void test_slots_get_memory_as_the_tail_comes_to_them_and_once_only(void) 
         most = reserved();
         CHECK_EQUAL(memory(), reserved());
     }
-    CHECK_EQUAL(shmq_load_seq(&q->ring->laid), SHMQ_LAID_ALL);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->laid), SHMQ_LAID_ALL);
     CHECK_EQUAL(most - before, shmq_queue_reserved(q) - empty);
-    CHECK(most - before <= (4096 * q->slot_size / SHMQ_GRANULE_BYTES + 1) * SHMQ_GRANULE_BYTES);
+    CHECK(most - before <= (4096 * q->first.slot_size / SHMQ_GRANULE_BYTES + 1) * SHMQ_GRANULE_BYTES);
     end();
 }
 
@@ -77,7 +78,7 @@ static void test_a_deleted_queue_gives_its_memory_back_to_the_system(void) {
         CHECK_EQUAL(put(other, &number), SHMQ_OK);
     }
     uint64_t before = memory(), slots = shmq_queue_reserved(other) - SHMQ_PAGE_BYTES;
-    CHECK(slots > 3000 * q->slot_size);
+    CHECK(slots > 3000 * q->first.slot_size);
     CHECK_EQUAL(shmq_queue_delete(other), SHMQ_OK);
     shmq_queue_unbind(other);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
@@ -87,7 +88,7 @@ static void test_a_deleted_queue_gives_its_memory_back_to_the_system(void) {
     CHECK_EQUAL(memory(), reserved());
     other = scratch_queue(m, "another", 0, false); /* in the same place, and empty */
     CHECK_EQUAL(other->page->ring.run, run);
-    CHECK(shmq_slots_laid(other) < 100);
+    CHECK(shmq_slots_laid(&other->first) < 100);
     shmq_delivery d = {0};
     CHECK_EQUAL(shmq_offer(other, shmq_self(other), &d), SHMQ_EMPTY);
     shmq_queue_unbind(other);
@@ -135,10 +136,10 @@ static void test_producers_that_reserve_at_once_reserve_once(void) {
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-    CHECK_EQUAL(shmq_load_seq(&q->ring->tail), THREADS * EACH);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->tail), THREADS * EACH);
     CHECK_EQUAL(memory(), reserved());
     uint64_t where;
-    CHECK(shmq_ring_valid(q, &where) == NULL);
+    CHECK(shmq_ring_valid(&q->first, &where) == NULL);
     end();
 }
 
@@ -156,7 +157,7 @@ static void test_slots_that_find_no_memory_are_told_and_bodies_leave_them_some(v
         sent++;
     }
     CHECK_EQUAL(status, SHMQ_FULL_RING); /* bodies have left enough for all slots of one queue */
-    CHECK_EQUAL(sent, shmq_slot_count(q));
+    CHECK_EQUAL(sent, shmq_slot_count(&q->first));
     shmq_queue *other = scratch_queue(m, "other", 0, false);
     while ((status = put(other, &number)) == SHMQ_OK) {
         sent++;
@@ -194,7 +195,7 @@ static void test_slots_get_memory_that_bodies_had(void) {
         sent++;
     }
     CHECK_EQUAL(status, SHMQ_FULL_RING);
-    CHECK_EQUAL(sent, shmq_slot_count(other));
+    CHECK_EQUAL(sent, shmq_slot_count(&other->first));
     CHECK(reserved() <= SCRATCH_MEMORY && memory() == reserved());
     shmq_queue_unbind(other);
     uint32_t again = 0;

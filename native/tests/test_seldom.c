@@ -83,7 +83,7 @@ static void a_signal_ends_each_wait(void) {
     interrupt(start(wait_for_memory, &status));
     CHECK_EQUAL(status, SHMQ_INTERRUPTED);
     CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)), 0);
-    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&q->ring->waiters)), 0);
+    CHECK_EQUAL(shmq_waiters_in(shmq_load_seq(&q->first.shm->waiters)), 0);
     CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
     CHECK_EQUAL(shmq_take_block(q, UINT64_C(1) << 20, shmq_now_ns() + SECOND, &taken[count]), SHMQ_NOT_FOUND);
     while (count-- != 0) {
@@ -98,7 +98,7 @@ static void who_waits_for_room_is_told_that_the_queue_goes(void) {
         begin(1);
         CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
         pthread_t thread = start(put_and_wait, &status);
-        while (shmq_waiters_in(shmq_load_seq(&q->ring->waiters)) == 0) {
+        while (shmq_waiters_in(shmq_load_seq(&q->first.shm->waiters)) == 0) {
             sched_yield();
         }
         CHECK_EQUAL(way == 0 ? shmq_queue_shut_down(q, SHMQ_STOPPED) : shmq_queue_delete(q), SHMQ_OK);
@@ -114,7 +114,7 @@ static void a_death_is_counted_once_and_only_for_the_delivery_that_it_ended(void
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     shmq_delivery d = receive(q, shmq_self(q));
-    shmq_slot_shm *slot = shmq_slot_at(q, d.position);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, d.position);
     CHECK(!shmq_death_count(q, slot, d.word + 1, 1)); /* the word has changed */
     CHECK(shmq_death_count(q, slot, d.word, 1));
     CHECK(!shmq_death_count(q, slot, d.word, 1));
@@ -123,7 +123,7 @@ static void a_death_is_counted_once_and_only_for_the_delivery_that_it_ended(void
     slot->death_tag = 0;
     CHECK(shmq_death_count(q, slot, d.word, 1));
     CHECK_EQUAL(slot->deaths, UINT16_MAX);
-    CHECK_EQUAL(shmq_mark_broken(q, slot, d.word + 1, 0), SHMQ_OK); /* not damaged: it has changed */
+    CHECK_EQUAL(shmq_mark_broken(&q->first, slot, d.word + 1, 0), SHMQ_OK); /* not damaged: it has changed */
     CHECK_EQUAL(state_at(q, d.position), SHMQ_ACQUIRED);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     end();
@@ -133,9 +133,9 @@ static void attempts_are_counted_as_far_as_the_field_goes(void) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     shmq_delivery d = receive(q, shmq_self(q));
-    shmq_slot_at(q, d.position)->delivery = UINT16_MAX;
+    shmq_slot_at(&q->first, d.position)->delivery = UINT16_MAX;
     CHECK_EQUAL(shmq_release(q, &d, true), SHMQ_OK);
-    CHECK_EQUAL(shmq_slot_at(q, d.position)->delivery, UINT16_MAX);
+    CHECK_EQUAL(shmq_slot_at(&q->first, d.position)->delivery, UINT16_MAX);
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
     shmq_store_seq(&q->page->max_deliveries, 3);
     CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_POISONED);
@@ -149,8 +149,8 @@ static void a_message_that_cannot_be_whole_is_told(void) {
     begin(0);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     CHECK_EQUAL(put_bytes(q, large, sizeof large, 0), SHMQ_OK);
-    shmq_slot_at(q, 0)->crc = 0;
-    shmq_slot_at(q, 1)->body |= UINT64_C(200) << 40;
+    shmq_slot_at(&q->first, 0)->crc = 0;
+    shmq_slot_at(&q->first, 1)->body |= UINT64_C(200) << 40;
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
     CHECK(!shmq_delivery_intact(q, &d));

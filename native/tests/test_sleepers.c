@@ -120,7 +120,7 @@ static void messages_come_and_go_while_somebody_holds_the_lock(void) {
     CHECK_EQUAL(get_number(qb), 0);
     CHECK_EQUAL(shmq_settle(qb, &second), SHMQ_OK);
     uint64_t position = 0;
-    CHECK_EQUAL(shmq_browse(qa, &position, &seen), SHMQ_OK);
+    CHECK_EQUAL(shmq_browse(&qa->first, &position, &seen), SHMQ_OK);
     CHECK_EQUAL(number_of(&seen), 2);
     CHECK_EQUAL(get_number(qa), 2);
     shmq_structure_unlock(c);

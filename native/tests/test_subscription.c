@@ -6,9 +6,9 @@ static shmq_member *m, *other;
 static shmq_queue *q, *theirs;
 static uint64_t looked; /* how often somebody was asked whether it wants an entry */
 
-static bool is_even(void *context, const shmq_queue *queue, const shmq_delivery *d) {
+static bool is_even(void *context, const shmq_ring *level, const shmq_delivery *d) {
     looked++;
-    return wants_even(context, queue, d);
+    return wants_even(context, level, d);
 }
 
 static void join(void) {
@@ -153,7 +153,7 @@ static void test_it_finds_what_the_ring_has_turned_over(void) {
     CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
     CHECK_EQUAL(put_number(q, 3), SHMQ_OK);
     shmq_delivery one = receive(q, shmq_self(q)), two = receive(q, shmq_self(q)), three = receive(q, shmq_self(q));
-    for (uint64_t i = 0; i < 3 * shmq_slot_count(q); i++) {
+    for (uint64_t i = 0; i < 3 * shmq_slot_count(&q->first); i++) {
         CHECK_EQUAL(put_number(q, 5), SHMQ_OK);
         CHECK_EQUAL(get_number(q), 5);
     }
@@ -246,9 +246,9 @@ typedef struct sleeper {
     pthread_t thread;
 } sleeper;
 
-static bool is_mine(void *context, const shmq_queue *queue, const shmq_delivery *d) {
+static bool is_mine(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t number;
-    (void)queue;
+    (void)level;
     memcpy(&number, d->bytes, sizeof number);
     return number == *(uint64_t *)context;
 }

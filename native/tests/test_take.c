@@ -65,7 +65,7 @@ static void a_receive_checks_its_copy(shmq_queue *q) {
     memcpy(&number, place + d.head_len, sizeof number);
     CHECK_EQUAL(number, 4);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    shmq_slot_at(q, d.position)->inline_area[d.head_len] ^= 1;
+    shmq_slot_at(&q->first, d.position)->inline_area[d.head_len] ^= 1;
     CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_CORRUPT);
 }
 

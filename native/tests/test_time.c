@@ -52,20 +52,20 @@ static void sleep_until(uint64_t at) { stands_at = at > stands_at ? at : stands_
 
 static void a_ring_gets_its_records_when_the_first_message_needs_one(void) {
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->cold), 0);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->cold), 0);
     CHECK_EQUAL(shmq_load_seq(&m->header->due), 0);
     uint64_t before = shmq_granules_free(m);
     put_until(2, shmq_now_ns() + 3600 * SECOND);
-    CHECK(shmq_load_seq(&q->ring->cold) != 0);
-    CHECK_EQUAL(before - shmq_granules_free(m), shmq_cold_granules(q->shift));
+    CHECK(shmq_load_seq(&q->first.shm->cold) != 0);
+    CHECK_EQUAL(before - shmq_granules_free(m), shmq_cold_granules(q->first.shift));
     put_until(3, shmq_now_ns() + 3600 * SECOND);
-    CHECK_EQUAL(before - shmq_granules_free(m), shmq_cold_granules(q->shift));
+    CHECK_EQUAL(before - shmq_granules_free(m), shmq_cold_granules(q->first.shift));
 }
 
 static void records_go_with_their_queue(void) {
     shmq_queue *other = scratch_queue(m, "other", 0, true);
     uint64_t before = shmq_granules_free(m);
-    CHECK_EQUAL(shmq_cold_need(other), SHMQ_OK);
+    CHECK_EQUAL(shmq_cold_need(&other->first), SHMQ_OK);
     CHECK(shmq_granules_free(m) < before);
     CHECK_EQUAL(shmq_queue_delete(other), SHMQ_OK);
     shmq_queue_unbind(other);
@@ -147,7 +147,7 @@ static void a_release_with_a_delay_holds_it(void) {
 }
 
 static void a_held_one_is_carried_and_comes_all_the_same(void) {
-    uint64_t at = shmq_now_ns() + 20 * MS, n = shmq_slot_count(q);
+    uint64_t at = shmq_now_ns() + 20 * MS, n = shmq_slot_count(&q->first);
     put_until(UINT64_MAX - 1, at);
     for (uint64_t i = 0; i < 3 * n; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
@@ -168,11 +168,11 @@ static void a_held_one_is_carried_and_comes_all_the_same(void) {
 static void purge_and_delete_take_what_is_held(void) {
     shmq_delivery d;
     put_until(1, shmq_now_ns() + 3600 * SECOND);
-    CHECK_EQUAL(shmq_steal(q, 0, true, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal(&q->first, 0, true, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     put_until(2, shmq_now_ns() + 3600 * SECOND);
     uint64_t at = 0;
-    CHECK_EQUAL(shmq_browse(q, &at, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_browse(&q->first, &at, &d), SHMQ_OK);
     CHECK_EQUAL(number_of(&d), 2);
     let_time_run();
     CHECK_EQUAL(shmq_ring_join(q, shmq_now_ns() + 5 * MS), SHMQ_TIMEOUT);
@@ -180,19 +180,19 @@ static void purge_and_delete_take_what_is_held(void) {
 
 static void a_damaged_offset_of_the_records_loses_nothing(void) {
     put_until(7, shmq_now_ns() + 3600 * SECOND);
-    uint64_t cold = shmq_load_seq(&q->ring->cold);
-    shmq_store_seq(&q->ring->cold, cold + 64);
+    uint64_t cold = shmq_load_seq(&q->first.shm->cold);
+    shmq_store_seq(&q->first.shm->cold, cold + 64);
     CHECK_EQUAL(get_number(q), 7);
     CHECK(shmq_load_seq(&m->header->damage) != 0);
-    shmq_store_seq(&q->ring->cold, cold);
+    shmq_store_seq(&q->first.shm->cold, cold);
     shmq_store_seq(&m->header->damage, 0);
 }
 
 static void a_time_that_nobody_writes_does_not_hold_for_ever(void) {
     put_until(7, shmq_now_ns() + 3600 * SECOND);
-    shmq_store_seq(&shmq_cold_at(q, shmq_slot_at(q, 0))->not_before_ns, UINT64_MAX);
+    shmq_store_seq(&shmq_cold_at(&q->first, shmq_slot_at(&q->first, 0))->not_before_ns, UINT64_MAX);
     uint64_t where;
-    CHECK(shmq_ring_valid(q, &where) != NULL);
+    CHECK(shmq_ring_valid(&q->first, &where) != NULL);
     CHECK_EQUAL(get_number(q), 7);
 }
 
@@ -246,7 +246,7 @@ static void a_limit_of_the_queue_holds_for_what_is_there(void) {
     shmq_due_look(m);
     CHECK_EQUAL(expired(), 2);
     CHECK_EQUAL(put_number(q, 3), SHMQ_OK);
-    uint64_t due = shmq_due_time(shmq_load_seq(&q->ring->due));
+    uint64_t due = shmq_due_time(shmq_load_seq(&q->first.shm->due));
     CHECK(due <= shmq_now_ns() + 1 * MS);
     sleep_until(due + 1); /* it is even: the last bit says something else */
     CHECK_EQUAL(get_number(q), UINT64_MAX);
@@ -389,7 +389,7 @@ static void the_time_of_an_old_hold_is_no_lease(void) {
     shmq_due_look(m);
     shmq_delivery d = receive(q, shmq_self(q));
     lease(3600 * SECOND);
-    shmq_due_recover(q);
+    shmq_due_recover(&q->first);
     shmq_due_look(m);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
 }
@@ -406,11 +406,11 @@ static void a_due_word_that_nobody_writes_is_looked_at_and_written_anew(void) {
     uint64_t at = shmq_now_ns() + 3 * MS;
     put_until(1, at);
     sleep_until(at);
-    shmq_store_seq(&q->ring->due, UINT64_MAX - 1);
+    shmq_store_seq(&q->first.shm->due, UINT64_MAX - 1);
     shmq_store_seq(&m->header->due, UINT64_MAX - 1);
     shmq_due_look(m);
     CHECK_EQUAL(get_number(q), 1);
-    CHECK_EQUAL(shmq_load_seq(&q->ring->due), 0);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->due), 0);
     CHECK_EQUAL(shmq_load_seq(&m->header->due), 0);
 }
 
@@ -454,7 +454,7 @@ static void a_look_that_was_left_is_taken_over(void) {
     put_until(1, at + 5 * MS);
     sleep_until(at + 5 * MS);
     CHECK(shmq_due_begin(&m->header->due, shmq_now_ns(), 10 * MS, &mark)); /* and nothing more */
-    CHECK(shmq_due_begin(&q->ring->due, shmq_now_ns(), 10 * MS, &mark));
+    CHECK(shmq_due_begin(&q->first.shm->due, shmq_now_ns(), 10 * MS, &mark));
     uint64_t waited;
     CHECK_EQUAL(await_number(q, &waited), 1);
 }

@@ -122,7 +122,7 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
     BREAK(shmq_directory_valid, page->ring.slots, page->ring.slots + 64, "does not fill its run");
-    BREAK(shmq_structure_valid, WORD(page->ring.laid), shmq_slot_count(qa), "slots without memory");
+    BREAK(shmq_structure_valid, WORD(page->ring.laid), shmq_slot_count(&qa->first), "slots without memory");
     BREAK(shmq_directory_valid, WORD(page->ring.laid), UINT64_C(0), "more slots than it has");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "cold records");
     BREAK(shmq_directory_valid, page->ring.cold, page->ring.slots, "cold records");
@@ -252,7 +252,7 @@ static void a_watch_word_or_obituary_that_makes_no_sense_is_told(void) {
     shmq_watch_leave(&watcher);
     BREAK(shmq_watch_valid, WORD(header->obituaries[3].message_id), UINT64_C(9), "obituary 3 was not written");
     shmq_delivery d = receive(qa, shmq_self(qa));
-    CHECK(shmq_death_count(qa, shmq_slot_at(qa, d.position), d.word, 1234));
+    CHECK(shmq_death_count(qa, shmq_slot_at(&qa->first, d.position), d.word, 1234));
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     BREAK(shmq_watch_valid, header->obituaries[0].at_ns, UINT64_C(0), "obituary 0 makes no sense");
     BREAK(shmq_watch_valid, header->obituaries[0].signal, 99, "obituary 0 makes no sense");
@@ -264,7 +264,7 @@ static void a_watch_word_or_obituary_that_makes_no_sense_is_told(void) {
 
 static void must_find(shmq_queue *q, const char *expected, uint64_t place, const char *file, int line) {
     uint64_t where = 0;
-    const char *wrong = shmq_ring_valid(q, &where);
+    const char *wrong = shmq_ring_valid(&q->first, &where);
     must_say(wrong == NULL ? "" : wrong, expected, file, line);
     if (expected[0] != 0 && where != place) {
         fprintf(stderr, "%s:%d: slot %llu, expected %llu\n", file, line, (unsigned long long)where,
@@ -285,7 +285,7 @@ static void must_find(shmq_queue *q, const char *expected, uint64_t place, const
 
 static void pointers_of_a_ring_that_make_no_sense_are_told(void) {
     begin();
-    shmq_ring_shm *ring = limited->ring;
+    shmq_ring_shm *ring = limited->first.shm;
     shmq_delivery d = receive(limited, shmq_self(limited));
     CHECK_EQUAL(shmq_release(limited, &d, true), SHMQ_OK); /* epoch 1, cell 1 */
     uint64_t head = shmq_load_seq(&ring->head), cell = shmq_load_seq(&ring->cells[1]);
@@ -321,10 +321,10 @@ static void a_slot_that_makes_no_sense_is_told(void) {
         CHECK_EQUAL(put_number(limited, i), SHMQ_OK);
         CHECK(get_number(limited) != UINT64_MAX);
     }
-    uint64_t tail = shmq_load_seq(&limited->ring->tail);
+    uint64_t tail = shmq_load_seq(&limited->first.shm->tail);
     CHECK(tail > 2048);
-    uint64_t last = (tail - 1) & limited->mask, held_at = held.position & limited->mask;
-    shmq_slot_shm *slot = shmq_slot_at(limited, last), *carried = shmq_slot_at(limited, held.position);
+    uint64_t last = (tail - 1) & limited->first.mask, held_at = held.position & limited->first.mask;
+    shmq_slot_shm *slot = shmq_slot_at(&limited->first, last), *carried = shmq_slot_at(&limited->first, held.position);
     uint64_t word = shmq_load_seq(&slot->word);
     CHECK_EQUAL(shmq_word_state(word), SHMQ_AVAILABLE);
     CHECK(shmq_word_carried(shmq_load_seq(&carried->word)));
@@ -337,7 +337,7 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_HELD, last, "does not say until when");
     BREAK_RING(limited, slot->props, 1, last, "a property that this version");
     BREAK_RING(limited, slot->props, SHMQ_PROP_NOT_BEFORE, last, "without the record");
-    BREAK_RING(limited, WORD(limited->ring->due), UINT64_MAX - 1, SHMQ_NO_SLOT, "a time that nobody");
+    BREAK_RING(limited, WORD(limited->first.shm->due), UINT64_MAX - 1, SHMQ_NO_SLOT, "a time that nobody");
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_BROKEN, last, "a broken slot");
     BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_FLOWED, last, "a flag that this version");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "without an owner");
@@ -351,9 +351,9 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     BREAK_RING(limited, WORD(slot->position), tail - 2, last, "another slot's");
     BREAK_RING(limited, WORD(slot->position), tail - 1 - 1024, last, "of another lap");
     BREAK_RING(limited, WORD(carried->position), held.position + 4096, held_at, "of another lap");
-    BREAK_RING(limited, WORD(limited->carried[held_at / 64]), UINT64_C(0), held_at, "without its bit");
+    BREAK_RING(limited, WORD(limited->first.carried[held_at / 64]), UINT64_C(0), held_at, "without its bit");
     must_find(qa, "", 0, __FILE__, __LINE__);
-    BREAK_RING(qa, WORD(shmq_slot_at(qa, 50)->word), UINT64_C(1) << 32, 50, "ahead of the tail is in use");
+    BREAK_RING(qa, WORD(shmq_slot_at(&qa->first, 50)->word), UINT64_C(1) << 32, 50, "ahead of the tail is in use");
     CHECK_EQUAL(shmq_settle(limited, &held), SHMQ_OK);
     end();
 }

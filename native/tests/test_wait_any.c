@@ -240,7 +240,7 @@ static void no_word_is_raised_but_one_to_sleep_on(void) {
     shmq_consumer_shm *unused = shmq_row_at(q[0], 40);
     const volatile void *wrong[] = {&page->maxsize,       &page->ring.tail,
                                     &page->count,         &row_of(0)->word,
-                                    &unused->wake,        &shmq_slot_at(q[0], 3)->word,
+                                    &unused->wake,        &shmq_slot_at(&q[0]->first, 3)->word,
                                     &m->process->held,    &m->directory[0].word,
                                     &q[0]->counters->put, m->base};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -312,11 +312,11 @@ static void it_looks_by_itself_when_nobody_wakes_it(void) {
     }
     CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 1);
 
-    uint64_t position = claim_by_hand(q[1]), claimed = shmq_load_seq(&shmq_slot_at(q[1], position)->word);
+    uint64_t position = claim_by_hand(q[1]), claimed = shmq_load_seq(&shmq_slot_at(&q[1]->first, position)->word);
     start_for(&s, 0, true, SECOND / 50); /* less than the patience */
     pthread_join(s.thread, NULL);
     CHECK_EQUAL(s.status, SHMQ_EMPTY);
-    CHECK_EQUAL(shmq_load_seq(&shmq_slot_at(q[1], position)->word), claimed);
+    CHECK_EQUAL(shmq_load_seq(&shmq_slot_at(&q[1]->first, position)->word), claimed);
     start(&s, 0, true);
     await_idle(1);
     CHECK_EQUAL(put_number(q[1], 6), SHMQ_OK); /* behind the claim, which is passed when the patience is over */

@@ -13,14 +13,14 @@ static inline uint32_t shmq_cold_granules(uint32_t shift) {
 
 /* Make the records if the ring has none: SHMQ_FULL_MEMORY, SHMQ_NO_SPACE, SHMQ_INTERRUPTED (call again). Takes the structure
  * lock, so never between a claim and its publish. */
-shmq_status shmq_cold_need(shmq_queue *q);
+shmq_status shmq_cold_need(shmq_ring *r);
 /* The record of a slot; NULL: the ring has none, or its offset was damaged (counted). */
-shmq_cold_shm *shmq_cold_at(const shmq_queue *q, const shmq_slot_shm *slot);
+shmq_cold_shm *shmq_cold_at(const shmq_ring *r, const shmq_slot_shm *slot);
 /* slot.props as it is now. */
 uint32_t shmq_props(const shmq_slot_shm *slot);
 /* Set and clear bits of slot.props; by whoever owns the slot. */
 void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear);
 /* NULL, or what is wrong with ring.cold. Under the structure lock. */
-const char *shmq_cold_valid(const shmq_queue *q);
+const char *shmq_cold_valid(const shmq_ring *r);
 
 #endif

@@ -37,11 +37,11 @@ bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t
 void shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
 
 /* The same for an entry of a ring: the ring's word, the header's, and the watcher is told. */
-void shmq_make_due(shmq_queue *q, uint64_t at);
+void shmq_make_due(shmq_ring *r, uint64_t at);
 /* Do what is due in the broker. One load when nothing is. */
 void shmq_due_look(shmq_member *m);
 /* After a death that may have come between an entry and its due word. */
-void shmq_due_recover(shmq_queue *q);
+void shmq_due_recover(shmq_ring *r);
 /* NULL, or what is wrong with a due word. */
 const char *shmq_due_valid(uint64_t word);
 

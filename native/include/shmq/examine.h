@@ -16,9 +16,9 @@ typedef struct shmq_stray {
 } shmq_stray;
 
 /* Of the ring of one level. Owners are there, bodies' blocks know their entries. NULL, or what is wrong with *where. */
-const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray);
+const char *shmq_entries_valid(const shmq_ring *r, uint64_t *where, shmq_stray *stray);
 /* Waiting up to 20 ms: surely no release under way. */
-bool shmq_stray_is_lost(shmq_queue *q, const shmq_stray *stray);
+bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray);
 
 typedef struct shmq_bodies {
     uint64_t entries; /* all that were met: the sum of the following */
@@ -29,10 +29,10 @@ typedef struct shmq_bodies {
     uint64_t slot; /* of the first damaged one of a level; SHMQ_NO_SLOT */
 } shmq_bodies;
 /* Of one level: NULL, or what is wrong with the first damaged one. */
-const char *shmq_bodies_valid(const shmq_queue *q, shmq_bodies *bodies);
+const char *shmq_bodies_valid(const shmq_ring *r, shmq_bodies *bodies);
 
 /* The entry in this slot of a level, of which a copy is good if shmq_browse_valid says so afterwards. False: none, or it leads nowhere. */
-bool shmq_peep(const shmq_queue *q, uint64_t index, shmq_delivery *d);
+bool shmq_peep(const shmq_ring *r, uint64_t index, shmq_delivery *d);
 
 /* Every reference of a shared block is named by a slot, every block that is being built has a builder, no process owns more
  * deliveries than it says it holds. */

@@ -64,13 +64,13 @@ static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscripti
 /* 1 + slot of the table for a message with these headers; 0: it has no group. */
 uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len);
 /* The same as its cold record says it. */
-uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props);
+uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props);
 
 /* May this taker have an entry of that group at `place`? If not, that is recorded (G1). */
-bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t position);
+bool shmq_group_open(shmq_ring *r, uint32_t group, uint32_t owner, uint64_t position);
 enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
 /* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; walk again. */
-enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t position, shmq_delivery *d);
+enum shmq_group_claim shmq_group_claim(shmq_ring *r, uint32_t group, uint64_t position, shmq_delivery *d);
 /* After the offer: is the group still ours? */
 bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
 /* This delivery has ended: G3, G4 if it was the last. What was stolen from its owner: G5. */

@@ -1,5 +1,8 @@
-/* A queue as one process sees it: private copies of the ring's constants, the process' counter line, and the consumer
- * rows on which its threads wait. One handle per process and queue, shared by threads. */
+/* A queue as one process sees it: its page, the process' counter line, the consumer rows on which its threads wait, and the
+ * rings of its levels with private copies of their constants. One handle per process and queue, shared by threads.
+ *
+ * What is done to entries is done to a ring, `r`; what belongs to the queue as a whole (who sleeps, who waits for room, limits,
+ * settings) is reached from there as `r->queue`. */
 #ifndef SHMQ_HANDLE_H
 #define SHMQ_HANDLE_H
 
@@ -14,16 +17,25 @@ typedef struct shmq_patience {
     uint64_t since_ns, position, word, below;
 } shmq_patience;
 
-typedef struct shmq_queue {
-    shmq_member *m;
-    shmq_queue_shm *page;
-    shmq_ring_shm *ring;
+/* The ring of one level as one process sees it. */
+typedef struct shmq_ring {
+    struct shmq_queue *queue;
+    shmq_ring_shm *shm;
     unsigned char *slots;
     shmq_a64 *carried;
     uint64_t mask; /* slots - 1 */
     uint32_t shift;
     uint32_t slot_size;
     uint32_t inline_bytes; /* of a slot, headers and body */
+    uint32_t depth; /* of its level; 0: the most important */
+    shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
+    shmq_patience taking, browsing, putting;
+} shmq_ring;
+
+typedef struct shmq_queue {
+    shmq_member *m;
+    shmq_queue_shm *page;
+    shmq_ring first; /* of level 0 */
     uint32_t index;
     uint32_t incarnation;
     bool checksum;
@@ -31,17 +43,16 @@ typedef struct shmq_queue {
     struct shmq_group_book *book; /* what this process has of each group; NULL in a view, and without groups */
     uint64_t serial; /* of the member when this was bound */
     shmq_counters_shm *counters;
-    shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
     uint32_t spare_rows[SHMQ_SPARE_ROWS]; /* consumer rows of ours on which nobody waits now; m->handles_lock */
     uint32_t spare_count;
-    uint32_t refs;     /* m->handles_lock */
+    uint32_t refs; /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
-    shmq_patience taking, browsing, putting, lining;
+    shmq_patience lining;
     shmq_ticket_shm *tickets; /* of blocked producers, at the end of the queue's run */
     struct shmq_queue *next;
-    uint32_t levels, depth; /* how many levels of priority the queue has; which one this is, 0: the most important */
+    uint32_t levels; /* of priority: how many */
     shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */
-    struct shmq_queue *lower; /* handles of the levels from depth 1 on; NULL in a view, and in such a handle itself */
+    shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;
 
 /* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; what
@@ -79,11 +90,11 @@ uint64_t shmq_name_hash(const char *name, uint32_t len);
 /* First look of every call: closed, forked, gone, deleted. */
 shmq_status shmq_queue_usable(shmq_queue *q);
 
-static inline shmq_slot_shm *shmq_slot_at(const shmq_queue *q, uint64_t position) {
-    return (shmq_slot_shm *)(q->slots + (position & q->mask) * q->slot_size);
+static inline shmq_slot_shm *shmq_slot_at(const shmq_ring *r, uint64_t position) {
+    return (shmq_slot_shm *)(r->slots + (position & r->mask) * r->slot_size);
 }
-static inline uint32_t shmq_turn(const shmq_queue *q, uint64_t position) { return (uint32_t)(position >> q->shift); }
-static inline uint64_t shmq_slot_count(const shmq_queue *q) { return q->mask + 1; }
+static inline uint32_t shmq_turn(const shmq_ring *r, uint64_t position) { return (uint32_t)(position >> r->shift); }
+static inline uint64_t shmq_slot_count(const shmq_ring *r) { return r->mask + 1; }
 static inline uint32_t shmq_self(const shmq_queue *q) { return SHMQ_OWNER_PROCESS | q->m->row; }
 
 #endif

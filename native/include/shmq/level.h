@@ -1,8 +1,6 @@
 /* Levels of priority: a queue with several is an ordered list of rings, the most important first.
  *
  * Depth 0 is the most important level; its ring lies in the queue's page, those of the others behind the first one's slots.
- * A level is a handle like the queue's own, with another ring: what is done to a ring is done to the handle of its level.
- * What belongs to the queue as a whole (who sleeps, who waits for room, the count) lies in the page that they share.
  *
  * A place is where an entry stands in the queue's order: its depth above its position. So places of one level grow with
  * time, and a lower place is always offered first. */
@@ -17,13 +15,13 @@ static inline uint64_t shmq_place_at(uint32_t depth, uint64_t position) {
     return ((uint64_t)depth << SHMQ_PLACE_BITS) + position;
 }
 
-/* The handle of a level: of a queue's handle, or itself. */
-static inline shmq_queue *shmq_level(const shmq_queue *q, uint32_t depth) {
-    return SHMQ_LIKELY(depth == q->depth) ? (shmq_queue *)(uintptr_t)q : &q->lower[depth - 1];
+/* The ring of a level; of a handle, not of a view. */
+static inline shmq_ring *shmq_level(const shmq_queue *q, uint32_t depth) {
+    return SHMQ_LIKELY(depth == 0) ? (shmq_ring *)(uintptr_t)&q->first : &q->lower[depth - 1];
 }
 
 /* The level of a place, and the position in it. */
-static inline shmq_queue *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
+static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
     uint64_t depth = q->levels > 1 ? place >> SHMQ_PLACE_BITS : 0;
     if (depth >= q->levels) {
         return NULL;
@@ -55,8 +53,8 @@ static inline uint32_t shmq_depth_of(const shmq_queue *q, uint32_t priority) {
 }
 
 /* The level that a message of this priority goes to. */
-static inline shmq_queue *shmq_level_for(shmq_queue *q, uint32_t priority) {
-    return SHMQ_LIKELY(q->levels == 1) ? q : shmq_level(q, shmq_depth_of(q, priority));
+static inline shmq_ring *shmq_level_for(shmq_queue *q, uint32_t priority) {
+    return SHMQ_LIKELY(q->levels == 1) ? &q->first : shmq_level(q, shmq_depth_of(q, priority));
 }
 
 /* The run of a queue: the tickets of its line, the rings of all levels but the first, the bitmap of each level, and the slots
@@ -93,11 +91,9 @@ static inline uint64_t shmq_run_slots(const shmq_run *run, uint32_t depth) {
     return depth == 0 ? run->slots : run->lower + (depth - 1) * run->apart;
 }
 
-/* The private copies of a ring's constants, checked: NULL, or what is wrong. */
-const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring);
-/* A view of one level, for who has a view of the queue: NULL, or what is wrong. */
-const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_queue *level);
-/* Handles of all levels but the first, for a queue's handle that stays. SHMQ_CORRUPT, SHMQ_OS. */
+/* The ring of one level with private copies of its constants, checked: NULL, or what is wrong. The queue may be a view. */
+const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring);
+/* The rings of all levels but the first, for a queue's handle that stays. SHMQ_CORRUPT, SHMQ_OS. */
 shmq_status shmq_levels_bind(shmq_queue *q);
 /* They follow their queue's handle to another process. */
 void shmq_levels_rebind(shmq_queue *q);

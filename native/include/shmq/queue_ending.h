@@ -14,21 +14,21 @@ bool shmq_has_grave(const shmq_queue *q);
 /* By this process, and, should it do nothing more, by whoever looks later. */
 void shmq_burial_ask(shmq_member *m);
 /* Settle what is loose in this slot, until nothing is. */
-void shmq_loose_settle(shmq_queue *q, shmq_slot_shm *slot);
+void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot);
 
 /* An entry has come back to a queue that is deleted: it goes as the others went. */
-void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot);
+void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot);
 
 /* Asked by whoever has just made an entry AVAILABLE or HELD, behind that CAS. Who deletes says so before it looks at the
  * words: one of the two sees the other. */
-static inline void shmq_came_back(shmq_queue *q, shmq_slot_shm *slot) {
-    if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->state) != SHMQ_QUEUE_LIVE)) {
-        shmq_goes_with_queue(q, slot);
+static inline void shmq_came_back(shmq_ring *r, shmq_slot_shm *slot) {
+    if (SHMQ_UNLIKELY(shmq_load_seq(&r->queue->page->state) != SHMQ_QUEUE_LIVE)) {
+        shmq_goes_with_queue(r, slot);
     }
 }
 
 /* The same for who has published: false if it saw a deletion that did not see the message, and has taken it back. */
-bool shmq_put_in_time(shmq_queue *q, uint64_t position);
+bool shmq_put_in_time(shmq_ring *r, uint64_t position);
 
 /* Is there a deleted queue at this index whose entry still leads to it? */
 bool shmq_is_ending(shmq_member *m, uint32_t index);

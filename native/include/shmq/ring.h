@@ -141,6 +141,7 @@ void shmq_peek_pass_on(shmq_queue *q);
 
 /* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: not ours any more. */
 shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);
+shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d); /* the same for who has a view only */
 /* Back in its place. `attempt`: counts as a failed one. Once this has returned nobody gets a later entry first. */
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
 /* The same of what nobody has received, and nobody was to: it is as it was. */
@@ -152,24 +153,24 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count);
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 /* Take the entry at a position of this level: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
  * has it (purge). SHMQ_EMPTY: nothing there to be taken. */
-shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d);
+shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
 /* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
 /* Settle what is ready on this level at positions below this one; adds how many to *discarded. What others hold stays theirs.
  * SHMQ_INTERRUPTED: a piece of it is done, call again. */
-shmq_status shmq_discard_below(shmq_queue *q, uint64_t position, uint64_t *discarded);
+shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded);
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */
-bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
+bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
 /* May this entry be taken, as its word stands? */
-typedef bool shmq_may_steal(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word);
+typedef bool shmq_may_steal(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
 /* The first entry of this level, in order of positions, that may be taken: LOCKED by this process. SHMQ_EMPTY: there is none. */
-shmq_status shmq_steal_first(shmq_queue *q, shmq_may_steal *may, shmq_delivery *d);
+shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d);
 
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
-shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d);
-bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d);
+shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
+bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d);
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns);
 
 typedef struct shmq_census {
@@ -190,7 +191,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 /* NULL, or the first word that makes no sense: pointers, cells and count first (*where: SHMQ_NO_SLOT), then slots. For a ring
  * in use: a sentence is an error even under load. */
 #define SHMQ_NO_SLOT UINT64_MAX
-const char *shmq_ring_valid(shmq_queue *q, uint64_t *where);
+const char *shmq_ring_valid(shmq_ring *r, uint64_t *where);
 
 /* Everything that words of the ring say of the dead is settled: claims buried, deliveries back in their place with the
  * death counted, sleepers and blocked producers woken. Repeatable, by any number at once. */
@@ -199,20 +200,20 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
 const char *shmq_count_valid(shmq_queue *q);
 
 /* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
-bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word);
+bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word);
 
 /* Inner steps, shared by the files that make up the ring. */
-static inline uint64_t shmq_head_position(const shmq_queue *q, uint64_t head) {
-    return shmq_position_near(shmq_load_relaxed(&q->near), head);
+static inline uint64_t shmq_head_position(const shmq_ring *r, uint64_t head) {
+    return shmq_position_near(shmq_load_relaxed(&r->near), head);
 }
 /* Nothing available lies between the head that was read at the start of a walk and p. */
-void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p);
+void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p);
 /* A head that lies more than a lap behind the tail comes after it. */
-void shmq_head_follow(shmq_queue *q);
+void shmq_head_follow(shmq_ring *r);
 /* The tail has passed p: once a lap the head follows. */
-static inline void shmq_tail_passed(shmq_queue *q, uint64_t p) {
-    if (SHMQ_UNLIKELY((p & q->mask) == 0)) {
-        shmq_head_follow(q);
+static inline void shmq_tail_passed(shmq_ring *r, uint64_t p) {
+    if (SHMQ_UNLIKELY((p & r->mask) == 0)) {
+        shmq_head_follow(r);
     }
 }
 /* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
@@ -225,10 +226,10 @@ static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_
     return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
 /* The carried entry of this level with the lowest position in [from, limit); false: there is none. */
-bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position);
-bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
-bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
-bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position);
+bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
+bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
+bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
 shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* found not to be ours: let go. SHMQ_SETTLED */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
@@ -239,10 +240,10 @@ bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
 shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d);
 /* Would one more failure be as often? */
 bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d);
-bool shmq_carry(shmq_queue *q, uint64_t t); /* true: something moved, try again; false: no room */
-shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
-void shmq_rewind(shmq_queue *q, uint64_t position); /* R2 to R4 */
-void shmq_rewind_all(shmq_queue *q); /* to the ring's beginning */
+bool shmq_carry(shmq_ring *r, uint64_t t); /* true: something moved, try again; false: no room */
+shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
+void shmq_rewind(shmq_ring *r, uint64_t position); /* R2 to R4 */
+void shmq_rewind_all(shmq_ring *r); /* to the ring's beginning */
 bool shmq_count_take(shmq_queue *q, uint32_t count); /* room under maxsize? */
 void shmq_count_give(shmq_queue *q, uint32_t count);
 bool shmq_recount(shmq_queue *q);
@@ -262,8 +263,8 @@ uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word);
 void shmq_moving(shmq_queue *q, int32_t change);
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
 void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal); /* id: or SHMQ_OBITUARY_PROCESS */
-void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
-bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d);
+void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
+bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 uint32_t shmq_crc_of(const shmq_delivery *d);
 bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the word that names it was read before */
 

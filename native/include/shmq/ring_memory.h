@@ -29,9 +29,9 @@ static inline uint64_t shmq_laid_first(const shmq_run *run, uint32_t depth) {
 }
 
 /* Slots of the ring that have memory: whatever goes over all slots goes over these. The others are FREE at lap 0. */
-static inline uint64_t shmq_slots_laid(const shmq_queue *q) {
-    uint64_t laid = shmq_load_acquire(&q->ring->laid); /* SYNC ring.laid */
-    return laid < shmq_slot_count(q) ? laid : shmq_slot_count(q);
+static inline uint64_t shmq_slots_laid(const shmq_ring *r) {
+    uint64_t laid = shmq_load_acquire(&r->shm->laid); /* SYNC ring.laid */
+    return laid < shmq_slot_count(r) ? laid : shmq_slot_count(r);
 }
 
 /* Under the structure lock. Room for a queue's rings, without memory but what is there from before, which is zero then.
@@ -48,6 +48,6 @@ uint64_t shmq_rings_reserved(const shmq_member *m, uint64_t offset, uint64_t gra
 
 /* Memory for the slots up to the one behind position `last`, and to the end of that granule. Takes the structure lock:
  * SHMQ_INTERRUPTED as there. */
-shmq_status shmq_ring_lay(shmq_queue *q, uint64_t last);
+shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last);
 
 #endif

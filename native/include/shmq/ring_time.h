@@ -18,25 +18,25 @@ static inline bool shmq_is_recorded(const shmq_outgoing *o) {
     return (o->not_before_ns | o->expires_ns | o->intent | o->group | o->receipt) != 0;
 }
 /* Before a claim: the cold record that this message needs, and when it is due. */
-shmq_status shmq_time_plan(shmq_queue *q, shmq_outgoing *o);
-static inline shmq_status shmq_time_prepare(shmq_queue *q, shmq_outgoing *o) {
-    return SHMQ_LIKELY(!shmq_is_recorded(o) && !shmq_ring_ages(q)) ? SHMQ_OK : shmq_time_plan(q, o);
+shmq_status shmq_time_plan(shmq_ring *r, shmq_outgoing *o);
+static inline shmq_status shmq_time_prepare(shmq_ring *r, shmq_outgoing *o) {
+    return SHMQ_LIKELY(!shmq_is_recorded(o) && !shmq_ring_ages(r->queue)) ? SHMQ_OK : shmq_time_plan(r, o);
 }
 /* Between claim and publish: what is to be in its record. Answers slot.props. */
-uint32_t shmq_time_fill(shmq_queue *q, shmq_slot_shm *slot, const shmq_outgoing *o);
+uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *o);
 /* After the publish. */
-static inline void shmq_time_published(shmq_queue *q, const shmq_outgoing *o) {
+static inline void shmq_time_published(shmq_ring *r, const shmq_outgoing *o) {
     if (SHMQ_UNLIKELY(o->due_ns != 0)) {
-        shmq_make_due(q, o->due_ns);
+        shmq_make_due(r, o->due_ns);
     }
 }
 
 /* HELD, seen as `word`. True: it is available now, or the word has changed: look again. */
-bool shmq_hold_end(shmq_queue *q, shmq_slot_shm *slot, uint64_t word);
+bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* The same whatever its time. False: the word has changed. */
-bool shmq_hold_end_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word);
+bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* What a cold record says of when this state ends; 0: it cannot be read, or nobody writes such a time. */
-uint64_t shmq_held_until(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t now);
+uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t now);
 /* Back in its place, but for nobody before `until_ns`. Without memory for the ring's cold records it is released at once.
  * SHMQ_INTERRUPTED: still ours, call again. */
 shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, uint64_t until_ns);
@@ -47,9 +47,9 @@ static inline bool shmq_may_expire(const shmq_queue *q, const shmq_slot_shm *slo
 }
 /* AVAILABLE, seen as `word`, and it may expire. True: it was past its time, and is gone, or the word has changed. Where
  * the expired go to the dead, it is offered all the same: its taker gets SHMQ_POISONED, and buries it. */
-bool shmq_drop_expired(shmq_queue *q, shmq_slot_shm *slot, uint64_t word);
+bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* When what is delivered here expires: 0 for never. */
-uint64_t shmq_expires_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns);
+uint64_t shmq_expires_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns);
 /* Is it past its time, and to be dropped (shmq_expires_now), or to be buried (shmq_is_for_the_grave)? */
 bool shmq_expires_now(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_is_past_for_the_grave(const shmq_queue *q, const shmq_delivery *d);
@@ -79,12 +79,12 @@ static inline bool shmq_is_leased(const shmq_queue *q, const shmq_delivery *d) {
     return shmq_load_relaxed(&q->page->settings.lease_ns) != SHMQ_NEVER || (d->props & SHMQ_PROP_NOT_BEFORE) != 0;
 }
 /* LOCKED and ours: its lease begins (or its record says that there is none), and it is ACQUIRED. */
-shmq_status shmq_lease_begin(shmq_queue *q, const shmq_delivery *d);
+shmq_status shmq_lease_begin(shmq_ring *r, const shmq_delivery *d);
 /* The lease begins anew. SHMQ_SETTLED: not ours any more. Without a lease this asks only whether it is ours. */
 shmq_status shmq_touch(shmq_queue *q, shmq_delivery *d);
 
 /* Look at all entries of the ring, if something is due there, and do it. */
-void shmq_ring_time(shmq_queue *q, uint64_t now);
+void shmq_ring_time(shmq_ring *r, uint64_t now);
 /* After a declaration has set what ages messages, or lends them for a time. */
 shmq_status shmq_time_declared(shmq_queue *q, uint32_t given);
 

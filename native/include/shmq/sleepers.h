@@ -20,7 +20,7 @@ void shmq_notify_consumers(shmq_queue *q);
 /* They, producers and joiners: shutdown, deletion. */
 void shmq_notify_all(shmq_queue *q);
 /* Room may have come: wake a blocked producer. `position`: of the slot that became FREE. */
-void shmq_wake_full(shmq_queue *q, uint64_t position);
+void shmq_wake_full(shmq_ring *r, uint64_t position);
 /* All producers that wait for room, in whatever way. */
 void shmq_wake_producers(shmq_queue *q);
 void shmq_wake_joiners(shmq_queue *q);

@@ -18,7 +18,7 @@ struct shmq_delivery;
 
 /* Is this entry of the level of `q` for it? What `d` says may be torn, for the entry may be taken and its slot used again meanwhile: then the
  * answer counts for nothing, but it has to come. */
-typedef bool (*shmq_wants)(void *context, const shmq_queue *q, const struct shmq_delivery *d);
+typedef bool (*shmq_wants)(void *context, const shmq_ring *level, const struct shmq_delivery *d);
 
 typedef struct shmq_path {
     uint64_t position;
@@ -39,11 +39,11 @@ typedef struct shmq_subscription {
 void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *context);
 void shmq_subscription_end(shmq_subscription *s);
 /* How far it has come on the level of this handle. */
-shmq_path shmq_path_of(shmq_subscription *s, const shmq_queue *q);
+shmq_path shmq_path_of(shmq_subscription *s, const shmq_ring *r);
 /* Nothing before `position` is for it, as of `epoch`. Nothing happens if the path was written since `from` was read. */
-void shmq_path_set(shmq_subscription *s, const shmq_queue *q, shmq_path from, uint64_t position, uint64_t epoch);
+void shmq_path_set(shmq_subscription *s, const shmq_ring *r, shmq_path from, uint64_t position, uint64_t epoch);
 /* The entry at this place of the queue is never for it again. False: no memory. */
 bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place);
-bool shmq_is_wanted(shmq_subscription *s, const shmq_queue *q, const struct shmq_delivery *d);
+bool shmq_is_wanted(shmq_subscription *s, const shmq_ring *r, const struct shmq_delivery *d);
 
 #endif

@@ -58,14 +58,14 @@ static const char *check_waiters(shmq_member *m, uint32_t index) {
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         parts = 0;
-        sum = shmq_waiters_in(shmq_load_seq(&q.ring->waiters));
+        sum = shmq_waiters_in(shmq_load_seq(&q.first.shm->waiters));
         for (uint32_t row = 0; row < rows; row++) {
             shmq_counters_shm *line = shmq_counters_at(m, row, index);
             parts += line != NULL && shmq_load_seq(&line->attached) == (uint64_t)q.incarnation + 1
                          ? shmq_load_seq(&line->waiting)
                          : 0;
         }
-        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&q.ring->waiters)) != sum) {
+        if (parts <= sum || shmq_waiters_in(shmq_load_seq(&q.first.shm->waiters)) != sum) {
             return NULL;
         }
         shmq_pause();

@@ -29,15 +29,16 @@ static const char *check_settings(shmq_queue_shm *page) {
     return shmq_settings_sealed(page) ? NULL : "settings that do not fit their checksum";
 }
 
-static const char *check_constants(const shmq_queue *q) {
-    shmq_ring_shm *ring = q->ring;
+static const char *check_constants(const shmq_ring *r) {
+    shmq_queue *q = r->queue;
+    shmq_ring_shm *ring = r->shm;
     const shmq_ring_shm *first = &q->page->ring;
     shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
     uint64_t rings = q->levels > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
-    if (ring->slots != first->run + shmq_run_slots(&run, q->depth) ||
-        ring->carried != first->run + run.carried + q->depth * run.bitmap || q->page->level_rings != rings ||
+    if (ring->slots != first->run + shmq_run_slots(&run, r->depth) ||
+        ring->carried != first->run + run.carried + r->depth * run.bitmap || q->page->level_rings != rings ||
         ring->shift != first->shift || ring->slot_size != first->slot_size ||
-        ring->run_granules != (q->depth > 0 ? 0 : run.granules) || (q->depth > 0 && ring->run != 0)) {
+        ring->run_granules != (r->depth > 0 ? 0 : run.granules) || (r->depth > 0 && ring->run != 0)) {
         return "a ring that does not fill its run";
     }
     if (laid == 0 || (laid >= run.count && laid != SHMQ_LAID_ALL)) {
@@ -48,7 +49,7 @@ static const char *check_constants(const shmq_queue *q) {
     later |= shmq_load_relaxed(&ring->level_delta) | shmq_load_relaxed(&ring->level_inhaled) |
              shmq_load_relaxed(&ring->level_backed) | shmq_load_relaxed(&ring->level_moved) |
              shmq_load_relaxed(&ring->level_aside);
-    return later != 0 ? "a ring with a field that nobody writes" : shmq_cold_valid(q);
+    return later != 0 ? "a ring with a field that nobody writes" : shmq_cold_valid(r);
 }
 
 static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
@@ -71,7 +72,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if (state != SHMQ_QUEUE_DELETED && (state != SHMQ_QUEUE_LIVE || shmq_entry_state(word) != SHMQ_ENTRY_LIVE)) {
         return "a page that is not in service";
     }
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q.levels; depth++) {
         wrong = shmq_level_look(&q, depth, &level);
         if (wrong != NULL || (wrong = check_constants(&level)) != NULL) {

@@ -55,32 +55,32 @@ static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, ui
 
 /* A walk begins at the head, or in the old region if the head lies below tail - N. The head is read first: one that is below
  * the tail of that time less N is below each later one's. */
-static bool is_met(const shmq_queue *q, uint64_t position) {
-    uint64_t head = shmq_load_seq(&q->ring->head);
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+static bool is_met(const shmq_ring *r, uint64_t position) {
+    uint64_t head = shmq_load_seq(&r->shm->head);
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     uint64_t behind = (tail - head) & SHMQ_POSITION_MASK; /* the head's 44 bits, extended against the tail */
     uint64_t first = behind <= SHMQ_POSITION_MASK / 2 ? tail - behind : tail;
     return position >= first || (tail > count && position < tail - count && first < tail - count);
 }
 
-static bool may_be_missed(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
+static bool may_be_missed(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     if (shmq_word_state(word) != SHMQ_AVAILABLE) {
         return false;
     }
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
-    return !is_met(q, p);
+    return !is_met(r, p);
 }
 
-const char *shmq_entries_valid(const shmq_queue *q, uint64_t *where, shmq_stray *stray) {
+const char *shmq_entries_valid(const shmq_ring *r, uint64_t *where, shmq_stray *stray) {
     *stray = (shmq_stray){.found = false};
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint64_t word = shmq_load_seq(&slot->word);
-        const char *wrong = check_owner(q, slot, word);
+        const char *wrong = check_owner(r->queue, slot, word);
         if (wrong == NULL) {
-            wrong = check_body(q, slot, word);
+            wrong = check_body(r->queue, slot, word);
         }
-        bool missed = may_be_missed(q, slot, word);
+        bool missed = may_be_missed(r, slot, word);
         if ((wrong == NULL && !missed) || shmq_load_seq(&slot->word) != word) {
             continue; /* what is wrong stays */
         }
@@ -126,12 +126,12 @@ static bool anybody_is_dead(shmq_member *m) {
 /* Who releases an entry turns the head back after it, and holds the entry until then, as far as `held` says. So when
  * everybody was seen holding nothing, the word is still the same and no dead process waits for its reaper, nobody is about
  * to turn the head back. A process that always holds something leaves the question open. */
-bool shmq_stray_is_lost(shmq_queue *q, const shmq_stray *stray) {
+bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
     bool idle[SHMQ_PROCESS_ROWS] = {false};
-    shmq_slot_shm *slot = shmq_slot_at(q, stray->slot);
+    shmq_slot_shm *slot = shmq_slot_at(r, stray->slot);
     for (int round = 0; round < ROUNDS; round++) {
-        bool all = all_were_idle(q->m, idle) && !anybody_is_dead(q->m);
-        if (!may_be_missed(q, slot, stray->word) || shmq_load_seq(&slot->word) != stray->word) {
+        bool all = all_were_idle(r->queue->m, idle) && !anybody_is_dead(r->queue->m);
+        if (!may_be_missed(r, slot, stray->word) || shmq_load_seq(&slot->word) != stray->word) {
             return false;
         }
         if (all) {
@@ -151,37 +151,38 @@ static bool is_readable(uint32_t state) {
 }
 
 /* False: nothing there to be read. */
-static bool read_slot(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, index);
-    *d = (shmq_delivery){.depth = q->depth, .word = shmq_load_acquire(&slot->word)}; /* SYNC ring.publish */
+static bool read_slot(const shmq_ring *r, uint64_t index, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(r, index);
+    *d = (shmq_delivery){.depth = r->depth, .word = shmq_load_acquire(&slot->word)}; /* SYNC ring.publish */
     if (!is_readable(shmq_word_state(d->word))) {
         return false;
     }
     d->position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    shmq_delivery_read(q, slot, d);
+    shmq_delivery_read(r, slot, d);
     return true;
 }
 
-static bool leads_to_message(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
-    return (d->position & q->mask) == index && shmq_delivery_resolve(q, shmq_slot_at(q, index), d);
+static bool leads_to_message(const shmq_ring *r, uint64_t index, shmq_delivery *d) {
+    return (d->position & r->mask) == index && shmq_delivery_resolve(r, shmq_slot_at(r, index), d);
 }
 
-bool shmq_peep(const shmq_queue *q, uint64_t index, shmq_delivery *d) {
-    return read_slot(q, index, d) && leads_to_message(q, index, d);
+bool shmq_peep(const shmq_ring *r, uint64_t index, shmq_delivery *d) {
+    return read_slot(r, index, d) && leads_to_message(r, index, d);
 }
 
-const char *shmq_bodies_valid(const shmq_queue *q, shmq_bodies *bodies) {
+const char *shmq_bodies_valid(const shmq_ring *r, shmq_bodies *bodies) {
+    shmq_queue *q = r->queue;
     const char *wrong = NULL;
     *bodies = (shmq_bodies){.slot = SHMQ_NO_SLOT};
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         shmq_delivery d;
-        if (!read_slot(q, i, &d)) {
+        if (!read_slot(r, i, &d)) {
             continue;
         }
         bodies->entries++;
-        bool leads = leads_to_message(q, i, &d);
+        bool leads = leads_to_message(r, i, &d);
         bool intact = leads && q->checksum && shmq_crc_of(&d) == d.crc;
-        if ((d.position & q->mask) != i || !shmq_browse_valid(q, &d)) {
+        if ((d.position & r->mask) != i || !shmq_browse_valid(r, &d)) {
             bodies->moved++;
         } else if (leads && !q->checksum) {
             bodies->unsigned_ones++;

@@ -159,10 +159,10 @@ static bool is_there(const shmq_queue *q) {
 }
 
 /* What is wrong with one level of a queue, at which slot; `context` is of who asks. */
-typedef const char *level_look(shmq_queue *level, void *context, uint64_t *slot);
+typedef const char *level_look(shmq_ring *level, void *context, uint64_t *slot);
 
 static void look_at_level(const shmq_queue *q, uint32_t depth, level_look *look, void *context, finding *f) {
-    shmq_queue level;
+    shmq_ring level;
     *f = (finding){.depth = depth, .slot = SHMQ_NO_SLOT};
     const char *wrong = shmq_level_look(q, depth, &level);
     if (wrong != NULL) {
@@ -211,7 +211,7 @@ static void examine(shmq_queue *q, level_look *look, void *context, size_t conte
     }
 }
 
-static const char *look_at_words(shmq_queue *level, void *context, uint64_t *slot) {
+static const char *look_at_words(shmq_ring *level, void *context, uint64_t *slot) {
     shmq_stray stray;
     (void)context;
     const char *found = shmq_ring_valid(level, slot);
@@ -226,7 +226,7 @@ static const char *look_at_words(shmq_queue *level, void *context, uint64_t *slo
     return found;
 }
 
-static const char *look_at_bodies(shmq_queue *level, void *context, uint64_t *slot) {
+static const char *look_at_bodies(shmq_ring *level, void *context, uint64_t *slot) {
     shmq_bodies *all = context, own;
     const char *found = shmq_bodies_valid(level, &own);
     *slot = own.slot;

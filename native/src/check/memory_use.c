@@ -5,15 +5,15 @@
 #include "shmq/ring_memory.h"
 #include "blocks/slab.h"
 
-static uint64_t bodies_of(const shmq_queue *q) {
+static uint64_t bodies_of(const shmq_ring *r) {
     uint64_t bytes = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);
         shmq_place place;
         if (body != 0 && (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) &&
-            shmq_block_locate(q->m, shmq_body_offset(body), &place)) {
+            shmq_block_locate(r->queue->m, shmq_body_offset(body), &place)) {
             bytes += shmq_class_bytes(place.size_class);
         }
     }
@@ -21,7 +21,8 @@ static uint64_t bodies_of(const shmq_queue *q) {
 }
 
 bool shmq_memory_use_of(shmq_member *m, uint32_t index, shmq_memory_use *use) {
-    shmq_queue q, level;
+    shmq_queue q;
+    shmq_ring level;
     SHMQ_ASSERT(m->structure_held);
     if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_FREE ||
         shmq_queue_look(m, index, &q) != NULL) {

@@ -137,14 +137,14 @@ static void note_slot(recount *r, const shmq_queue *q, const shmq_slot_shm *slot
 }
 
 static void note_levels(recount *r, const shmq_queue *q) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         if (shmq_level_look(q, depth, &level) != NULL) {
             continue;
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             shmq_slot_shm *slot = shmq_slot_at(&level, i);
-            note_slot(r, &level, slot, shmq_load_acquire(&slot->word)); /* SYNC ring.publish */
+            note_slot(r, level.queue, slot, shmq_load_acquire(&slot->word)); /* SYNC ring.publish */
         }
     }
 }

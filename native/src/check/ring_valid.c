@@ -15,10 +15,10 @@ typedef struct sight {
     uint64_t after;
 } sight;
 
-static sight look_at(shmq_queue *q, uint64_t index) {
-    sight s = {.index = index, .before = shmq_load_seq(&q->ring->tail)};
-    s.word = shmq_load_seq(&shmq_slot_at(q, index)->word);
-    s.after = shmq_load_seq(&q->ring->tail);
+static sight look_at(shmq_ring *r, uint64_t index) {
+    sight s = {.index = index, .before = shmq_load_seq(&r->shm->tail)};
+    s.word = shmq_load_seq(&shmq_slot_at(r, index)->word);
+    s.after = shmq_load_seq(&r->shm->tail);
     return s;
 }
 
@@ -29,11 +29,11 @@ static bool is_owned(uint32_t state) {
 
 /* The tail moves on when the slot under it is in use at its turn. So a slot that it has passed was used at that turn, and
  * none is used beyond the one under the tail, whose claimant may not have moved it yet. */
-static const char *check_lap(const shmq_queue *q, const sight *s) {
+static const char *check_lap(const shmq_ring *r, const sight *s) {
     bool is_free = shmq_word_state(s->word) == SHMQ_FREE;
     if (s->before > s->index) {
-        uint64_t passed = s->index + ((s->before - 1 - s->index) >> q->shift << q->shift);
-        int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, passed));
+        uint64_t passed = s->index + ((s->before - 1 - s->index) >> r->shift << r->shift);
+        int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, passed));
         if (ahead < 0 || (ahead == 0 && is_free)) {
             return "a slot that the tail has passed, but nobody has used";
         }
@@ -41,12 +41,12 @@ static const char *check_lap(const shmq_queue *q, const sight *s) {
     if (s->after < s->index) {
         return s->word == 0 ? NULL : "a slot ahead of the tail is in use";
     }
-    uint64_t last = s->index + ((s->after - s->index) >> q->shift << q->shift);
-    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(q, last));
+    uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
+    int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, last));
     return ahead > (is_free ? 1 : 0) ? "a lap ahead of the tail" : NULL;
 }
 
-static const char *check_word(shmq_queue *q, const sight *s) {
+static const char *check_word(shmq_ring *r, const sight *s) {
     uint32_t state = shmq_word_state(s->word), owner = shmq_word_owner(s->word);
     if (state >= SHMQ_SEALED) {
         return "a state that this version does not write";
@@ -68,15 +68,15 @@ static const char *check_word(shmq_queue *q, const sight *s) {
         return "a claim of a consumer";
     }
     if (shmq_word_carried(s->word) && shmq_state_is_entry(state) &&
-        !(shmq_load_seq(&q->carried[s->index >> 6]) >> (s->index & 63) & 1)) {
+        !(shmq_load_seq(&r->carried[s->index >> 6]) >> (s->index & 63) & 1)) {
         return "a carried entry without its bit";
     }
-    return check_lap(q, s);
+    return check_lap(r, s);
 }
 
 /* Records and bits are there before the entry that needs them. */
-static const char *check_times(shmq_queue *q, const sight *s) {
-    const shmq_slot_shm *slot = shmq_slot_at(q, s->index);
+static const char *check_times(shmq_ring *r, const sight *s) {
+    const shmq_slot_shm *slot = shmq_slot_at(r, s->index);
     uint32_t state = shmq_word_state(s->word), props = shmq_props(slot);
     if (!shmq_state_is_entry(state)) {
         return NULL;
@@ -93,11 +93,11 @@ static const char *check_times(shmq_queue *q, const sight *s) {
     if (props == 0) {
         return NULL;
     }
-    shmq_cold_shm *cold = shmq_cold_at(q, slot);
+    shmq_cold_shm *cold = shmq_cold_at(r, slot);
     if (cold == NULL) {
         return "an entry without the record that it needs";
     }
-    if ((props & SHMQ_PROP_GROUP) != 0 && shmq_group_of(q, slot, props) == 0) {
+    if ((props & SHMQ_PROP_GROUP) != 0 && shmq_group_of(r, slot, props) == 0) {
         return "an entry of a group that there is not";
     }
     uint64_t until = (props & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_load_relaxed(&cold->not_before_ns) : 0;
@@ -105,36 +105,36 @@ static const char *check_times(shmq_queue *q, const sight *s) {
 }
 
 /* Written before the entry is there, and as long as it is. */
-static const char *check_position(const shmq_queue *q, const sight *s) {
+static const char *check_position(const shmq_ring *r, const sight *s) {
     if (!shmq_state_is_entry(shmq_word_state(s->word))) {
         return NULL;
     }
-    shmq_slot_shm *slot = shmq_slot_at(q, s->index);
+    shmq_slot_shm *slot = shmq_slot_at(r, s->index);
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    if ((p & q->mask) != s->index) {
+    if ((p & r->mask) != s->index) {
         return "an entry whose position is another slot's";
     }
     /* Its lap as a position: laps of 32 bits are compared near the tail, for a carried one may be from any time ago. */
-    uint64_t last = s->index + ((s->after - s->index) >> q->shift << q->shift);
-    uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(q, last)) << q->shift);
+    uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
+    uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(r, last)) << r->shift);
     if (s->after < s->index || (shmq_word_carried(s->word) ? p >= at : p != at)) {
         return "an entry whose position is of another lap";
     }
     return NULL;
 }
 
-static const char *check_slot(shmq_queue *q, uint64_t index) {
+static const char *check_slot(shmq_ring *r, uint64_t index) {
     const char *wrong = NULL;
     for (int look = 0; look < SHMQ_LOOKS; look++) {
-        sight s = look_at(q, index);
-        wrong = check_word(q, &s);
+        sight s = look_at(r, index);
+        wrong = check_word(r, &s);
         if (wrong == NULL) {
-            wrong = check_position(q, &s);
+            wrong = check_position(r, &s);
         }
         if (wrong == NULL) {
-            wrong = check_times(q, &s);
+            wrong = check_times(r, &s);
         }
-        if (wrong == NULL || shmq_load_seq(&shmq_slot_at(q, index)->word) != s.word) {
+        if (wrong == NULL || shmq_load_seq(&shmq_slot_at(r, index)->word) != s.word) {
             return NULL; /* it moves: what is wrong stays */
         }
     }
@@ -143,18 +143,18 @@ static const char *check_slot(shmq_queue *q, uint64_t index) {
 
 /* The head is behind the tail, but for one claim whose claimant has not moved the tail yet. Its epoch is raised before the
  * ring's; whoever dies in between leaves it one ahead for ever. */
-static const char *check_head(const shmq_queue *q) {
-    uint64_t head = shmq_load_seq(&q->ring->head), tail = shmq_load_seq(&q->ring->tail);
+static const char *check_head(const shmq_ring *r) {
+    uint64_t head = shmq_load_seq(&r->shm->head), tail = shmq_load_seq(&r->shm->tail);
     if (((tail + 1 - head) & SHMQ_POSITION_MASK) > SHMQ_POSITION_MASK / 2) {
         return "the head is beyond the tail";
     }
-    if (shmq_load_seq(&q->ring->floor) > shmq_load_seq(&q->ring->tail)) {
+    if (shmq_load_seq(&r->shm->floor) > shmq_load_seq(&r->shm->tail)) {
         return "the floor is beyond the tail";
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
-        uint64_t epoch = shmq_load_seq(&q->ring->epoch);
-        uint64_t heads = shmq_load_seq(&q->ring->head) >> SHMQ_POSITION_BITS;
-        if (shmq_load_seq(&q->ring->epoch) != epoch) {
+        uint64_t epoch = shmq_load_seq(&r->shm->epoch);
+        uint64_t heads = shmq_load_seq(&r->shm->head) >> SHMQ_POSITION_BITS;
+        if (shmq_load_seq(&r->shm->epoch) != epoch) {
             continue;
         }
         return ((heads - epoch) & SHMQ_EPOCH_MASK) > SHMQ_EPOCH_MASK / 2 ? "the head's epoch is behind the ring's"
@@ -164,10 +164,10 @@ static const char *check_head(const shmq_queue *q) {
 }
 
 /* A cell says for which epoch it is, or nothing yet; what was released lies behind the tail. */
-static const char *check_cells(const shmq_queue *q) {
+static const char *check_cells(const shmq_ring *r) {
     for (uint64_t i = 0; i < SHMQ_CELLS; i++) {
-        uint64_t cell = shmq_load_acquire(&q->ring->cells[i]); /* SYNC ring.cell */
-        uint64_t tail = shmq_load_seq(&q->ring->tail);
+        uint64_t cell = shmq_load_acquire(&r->shm->cells[i]); /* SYNC ring.cell */
+        uint64_t tail = shmq_load_seq(&r->shm->tail);
         if (cell == 0) {
             continue;
         }
@@ -176,22 +176,22 @@ static const char *check_cells(const shmq_queue *q) {
         }
         /* One of long ago, of a ring in which hardly anything is released, may say anything else. */
         uint64_t beyond = (cell - tail) & SHMQ_POSITION_MASK;
-        if (beyond > 0 && beyond <= shmq_slot_count(q)) {
+        if (beyond > 0 && beyond <= shmq_slot_count(r)) {
             return "a cell says that something beyond the tail was released";
         }
     }
     return NULL;
 }
 
-const char *shmq_ring_valid(shmq_queue *q, uint64_t *where) {
+const char *shmq_ring_valid(shmq_ring *r, uint64_t *where) {
     *where = SHMQ_NO_SLOT;
-    const char *wrong = check_head(q);
-    wrong = wrong != NULL ? wrong : check_cells(q);
-    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&q->ring->due));
-    wrong = wrong != NULL ? wrong : shmq_load_seq(&q->ring->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
-    for (uint64_t i = 0; i < shmq_slots_laid(q) && wrong == NULL; i++) {
-        wrong = check_slot(q, i);
+    const char *wrong = check_head(r);
+    wrong = wrong != NULL ? wrong : check_cells(r);
+    wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&r->shm->due));
+    wrong = wrong != NULL ? wrong : shmq_load_seq(&r->shm->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
+    for (uint64_t i = 0; i < shmq_slots_laid(r) && wrong == NULL; i++) {
+        wrong = check_slot(r, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;
     }
-    return wrong != NULL || q->depth != 0 ? wrong : shmq_count_valid(q); /* of all levels together */
+    return wrong != NULL || r->depth != 0 ? wrong : shmq_count_valid(r->queue); /* of all levels together */
 }

@@ -66,8 +66,8 @@ uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len) {
     return 1 + (uint32_t)(hash >> 32) % SHMQ_GROUPS;
 }
 
-uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t props) {
-    const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(q, slot) : NULL;
+uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props) {
+    const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(r, slot) : NULL;
     uint64_t group = cold != NULL ? shmq_peek(&cold->group) : 0;
     return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: then it is in no group, and is delivered */
 }
@@ -75,8 +75,8 @@ uint32_t shmq_group_of(const shmq_queue *q, const shmq_slot_shm *slot, uint32_t 
 /* ---- G1: refused ----------------------------------------------------------------------------------------------------- */
 
 /* In place of one further behind the tail than 44 bits of a position can say, the last one that they can. True: it was. */
-static bool bring_near(const shmq_queue *q, uint64_t *position) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail);
+static bool bring_near(const shmq_ring *r, uint64_t *position) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail);
     bool far = (int64_t)(tail - *position) > SHMQ_POSITION_FAR;
     *position = far ? tail - (uint64_t)SHMQ_POSITION_FAR : *position;
     return far;
@@ -88,27 +88,28 @@ static int64_t is_ahead(uint64_t refused, uint32_t depth, uint64_t position) {
     return other != depth ? (int64_t)other - depth : shmq_position_ahead(refused, position);
 }
 
-static void record(shmq_queue *q, uint32_t group, uint64_t position) {
-    shmq_a64 *refused = &shmq_group_at(q, group)->refused;
+static void record(shmq_ring *r, uint32_t group, uint64_t position) {
+    shmq_a64 *refused = &shmq_group_at(r->queue, group)->refused;
     uint64_t seen, now;
-    (void)bring_near(q, &position);
+    (void)bring_near(r, &position);
     do { /* a new version in any case: whoever clears it meanwhile has to look again */
         seen = shmq_load_seq(refused);
-        bool lower = !shmq_is_refused(seen) || is_ahead(seen, q->depth, position) > 0;
-        now = lower ? shmq_refused_word(seen, q->depth, position) : shmq_refused_again(seen);
+        bool lower = !shmq_is_refused(seen) || is_ahead(seen, r->depth, position) > 0;
+        now = lower ? shmq_refused_word(seen, r->depth, position) : shmq_refused_again(seen);
     } while (!shmq_cas_seq(refused, seen, now)); /* G1 */
     if (!shmq_is_refused(seen)) {
-        shmq_make_due(q, shmq_now_ns() + q->m->patience_ns); /* its owner may be stopped, or have been robbed */
+        shmq_make_due(r, shmq_now_ns() + r->queue->m->patience_ns); /* its owner may be stopped, or have been robbed */
     }
 }
 
-bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t position) {
+bool shmq_group_open(shmq_ring *r, uint32_t group, uint32_t owner, uint64_t position) {
+    shmq_queue *q = r->queue;
     shmq_a64 *word = &shmq_group_at(q, group)->owner;
     uint64_t seen = shmq_load_seq(word);
     if (shmq_group_is_free(q, seen) || shmq_group_is_of(q, seen, owner)) {
         return true;
     }
-    record(q, group, position);
+    record(r, group, position);
     uint64_t again = shmq_load_seq(word); /* whoever frees it from here on sees what was recorded */
     return shmq_group_is_free(q, again) || shmq_group_is_of(q, again, owner);
 }
@@ -118,9 +119,9 @@ bool shmq_group_open(shmq_queue *q, uint32_t group, uint32_t owner, uint64_t pos
 /* Of the less important levels the word does not say what was refused there: all of them. */
 static void turn_back_to(shmq_queue *q, uint64_t refused) {
     uint32_t first = shmq_refused_depth(refused);
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = first; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        uint64_t tail = shmq_load_seq(&level.ring->tail), p = shmq_position_near(tail, refused);
+        uint64_t tail = shmq_load_seq(&level.shm->tail), p = shmq_position_near(tail, refused);
         if (depth == first && tail - p <= shmq_slot_count(&level)) {
             shmq_rewind(&level, p);
         } else {
@@ -214,7 +215,8 @@ static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t genera
     return true;
 }
 
-enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t position, shmq_delivery *d) {
+enum shmq_group_claim shmq_group_claim(shmq_ring *r, uint32_t group, uint64_t position, shmq_delivery *d) {
+    shmq_queue *q = r->queue;
     bool fresh = false, behind = false;
     uint32_t generation;
     if (!shmq_owner_generation(q, d->owner, &generation)) {
@@ -224,7 +226,7 @@ enum shmq_group_claim shmq_group_claim(shmq_queue *q, uint32_t group, uint64_t p
     bool ours = claim(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
-        behind = !bring_near(q, &position) && is_ahead(refused, q->depth, position) < 0;
+        behind = !bring_near(r, &position) && is_ahead(refused, r->depth, position) < 0;
         /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
          * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
         turn_back_to(q, refused);

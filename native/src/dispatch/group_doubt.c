@@ -4,13 +4,13 @@
 #include "shmq/ring_memory.h"
 
 /* What is only offered was not handed out: it is taken back, as anyone may. True: in flight. */
-static bool is_in_flight(shmq_queue *q, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
+static bool is_in_flight(shmq_ring *r, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
     for (;;) {
         uint64_t word = shmq_load_seq(&slot->word); /* behind the store of suspect: see G5 */
         uint32_t state = shmq_word_state(word);
         bool offered = state == SHMQ_OFFERED && shmq_word_owner(word) == owner;
         if ((!offered && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED) ||
-            shmq_group_of(q, slot, shmq_props(slot)) != group) {
+            shmq_group_of(r, slot, shmq_props(slot)) != group) {
             return false;
         }
         if (!offered) {
@@ -23,9 +23,9 @@ static bool is_in_flight(shmq_queue *q, shmq_slot_shm *slot, uint32_t group, uin
 }
 
 static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        if (shmq_load_seq(&level.ring->cold) == 0) {
+        if (shmq_load_seq(&level.shm->cold) == 0) {
             continue; /* no message of it has a group */
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
@@ -39,7 +39,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
 
 /* The owner may have given its last one back, and be stopped between R1 and R2: whoever has the group next would pass it. */
 static void turn_all_back(shmq_queue *q) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         shmq_rewind_all(&level);
     }

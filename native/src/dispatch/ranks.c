@@ -203,9 +203,9 @@ void shmq_ranks_settle(shmq_queue *q) {
     }
 }
 
-static bool is_level_in_hand(const shmq_queue *q, uint32_t owner) {
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        uint64_t word = shmq_load_seq(&shmq_slot_at(q, i)->word);
+static bool is_level_in_hand(const shmq_ring *r, uint32_t owner) {
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        uint64_t word = shmq_load_seq(&shmq_slot_at(r, i)->word);
         uint32_t state = shmq_word_state(word);
         bool in_hand = state == SHMQ_OFFERED || state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
         if (in_hand && shmq_word_owner(word) == owner) {
@@ -218,7 +218,7 @@ static bool is_level_in_hand(const shmq_queue *q, uint32_t owner) {
 /* Nobody can close it by itself, and it has nothing in hand: so it is in nobody's way. */
 static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm *row) {
     bool idle = shmq_load_relaxed((shmq_a32 *)&row->implicit) != 0;
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; idle && depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         idle = !is_level_in_hand(&level, r);
     }

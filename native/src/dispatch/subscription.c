@@ -20,17 +20,17 @@ void shmq_subscription_end(shmq_subscription *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
-shmq_path shmq_path_of(shmq_subscription *s, const shmq_queue *q) {
+shmq_path shmq_path_of(shmq_subscription *s, const shmq_ring *r) {
     pthread_mutex_lock(&s->lock);
-    shmq_path path = s->paths[q->depth];
+    shmq_path path = s->paths[r->depth];
     pthread_mutex_unlock(&s->lock);
     return path;
 }
 
-void shmq_path_set(shmq_subscription *s, const shmq_queue *q, shmq_path from, uint64_t position, uint64_t epoch) {
+void shmq_path_set(shmq_subscription *s, const shmq_ring *r, shmq_path from, uint64_t position, uint64_t epoch) {
     pthread_mutex_lock(&s->lock);
-    if (s->paths[q->depth].turns == from.turns) {
-        s->paths[q->depth] = (shmq_path){.position = position, .epoch = epoch, .turns = from.turns + 1};
+    if (s->paths[r->depth].turns == from.turns) {
+        s->paths[r->depth] = (shmq_path){.position = position, .epoch = epoch, .turns = from.turns + 1};
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -51,7 +51,7 @@ static uint32_t index_of(const shmq_subscription *s, uint64_t place) {
 
 static bool is_entry_at(const shmq_queue *q, uint64_t place) {
     uint64_t position;
-    const shmq_queue *level = shmq_level_of_place(q, place, &position);
+    const shmq_ring *level = shmq_level_of_place(q, place, &position);
     shmq_slot_shm *slot = level != NULL ? shmq_slot_at(level, position) : NULL;
     return slot != NULL &&
            shmq_state_is_entry(shmq_word_state(shmq_load_acquire(&slot->word))) && /* SYNC ring.publish */
@@ -102,9 +102,9 @@ bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place) {
     return done;
 }
 
-bool shmq_is_wanted(shmq_subscription *s, const shmq_queue *q, const shmq_delivery *d) {
+bool shmq_is_wanted(shmq_subscription *s, const shmq_ring *r, const shmq_delivery *d) {
     if (s->refused_count != 0) {
-        uint64_t place = shmq_place_at(q->depth, d->position);
+        uint64_t place = shmq_place_at(r->depth, d->position);
         pthread_mutex_lock(&s->lock);
         uint32_t at = index_of(s, place);
         bool refused = at < s->refused_count && s->refused[at] == place;
@@ -113,5 +113,5 @@ bool shmq_is_wanted(shmq_subscription *s, const shmq_queue *q, const shmq_delive
             return false;
         }
     }
-    return s->wants == NULL || s->wants(s->context, q, d);
+    return s->wants == NULL || s->wants(s->context, r, d);
 }

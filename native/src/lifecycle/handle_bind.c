@@ -166,9 +166,9 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
     pthread_mutex_lock(&q->m->handles_lock);
     if (q->serial != q->m->serial) {
         q->spare_count = 0; /* the parent's rows */
-        shmq_store_seq(&q->taking.busy, 0);
-        shmq_store_seq(&q->browsing.busy, 0);
-        shmq_store_seq(&q->putting.busy, 0);
+        shmq_store_seq(&q->first.taking.busy, 0);
+        shmq_store_seq(&q->first.browsing.busy, 0);
+        shmq_store_seq(&q->first.putting.busy, 0);
         shmq_store_seq(&q->lining.busy, 0);
         q->counters = counters;
         shmq_group_book_reset(q);

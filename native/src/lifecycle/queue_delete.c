@@ -25,7 +25,7 @@ static bool is_deleted(const shmq_queue *q) { return shmq_load_seq(&q->page->sta
 typedef bool wanted(uint32_t state);
 
 static bool any(const shmq_queue *q, wanted *is_wanted) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (is_wanted(shmq_word_state(shmq_load_seq(&shmq_slot_at(&level, i)->word)))) {
@@ -38,7 +38,7 @@ static bool any(const shmq_queue *q, wanted *is_wanted) {
 
 /* D2 */
 static void empty_out(shmq_queue *q) {
-    shmq_queue level;
+    shmq_ring level;
     shmq_notify_all(q);
     if (q->m->process == NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
         return;
@@ -156,8 +156,8 @@ uint64_t shmq_ending_look(shmq_queue *q, uint64_t now) {
     return any(q, shmq_is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
 }
 
-static bool is_left(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
-    (void)q;
+static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    (void)r;
     (void)slot;
     return shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_HELD;
 }

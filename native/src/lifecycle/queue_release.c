@@ -43,19 +43,20 @@ static void give_back(shmq_member *m, const holdings *held) {
     shmq_page_give(m, held->page);
 }
 
-static void discard_level(const shmq_queue *q) {
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
+static void discard_level(const shmq_ring *r) {
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);
         if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
-            shmq_block_drop(q->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
+            shmq_block_drop(r->queue->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
         }
     }
 }
 
 void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
-    shmq_queue q, level;
+    shmq_queue q;
+    shmq_ring level;
     uint64_t offset = (uint64_t)((unsigned char *)page - m->base);
     if (page->index >= SHMQ_QUEUES || shmq_load_seq(&m->directory[page->index].page) != offset ||
         shmq_queue_view(m, page->index, &q) != SHMQ_OK) {

@@ -171,9 +171,9 @@ typedef struct usage {
     bool unweighed; /* a claim that is not filled yet */
 } usage;
 
-static void count_level(const shmq_queue *q, usage *used) {
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
+static void count_level(const shmq_ring *r, usage *used) {
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint64_t word = shmq_load_seq(&slot->word);
         if (shmq_word_state(word) == SHMQ_FREE || shmq_word_state(word) == SHMQ_BROKEN) {
             continue;
@@ -187,7 +187,7 @@ static void count_level(const shmq_queue *q, usage *used) {
 
 static usage count_slots(const shmq_queue *q) {
     usage used = {0};
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         count_level(&level, &used);
     }

@@ -25,7 +25,8 @@ void shmq_wake_joiners(shmq_queue *q) {
 
 /* Where a limit is counted, each freed place is worth a wake, of the first in line. Where only the ring limits, waking at every slot would cost a
  * system call a message, so only some slots wake, and a blocked producer looks by itself at growing intervals. */
-void shmq_wake_full(shmq_queue *q, uint64_t position) {
+void shmq_wake_full(shmq_ring *r, uint64_t position) {
+    shmq_queue *q = r->queue;
     shmq_ring_shm *ring = &q->page->ring; /* of the first level: there they wait, whatever level they wait for */
     if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
         shmq_wake_joiners(q);
@@ -33,7 +34,7 @@ void shmq_wake_full(shmq_queue *q, uint64_t position) {
     if (SHMQ_LIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) == 0)) {
         return;
     }
-    uint64_t stride = shmq_slot_count(q) / 16;
+    uint64_t stride = shmq_slot_count(r) / 16;
     bool limited = shmq_load_relaxed(&q->page->limited) != 0;
     if (limited && shmq_line_stands(q)) {
         shmq_line_call(q);

@@ -14,10 +14,10 @@ uint64_t shmq_immediate_until(shmq_queue *q) {
 enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 
 /* What has become of it. R says that it was with somebody and came back: that counts as taken. */
-static enum fate fate_of(const shmq_queue *q, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
+static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     if (shmq_load_acquire(&slot->position) != position ||
-        (!shmq_word_carried(*word) && shmq_word_lap(*word) != shmq_turn(q, position))) { /* SYNC ring.publish */
+        (!shmq_word_carried(*word) && shmq_word_lap(*word) != shmq_turn(r, position))) { /* SYNC ring.publish */
         return IS_GONE;
     }
     if ((*word & SHMQ_FLAG_REDELIVERED) != 0) {
@@ -46,23 +46,23 @@ static bool is_stuck(const shmq_queue *q, uint64_t word, shmq_lock_seen *seen, u
 }
 
 /* From exactly the word that says that nobody had it: the taker's CAS or ours wins. */
-static bool withdraw(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
+static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
     shmq_delivery d = {0};
-    if (!shmq_seize(q, slot, word, position, &d)) {
+    if (!shmq_seize(r, slot, word, position, &d)) {
         return false;
     }
-    shmq_add_relaxed(&q->counters->purged, 1);
-    return shmq_settle(q, &d) == SHMQ_OK;
+    shmq_add_relaxed(&r->queue->counters->purged, 1);
+    return shmq_settle(r->queue, &d) == SHMQ_OK;
 }
 
 shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen) {
-    q = shmq_level_for(q, o->priority);
-    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+    shmq_ring *r = shmq_level_for(q, o->priority);
+    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
     shmq_ring_shm *home = &q->page->ring;
     uint64_t step = 1000, slice_end = shmq_slice_end(q->m);
     for (;;) {
         uint64_t word, now = shmq_now_ns();
-        enum fate fate = fate_of(q, slot, o->position, &word);
+        enum fate fate = fate_of(r, slot, o->position, &word);
         if (fate == IS_GONE) {
             return shmq_receipt_says_returned(q->m, o->receipt) ? SHMQ_SETTLED : SHMQ_OK; /* P3 */
         }
@@ -70,7 +70,7 @@ shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until
             return SHMQ_OK;
         }
         if (fate == WAITS && now >= until_ns) {
-            if (withdraw(q, slot, word, o->position)) {
+            if (withdraw(r, slot, word, o->position)) {
                 return SHMQ_EMPTY;
             }
             continue;

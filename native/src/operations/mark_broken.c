@@ -1,12 +1,12 @@
 /* A slot whose word makes no sense is out of service. */
 #include "shmq/ring.h"
 
-shmq_status shmq_mark_broken(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {
-    uint64_t index = (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size;
+shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn) {
+    uint64_t index = (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size;
     /* T29 */
     if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, 0, word & SHMQ_FLAG_CARRIED, SHMQ_BROKEN))) {
         return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
     }
-    shmq_recount_ask(q); /* a broken slot is no place of the queue any more */
-    return shmq_damage(q->m, "slot", index);
+    shmq_recount_ask(r->queue); /* a broken slot is no place of the queue any more */
+    return shmq_damage(r->queue->m, "slot", index);
 }

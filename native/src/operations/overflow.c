@@ -15,11 +15,11 @@ typedef struct found {
 } found;
 
 /* Of the carried ones: older than all in their turn. */
-static bool oldest_carried(const shmq_queue *q, found *f) {
+static bool oldest_carried(const shmq_ring *r, found *f) {
     f->position = UINT64_MAX;
-    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);         /* SYNC ring.publish */
             uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
             if (shmq_word_carried(word) && can_be_dropped(word) && position < f->position) {
@@ -31,35 +31,35 @@ static bool oldest_carried(const shmq_queue *q, found *f) {
 }
 
 /* From the floor on, and the floor is raised to it: who drops again does not walk the same way. */
-static bool oldest_in_turn(shmq_queue *q, found *f) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q), p = shmq_load_seq(&q->ring->floor);
+static bool oldest_in_turn(shmq_ring *r, found *f) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), p = shmq_load_seq(&r->shm->floor);
     uint64_t settled = p = tail > count && p < tail - count ? tail - count : p;
     for (; p < tail; p++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        bool in_turn = shmq_lap_ahead(word, shmq_turn(q, p)) == 0 && !shmq_word_carried(word);
+        bool in_turn = shmq_lap_ahead(word, shmq_turn(r, p)) == 0 && !shmq_word_carried(word);
         if (in_turn && can_be_dropped(word)) {
             *f = (found){slot, word, p};
             break;
         }
         settled += settled == p && !in_turn;
     }
-    shmq_raise_seq(&q->ring->floor, settled);
+    shmq_raise_seq(&r->shm->floor, settled);
     return p < tail;
 }
 
 /* Then it is a matter of patience: taking others out would not help. */
-static bool claim_under_the_tail(const shmq_queue *q) {
-    uint64_t t = shmq_load_seq(&q->ring->tail);
-    return shmq_word_state(shmq_load_seq(&shmq_slot_at(q, t)->word)) == SHMQ_CLAIMED;
+static bool claim_under_the_tail(const shmq_ring *r) {
+    uint64_t t = shmq_load_seq(&r->shm->tail);
+    return shmq_word_state(shmq_load_seq(&shmq_slot_at(r, t)->word)) == SHMQ_CLAIMED;
 }
 
-static bool drop_of_level(shmq_queue *q) {
+static bool drop_of_level(shmq_ring *r) {
     found f = {0};
-    while (oldest_carried(q, &f) || oldest_in_turn(q, &f)) {
+    while (oldest_carried(r, &f) || oldest_in_turn(r, &f)) {
         shmq_delivery d = {0};
-        if (shmq_seize(q, f.slot, f.word, f.position, &d) && shmq_settle(q, &d) == SHMQ_OK) { /* T13, T14 */
-            shmq_add_relaxed(&q->counters->dropped, 1);
+        if (shmq_seize(r, f.slot, f.word, f.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
+            shmq_add_relaxed(&r->queue->counters->dropped, 1);
             return true;
         }
     }
@@ -68,7 +68,7 @@ static bool drop_of_level(shmq_queue *q) {
 
 bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why) {
     if (why == SHMQ_FULL_RING) {
-        shmq_queue *level = shmq_level(q, depth);
+        shmq_ring *level = shmq_level(q, depth);
         return !claim_under_the_tail(level) && drop_of_level(level);
     }
     for (uint32_t i = q->levels; i-- > 0;) { /* the least important first */

@@ -9,12 +9,12 @@ bool shmq_has_grave(const shmq_queue *q) {
 }
 
 /* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
-void shmq_loose_settle(shmq_queue *q, shmq_slot_shm *slot) {
+void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
     uint64_t word = shmq_load_seq(&slot->word);
     while (shmq_is_loose(shmq_word_state(word))) {
         shmq_delivery d = {0};
-        if (shmq_seize(q, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
-            (void)shmq_settle(q, &d);
+        if (shmq_seize(r, slot, word, shmq_load_acquire(&slot->position), &d)) { /* SYNC ring.publish */
+            (void)shmq_ring_settle(r, &d);
         }
         word = shmq_load_seq(&slot->word);
     }
@@ -27,25 +27,25 @@ void shmq_burial_ask(shmq_member *m) {
     }
 }
 
-void shmq_goes_with_queue(shmq_queue *q, shmq_slot_shm *slot) {
-    if (shmq_has_grave(q)) {
-        shmq_burial_ask(q->m);
+void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot) {
+    if (shmq_has_grave(r->queue)) {
+        shmq_burial_ask(r->queue->m);
     } else {
-        shmq_loose_settle(q, slot);
+        shmq_loose_settle(r, slot);
     }
 }
 
-bool shmq_put_in_time(shmq_queue *q, uint64_t position) {
-    if (SHMQ_LIKELY(shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE)) {
+bool shmq_put_in_time(shmq_ring *r, uint64_t position) {
+    if (SHMQ_LIKELY(shmq_load_seq(&r->queue->page->state) == SHMQ_QUEUE_LIVE)) {
         return true;
     }
-    shmq_slot_shm *slot = shmq_slot_at(q, position);
+    shmq_slot_shm *slot = shmq_slot_at(r, position);
     uint64_t word = shmq_load_seq(&slot->word);
     while (shmq_is_loose(shmq_word_state(word)) &&
            shmq_load_acquire(&slot->position) == position) { /* SYNC ring.publish */
         shmq_delivery d = {0};
-        if (shmq_seize(q, slot, word, position, &d)) {
-            return shmq_settle(q, &d) != SHMQ_OK;
+        if (shmq_seize(r, slot, word, position, &d)) {
+            return shmq_ring_settle(r, &d) != SHMQ_OK;
         }
         word = shmq_load_seq(&slot->word);
     }

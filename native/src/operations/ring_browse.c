@@ -8,11 +8,11 @@ static bool can_be_seen(uint32_t state) {
            state == SHMQ_LOCKED;
 }
 
-bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *position) {
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
     uint64_t best = UINT64_MAX;
-    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
             if (shmq_word_carried(word) && can_be_seen(shmq_word_state(word)) && p >= from && p < limit && p < best) {
@@ -24,31 +24,31 @@ bool shmq_next_carried(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t *p
     return best != UINT64_MAX;
 }
 
-static bool read_entry(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
+static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     d->position = p;
-    d->depth = q->depth;
+    d->depth = r->depth;
     d->word = word;
     d->tag = shmq_word_tag(word);
     d->owner = 0;
-    shmq_delivery_read(q, slot, d);
-    return shmq_load_acquire(&slot->position) == p && shmq_delivery_resolve(q, slot, d) && /* SYNC ring.publish */
-           shmq_browse_valid(q, d);
+    shmq_delivery_read(r, slot, d);
+    return shmq_load_acquire(&slot->position) == p && shmq_delivery_resolve(r, slot, d) && /* SYNC ring.publish */
+           shmq_browse_valid(r, d);
 }
 
-shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
-    uint64_t p = *position, count = shmq_slot_count(q);
+shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
+    uint64_t p = *position, count = shmq_slot_count(r);
     for (;;) {
-        uint64_t tail = shmq_load_seq(&q->ring->tail);
+        uint64_t tail = shmq_load_seq(&r->shm->tail);
         shmq_slot_shm *slot;
         if (tail > count && p < tail - count) {
             uint64_t old;
-            if (!shmq_next_carried(q, p, tail - count, &old)) {
+            if (!shmq_next_carried(r, p, tail - count, &old)) {
                 p = tail - count;
                 continue;
             }
             p = old;
-            slot = shmq_slot_at(q, p);
-            if (read_entry(q, slot, shmq_load_acquire(&slot->word), p, d)) { /* SYNC ring.publish */
+            slot = shmq_slot_at(r, p);
+            if (read_entry(r, slot, shmq_load_acquire(&slot->word), p, d)) { /* SYNC ring.publish */
                 *position = p;
                 return SHMQ_OK;
             }
@@ -61,12 +61,12 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
             d->word = 0;
             return SHMQ_EMPTY;
         }
-        slot = shmq_slot_at(q, p);
+        slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish; seq: the last look before a sleep */
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
-            if (ahead == 0 && state == SHMQ_CLAIMED && shmq_claim_clear(q, slot, word, false)) {
+            if (ahead == 0 && state == SHMQ_CLAIMED && shmq_claim_clear(r, slot, word, false)) {
                 continue; /* its claimant is dead */
             }
             *position = p;
@@ -77,7 +77,7 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
         bool carried = shmq_word_carried(word);
         bool here = ahead == 0 ? !carried : carried && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
         if (here && can_be_seen(state)) {
-            if (read_entry(q, slot, word, p, d)) {
+            if (read_entry(r, slot, word, p, d)) {
                 *position = p;
                 return SHMQ_OK;
             }
@@ -90,8 +90,8 @@ shmq_status shmq_browse(shmq_queue *q, uint64_t *position, shmq_delivery *d) {
     }
 }
 
-bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(shmq_level(q, d->depth), d->position);
+bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     shmq_fence_acquire(); /* SYNC ring.browse: the copy before the second look */
     uint64_t word = shmq_load_relaxed(&slot->word);
     uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
@@ -100,10 +100,10 @@ bool shmq_browse_valid(const shmq_queue *q, const shmq_delivery *d) {
 }
 
 /* Is there something at these positions of the levels? A claim in the way of one: its level and word. */
-static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_queue **claimed, shmq_delivery *claim) {
+static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **claimed, shmq_delivery *claim) {
     *claimed = NULL;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
+        shmq_ring *level = shmq_level(q, depth);
         shmq_delivery d;
         uint64_t p = positions[depth];
         if (shmq_browse(level, &p, &d) == SHMQ_OK) {
@@ -127,7 +127,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
     shmq_status status = consumer != NULL ? SHMQ_OK : shmq_damage(q->m, "offset of a chunk of consumer rows", row);
     uint64_t slice_end = shmq_slice_end(q->m);
     while (status == SHMQ_OK) {
-        shmq_queue *level;
+        shmq_ring *level;
         shmq_delivery d;
         uint32_t seen = shmq_announce(q, row, true);
         if (anything_at(q, positions, &level, &d)) {

@@ -4,10 +4,10 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
-static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
+static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
     uint32_t state = shmq_word_state(word);
     uint64_t since;
-    uint64_t place = shmq_place_at(q->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
+    uint64_t place = shmq_place_at(r->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
     switch (state) {
     case SHMQ_AVAILABLE:
     case SHMQ_OFFERED:
@@ -40,45 +40,45 @@ static void count_entry(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t
     uint64_t bytes =
         (uint64_t)shmq_summary_head_len(shmq_load_relaxed((shmq_a64 *)&slot->summary)) + shmq_peek(&slot->body_len);
     c->bytes += bytes;
-    c->memory_bytes += q->slot_size + (shmq_peek(&slot->body) != 0 ? bytes : 0);
+    c->memory_bytes += r->slot_size + (shmq_peek(&slot->body) != 0 ? bytes : 0);
     c->first_position = place < c->first_position ? place : c->first_position;
 }
 
 /* One level. Answers the position below which everything is settled or carried. */
-static uint64_t count_level(const shmq_queue *q, shmq_census *c) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
-    uint64_t low = shmq_load_seq(&q->ring->floor);
+static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
+    uint64_t low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
         low = tail - count;
     }
     uint64_t settled = low; /* everything below is settled or carried */
     bool contiguous = true;
     for (uint64_t p = low; p < tail; p++) {
-        const shmq_slot_shm *slot = shmq_slot_at(q, p);
+        const shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (ahead == 0 && !shmq_word_carried(word)) {
             contiguous = false;
-            count_entry(q, slot, word, c);
+            count_entry(r, slot, word, c);
         } else if (contiguous) {
             settled = p + 1;
         }
     }
     for (uint64_t w = 0; w < (count + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-            const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            const shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
             if (shmq_word_carried(word) && shmq_state_is_entry(shmq_word_state(word))) {
-                count_entry(q, slot, word, c);
+                count_entry(r, slot, word, c);
             }
         }
     }
-    c->next_position = shmq_place_at(q->depth, tail);
+    c->next_position = shmq_place_at(r->depth, tail);
     return settled;
 }
 
 void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
-    shmq_queue level;
+    shmq_ring level;
     *c = (shmq_census){.first_position = UINT64_MAX};
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         (void)count_level(&level, c);
@@ -86,10 +86,10 @@ void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
 }
 
 void shmq_ring_census(shmq_queue *q, shmq_census *c) {
-    shmq_queue level;
+    shmq_ring level;
     *c = (shmq_census){.first_position = UINT64_MAX};
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        shmq_raise_seq(&level.ring->floor, count_level(&level, c));
+        shmq_raise_seq(&level.shm->floor, count_level(&level, c));
     }
 }
 
@@ -97,10 +97,10 @@ static bool can_be_taken(uint64_t word) {
     return shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_OFFERED;
 }
 
-static bool any_carried(const shmq_queue *q) {
-    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-            const shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+static bool any_carried(const shmq_ring *r) {
+    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            const shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_seq(&((shmq_slot_shm *)(uintptr_t)slot)->word);
             if (shmq_word_carried(word) && can_be_taken(word)) {
                 return true;
@@ -112,19 +112,19 @@ static bool any_carried(const shmq_queue *q) {
 
 /* The head, then the tail: a head below the tail of that time less N is below each later one's. What is there the head
  * does not say, as in a walk. */
-static bool is_level_ready(shmq_queue *q) {
-    uint64_t head = shmq_load_seq(&q->ring->head);
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+static bool is_level_ready(shmq_ring *r) {
+    uint64_t head = shmq_load_seq(&r->shm->head);
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     uint64_t position = shmq_position_near(tail, head);
     if (tail > count && position < tail - count) {
-        if (any_carried(q)) {
+        if (any_carried(r)) {
             return true;
         }
         position = tail - count;
     }
     shmq_delivery d;
     for (;;) {
-        if (shmq_browse(q, &position, &d) != SHMQ_OK) {
+        if (shmq_browse(r, &position, &d) != SHMQ_OK) {
             return false;
         }
         if (can_be_taken(d.word)) {
@@ -135,7 +135,7 @@ static bool is_level_ready(shmq_queue *q) {
 }
 
 bool shmq_ring_ready(shmq_queue *q) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         if (is_level_ready(&level)) {
             return true;

@@ -4,10 +4,10 @@
 #define PIECE 4096u /* entries: less than a millisecond */
 
 /* What a death left to a mover, or a consumer has, is not ready: it is passed. */
-static shmq_status discard(shmq_queue *q, uint64_t position, uint64_t *discarded) {
+static shmq_status discard(shmq_ring *r, uint64_t position, uint64_t *discarded) {
     shmq_delivery d;
-    shmq_status status = shmq_steal(q, position, true, &d);
-    if (status == SHMQ_OK && shmq_settle(q, &d) == SHMQ_OK) {
+    shmq_status status = shmq_steal(r, position, true, &d);
+    if (status == SHMQ_OK && shmq_ring_settle(r, &d) == SHMQ_OK) {
         ++*discarded;
     }
     return status == SHMQ_EMPTY ? SHMQ_OK : status;
@@ -19,37 +19,37 @@ static bool is_ready(uint64_t word) {
 }
 
 /* All that lie below tail - N are carried. */
-static shmq_status discard_carried(shmq_queue *q, uint64_t end, uint64_t *discarded) {
-    for (uint64_t w = 0; w < (shmq_slot_count(q) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+static shmq_status discard_carried(shmq_ring *r, uint64_t end, uint64_t *discarded) {
+    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);         /* SYNC ring.publish */
             uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && is_ready(word) && position < end && shmq_slot_at(q, position) == slot) {
-                SHMQ_TRY(discard(q, position, discarded));
+            if (shmq_word_carried(word) && is_ready(word) && position < end && shmq_slot_at(r, position) == slot) {
+                SHMQ_TRY(discard(r, position, discarded));
             }
         }
     }
     return SHMQ_OK;
 }
 
-shmq_status shmq_discard_below(shmq_queue *q, uint64_t position, uint64_t *discarded) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q), until = *discarded + PIECE;
-    uint64_t end = position < tail ? position : tail, p = shmq_load_seq(&q->ring->floor);
+shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), until = *discarded + PIECE;
+    uint64_t end = position < tail ? position : tail, p = shmq_load_seq(&r->shm->floor);
     if (tail > count) {
-        SHMQ_TRY(discard_carried(q, position, discarded));
+        SHMQ_TRY(discard_carried(r, position, discarded));
         p = p < tail - count ? tail - count : p;
     }
     uint64_t settled = p; /* and the floor is raised to it: the next one does not walk the same way */
     for (; p < end && *discarded < until; p++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         if (is_ready(word)) {
-            SHMQ_TRY(discard(q, p, discarded)); /* also if the tail has just carried it */
+            SHMQ_TRY(discard(r, p, discarded)); /* also if the tail has just carried it */
             word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         }
-        settled += settled == p && (shmq_lap_ahead(word, shmq_turn(q, p)) != 0 || shmq_word_carried(word));
+        settled += settled == p && (shmq_lap_ahead(word, shmq_turn(r, p)) != 0 || shmq_word_carried(word));
     }
-    shmq_raise_seq(&q->ring->floor, settled);
+    shmq_raise_seq(&r->shm->floor, settled);
     return p < end ? SHMQ_INTERRUPTED : SHMQ_OK;
 }

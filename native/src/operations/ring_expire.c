@@ -11,26 +11,26 @@ shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_OK;
 }
 
-bool shmq_drop_expired(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
-    uint64_t expires = shmq_expires_of(q, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
     uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_buried(q) ||
+    if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_buried(r->queue) ||
         shmq_now_ns() < expires) {
         return false;
     }
     shmq_delivery d = {0};
-    if (shmq_seize(q, slot, word, position, &d)) {
-        (void)shmq_expire(q, &d);
+    if (shmq_seize(r, slot, word, position, &d)) {
+        (void)shmq_expire(r->queue, &d);
     }
     return true;
 }
 
 /* Is this entry available, and past its time? */
-static bool is_expired(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
-    if (shmq_word_state(word) != SHMQ_AVAILABLE || !shmq_may_expire(q, slot)) {
+static bool is_expired(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    if (shmq_word_state(word) != SHMQ_AVAILABLE || !shmq_may_expire(r->queue, slot)) {
         return false;
     }
-    uint64_t expires = shmq_expires_of(q, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
     return expires != 0 && shmq_now_ns() >= expires;
 }
 
@@ -43,11 +43,11 @@ shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
 }
 
 /* In order, and so they are buried. Counts only grow, so what was poisoned when it was seen still is. */
-static shmq_status steal_poisoned_of(shmq_queue *q, shmq_delivery *d) {
-    for (uint64_t p = 0; shmq_browse(q, &p, d) == SHMQ_OK; p++) {
+static shmq_status steal_poisoned_of(shmq_ring *r, shmq_delivery *d) {
+    for (uint64_t p = 0; shmq_browse(r, &p, d) == SHMQ_OK; p++) {
         bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */
-        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_poison_of(q, d) != SHMQ_LIVES && !expired &&
-            shmq_steal(q, p, true, d) == SHMQ_OK) {
+        if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_poison_of(r->queue, d) != SHMQ_LIVES && !expired &&
+            shmq_steal(r, p, true, d) == SHMQ_OK) {
             return SHMQ_OK;
         }
     }

@@ -7,14 +7,15 @@
 
 /* HELD -> AVAILABLE. The position was read behind the word: it is this entry's if the CAS succeeds. Counted as held by us
  * meanwhile, so that a death in the midst of it is noticed, and its reaper turns the head back. */
-bool shmq_hold_end_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue *q = r->queue;
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     shmq_hold(q->m, 1);
     bool ended = shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word))); /* T18 */
-    if (ended && shmq_slot_at(q, p) == slot) {
-        shmq_rewind(q, p); /* whoever has passed it while it was held turns back, as after a release */
+    if (ended && shmq_slot_at(r, p) == slot) {
+        shmq_rewind(r, p); /* whoever has passed it while it was held turns back, as after a release */
     } else if (ended) {
-        shmq_rewind_all(q);
+        shmq_rewind_all(r);
     }
     shmq_hold(q->m, -1);
     if (ended) {
@@ -23,23 +24,23 @@ bool shmq_hold_end_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     return ended;
 }
 
-bool shmq_hold_end(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+bool shmq_hold_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t now = shmq_now_ns();
-    if (shmq_held_until(q, slot, now) > now && shmq_load_seq(&slot->word) == word) {
+    if (shmq_held_until(r, slot, now) > now && shmq_load_seq(&slot->word) == word) {
         return false;
     }
-    (void)shmq_hold_end_now(q, slot, word);
+    (void)shmq_hold_end_now(r, slot, word);
     return true;
 }
 
 shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, uint64_t until_ns) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
-    shmq_status status = shmq_cold_need(q);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
+    shmq_status status = shmq_cold_need(r);
     if (status == SHMQ_INTERRUPTED) {
         return status; /* nothing has changed: the caller lets signal handlers run, and calls again */
     }
-    shmq_cold_shm *cold = status == SHMQ_OK ? shmq_cold_at(q, slot) : NULL;
+    shmq_cold_shm *cold = status == SHMQ_OK ? shmq_cold_at(r, slot) : NULL;
     if (cold == NULL) {
         return shmq_release(q, d, attempt);
     }
@@ -52,9 +53,9 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
     for (uint64_t word = shmq_own_word(q, d); word != 0; word = shmq_own_word(q, d)) {
         uint64_t held = shmq_word_to(word, SHMQ_HELD, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
         if (shmq_cas_seq(&slot->word, word, held)) { /* T15 */
-            shmq_make_due(q, until_ns);
+            shmq_make_due(r, until_ns);
             shmq_let_go(q, d); /* after the due word: who holds nothing owes nobody anything */
-            shmq_came_back(q, slot);
+            shmq_came_back(r, slot);
             return SHMQ_OK;
         }
     }

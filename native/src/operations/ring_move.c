@@ -24,26 +24,26 @@ static uint64_t pending_word(shmq_slot_shm *slot, uint32_t owner) {
 }
 
 /* From exactly this word. Walks have passed it: it is a release from here on. */
-static bool show(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     uint32_t state = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? SHMQ_HELD : SHMQ_AVAILABLE;
     if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, state, 0, shmq_word_tag(word)))) { /* T7 */
         return false;
     }
-    if (shmq_slot_at(q, p) == slot) {
-        shmq_rewind(q, p);
+    if (shmq_slot_at(r, p) == slot) {
+        shmq_rewind(r, p);
     } else {
-        shmq_rewind_all(q); /* a damaged position */
+        shmq_rewind_all(r); /* a damaged position */
     }
-    shmq_notify(q);
+    shmq_notify(r->queue);
     return true;
 }
 
 /* From exactly this word. With a block it is DEQUEUED first, whose reference anyone may drop who finds its owner dead. */
-static bool withdraw(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint32_t owner = shmq_word_owner(word);
     if (shmq_peek(&slot->body) == 0) {
-        return shmq_slot_free(q, slot, word); /* T8 */
+        return shmq_slot_free(r, slot, word); /* T8 */
     }
     if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, owner, shmq_word_tag(word)))) { /* T8 */
         return false;
@@ -51,7 +51,7 @@ static bool withdraw(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
     do {
         word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     } while (shmq_word_state(word) == SHMQ_DEQUEUED && shmq_word_owner(word) == owner &&
-             !shmq_claim_bury(q, slot, word)); /* T16 */
+             !shmq_claim_bury(r, slot, word)); /* T16 */
     return true;
 }
 
@@ -63,7 +63,7 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
         return shmq_lock(from, d);
     }
     for (uint64_t word = shmq_own_word(from, d); word != 0; word = shmq_own_word(from, d)) {
-        shmq_queue *level = shmq_level(from, d->depth);
+        shmq_ring *level = shmq_level(from, d->depth);
         shmq_delivery mine = *d;
         if (shmq_seize(level, shmq_slot_at(level, d->position), word, d->position, &mine)) {
             mine.group = d->group; /* its group stays with the consumer until the move is over */
@@ -78,18 +78,18 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
 }
 
 /* M3 and M4. The entry is ours: nobody else changes more than its lap. */
-static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
+static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring *to, shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(to, o->position);
-    shmq_status status = shmq_queue_usable(to);
+    shmq_status status = shmq_queue_usable(to->queue);
     status = status == SHMQ_OK ? shmq_settle(from, d) : status;
     bool done = false;
     uint64_t word;
-    while (!done && (word = pending_word(slot, shmq_self(to))) != 0) {
+    while (!done && (word = pending_word(slot, shmq_self(to->queue))) != 0) {
         done = status == SHMQ_OK ? show(to, slot, word) : withdraw(to, slot, word);
     }
     if (status == SHMQ_OK) {
         shmq_time_published(to, o);
-        shmq_add_relaxed(&to->counters->put, 1);
+        shmq_add_relaxed(&to->queue->counters->put, 1);
     }
     return status;
 }
@@ -112,7 +112,7 @@ shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_o
 }
 
 uint64_t shmq_own_expiry(const shmq_queue *q, const shmq_delivery *d) {
-    const shmq_queue *level = shmq_level(q, d->depth);
+    const shmq_ring *level = shmq_level(q, d->depth);
     shmq_cold_shm *cold =
         (d->props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(level, shmq_slot_at(level, d->position)) : NULL;
     return cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0;
@@ -126,7 +126,7 @@ void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoi
 /* ---- the reaper ---------------------------------------------------------------------------------------------------- */
 
 bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, uint32_t owner) {
-    shmq_queue level;
+    shmq_ring level;
     if (shmq_intent_depth(intent) >= from->levels || shmq_level_look(from, shmq_intent_depth(intent), &level) != NULL) {
         return false;
     }
@@ -139,7 +139,7 @@ bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, u
 
 /* The word, then the row that it names, then the source, then the CAS from the word: while the word stands nobody has
  * decided, and while nobody has decided nothing of the dead is given back. */
-static shmq_status decide(shmq_queue *q, shmq_slot_shm *slot, const shmq_liveness *l, shmq_source_look *look,
+static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness *l, shmq_source_look *look,
                           void *context) {
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
@@ -148,19 +148,19 @@ static shmq_status decide(shmq_queue *q, shmq_slot_shm *slot, const shmq_livenes
             !shmq_is_dead(l, row)) {
             return SHMQ_OK;
         }
-        shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(q, slot) : NULL;
+        shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(r, slot) : NULL;
         bool there = false; /* without a record, which is damage: rather twice than never */
         if (cold != NULL) {
             SHMQ_TRY(look(context, shmq_peek(&cold->intent), shmq_peek(&cold->place), owner, &there));
         }
-        (void)(there ? withdraw(q, slot, word) : show(q, slot, word));
+        (void)(there ? withdraw(r, slot, word) : show(r, slot, word));
     }
 }
 
 shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_source_look *look, void *context) {
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < to->levels && shmq_level_look(to, depth, &level) == NULL; depth++) {
-        if (shmq_load_acquire(&level.ring->cold) == 0) { /* SYNC ring.cold */
+        if (shmq_load_acquire(&level.shm->cold) == 0) { /* SYNC ring.cold */
             continue; /* nothing was ever moved to it */
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {

@@ -19,12 +19,12 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
 
 /* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a walk. A claim ends the
  * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
-static bool more_behind(shmq_queue *q, uint64_t p) {
+static bool more_behind(shmq_ring *r, uint64_t p) {
     for (uint32_t i = 0; i < LOOK_BEHIND; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, ++p);
+        shmq_slot_shm *slot = shmq_slot_at(r, ++p);
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (ahead < 0 || (ahead == 0 && (state == SHMQ_FREE || state == SHMQ_CLAIMED))) {
             return false;
         }
@@ -37,11 +37,12 @@ static bool more_behind(shmq_queue *q, uint64_t p) {
 
 /* The same in the less important levels, from their heads on; carried entries are not counted, but taken to be there. In
  * those that are more important there was nothing when we looked, and what has come since has woken somebody. */
-static bool more_below(const shmq_queue *q) {
-    shmq_queue level;
-    for (uint32_t depth = q->depth + 1; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        uint64_t head = shmq_head_position(&level, shmq_load_seq(&level.ring->head));
-        uint64_t tail = shmq_load_seq(&level.ring->tail), count = shmq_slot_count(&level);
+static bool more_below(const shmq_ring *r) {
+    shmq_ring level;
+    for (uint32_t depth = r->depth + 1; depth < r->queue->levels && shmq_level_look(r->queue, depth, &level) == NULL;
+         depth++) {
+        uint64_t head = shmq_head_position(&level, shmq_load_seq(&level.shm->head));
+        uint64_t tail = shmq_load_seq(&level.shm->tail), count = shmq_slot_count(&level);
         if ((tail > count && head < tail - count) || more_behind(&level, head - 1)) {
             return true;
         }
@@ -49,30 +50,30 @@ static bool more_below(const shmq_queue *q) {
     return false;
 }
 
-static void took(shmq_queue *q, const shmq_delivery *d) {
+static void took(shmq_ring *r, const shmq_delivery *d) {
     if (d->by != NULL) {
-        shmq_path_set(d->by, q, d->path, d->position + 1, d->epoch_seen);
+        shmq_path_set(d->by, r, d->path, d->position + 1, d->epoch_seen);
     } else if (d->in_turn) {
-        shmq_head_advance(q, d->head_seen, d->position + 1);
+        shmq_head_advance(r, d->head_seen, d->position + 1);
     }
-    shmq_store_relaxed(&q->near, d->position);
+    shmq_store_relaxed(&r->near, d->position);
     /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
-    if (shmq_anybody_idle(q) && (!d->in_turn || more_behind(q, d->position) || more_below(q))) {
-        shmq_notify(q);
+    if (shmq_anybody_idle(r->queue) && (!d->in_turn || more_behind(r, d->position) || more_below(r))) {
+        shmq_notify(r->queue);
     }
 }
 
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry it under us */
-        if (shmq_slot_free(q, slot, word)) { /* T10: taken and settled at once */
+        if (shmq_slot_free(r, slot, word)) { /* T10: taken and settled at once */
             shmq_add_relaxed(&q->counters->got, 1);
             if (word & SHMQ_FLAG_REDELIVERED) {
                 shmq_add_relaxed(&q->counters->redelivered, 1);
             }
-            took(q, d);
+            took(r, d);
             shmq_group_leave(q, d);
             return SHMQ_OK;
         }
@@ -81,8 +82,8 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
 }
 
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
     shmq_hold(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
     while ((word = own_offer(q, slot, d)) != 0) {
@@ -93,11 +94,11 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         }
         d->word = acquired;
         d->held = true;
-        if (leased && shmq_lease_begin(q, d) != SHMQ_OK) {
+        if (leased && shmq_lease_begin(r, d) != SHMQ_OK) {
             return shmq_taken_away(q, d); /* by time */
         }
-        shmq_delivery_read(q, slot, d); /* delivery and deaths cannot change any more */
-        took(q, d);
+        shmq_delivery_read(r, slot, d); /* delivery and deaths cannot change any more */
+        took(r, d);
         if (shmq_why_buried(q, d) != SHMQ_LIVES) {
             return SHMQ_POISONED; /* nobody is given it: it is buried, which is no delivery */
         }
@@ -111,16 +112,16 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
 }
 
 shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint32_t group = d->group;
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
-        bool ours = shmq_seize(q, slot, word, d->position, d); /* T13 */
+        bool ours = shmq_seize(r, slot, word, d->position, d); /* T13 */
         d->group = group; /* our own offer: its group is ours until the end, and nothing was taken from anybody */
         d->fate = SHMQ_KEPT;
         if (ours) {
-            took(q, d);
+            took(r, d);
             return SHMQ_OK;
         }
     }
@@ -128,15 +129,15 @@ shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d) {
 }
 
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
         if (shmq_cas_seq(&slot->word, word,
                          shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
             shmq_group_leave(q, d);
             shmq_notify(q);
-            shmq_came_back(q, slot);
+            shmq_came_back(r, slot);
             return;
         }
     }

@@ -93,7 +93,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_head(o->head, o->head_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
-    if (!loaned && o->head_len + o->body_len > q->inline_bytes) {
+    if (!loaned && o->head_len + o->body_len > q->first.inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
         o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(shmq_take_block(q, start + o->body_len, until_ns, &o->block));
@@ -127,17 +127,17 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
 #define LONGEST_HELP (UINT64_C(1) << 20)
 
 /* Steps 1 to 5 of put. Answers with o->position CLAIMED by this process. */
-static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
-    shmq_ring_shm *ring = q->ring;
+static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
+    shmq_ring_shm *ring = r->shm;
     for (uint64_t steps = 0;; steps++) {
         uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
         /* The slot behind ours, too: others walk to the tail. Only in the first lap of a ring can there be none. */
         if (SHMQ_UNLIKELY(t + 1 >= shmq_load_acquire(&ring->laid))) { /* SYNC ring.laid */
-            SHMQ_TRY(shmq_ring_lay(q, t));
+            SHMQ_TRY(shmq_ring_lay(r, t));
             continue;
         }
-        uint32_t turn = shmq_turn(q, t);
-        shmq_slot_shm *slot = shmq_slot_at(q, t);
+        uint32_t turn = shmq_turn(r, t);
+        shmq_slot_shm *slot = shmq_slot_at(r, t);
         /* SYNC ring.free: the last reader's reads before our writes. Seq: a blocked producer's last look, too. */
         uint64_t word = shmq_load_seq(&slot->word);
         int32_t ahead = shmq_lap_ahead(word, turn);
@@ -146,27 +146,27 @@ static shmq_status claim(shmq_queue *q, shmq_outgoing *o) {
              * without help every producer would spin here for ever. */
             shmq_cas_seq(&ring->tail, t, t + 1);
             if (SHMQ_UNLIKELY(steps > LONGEST_HELP)) {
-                return shmq_damage(q->m, "a tail that the ring has left far behind", t);
+                return shmq_damage(r->queue->m, "a tail that the ring has left far behind", t);
             }
             continue;
         }
         if (ahead == 0) {
-            if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */
+            if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */
                 continue;
             }
             shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
-            shmq_tail_passed(q, t);
+            shmq_tail_passed(r, t);
             if (shmq_word_carried(word)) {
-                shmq_and_seq(&q->carried[(t & q->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
+                shmq_and_seq(&r->carried[(t & r->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
             }
             o->position = t;
             return SHMQ_OK;
         }
         if (ahead < -1) {
-            SHMQ_TRY(shmq_mark_broken(q, slot, word, turn));
+            SHMQ_TRY(shmq_mark_broken(r, slot, word, turn));
             continue;
         }
-        if (!shmq_claim_clear(q, slot, word, false) && !shmq_carry(q, t)) {
+        if (!shmq_claim_clear(r, slot, word, false) && !shmq_carry(r, t)) {
             return SHMQ_FULL_RING;
         }
     }
@@ -179,18 +179,19 @@ static bool is_admitted(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *tick
     return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admits(q, ticket, theirs);
 }
 
-static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o, shmq_ticket *ticket) {
+static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ticket) {
+    shmq_queue *q = r->queue;
     uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
     shmq_room theirs = {0};
     shmq_status status;
     if (SHMQ_LIKELY(limited == 0)) {
-        status = claim(q, o);
+        status = claim(r, o);
     } else if (SHMQ_UNLIKELY(shmq_line_stands(q)) && !is_admitted(q, o, ticket, &theirs)) {
         return limited & SHMQ_LIMITED_COUNT ? SHMQ_FULL_COUNT : SHMQ_FULL_BYTES; /* as if others were in already */
     } else {
         shmq_moving(q, 1);
         status = shmq_room_take(q, limited, weight_of(o), &theirs);
-        if (status == SHMQ_OK && (status = claim(q, o)) != SHMQ_OK) {
+        if (status == SHMQ_OK && (status = claim(r, o)) != SHMQ_OK) {
             shmq_room_give(q, limited, 1, weight_of(o));
         }
         shmq_moving(q, -1);
@@ -202,8 +203,8 @@ static shmq_status claim_counted(shmq_queue *q, shmq_outgoing *o, shmq_ticket *t
 }
 
 /* Step 6: everything between claim and publish. No allocation, no system call. */
-static void fill(shmq_queue *q, const shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
+static void fill(shmq_ring *r, const shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
     /* SYNC ring.browse: who copies a byte that is written from here on sees CLAIMED when it looks at the word again. An
      * acquire at the claim does not give that: it keeps our writes behind the look at FREE, not behind our own CLAIMED. */
     shmq_fence_release();
@@ -212,7 +213,7 @@ static void fill(shmq_queue *q, const shmq_outgoing *o) {
     shmq_poke(&slot->enqueued_ns, o->enqueued_ns);
     shmq_poke(&slot->body_len, (uint32_t)o->body_len);
     shmq_store_relaxed(&slot->summary, shmq_summary(o->crc, (uint16_t)o->head_len));
-    uint64_t props = SHMQ_UNLIKELY(shmq_is_recorded(o)) ? shmq_time_fill(q, slot, o) : 0;
+    uint64_t props = SHMQ_UNLIKELY(shmq_is_recorded(o)) ? shmq_time_fill(r, slot, o) : 0;
     shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16 | (uint64_t)o->priority << 24 | props << 32);
     if (o->block.offset != 0) {
         shmq_poke(&slot->body, shmq_body_ref(o->block.offset, 0));
@@ -228,9 +229,10 @@ static void fill(shmq_queue *q, const shmq_outgoing *o) {
 }
 
 /* Step 8. False: we were stopped so long that the claim became a hole; it is to be abandoned, and put again. */
-static bool publish(shmq_queue *q, shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
-    uint32_t turn = shmq_turn(q, o->position);
+static bool publish(shmq_ring *r, shmq_outgoing *o) {
+    shmq_queue *q = r->queue;
+    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
+    uint32_t turn = shmq_turn(r, o->position);
     uint64_t claimed = shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED);
     uint32_t state = SHMQ_UNLIKELY(shmq_is_delayed(o)) ? SHMQ_HELD : SHMQ_AVAILABLE;
     uint32_t owner = 0;
@@ -248,35 +250,36 @@ static bool publish(shmq_queue *q, shmq_outgoing *o) {
 }
 
 /* Give a claim of ours up: T3 by the claimant itself, or T6 of what has become a hole. */
-static void abandon(shmq_queue *q, const shmq_outgoing *o) {
-    shmq_slot_shm *slot = shmq_slot_at(q, o->position);
-    uint64_t word = shmq_word(shmq_turn(q, o->position), 0, shmq_self(q), 0, SHMQ_CLAIMED);
+static void abandon(shmq_ring *r, const shmq_outgoing *o) {
+    shmq_slot_shm *slot = shmq_slot_at(r, o->position);
+    uint64_t word = shmq_word(shmq_turn(r, o->position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
     while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) { /* T3, T6 */
         /* At the lap that the word has NOW: the tail may have passed the hole on to later laps. */
         word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
-        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(q)) {
+        if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(r->queue)) {
             return;
         }
     }
-    shmq_wake_full(q, o->position);
+    shmq_wake_full(r, o->position);
 }
 
 /* The first of these claims became a hole: it and all after it go to the tail, in order. Their places in the count stay
  * taken, so nobody may believe a count of the slots before they have slots again. Answers how many were put. */
-static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_status *status) {
+static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_status *status) {
+    shmq_queue *q = r->queue;
     uint32_t done = 0;
     shmq_moving(q, 1);
     /* A new version, before any slot changes: a recount may look at the marks before and after all of this. */
     shmq_room_give(q, shmq_load_seq(&q->page->limited), 0, 0);
     for (uint32_t i = 0; i < count; i++) {
-        abandon(q, &o[i]);
+        abandon(r, &o[i]);
     }
-    while (done < count && (*status = claim(q, &o[done])) == SHMQ_OK) {
-        fill(q, &o[done]);
-        if (publish(q, &o[done])) {
+    while (done < count && (*status = claim(r, &o[done])) == SHMQ_OK) {
+        fill(r, &o[done]);
+        if (publish(r, &o[done])) {
             done++;
         } else {
-            abandon(q, &o[done]);
+            abandon(r, &o[done]);
         }
     }
     for (uint32_t i = done; i < count; i++) {
@@ -287,8 +290,8 @@ static uint32_t put_again(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_
 }
 
 /* False: the queue was deleted under us, and the message is in nobody's hand any more. */
-static bool is_in_time(shmq_queue *q, shmq_outgoing *o) {
-    if (SHMQ_LIKELY(shmq_put_in_time(q, o->position))) {
+static bool is_in_time(shmq_ring *r, shmq_outgoing *o) {
+    if (SHMQ_LIKELY(shmq_put_in_time(r, o->position))) {
         return true;
     }
     o->block.offset = 0; /* the entry's, which is gone */
@@ -297,21 +300,21 @@ static bool is_in_time(shmq_queue *q, shmq_outgoing *o) {
 
 /* Claims, fills and publishes in order: the one way into a level. `ticket`: the place in line of all of them. How many of
  * them are claimed when it fails, and none of these is left behind. Inline: for one message nothing of the loops stays. */
-SHMQ_INLINE shmq_status put(shmq_queue *q, shmq_outgoing *o, uint32_t count, shmq_ticket *ticket, uint32_t *done) {
+SHMQ_INLINE shmq_status put(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_ticket *ticket, uint32_t *done) {
     uint32_t claimed = 0, i = 0;
     shmq_status status = SHMQ_OK;
-    while (claimed < count && (status = claim_counted(q, &o[claimed], ticket)) == SHMQ_OK) {
+    while (claimed < count && (status = claim_counted(r, &o[claimed], ticket)) == SHMQ_OK) {
         claimed++;
     }
     for (uint32_t k = 0; k < claimed; k++) {
-        fill(q, &o[k]);
+        fill(r, &o[k]);
     }
-    while (i < claimed && publish(q, &o[i])) {
+    while (i < claimed && publish(r, &o[i])) {
         i++;
     }
     if (SHMQ_UNLIKELY(i < claimed)) {
         shmq_status again = SHMQ_OK;
-        i += put_again(q, &o[i], claimed - i, &again);
+        i += put_again(r, &o[i], claimed - i, &again);
         status = again != SHMQ_OK ? again : status;
     }
     *done = i;
@@ -319,19 +322,20 @@ SHMQ_INLINE shmq_status put(shmq_queue *q, shmq_outgoing *o, uint32_t count, shm
 }
 
 /* Behind the publish: who is woken, what is counted. False: the queue was deleted under us, *done of them are in. */
-SHMQ_INLINE bool put_done(shmq_queue *q, shmq_outgoing *o, uint32_t *done) {
+SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
     uint32_t count = *done, wake = count < 4 ? count : 4;
     for (uint32_t k = 0; k < count; k++) {
-        shmq_time_published(q, &o[k]);
+        shmq_time_published(r, &o[k]);
     }
-    shmq_add_relaxed(&q->counters->put, count);
+    shmq_add_relaxed(&r->queue->counters->put, count);
     do { /* once in any case: browsers sleep without being idle */
-        shmq_notify(q);
-    } while (--wake != 0 && shmq_anybody_idle(q));
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->met) != 0)) {
-        shmq_reap_met(q->m); /* it may be the only one that was served, or have a group: others wait for its end */
+        shmq_notify(r->queue);
+    } while (--wake != 0 && shmq_anybody_idle(r->queue));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->queue->m->met) != 0)) {
+        shmq_reap_met(
+            r->queue->m); /* it may be the only one that was served, or have a group: others wait for its end */
     }
-    while (*done != 0 && !is_in_time(q, &o[*done - 1])) {
+    while (*done != 0 && !is_in_time(r, &o[*done - 1])) {
         --*done;
     }
     return *done == count;
@@ -340,12 +344,12 @@ SHMQ_INLINE bool put_done(shmq_queue *q, shmq_outgoing *o, uint32_t *done) {
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
     shmq_ticket *ticket = &o->ticket;
     *done = 0;
-    q = shmq_level_for(q, o->priority); /* all of one priority */
+    shmq_ring *r = shmq_level_for(q, o->priority); /* all of one priority */
     /* Not between claim and publish if it can be helped: others wait for what is claimed. */
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->ring->tail) + count >= shmq_load_relaxed(&q->ring->laid))) {
-        SHMQ_TRY(shmq_ring_lay(q, shmq_load_relaxed(&q->ring->tail) + count - 1));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->shm->tail) + count >= shmq_load_relaxed(&r->shm->laid))) {
+        SHMQ_TRY(shmq_ring_lay(r, shmq_load_relaxed(&r->shm->tail) + count - 1));
     }
-    shmq_status status = put(q, o, count, ticket, done);
+    shmq_status status = put(r, o, count, ticket, done);
     if (SHMQ_UNLIKELY(ticket->held)) {
         shmq_outgoing *next = &o[*done < count ? *done : count - 1];
         shmq_line_hand_on(ticket, &next->ticket);
@@ -353,7 +357,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
             shmq_line_leave(q, &next->ticket);
         }
     }
-    if (*done != 0 && !put_done(q, o, done)) {
+    if (*done != 0 && !put_done(r, o, done)) {
         status = SHMQ_NOT_FOUND;
     }
     return *done == count ? SHMQ_OK : status;
@@ -361,13 +365,13 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
 
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     uint32_t done;
-    q = shmq_level_for(q, o->priority);
-    shmq_status status = put(q, o, 1, &o->ticket, &done);
+    shmq_ring *r = shmq_level_for(q, o->priority);
+    shmq_status status = put(r, o, 1, &o->ticket, &done);
     if (SHMQ_UNLIKELY(done == 0)) {
         return status;
     }
     if (SHMQ_UNLIKELY(o->intent != 0)) {
         return SHMQ_OK; /* half of a move: nobody can have it yet */
     }
-    return put_done(q, o, &done) ? SHMQ_OK : SHMQ_NOT_FOUND;
+    return put_done(r, o, &done) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

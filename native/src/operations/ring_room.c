@@ -20,16 +20,16 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
 /* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring
  * that is full of unwanted entries from turning its own laps for ever. Where a count limits, each place that it grants is
  * to be found, wherever it is. */
-static uint64_t room(shmq_queue *q, uint64_t t) {
-    uint64_t reach = shmq_load_relaxed(&q->page->maxsize) != 0 ? q->mask : shmq_slot_count(q) / 2;
-    uint64_t first = shmq_load_seq(&shmq_slot_at(q, t)->word); /* SYNC ring.free; a last look, as in claim() */
-    int32_t behind = shmq_lap_ahead(first, shmq_turn(q, t));
+static uint64_t room(shmq_ring *r, uint64_t t) {
+    uint64_t reach = shmq_load_relaxed(&r->queue->page->maxsize) != 0 ? r->mask : shmq_slot_count(r) / 2;
+    uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word); /* SYNC ring.free; a last look, as in claim() */
+    int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
     if (behind == -1 && !can_step_over(first, behind)) {
         return 0; /* a claim of the lap before: it may be a stopped one's, so this is a matter of patience */
     }
     for (uint64_t k = 1; k <= reach; k++) {
-        uint64_t word = shmq_load_seq(&shmq_slot_at(q, t + k)->word); /* SYNC ring.free */
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, t + k));
+        uint64_t word = shmq_load_seq(&shmq_slot_at(r, t + k)->word); /* SYNC ring.free */
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, t + k));
         if (ahead == 0 && shmq_word_state(word) == SHMQ_FREE) {
             return k;
         }
@@ -40,19 +40,19 @@ static uint64_t room(shmq_queue *q, uint64_t t) {
     return 0;
 }
 
-bool shmq_carry(shmq_queue *q, uint64_t t) {
-    uint64_t reach = room(q, t);
+bool shmq_carry(shmq_ring *r, uint64_t t) {
+    uint64_t reach = room(r, t);
     for (uint64_t k = 0; k < reach; k++) {
         uint64_t p = t + k;
-        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free */
         uint32_t state = shmq_word_state(word);
-        uint32_t turn = shmq_turn(q, p);
+        uint32_t turn = shmq_turn(r, p);
         if (shmq_lap_ahead(word, turn) == -1) {
             uint64_t bumped = word + (UINT64_C(1) << 32);
             if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
                 /* The bit first: the bitmap may have one too many, never one too few. */
-                shmq_or_seq(&q->carried[(p & q->mask) >> 6], UINT64_C(1) << (p & 63));
+                shmq_or_seq(&r->carried[(p & r->mask) >> 6], UINT64_C(1) << (p & 63));
                 bumped |= SHMQ_FLAG_CARRIED; /* T17 */
             } else if (state != SHMQ_QUARANTINED && state != SHMQ_BROKEN) {
                 break;
@@ -63,13 +63,14 @@ bool shmq_carry(shmq_queue *q, uint64_t t) {
         } else if (shmq_lap_ahead(word, turn) == 0 && state == SHMQ_FREE) {
             break;
         }
-        shmq_cas_seq(&q->ring->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
-        shmq_tail_passed(q, p);
+        shmq_cas_seq(&r->shm->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
+        shmq_tail_passed(r, p);
     }
     return reach != 0;
 }
 
-bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue *q = r->queue;
     uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
     uint64_t bytes = limited & SHMQ_LIMITED_BYTES ? shmq_slot_bytes(slot, word) : 0;
     if (limited != 0) {
@@ -88,7 +89,7 @@ bool shmq_slot_free(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
         if (SHMQ_UNLIKELY((now & ~limited) != 0 || bytes == SHMQ_UNWEIGHED)) {
             shmq_recount_ask(q); /* a limit came between our look and our CAS, or nobody knows what was taken for it */
         }
-        shmq_wake_full(q, (uint64_t)((unsigned char *)slot - q->slots) / q->slot_size);
+        shmq_wake_full(r, (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size);
     }
     return freed;
 }
@@ -105,31 +106,32 @@ bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
     return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
-bool shmq_claim_bury(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t body = shmq_word_state(word) == SHMQ_DEQUEUED ? shmq_peek(&slot->body) : 0;
     if (body != 0) {
         uint32_t generation = shmq_peek(&slot->body_gen);
         if (shmq_load_seq(&slot->word) != word) {
             return true;
         }
-        shmq_block_drop(q->m, shmq_body_offset(body), generation, shmq_body_bit(body));
+        shmq_block_drop(r->queue->m, shmq_body_offset(body), generation, shmq_body_bit(body));
     }
-    return shmq_slot_free(q, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one; T6; T16 */
+    return shmq_slot_free(r, slot, word); /* T3: a tombstone, at the next lap, never FREE of the same one; T6; T16 */
 }
 
-bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool overdue) {
+bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue) {
+    shmq_queue *q = r->queue;
     uint32_t state = shmq_word_state(word);
     uint32_t owner = shmq_word_owner(word);
     switch (state) {
     case SHMQ_CLAIMED:
         if (shmq_owner_dead(q, owner)) {
-            return shmq_claim_bury(q, slot, word);
+            return shmq_claim_bury(r, slot, word);
         }
         return overdue && owner != shmq_self(q) &&
                shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4, SYNC ring.hole */
     case SHMQ_QUARANTINED:
     case SHMQ_DEQUEUED:
-        return shmq_owner_dead(q, owner) && shmq_claim_bury(q, slot, word);
+        return shmq_owner_dead(q, owner) && shmq_claim_bury(r, slot, word);
     default:
         return false;
     }
@@ -137,20 +139,20 @@ bool shmq_claim_clear(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, bool ov
 
 /* Every claim below `below` was made before this caller began to wait: all of them are overdue at once, so that many
  * stopped producers (a frozen container) cost one patience together. */
-static bool quarantine_overdue(shmq_queue *q, uint64_t below) {
+static bool quarantine_overdue(shmq_ring *r, uint64_t below) {
     bool changed = false;
-    uint64_t first = below > shmq_slot_count(q) ? below - shmq_slot_count(q) : 0;
+    uint64_t first = below > shmq_slot_count(r) ? below - shmq_slot_count(r) : 0;
     for (uint64_t p = first; p < below; p++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
-        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_turn(q, p)) {
-            changed |= shmq_claim_clear(q, slot, word, true);
+        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_turn(r, p)) {
+            changed |= shmq_claim_clear(r, slot, word, true);
         }
     }
     return changed;
 }
 
-bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, uint64_t word) {
+bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word) {
     uint64_t now = shmq_now_ns(), below = 0;
     if (!shmq_cas32_seq(&wait->busy, 0, 1)) {
         return false;
@@ -159,13 +161,13 @@ bool shmq_patience_over(shmq_queue *q, shmq_patience *wait, uint64_t position, u
         wait->since_ns = now;
         wait->position = position;
         wait->word = word;
-        wait->below = shmq_load_seq(&q->ring->tail);
-    } else if (now - wait->since_ns >= q->m->patience_ns) {
+        wait->below = shmq_load_seq(&r->shm->tail);
+    } else if (now - wait->since_ns >= r->queue->m->patience_ns) {
         wait->since_ns = 0;
         below = wait->below;
     }
     shmq_store_seq(&wait->busy, 0);
-    return below != 0 && quarantine_overdue(q, below);
+    return below != 0 && quarantine_overdue(r, below);
 }
 
 static bool is_counted_full(shmq_status status) { return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_BYTES; }
@@ -181,11 +183,11 @@ static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
 }
 
 /* The oldest out for the newest, until it fits, or until nothing is there that can be dropped. */
-static shmq_status put_and_drop(shmq_queue *whole, shmq_queue *q, shmq_outgoing *o) {
+static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
     shmq_status status;
     do {
-        status = put_counted(q, o);
-    } while (shmq_no_room(status) && shmq_drop_oldest(whole, q->depth, status));
+        status = put_counted(r->queue, o);
+    } while (shmq_no_room(status) && shmq_drop_oldest(r->queue, r->depth, status));
     return status;
 }
 
@@ -245,13 +247,13 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
-static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t until_ns) {
-    SHMQ_TRY(shmq_queue_usable(whole));
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&whole->page->shut_down) != SHMQ_OPEN)) {
+static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    SHMQ_TRY(shmq_queue_usable(q));
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
     }
-    SHMQ_TRY(shmq_prepare(whole, o, until_ns));
-    shmq_queue *q = shmq_level_for(whole, o->priority);
+    SHMQ_TRY(shmq_prepare(q, o, until_ns));
+    shmq_ring *r = shmq_level_for(q, o->priority);
     shmq_status status = shmq_put_now(q, o);
     if (SHMQ_LIKELY(!shmq_no_room(status))) {
         return status; /* before any look at the clock */
@@ -263,10 +265,10 @@ static shmq_status put_waiting(shmq_queue *whole, shmq_outgoing *o, uint64_t unt
     while (shmq_no_room(status)) {
         uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
-        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(whole, q, o))) {
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o))) {
             break;
         }
-        if (shmq_patience_over(q, &q->putting, 0, 0)) {
+        if (shmq_patience_over(r, &r->putting, 0, 0)) {
             piece = SHORTEST_PIECE_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {

@@ -41,20 +41,20 @@ shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d) {
 }
 
 /* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */
-static void clean_up(shmq_queue *q, shmq_slot_shm *slot, const shmq_delivery *d) {
-    shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
+static void clean_up(shmq_ring *r, shmq_slot_shm *slot, const shmq_delivery *d) {
+    shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
         if (shmq_word_state(word) != SHMQ_DEQUEUED || shmq_word_owner(word) != d->owner ||
-            shmq_word_tag(word) != d->tag || shmq_slot_free(q, slot, word)) { /* T16 */
+            shmq_word_tag(word) != d->tag || shmq_slot_free(r, slot, word)) { /* T16 */
             return;
         }
     }
 }
 
-shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d) {
+    shmq_queue *q = r->queue;
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     shmq_status status = SHMQ_SETTLED;
     uint64_t word;
     if (SHMQ_UNLIKELY(d->receipt != 0)) {
@@ -63,9 +63,9 @@ shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
     /* A loop over the word as it is now: a carry changes its lap, so the word of the delivery would not do. */
     while (status != SHMQ_OK && (word = own_word(slot, d)) != 0) {
         if (d->body == 0) {
-            status = shmq_slot_free(q, slot, word) ? SHMQ_OK : SHMQ_SETTLED; /* T14: settled here */
+            status = shmq_slot_free(r, slot, word) ? SHMQ_OK : SHMQ_SETTLED; /* T14: settled here */
         } else if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, d->owner, d->tag))) { /* T14 */
-            clean_up(q, slot, d);
+            clean_up(r, slot, d);
             status = SHMQ_OK;
         }
     }
@@ -76,9 +76,11 @@ shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_OK;
 }
 
+shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d) { return shmq_ring_settle(shmq_level(q, d->depth), d); }
+
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
     while ((word = own_word(slot, d)) != 0) {
         if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_LOCKED, d->owner, d->tag))) { /* T12 */
@@ -117,8 +119,8 @@ static bool make_available(shmq_queue *q, shmq_slot_shm *slot, shmq_delivery *d,
 }
 
 static shmq_status give_back(shmq_queue *q, shmq_delivery *d, bool attempt, uint64_t flag) {
-    q = shmq_level(q, d->depth);
-    shmq_slot_shm *slot = shmq_slot_at(q, d->position);
+    shmq_ring *r = shmq_level(q, d->depth);
+    shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(q, d)) {
         return shmq_expire(q, d);
     }
@@ -128,10 +130,10 @@ static shmq_status give_back(shmq_queue *q, shmq_delivery *d, bool attempt, uint
     if (!make_available(q, slot, d, flag)) {
         return SHMQ_SETTLED;
     }
-    shmq_rewind(q, d->position);
+    shmq_rewind(r, d->position);
     shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
     shmq_notify(q); /* R5 */
-    shmq_came_back(q, slot);
+    shmq_came_back(r, slot);
     return SHMQ_OK;
 }
 
@@ -144,10 +146,10 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
     uint32_t back = 0;
     for (uint32_t i = 0; i < count; i++) {
         shmq_delivery *d = all[i];
-        shmq_queue *level = shmq_level(q, d->depth);
-        if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(level, d)) {
-            (void)shmq_expire(level, d);
-        } else if (make_available(level, shmq_slot_at(level, d->position), d, flag_of(d))) {
+        shmq_ring *level = shmq_level(q, d->depth);
+        if (SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_expires_now(q, d)) {
+            (void)shmq_expire(q, d);
+        } else if (make_available(q, shmq_slot_at(level, d->position), d, flag_of(d))) {
             lowest[d->depth] = d->position < lowest[d->depth] ? d->position : lowest[d->depth];
             all[back++] = d;
         }
@@ -167,25 +169,26 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
         }
     }
     for (uint32_t i = 0; i < back; i++) {
-        shmq_let_go(shmq_level(q, all[i]->depth), all[i]); /* after the heads, as above */
+        shmq_let_go(q, all[i]); /* after the heads, as above */
     }
     for (uint32_t i = 0; i < back; i++) {
-        shmq_queue *level = shmq_level(q, all[i]->depth);
-        shmq_notify(level); /* R5 */
+        shmq_ring *level = shmq_level(q, all[i]->depth);
+        shmq_notify(q); /* R5 */
         shmq_came_back(level, shmq_slot_at(level, all[i]->position));
     }
 }
 
 /* Whose put waits for a consumer that takes it, and none ever had it. An offer is not a hand that has it. */
-static uint64_t receipt_of(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t before, uint32_t props) {
+static uint64_t receipt_of(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t before, uint32_t props) {
     uint32_t state = shmq_word_state(before);
     bool unseen = (before & SHMQ_FLAG_REDELIVERED) == 0 && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED;
-    shmq_cold_shm *cold = unseen && (props & SHMQ_PROP_IMMEDIATE) != 0 ? shmq_cold_at(q, slot) : NULL;
+    shmq_cold_shm *cold = unseen && (props & SHMQ_PROP_IMMEDIATE) != 0 ? shmq_cold_at(r, slot) : NULL;
     return cold != NULL ? shmq_peek(&cold->place) : 0;
 }
 
 /* T13 from exactly this word: the owner's next CAS fails. */
-bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d) {
+bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d) {
+    shmq_queue *q = r->queue;
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
     shmq_hold(q->m, 1);
@@ -194,27 +197,27 @@ bool shmq_seize(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t posi
         return false;
     }
     d->position = position;
-    d->depth = q->depth;
+    d->depth = r->depth;
     d->word = locked;
     d->tag = tag;
     d->owner = shmq_self(q);
-    shmq_delivery_read(q, slot, d);
+    shmq_delivery_read(r, slot, d);
     uint32_t before = shmq_word_state(word);
     bool stolen = before == SHMQ_OFFERED || before == SHMQ_ACQUIRED || before == SHMQ_LOCKED;
     d->fate = stolen ? SHMQ_STOLEN : SHMQ_KEPT;
-    d->group = stolen ? shmq_group_of(q, slot, d->props) : 0;
-    d->receipt = receipt_of(q, slot, word, d->props);
-    d->held = shmq_delivery_resolve(q, slot, d);
+    d->group = stolen ? shmq_group_of(r, slot, d->props) : 0;
+    d->receipt = receipt_of(r, slot, word, d->props);
+    d->held = shmq_delivery_resolve(r, slot, d);
     if (!d->held) {
         shmq_hold(q->m, -1);
-        (void)shmq_mark_broken(q, slot, locked, shmq_word_lap(locked));
+        (void)shmq_mark_broken(r, slot, locked, shmq_word_lap(locked));
     }
     return d->held;
 }
 
 /* An entry, from whoever has it or (ready) only if nobody does. */
-shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, position);
+shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(r, position);
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         uint32_t state = shmq_word_state(word);
@@ -223,8 +226,8 @@ shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delive
             (state != SHMQ_AVAILABLE && state != SHMQ_HELD && (ready || !held))) {
             return SHMQ_EMPTY;
         }
-        if (shmq_seize(q, slot, word, position, d)) {
-            d->held_until_ns = state == SHMQ_HELD ? shmq_held_until(q, slot, shmq_now_ns()) : 0;
+        if (shmq_seize(r, slot, word, position, d)) {
+            d->held_until_ns = state == SHMQ_HELD ? shmq_held_until(r, slot, shmq_now_ns()) : 0;
             return SHMQ_OK;
         }
         if (shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_BROKEN) {
@@ -234,45 +237,45 @@ shmq_status shmq_steal(shmq_queue *q, uint64_t position, bool ready, shmq_delive
 }
 
 /* From exactly the word that was asked about: another's CAS or ours wins. */
-static bool steal_at(shmq_queue *q, uint64_t p, shmq_may_steal *may, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(q, p);
+static bool steal_at(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_delivery *d) {
+    shmq_slot_shm *slot = shmq_slot_at(r, p);
     for (;;) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        if (!shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(q, p)), p) || !may(q, slot, word)) {
+        if (!shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p) || !may(r, slot, word)) {
             return false;
         }
-        if (shmq_seize(q, slot, word, p, d)) {
+        if (shmq_seize(r, slot, word, p, d)) {
             return true;
         }
     }
 }
 
 /* Slots are not in the order of their entries once the ring has turned: what is carried comes first, then its last turn. */
-shmq_status shmq_steal_first(shmq_queue *q, shmq_may_steal *may, shmq_delivery *d) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q), laid = shmq_slots_laid(q);
+shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
     uint64_t last_turn = tail > count ? tail - count : 0;
-    for (uint64_t p = 0; shmq_next_carried(q, p, last_turn, &p); p++) {
-        if (steal_at(q, p, may, d)) {
+    for (uint64_t p = 0; shmq_next_carried(r, p, last_turn, &p); p++) {
+        if (steal_at(r, p, may, d)) {
             return SHMQ_OK;
         }
     }
     for (uint64_t p = last_turn; p <= tail; p++) {
-        if ((p & q->mask) < laid && steal_at(q, p, may, d)) { /* a damaged tail does not lead behind what is laid */
+        if ((p & r->mask) < laid && steal_at(r, p, may, d)) { /* a damaged tail does not lead behind what is laid */
             return SHMQ_OK;
         }
     }
     return SHMQ_EMPTY;
 }
 
-static shmq_status purge_level(shmq_queue *q, uint64_t *purged) {
-    uint64_t end = shmq_load_seq(&q->ring->tail); /* newcomers stay: else a busy queue is never done */
+static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
+    uint64_t end = shmq_load_seq(&r->shm->tail); /* newcomers stay: else a busy queue is never done */
     shmq_delivery d;
-    for (uint64_t p = 0; shmq_browse(q, &p, &d) == SHMQ_OK && p < end; p++) {
-        shmq_status status = shmq_steal(q, p, true, &d);
+    for (uint64_t p = 0; shmq_browse(r, &p, &d) == SHMQ_OK && p < end; p++) {
+        shmq_status status = shmq_steal(r, p, true, &d);
         if (status != SHMQ_OK && status != SHMQ_EMPTY) {
             return status;
         }
-        *purged += status == SHMQ_OK && shmq_settle(q, &d) == SHMQ_OK;
+        *purged += status == SHMQ_OK && shmq_ring_settle(r, &d) == SHMQ_OK;
     }
     return SHMQ_OK;
 }

@@ -14,8 +14,8 @@ static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *
 shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
     shmq_status status = offer_to(q, w, d);
     *claimed = status == SHMQ_EMPTY && d->word != 0;
-    shmq_queue *level = *claimed ? shmq_level(q, d->depth) : q;
-    if (*claimed && shmq_patience_over(level, &level->taking, d->position, d->word)) {
+    shmq_ring *level = *claimed ? shmq_level(q, d->depth) : NULL;
+    if (level != NULL && shmq_patience_over(level, &level->taking, d->position, d->word)) {
         shmq_notify(q);
         status = offer_to(q, w, d);
         *claimed = status == SHMQ_EMPTY && d->word != 0;

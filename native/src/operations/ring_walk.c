@@ -9,17 +9,17 @@
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 
 /* The lowest position released in the epochs (from, to]; 0 ("from the beginning") when a cell does not say. */
-static uint64_t lowest_released(shmq_queue *q, uint64_t from, uint64_t to) {
+static uint64_t lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
     uint64_t lowest = UINT64_MAX;
     if (to - from > SHMQ_CELLS) {
         return 0;
     }
     for (uint64_t e = from + 1; e != to + 1; e++) {
-        uint64_t cell = shmq_load_acquire(&q->ring->cells[e % SHMQ_CELLS]); /* SYNC ring.cell */
+        uint64_t cell = shmq_load_acquire(&r->shm->cells[e % SHMQ_CELLS]); /* SYNC ring.cell */
         if (cell >> SHMQ_POSITION_BITS != (e & SHMQ_EPOCH_MASK)) {
             return 0; /* not written yet, or written over */
         }
-        uint64_t position = shmq_head_position(q, cell);
+        uint64_t position = shmq_head_position(r, cell);
         lowest = position < lowest ? position : lowest;
     }
     return lowest;
@@ -37,12 +37,12 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
 }
 
 /* False: it changed. Still CLAIMED after a short wait, it is worth a system call to ask whether the claimant lives. */
-static bool is_still_claimed(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+static bool is_still_claimed(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (!still_offered(slot, word)) {
         return false;
     }
-    if (shmq_claim_clear(q, slot, word, false)) {
-        shmq_notify(q); /* whoever sleeps behind what is a hole now */
+    if (shmq_claim_clear(r, slot, word, false)) {
+        shmq_notify(r->queue); /* whoever sleeps behind what is a hole now */
         return false;
     }
     return true;
@@ -50,17 +50,17 @@ static bool is_still_claimed(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) 
 
 /* What nobody waits for: somebody's, on its way here (its mover turns the head back), a hole, out of service. SHMQ_EMPTY:
  * it changed, look again. SHMQ_CORRUPT. */
-static shmq_status pass_by(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
+static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
-        return shmq_claim_clear(q, slot, word, false) ? SHMQ_EMPTY : SHMQ_OK;
+        return shmq_claim_clear(r, slot, word, false) ? SHMQ_EMPTY : SHMQ_OK;
     }
     if (state == SHMQ_HELD) {
-        return shmq_hold_end(q, slot, word) ? SHMQ_EMPTY : SHMQ_OK;
+        return shmq_hold_end(r, slot, word) ? SHMQ_EMPTY : SHMQ_OK;
     }
     bool nobodys = state == SHMQ_PENDING && (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) == 0;
     if (state > SHMQ_BROKEN || nobodys) {
-        return shmq_mark_broken(q, slot, word, shmq_word_lap(word)) == SHMQ_OK ? SHMQ_EMPTY : SHMQ_CORRUPT;
+        return shmq_mark_broken(r, slot, word, shmq_word_lap(word)) == SHMQ_OK ? SHMQ_EMPTY : SHMQ_CORRUPT;
     }
     return SHMQ_OK;
 }
@@ -68,7 +68,7 @@ static shmq_status pass_by(shmq_queue *q, shmq_slot_shm *slot, uint64_t word) {
 enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 
 /* Steps 4 and 5: offer, then look at the epoch again. */
-static inline enum offer_result offer_now(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
+static inline enum offer_result offer_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                           shmq_delivery *d) {
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
@@ -78,21 +78,22 @@ static inline enum offer_result offer_now(shmq_queue *q, shmq_slot_shm *slot, ui
     d->position = p;
     d->word = offered;
     d->tag = tag;
-    uint64_t now = shmq_load_seq(&q->ring->epoch); /* get happens here, if nothing forces a return */
-    if (SHMQ_UNLIKELY(now != epoch) && lowest_released(q, epoch, now) < p) {
-        shmq_offer_cancel(q, d);
+    uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, if nothing forces a return */
+    if (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p) {
+        shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
     }
     return OFFER_OK;
 }
 
 /* What may be another's for a moment, or past its time, or for consumers of a higher rank, or of a group. */
-static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
+static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                shmq_delivery *d) {
+    shmq_queue *q = r->queue;
     if (shmq_word_state(word) == SHMQ_OFFERED && !still_offered(slot, word)) {
         return OFFER_CHANGED;
     }
-    if (SHMQ_UNLIKELY(shmq_may_expire(q, slot)) && shmq_drop_expired(q, slot, word)) {
+    if (SHMQ_UNLIKELY(shmq_may_expire(q, slot)) && shmq_drop_expired(r, slot, word)) {
         return OFFER_CHANGED;
     }
     if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
@@ -103,14 +104,14 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
         d->word = word;
         return OFFER_OK;
     }
-    uint32_t group = q->book != NULL ? shmq_group_of(q, slot, shmq_props(slot)) : 0;
+    uint32_t group = q->book != NULL ? shmq_group_of(r, slot, shmq_props(slot)) : 0;
     if (group != 0) {
-        enum shmq_group_claim claim = shmq_group_claim(q, group, p, d);
+        enum shmq_group_claim claim = shmq_group_claim(r, group, p, d);
         if (claim != SHMQ_GROUP_OURS) {
             return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
         }
     }
-    enum offer_result result = offer_now(q, slot, word, p, epoch, d);
+    enum offer_result result = offer_now(r, slot, word, p, epoch, d);
     if (result == OFFER_CHANGED) {
         shmq_group_leave(q, d);
     } else if (result == OFFER_OK && group != 0 && !shmq_group_confirm(q, d)) {
@@ -122,27 +123,27 @@ static enum offer_result offer(shmq_queue *q, shmq_slot_shm *slot, uint64_t word
 
 /* Would this taker have it? What the slot says is read before the CAS from `word`, which fails if it was of another entry.
  * One whose message makes no sense is for everybody: whoever takes it finds the damage. */
-static bool is_for(shmq_queue *q, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
+static bool is_for(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
     }
     shmq_delivery seen = {.position = p, .word = word, .tag = shmq_word_tag(word)};
-    shmq_delivery_read(q, slot, &seen);
-    if (shmq_delivery_resolve(q, slot, &seen) && !shmq_is_wanted(d->by, q, &seen)) {
+    shmq_delivery_read(r, slot, &seen);
+    if (shmq_delivery_resolve(r, slot, &seen) && !shmq_is_wanted(d->by, r, &seen)) {
         return false;
     }
-    uint32_t group = SHMQ_UNLIKELY(q->book != NULL) ? shmq_group_of(q, slot, seen.props) : 0;
-    return SHMQ_LIKELY(group == 0) || shmq_group_open(q, group, d->owner, p);
+    uint32_t group = SHMQ_UNLIKELY(r->queue->book != NULL) ? shmq_group_of(r, slot, seen.props) : 0;
+    return SHMQ_LIKELY(group == 0) || shmq_group_open(r, group, d->owner, p);
 }
 
 /* Entries older than a lap, from `from` on. Every one below tail - N is carried already, and its bit is set. */
-static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
-    uint64_t words = (shmq_slot_count(q) + 63) / 64;
+static shmq_status offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
+    uint64_t words = (shmq_slot_count(r) + 63) / 64;
     for (;;) {
         uint64_t best = UINT64_MAX, best_word = 0;
         for (uint64_t w = 0; w < words; w++) {
-            for (uint64_t bits = shmq_load_seq(&q->carried[w]); bits != 0; bits &= bits - 1) {
-                shmq_slot_shm *slot = shmq_slot_at(q, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+                shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
                 uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
                 uint32_t state = shmq_word_state(word);
                 if (!shmq_word_carried(word) || (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED)) {
@@ -150,8 +151,8 @@ static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint6
                 }
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
                 /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
-                if (position >= from && position < limit && position < best && shmq_slot_at(q, position) == slot &&
-                    is_for(q, slot, word, position, d)) {
+                if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
+                    is_for(r, slot, word, position, d)) {
                     best = position;
                     best_word = word;
                 }
@@ -160,7 +161,7 @@ static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint6
         if (best == UINT64_MAX) {
             return SHMQ_EMPTY;
         }
-        switch (offer(q, shmq_slot_at(q, best), best_word, best, epoch, d)) {
+        switch (offer(r, shmq_slot_at(r, best), best_word, best, epoch, d)) {
         case OFFER_OK:
             d->in_turn = false;
             return SHMQ_OK;
@@ -178,54 +179,54 @@ static shmq_status offer_old(shmq_queue *q, uint64_t from, uint64_t limit, uint6
 
 /* Asked once in a lap of steps. Behind the tail there is nothing to walk over but the claim of a producer that died before
  * it moved the tail on; each lap ends below the tail of its time: only damaged words lead elsewhere. */
-static bool is_astray(const shmq_queue *q, uint64_t p, uint64_t steps) {
-    return p > shmq_load_seq(&q->ring->tail) + 1 || steps >> q->shift > LONGEST_WALK;
+static bool is_astray(const shmq_ring *r, uint64_t p, uint64_t steps) {
+    return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_WALK;
 }
 
 /* For who was led to a wrong position by the head. Its 44 bits are extended against what this process has seen last, which
  * may be from before so many messages that they began anew meanwhile; or the head is damaged. Afterwards neither is so.
  * False: it was damaged. */
-static bool find_head(shmq_queue *q) {
-    uint64_t head = shmq_load_seq(&q->ring->head), tail = shmq_load_seq(&q->ring->tail);
+static bool find_head(shmq_ring *r) {
+    uint64_t head = shmq_load_seq(&r->shm->head), tail = shmq_load_seq(&r->shm->tail);
     bool beyond = (int64_t)(shmq_position_near(tail, head) - tail) > 1;
-    shmq_store_relaxed(&q->near, tail);
+    shmq_store_relaxed(&r->near, tail);
     if (beyond) {
-        shmq_rewind_all(q);
+        shmq_rewind_all(r);
     }
-    shmq_head_follow(q);
+    shmq_head_follow(r);
     return !beyond;
 }
 
-static shmq_status led_astray(shmq_queue *q, uint64_t p, const shmq_delivery *d) {
-    bool away = d->by == NULL && shmq_position_near(shmq_load_seq(&q->ring->tail), p) != p;
-    if (d->by == NULL && find_head(q) && away) {
+static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) {
+    bool away = d->by == NULL && shmq_position_near(shmq_load_seq(&r->shm->tail), p) != p;
+    if (d->by == NULL && find_head(r) && away) {
         return SHMQ_INTERRUPTED;
     }
-    return shmq_damage(q->m, "a position that the ring has not reached", p);
+    return shmq_damage(r->queue->m, "a position that the ring has not reached", p);
 }
 
 /* Offered by us at another position than the entry's, which is where the tail says that a slot of this lap is. */
-static bool is_elsewhere(const shmq_queue *q, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), near = tail - ((tail - d->position) & q->mask);
-    *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(q, near)) << q->shift);
+static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), near = tail - ((tail - d->position) & r->mask);
+    *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(r, near)) << r->shift);
     return d->by == NULL && d->in_turn && *position != d->position &&
            shmq_load_acquire(&((shmq_slot_shm *)(uintptr_t)slot)->position) == *position; /* SYNC ring.publish */
 }
 
 /* A path of its own begins where it ended, or at what was released since then. */
-static uint64_t path_start(shmq_queue *q, uint64_t epoch, shmq_delivery *d) {
-    d->path = shmq_path_of(d->by, q);
-    uint64_t released = epoch != d->path.epoch ? lowest_released(q, d->path.epoch, epoch) : UINT64_MAX;
+static uint64_t path_start(shmq_ring *r, uint64_t epoch, shmq_delivery *d) {
+    d->path = shmq_path_of(d->by, r);
+    uint64_t released = epoch != d->path.epoch ? lowest_released(r, d->path.epoch, epoch) : UINT64_MAX;
     return released < d->path.position ? released : d->path.position;
 }
 
 /* Nothing before p is for this taker. */
-static shmq_status end_of_walk(shmq_queue *q, uint64_t start, uint64_t p, uint64_t stop_at, shmq_delivery *d) {
-    shmq_store_relaxed(&q->near, p);
+static shmq_status end_of_walk(shmq_ring *r, uint64_t start, uint64_t p, uint64_t stop_at, shmq_delivery *d) {
+    shmq_store_relaxed(&r->near, p);
     if (d->by != NULL) {
-        shmq_path_set(d->by, q, d->path, p, d->epoch_seen);
+        shmq_path_set(d->by, r, d->path, p, d->epoch_seen);
     } else if (p != start) {
-        shmq_head_advance(q, d->head_seen, p);
+        shmq_head_advance(r, d->head_seen, p);
     }
     d->position = p;
     d->word = stop_at;
@@ -233,24 +234,23 @@ static shmq_status end_of_walk(shmq_queue *q, uint64_t start, uint64_t p, uint64
 }
 
 /* The entry at p is for another one as long as that wants it: not everything was looked at. */
-static shmq_status left_to_another(shmq_queue *q, uint64_t start, uint64_t p, shmq_delivery *d) {
+static shmq_status left_to_another(shmq_ring *r, uint64_t start, uint64_t p, shmq_delivery *d) {
     d->version = 0;
     d->left = true;
-    return end_of_walk(q, start, p, 0, d);
+    return end_of_walk(r, start, p, 0, d);
 }
 
 /* Met at *p: a slot whose lap is ahead, and only there can *p lie below tail - N. The tail, which producers write all the
  * time, is read here and not in every get. True: the walk is over, *status is its answer. */
-static bool meet_old(shmq_queue *q, uint64_t start, uint64_t *p, uint64_t epoch, shmq_delivery *d,
-                     shmq_status *status) {
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, shmq_delivery *d, shmq_status *status) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     if (tail <= count || *p >= tail - count) {
         return false;
     }
     /* The head says nothing of the old region; a path does. */
-    *status = offer_old(q, d->by != NULL ? *p : 0, tail - count, epoch, d);
+    *status = offer_old(r, d->by != NULL ? *p : 0, tail - count, epoch, d);
     if (*status == SHMQ_TIMEOUT) {
-        *status = left_to_another(q, start, *p, d);
+        *status = left_to_another(r, start, *p, d);
         return true;
     }
     *p = tail - count;
@@ -258,54 +258,54 @@ static bool meet_old(shmq_queue *q, uint64_t start, uint64_t *p, uint64_t epoch,
 }
 
 /* What a walk goes by, and where it begins. */
-static inline uint64_t start_of_walk(shmq_queue *q, shmq_delivery *d) {
-    uint64_t epoch = shmq_load_seq(&q->ring->epoch);
-    uint64_t head = shmq_load_seq(&q->ring->head); /* SYNC ring.head */
+static inline uint64_t start_of_walk(shmq_ring *r, shmq_delivery *d) {
+    uint64_t epoch = shmq_load_seq(&r->shm->epoch);
+    uint64_t head = shmq_load_seq(&r->shm->head); /* SYNC ring.head */
     d->head_seen = head;
     d->epoch_seen = epoch;
-    d->depth = q->depth;
+    d->depth = r->depth;
     d->in_turn = true;
-    return d->by != NULL ? path_start(q, epoch, d) : shmq_head_position(q, head);
+    return d->by != NULL ? path_start(r, epoch, d) : shmq_head_position(r, head);
 }
 
 /* In both of its callers: a get of a plain queue is one function then. */
-static inline shmq_status walk(shmq_queue *q, shmq_delivery *d) __attribute__((always_inline));
+static inline shmq_status walk(shmq_ring *r, shmq_delivery *d) __attribute__((always_inline));
 
 /* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
  * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
-static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
-    uint64_t start = start_of_walk(q, d), p = start, epoch = d->epoch_seen, stop_at = 0;
+static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
+    uint64_t start = start_of_walk(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;
     bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups everybody has a path */
     shmq_status status;
-    if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {
+    if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {
         return status; /* a path may be from any time ago, and laps of 32 bits tell only what is near */
     }
     for (uint64_t steps = 0;; steps++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, p);
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
         /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is the last look of who is about to
          * sleep: an acquire may be done before the idle bit is seen by others, and then both miss each other. */
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
-        int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, p));
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (SHMQ_LIKELY(plain && ahead == 0 && state == SHMQ_AVAILABLE && !shmq_word_carried(word)) &&
-            SHMQ_LIKELY(!shmq_may_expire(q, slot))) {
-            enum offer_result result = offer_now(q, slot, word, p, epoch, d);
+            SHMQ_LIKELY(!shmq_may_expire(r->queue, slot))) {
+            enum offer_result result = offer_now(r, slot, word, p, epoch, d);
             if (SHMQ_UNLIKELY(result == OFFER_CHANGED)) {
                 compared = false;
                 continue;
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
-        if (SHMQ_UNLIKELY(ahead < -1 || ((steps & q->mask) == q->mask && is_astray(q, p, steps)))) {
-            return led_astray(q, p, d);
+        if (SHMQ_UNLIKELY(ahead < -1 || ((steps & r->mask) == r->mask && is_astray(r, p, steps)))) {
+            return led_astray(r, p, d);
         }
-        compared = compared && (steps & q->mask) != q->mask; /* the tail may have gone on for laps meanwhile */
+        compared = compared && (steps & r->mask) != r->mask; /* the tail may have gone on for laps meanwhile */
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
             break; /* a lower lap, whatever its state: nobody has claimed p yet */
         }
         if (ahead > 0 && !compared) {
             compared = true;
-            if (meet_old(q, start, &p, epoch, d, &status)) {
+            if (meet_old(r, start, &p, epoch, d, &status)) {
                 return status;
             }
             continue;
@@ -315,33 +315,33 @@ static shmq_status walk(shmq_queue *q, shmq_delivery *d) {
             continue;
         }
         if (state == SHMQ_CLAIMED) {
-            if (!is_still_claimed(q, slot, word)) {
+            if (!is_still_claimed(r, slot, word)) {
                 continue;
             }
             stop_at = word;
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
-            if (!is_for(q, slot, word, p, d)) {
+            if (!is_for(r, slot, word, p, d)) {
                 p++;
                 continue;
             }
-            enum offer_result result = offer(q, slot, word, p, epoch, d);
+            enum offer_result result = offer(r, slot, word, p, epoch, d);
             if (result == OFFER_CHANGED) {
                 continue;
             }
             if (SHMQ_UNLIKELY(result == OFFER_LEFT)) {
-                return left_to_another(q, start, p, d);
+                return left_to_another(r, start, p, d);
             }
             return result == OFFER_OK ? SHMQ_OK : SHMQ_INTERRUPTED;
         }
-        status = pass_by(q, slot, word);
+        status = pass_by(r, slot, word);
         if (status == SHMQ_CORRUPT) {
             return status;
         }
         p += status == SHMQ_OK;
     }
-    return end_of_walk(q, start, p, stop_at, d);
+    return end_of_walk(r, start, p, stop_at, d);
 }
 
 /* Where the walks of more important levels ended. */
@@ -350,18 +350,18 @@ typedef struct level_end {
 } level_end;
 
 /* Behind a claim there may be entries whose puts have returned. They wait for it, and so does all that is less important. */
-static bool is_last_claim(const shmq_queue *q, uint64_t position) {
-    return shmq_load_seq(&q->ring->tail) <= position + 1;
+static bool is_last_claim(const shmq_ring *r, uint64_t position) {
+    return shmq_load_seq(&r->shm->tail) <= position + 1;
 }
 
 /* A slot that nobody has published since: a claim is none of an entry yet. */
-static bool is_still_the_end(const shmq_queue *q, const level_end *end) {
-    uint64_t word = shmq_load_seq(&shmq_slot_at(q, end->position)->word);
-    int32_t ahead = shmq_lap_ahead(word, shmq_turn(q, end->position));
+static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
+    uint64_t word = shmq_load_seq(&shmq_slot_at(r, end->position)->word);
+    int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, end->position));
     uint32_t state = shmq_word_state(word);
-    return shmq_load_seq(&q->ring->epoch) == end->epoch &&
+    return shmq_load_seq(&r->shm->epoch) == end->epoch &&
            (ahead < 0 ||
-            (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(q, end->position)))));
+            (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(r, end->position)))));
 }
 
 /* One walk over all levels, the most important first. An entry of a lower one counts only if, after it was offered, there
@@ -371,11 +371,11 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
     uint64_t stop_at = 0, stop_position = 0;
     uint32_t stop_depth = 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
+        shmq_ring *level = shmq_level(q, depth);
         shmq_status status = walk(level, d);
         for (uint32_t above = 0; status == SHMQ_OK && !d->peek && above < depth; above++) {
             if (!is_still_the_end(shmq_level(q, above), &ends[above])) {
-                shmq_offer_cancel(level, d);
+                shmq_offer_cancel(level->queue, d);
                 status = SHMQ_INTERRUPTED;
             }
         }
@@ -418,7 +418,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     }
     for (;;) {
         do {
-            status = SHMQ_LIKELY(q->levels == 1) ? walk(q, d) : walk_levels(q, d);
+            status = SHMQ_LIKELY(q->levels == 1) ? walk(&q->first, d) : walk_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
             return status;
@@ -427,7 +427,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
             by = given;
             continue;
         }
-        shmq_queue *level = shmq_level(q, d->depth);
+        shmq_ring *level = shmq_level(q, d->depth);
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);
         shmq_delivery_read(level, slot, d);
         if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {

@@ -47,14 +47,14 @@ static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery
  * what was read is another one's. SHMQ_CORRUPT: damage; the entry leaves service, its reference is dropped, told once. */
 static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
-    shmq_queue *level = shmq_level(q, d->depth);
+    shmq_ring *level = shmq_level(q, d->depth);
     do {
         word = shmq_own_word(q, d);
         if (word == 0) {
             return SHMQ_SETTLED;
         } /* a loop: the tail may carry it under us */
     } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
-    shmq_let_go(level, d);
+    shmq_let_go(level->queue, d);
     if (d->body != 0) {
         shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     }

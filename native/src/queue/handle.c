@@ -29,7 +29,7 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
         return "levels of a queue";
     }
     q->level_rings = q->levels > 1 ? shmq_at(m, rings) : NULL;
-    return shmq_ring_look(q, &q->page->ring);
+    return shmq_level_look(q, 0, &q->first);
 }
 
 const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view) {

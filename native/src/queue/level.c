@@ -4,50 +4,55 @@
 #include <string.h>
 
 /* Everything is read once, checked, and kept: no later use looks at the shared copy. */
-const char *shmq_ring_look(shmq_queue *q, shmq_ring_shm *ring) {
+static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
+    shmq_queue *q = r->queue;
     shmq_member *m = q->m;
-    q->ring = ring;
-    q->shift = ring->shift;
-    q->slot_size = ring->slot_size;
+    r->shm = ring;
+    r->shift = ring->shift;
+    r->slot_size = ring->slot_size;
     uint64_t slots = ring->slots, carried = ring->carried;
-    if (q->shift >= 32 || (UINT64_C(1) << q->shift) > SHMQ_RING_MAX || q->slot_size < SHMQ_SLOT_MIN ||
-        q->slot_size > SHMQ_SLOT_MAX || q->slot_size % 64 != 0) {
+    if (r->shift >= 32 || (UINT64_C(1) << r->shift) > SHMQ_RING_MAX || r->slot_size < SHMQ_SLOT_MIN ||
+        r->slot_size > SHMQ_SLOT_MAX || r->slot_size % 64 != 0) {
         return "ring geometry";
     }
-    uint64_t count = UINT64_C(1) << q->shift;
-    if (slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * q->slot_size) || carried % 64 != 0 ||
+    uint64_t count = UINT64_C(1) << r->shift;
+    if (slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * r->slot_size) || carried % 64 != 0 ||
         carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
         return "ring place";
     }
     /* Every level's ring lies in the run of the first. */
     uint64_t first = q->page->ring.run, run = q->page->ring.run_granules;
     if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
-        slots < carried + (count + 63) / 64 * 8 || slots + count * q->slot_size > first + run * SHMQ_GRANULE_BYTES ||
+        slots < carried + (count + 63) / 64 * 8 || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
         return "ring place"; /* one of them was changed, and may lead into another ring */
     }
-    q->mask = count - 1;
-    q->slots = shmq_at(m, slots);
-    q->carried = shmq_at(m, carried);
-    q->tickets = shmq_at(m, first);
-    q->inline_bytes = q->slot_size - SHMQ_SLOT_HEADER;
+    r->mask = count - 1;
+    r->slots = shmq_at(m, slots);
+    r->carried = shmq_at(m, carried);
+    r->inline_bytes = r->slot_size - SHMQ_SLOT_HEADER;
+    if (r == &q->first) {
+        q->tickets = shmq_at(m, first);
+    }
     uint64_t tail = shmq_load_seq(&ring->tail);
-    shmq_store_relaxed(&q->near, tail > count ? tail - count : 0);
+    shmq_store_relaxed(&r->near, tail > count ? tail - count : 0);
     return NULL;
 }
 
-const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_queue *level) {
-    *level = *q;
-    level->depth = depth;
-    level->lower = NULL;
-    return depth == q->depth ? NULL : shmq_ring_look(level, shmq_level_ring(q, depth));
+const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring) {
+    if (depth == 0 && q->first.shm != NULL) {
+        *ring = q->first;
+        return NULL;
+    }
+    *ring = (shmq_ring){.queue = (shmq_queue *)(uintptr_t)q, .depth = depth};
+    return ring_look(ring, shmq_level_ring(q, depth));
 }
 
 shmq_status shmq_levels_bind(shmq_queue *q) {
     if (SHMQ_LIKELY(q->levels == 1)) {
         return SHMQ_OK;
     }
-    shmq_queue *lower = calloc(q->levels - 1, sizeof *lower);
+    shmq_ring *lower = calloc(q->levels - 1, sizeof *lower);
     if (lower == NULL) {
         return shmq_fail_errno("no memory for a queue handle");
     }
@@ -64,12 +69,9 @@ shmq_status shmq_levels_bind(shmq_queue *q) {
 
 void shmq_levels_rebind(shmq_queue *q) {
     for (uint32_t depth = 1; depth < q->levels; depth++) {
-        shmq_queue *level = &q->lower[depth - 1];
-        level->counters = q->counters;
-        level->serial = q->serial;
+        shmq_ring *level = &q->lower[depth - 1];
         shmq_store_seq(&level->taking.busy, 0);
         shmq_store_seq(&level->browsing.busy, 0);
         shmq_store_seq(&level->putting.busy, 0);
-        shmq_store_seq(&level->lining.busy, 0);
     }
 }

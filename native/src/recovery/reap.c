@@ -120,10 +120,10 @@ static bool sweep_queues(sweep *s, bool locked) {
     return (s->own || visit_queues(s, locked, decide_moves)) && visit_queues(s, locked, recover);
 }
 
-static uint32_t named_in(const shmq_queue *q, uint64_t offset, uint32_t generation) {
+static uint32_t named_in(const shmq_ring *r, uint64_t offset, uint32_t generation) {
     uint32_t bits = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        shmq_slot_shm *slot = shmq_slot_at(q, i);
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);
         if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
@@ -139,7 +139,8 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     shmq_member *m = ((sweep *)context)->m;
     uint32_t bits = 0, high = shmq_queue_high(m);
     for (uint32_t index = 0; index < high; index++) {
-        shmq_queue q, level;
+        shmq_queue q;
+        shmq_ring level;
         if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_FREE ||
             shmq_queue_view(m, index, &q) != SHMQ_OK) {
             continue;

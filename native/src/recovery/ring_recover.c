@@ -26,7 +26,8 @@ static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_livene
     return shmq_row_state(row) != SHMQ_ROW_FREE && shmq_is_dead(l, *process_row);
 }
 
-static void repair(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, const shmq_liveness *l, uint32_t process_row) {
+static void repair(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const shmq_liveness *l, uint32_t process_row) {
+    shmq_queue *q = r->queue;
     uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word));
     bool thief = (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) && shmq_word_state(word) == SHMQ_LOCKED;
     switch (shmq_word_state(word)) {
@@ -34,7 +35,7 @@ static void repair(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, const shmq
     case SHMQ_QUARANTINED:
     case SHMQ_DEQUEUED:
         if (!l->leaving) {
-            (void)shmq_claim_bury(q, slot, word); /* T3, T6, T16 */
+            (void)shmq_claim_bury(r, slot, word); /* T3, T6, T16 */
         }
         break;
     case SHMQ_OFFERED:
@@ -56,33 +57,33 @@ static void repair(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, const shmq
     }
 }
 
-static uint32_t recover_slot(shmq_queue *q, shmq_slot_shm *slot, const shmq_liveness *l) {
+static uint32_t recover_slot(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness *l) {
     for (uint32_t repaired = 0;; repaired++) {
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
         uint32_t process_row = SHMQ_PROCESS_ROWS;
-        if (!is_of_the_dead(q, word, l, &process_row) || process_row >= SHMQ_PROCESS_ROWS) {
+        if (!is_of_the_dead(r->queue, word, l, &process_row) || process_row >= SHMQ_PROCESS_ROWS) {
             return repaired;
         }
-        repair(q, slot, word, l, process_row);
+        repair(r, slot, word, l, process_row);
         if (shmq_load_seq(&slot->word) == word) {
             return repaired; /* nothing to repair in this state (or own claim): not ours to loop on */
         }
     }
 }
 
-static uint32_t recover_level(shmq_queue *q, const shmq_liveness *l) {
+static uint32_t recover_level(shmq_ring *r, const shmq_liveness *l) {
     uint32_t freed = 0;
-    for (uint64_t i = 0; i < shmq_slots_laid(q); i++) {
-        freed += recover_slot(q, shmq_slot_at(q, i), l);
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        freed += recover_slot(r, shmq_slot_at(r, i), l);
     }
-    shmq_rewind_all(q); /* always: a releaser that died after its R1 left no word with its name */
-    shmq_due_recover(q);
+    shmq_rewind_all(r); /* always: a releaser that died after its R1 left no word with its name */
+    shmq_due_recover(r);
     return freed;
 }
 
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     uint32_t freed = 0;
-    shmq_queue level;
+    shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         freed += recover_level(&level, l);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* One copy of each field; all checks use the copies. */
-void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
+void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d) {
     uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
     uint64_t summary = shmq_load_relaxed((shmq_a64 *)&slot->summary);
     d->message_id = shmq_peek(&slot->message_id);
@@ -20,8 +20,8 @@ void shmq_delivery_read(const shmq_queue *q, const shmq_slot_shm *slot, shmq_del
     d->content = (uint8_t)(tally >> 16);
     d->priority = (uint8_t)(tally >> 24);
     d->props = (uint16_t)(tally >> 32);
-    d->expires_ns = SHMQ_UNLIKELY((d->props & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(q))
-                        ? shmq_expires_of(q, slot, d->props, d->enqueued_ns)
+    d->expires_ns = SHMQ_UNLIKELY((d->props & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(r->queue))
+                        ? shmq_expires_of(r, slot, d->props, d->enqueued_ns)
                         : 0;
 }
 
@@ -40,17 +40,17 @@ bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d) {
     return max_deliveries != 0 && d->delivery + UINT32_C(1) >= max_deliveries;
 }
 
-bool shmq_delivery_resolve(const shmq_queue *q, const shmq_slot_shm *slot, shmq_delivery *d) {
+bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d) {
     if (shmq_load_relaxed((shmq_a64 *)&slot->position) != d->position) {
         return false; /* no later step would find the entry again */
     }
     if (d->body == 0) {
         d->head = slot->inline_area;
         d->bytes = slot->inline_area + d->head_len;
-        return (uint64_t)d->head_len + d->body_len <= q->inline_bytes;
+        return (uint64_t)d->head_len + d->body_len <= r->inline_bytes;
     }
     uint64_t start = shmq_body_start(d->head_len);
-    unsigned char *at = shmq_block_at(q->m, shmq_body_offset(d->body), start + d->body_len);
+    unsigned char *at = shmq_block_at(r->queue->m, shmq_body_offset(d->body), start + d->body_len);
     d->head = at;
     d->bytes = at + start;
     return at != NULL && shmq_body_bit(d->body) < SHMQ_ENTRY_BITS;

@@ -4,23 +4,23 @@
 
 /* Nothing available lies between the head that was read at the start and p: later walks may begin at p. A release in
  * between raised head's epoch, and the CAS fails. */
-void shmq_head_advance(shmq_queue *q, uint64_t head, uint64_t p) {
-    shmq_cas_seq(&q->ring->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
+void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p) {
+    shmq_cas_seq(&r->shm->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
 
-void shmq_head_follow(shmq_queue *q) {
-    uint64_t head = shmq_load_seq(&q->ring->head);
-    uint64_t tail = shmq_load_seq(&q->ring->tail), count = shmq_slot_count(q);
+void shmq_head_follow(shmq_ring *r) {
+    uint64_t head = shmq_load_seq(&r->shm->head);
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     uint64_t below = tail - count - 1;
     if (tail > count && (int64_t)(shmq_position_near(tail, head) - below) < 0) {
-        shmq_head_advance(q, head, below);
+        shmq_head_advance(r, head, below);
     }
 }
 
 /* R2 and R3. Answers the new epoch, whose cell says nothing yet: until it does, it reads as "from the beginning". */
-static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
-    shmq_ring_shm *ring = q->ring;
-    uint64_t head, wanted, count = shmq_slot_count(q);
+static uint64_t rewind_head(shmq_ring *r, uint64_t p) {
+    shmq_ring_shm *ring = r->shm;
+    uint64_t head, wanted, count = shmq_slot_count(r);
     do { /* R2: the epoch rises even if the position stays, so that a late advance over p fails */
         head = shmq_load_seq(&ring->head);
         uint64_t tail = shmq_load_seq(&ring->tail);
@@ -37,16 +37,16 @@ static uint64_t rewind_head(shmq_queue *q, uint64_t p) {
 /* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. The cell
  * has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back than 44 bits
  * can say gets none, which reads as "from the beginning". */
-void shmq_rewind(shmq_queue *q, uint64_t p) {
-    uint64_t e = rewind_head(q, p);
-    if ((int64_t)(shmq_load_seq(&q->ring->tail) - p) < SHMQ_POSITION_FAR) {
+void shmq_rewind(shmq_ring *r, uint64_t p) {
+    uint64_t e = rewind_head(r, p);
+    if ((int64_t)(shmq_load_seq(&r->shm->tail) - p) < SHMQ_POSITION_FAR) {
         uint64_t cell = (e & SHMQ_EPOCH_MASK) << SHMQ_POSITION_BITS | (p & SHMQ_POSITION_MASK);
-        shmq_store_release(&q->ring->cells[e % SHMQ_CELLS], cell); /* R4, SYNC ring.cell */
+        shmq_store_release(&r->shm->cells[e % SHMQ_CELLS], cell); /* R4, SYNC ring.cell */
     }
 }
 
 /* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
-void shmq_rewind_all(shmq_queue *q) { (void)rewind_head(q, 0); }
+void shmq_rewind_all(shmq_ring *r) { (void)rewind_head(r, 0); }
 
 /* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
 uint64_t shmq_version(const shmq_queue *q) {

@@ -149,23 +149,23 @@ void shmq_rings_give(shmq_member *m, uint64_t offset) {
     shmq_give_memory(m, offset, (uint64_t)length << SHMQ_GRANULE_SHIFT);
 }
 
-shmq_status shmq_ring_lay(shmq_queue *q, uint64_t last) {
-    shmq_member *m = q->m;
-    shmq_run run = shmq_run_of(q->shift, q->slot_size, q->levels); /* as it was bound: what is shared may be damaged */
-    uint64_t begin = shmq_run_slots(&run, q->depth), wanted = last + 2 < run.count ? last + 2 : run.count;
-    uint64_t end = shmq_granules_of(begin + wanted * q->slot_size) << SHMQ_GRANULE_SHIFT;
+shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
+    shmq_member *m = r->queue->m;
+    shmq_run run =
+        shmq_run_of(r->shift, r->slot_size, r->queue->levels); /* as it was bound: what is shared may be damaged */
+    uint64_t begin = shmq_run_slots(&run, r->depth), wanted = last + 2 < run.count ? last + 2 : run.count;
+    uint64_t end = shmq_granules_of(begin + wanted * r->slot_size) << SHMQ_GRANULE_SHIFT;
     SHMQ_TRY(shmq_structure_lock(m));
     shmq_status status = SHMQ_OK;
-    if (shmq_load_relaxed(&q->ring->laid) <= last + 1) {
+    if (shmq_load_relaxed(&r->shm->laid) <= last + 1) {
         uint64_t from = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
-        uint64_t place = (uint64_t)(q->slots - m->base) - begin;
+        uint64_t place = (uint64_t)(r->slots - m->base) - begin;
         status = shmq_rings_reserve(m, place + from, end - from);
         if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_memory_regain(m)) {
             status = shmq_rings_reserve(m, place + from, end - from);
         }
         if (status == SHMQ_OK) {
-            shmq_store_release(&q->ring->laid,
-                               shmq_laid_at(&run, q->depth, end)); /* SYNC ring.laid: memory before it */
+            shmq_store_release(&r->shm->laid, shmq_laid_at(&run, r->depth, end)); /* SYNC ring.laid: memory before it */
         }
     }
     shmq_structure_unlock(m);
@@ -176,7 +176,7 @@ uint64_t shmq_queue_reserved(const shmq_queue *q) {
     uint64_t bytes = SHMQ_PAGE_BYTES + shmq_rings_reserved(q->m, q->page->ring.run, q->page->ring.run_granules);
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         uint64_t cold = shmq_load_acquire(&shmq_level_ring(q, depth)->cold); /* SYNC ring.cold */
-        bytes += cold != 0 ? (uint64_t)shmq_cold_granules(q->shift) << SHMQ_GRANULE_SHIFT : 0;
+        bytes += cold != 0 ? (uint64_t)shmq_cold_granules(q->first.shift) << SHMQ_GRANULE_SHIFT : 0;
     }
     return bytes;
 }

@@ -7,17 +7,17 @@ static uint64_t sooner(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 static uint64_t later_by(uint64_t since, uint64_t ns) { return since + ns < since ? SHMQ_NEVER : since + ns; }
 
-shmq_status shmq_time_plan(shmq_queue *q, shmq_outgoing *o) {
-    uint64_t max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns);
+shmq_status shmq_time_plan(shmq_ring *r, shmq_outgoing *o) {
+    uint64_t max_ttl = shmq_load_relaxed(&r->queue->page->settings.max_ttl_ns);
     uint64_t due = max_ttl == SHMQ_NEVER ? SHMQ_NEVER : later_by(o->enqueued_ns, max_ttl);
     due = sooner(due, o->not_before_ns != 0 ? o->not_before_ns : SHMQ_NEVER);
     due = sooner(due, o->expires_ns != 0 ? o->expires_ns : SHMQ_NEVER);
     o->due_ns = due == SHMQ_NEVER ? 0 : due;
-    return shmq_is_recorded(o) ? shmq_cold_need(q) : SHMQ_OK;
+    return shmq_is_recorded(o) ? shmq_cold_need(r) : SHMQ_OK;
 }
 
-uint32_t shmq_time_fill(shmq_queue *q, shmq_slot_shm *slot, const shmq_outgoing *o) {
-    shmq_cold_shm *cold = shmq_cold_at(q, slot);
+uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *o) {
+    shmq_cold_shm *cold = shmq_cold_at(r, slot);
     if (cold == NULL) {
         return 0; /* damaged since the prepare: an entry without a record is available, and never expires */
     }
@@ -46,8 +46,8 @@ uint32_t shmq_time_fill(shmq_queue *q, shmq_slot_shm *slot, const shmq_outgoing 
 }
 
 /* Until when is it held? 0: its record cannot be read, or says what nobody writes; rather early than never. */
-uint64_t shmq_held_until(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t now) {
-    shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_cold_at(q, slot) : NULL;
+uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t now) {
+    shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_cold_at(r, slot) : NULL;
     uint64_t until = cold != NULL ? shmq_load_relaxed(&cold->not_before_ns) : 0;
     return until <= now || until - now <= SHMQ_DUE_LONGEST ? until : 0;
 }

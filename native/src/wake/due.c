@@ -30,19 +30,20 @@ void shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest) {
     }
 }
 
-void shmq_make_due(shmq_queue *q, uint64_t at) {
-    (void)shmq_due_at(&q->ring->due, at);
-    if (shmq_due_at(&q->m->header->due, at)) {
-        shmq_watch_hurry(q->m);
+void shmq_make_due(shmq_ring *r, uint64_t at) {
+    (void)shmq_due_at(&r->shm->due, at);
+    if (shmq_due_at(&r->queue->m->header->due, at)) {
+        shmq_watch_hurry(r->queue->m);
     }
 }
 
-void shmq_due_recover(shmq_queue *q) {
+void shmq_due_recover(shmq_ring *r) {
+    shmq_queue *q = r->queue;
     if (shmq_load_relaxed(&q->page->settings.expires_ns) != SHMQ_NEVER) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
-    if (shmq_load_seq(&q->ring->cold) != 0 || shmq_ring_ages(q)) { /* else nothing is ever due there */
-        shmq_make_due(q, 1);
+    if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* else nothing is ever due there */
+        shmq_make_due(r, 1);
     }
 }
 

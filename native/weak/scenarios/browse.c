@@ -11,13 +11,13 @@ static void browse(int t) {
     for (int looks = 0; looks < 12; looks++) {
         shmq_delivery d;
         uint64_t body[BODY_WORDS];
-        if (shmq_browse(q, &position, &d) != SHMQ_OK) {
+        if (shmq_browse(&q->first, &position, &d) != SHMQ_OK) {
             weak_yield();
             continue;
         }
         uint32_t length = d.body_len;
         weak_copy_racing(body, d.bytes, sizeof body);
-        if (shmq_browse_valid(q, &d)) {
+        if (shmq_browse_valid(&q->first, &d)) {
             WEAK_CHECK(length == sizeof body);
             uint64_t number = ring_number(body);
             WEAK_CHECK(board.put_position[number] == 0 || board.put_position[number] == d.position + 1);

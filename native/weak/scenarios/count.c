@@ -10,7 +10,7 @@ static uint32_t in_use(void) {
     uint32_t used = 0;
     for (uint64_t i = 0; i < RING_SLOTS; i++) {
         uint64_t word;
-        __builtin_memcpy(&word, (const void *)&shmq_slot_at(ring_queues[0], i)->word, 8);
+        __builtin_memcpy(&word, (const void *)&shmq_slot_at(&ring_queues[0]->first, i)->word, 8);
         used += shmq_word_state(word) != SHMQ_FREE;
     }
     return used;

@@ -28,7 +28,7 @@ static void thread(int t) {
     for (int i = 0; i < TIMES || t == 2; i++) {
         shmq_join_count(&crowd);
         joined += t != 2;
-        WEAK_CHECK(shmq_waiters_in(shmq_load_seq(&q->ring->waiters)) >= joined);
+        WEAK_CHECK(shmq_waiters_in(shmq_load_seq(&q->first.shm->waiters)) >= joined);
         weak_yield();
         joined -= t != 2;
         shmq_leave_count(&crowd);
@@ -38,7 +38,7 @@ static void thread(int t) {
 static void end(void) {
     shmq_queue *q = ring_queues[0];
     shmq_room_waiters_recover(q, ring_queues[2]->counters); /* somebody may have been in between all the time */
-    WEAK_CHECK(shmq_waiters_in(shmq_load_seq(&q->ring->waiters)) == 0);
+    WEAK_CHECK(shmq_waiters_in(shmq_load_seq(&q->first.shm->waiters)) == 0);
 }
 
 const weak_scenario weak_crowd = {"crowd", "the count of waiters after a death", 4, false, set_up, begin, thread, end};

@@ -34,8 +34,8 @@ static void check_is_ours(const shmq_queue *q, const char *name) {
     const shmq_queue_shm *page = q->page;
     WEAK_CHECK(page->name_len == strlen(name) && memcmp(page->name, name, strlen(name)) == 0);
     WEAK_CHECK(page->index == q->index && page->incarnation == q->incarnation);
-    WEAK_CHECK(q->mask + 1 == SHMQ_RING_MIN && page->ring.run_granules != 0);
-    WEAK_CHECK(kind_at(q->m, page) == SHMQ_GRANULE_PAGES && kind_at(q->m, q->slots) == SHMQ_GRANULE_RING);
+    WEAK_CHECK(q->first.mask + 1 == SHMQ_RING_MIN && page->ring.run_granules != 0);
+    WEAK_CHECK(kind_at(q->m, page) == SHMQ_GRANULE_PAGES && kind_at(q->m, q->first.slots) == SHMQ_GRANULE_RING);
 }
 
 static shmq_queue *find(int t, const char *name, bool create) {

@@ -10,7 +10,7 @@
 
 static void set_up(void) {
     ring_set_up(0);
-    CHECK_EQUAL(shmq_cold_need(ring_queues[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_cold_need(&ring_queues[0]->first), SHMQ_OK);
 }
 
 static void begin(void) { ring_begin(); }
@@ -32,7 +32,7 @@ static void thread(int t) {
         return;
     }
     for (int i = 0; i < LOOKS; i++) {
-        shmq_ring_time(q, weak_now());
+        shmq_ring_time(&q->first, weak_now());
         weak_yield();
     }
 }
@@ -41,11 +41,11 @@ static void end(void) {
     shmq_queue *q = ring_queues[0];
     bool held = false;
     for (uint64_t i = 0; i < RING_SLOTS; i++) {
-        held = held || shmq_word_state(shmq_load_seq(&shmq_slot_at(q, i)->word)) == SHMQ_HELD;
+        held = held || shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, i)->word)) == SHMQ_HELD;
     }
-    WEAK_CHECK(!held || shmq_load_seq(&q->ring->due) != 0);
+    WEAK_CHECK(!held || shmq_load_seq(&q->first.shm->due) != 0);
     for (uint64_t later = 1; later < 4; later++) {
-        shmq_ring_time(q, shmq_now_ns() + later * SECOND);
+        shmq_ring_time(&q->first, shmq_now_ns() + later * SECOND);
     }
     while (ring_get(0) != UINT64_MAX) {
     }

@@ -37,7 +37,7 @@ static bool put(int t, uint64_t number) {
 
 /* As it is, without a step. */
 static bool is_untouched(uint64_t number) {
-    shmq_queue *high = shmq_level(ring_queues[0], 0);
+    shmq_ring *high = shmq_level(ring_queues[0], 0);
     uint64_t word, position = board.put_position[number];
     __builtin_memcpy(&word, (const void *)&shmq_slot_at(high, position)->word, 8);
     return shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_turn(high, position) &&

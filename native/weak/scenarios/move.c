@@ -11,7 +11,7 @@ static uint64_t moved_to[MESSAGES], moved_at[MESSAGES]; /* + 1; the event at whi
 
 static void set_up(void) {
     ring_set_up_two();
-    CHECK_EQUAL(shmq_cold_need(ring_others[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_cold_need(&ring_others[0]->first), SHMQ_OK);
 }
 
 static void begin(void) {
@@ -75,8 +75,8 @@ static void check_nothing_is_passed(shmq_queue *q, const shmq_delivery *d, uint6
         if (moved_to[number] == 0 || position >= d->position || moved_at[number] >= decided) {
             continue;
         }
-        __builtin_memcpy(&word, (const void *)&shmq_slot_at(q, position)->word, 8);
-        if (shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_turn(q, position) &&
+        __builtin_memcpy(&word, (const void *)&shmq_slot_at(&q->first, position)->word, 8);
+        if (shmq_word_state(word) == SHMQ_AVAILABLE && shmq_word_lap(word) == shmq_turn(&q->first, position) &&
             shmq_word_tag(word) == 0) {
             weak_fail("entry %llu is offered although %llu was moved before", (unsigned long long)d->position,
                       (unsigned long long)position);
@@ -91,7 +91,7 @@ static bool take_one(shmq_queue *q) {
         return false;
     }
     if (weak_running && q->index == ring_others[0]->index) {
-        check_nothing_is_passed(q, &d, weak_last_look(&q->ring->epoch));
+        check_nothing_is_passed(q, &d, weak_last_look(&q->first.shm->epoch));
     }
     status = shmq_offer_acquire(q, &d);
     if (status == SHMQ_OK || status == SHMQ_POISONED) {

@@ -29,7 +29,7 @@ static void begin(void) {
 /* While the offer stands its slot holds this message; looked at as it is, without a step. */
 static void check_is_ours(shmq_queue *q, const shmq_delivery *d, uint64_t wanted) {
     uint64_t word, number;
-    __builtin_memcpy(&word, (const void *)&shmq_slot_at(q, d->position)->word, 8);
+    __builtin_memcpy(&word, (const void *)&shmq_slot_at(&q->first, d->position)->word, 8);
     __builtin_memcpy(&number, d->bytes, 8);
     if (word == d->word && put_began[number] > wanted) {
         weak_fail("message %llu came while the higher one wanted it, and is the lower one's",

@@ -10,7 +10,7 @@ static void thread(int t) {
         return;
     }
     shmq_queue *q = ring_queues[t];
-    shmq_slot_shm *slot = shmq_slot_at(q, 0);
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, 0);
     uint64_t word;
     do {
         weak_yield();

@@ -14,11 +14,11 @@ static void check_nothing_is_passed(int t, const shmq_delivery *d, uint64_t deci
         if (board.put_position[number] == 0 || board.put_position[number] - 1 >= d->position) {
             continue;
         }
-        shmq_slot_shm *slot = shmq_slot_at(ring_queues[0], board.put_position[number] - 1);
+        shmq_slot_shm *slot = shmq_slot_at(&ring_queues[0]->first, board.put_position[number] - 1);
         uint64_t word;
         __builtin_memcpy(&word, (const void *)&slot->word, 8); /* as it is, without a step */
         bool there = shmq_word_state(word) == SHMQ_AVAILABLE &&
-                     shmq_word_lap(word) == shmq_turn(ring_queues[0], board.put_position[number] - 1) &&
+                     shmq_word_lap(word) == shmq_turn(&ring_queues[0]->first, board.put_position[number] - 1) &&
                      shmq_word_tag(word) == board.released_tag[number]; /* by that release, not by a later one */
         if (there && board.released_at[number] != 0 && board.released_at[number] < decided) {
             weak_fail("entry %llu is offered although entry %llu had been released before",
@@ -33,7 +33,7 @@ static void release_both(int t, shmq_delivery *first, shmq_delivery *second) {
     shmq_delivery *all[2] = {first, second};
     uint32_t count = 1;
     uint64_t numbers[2] = {ring_read(first)};
-    check_nothing_is_passed(t, second, weak_last_look(&q->ring->epoch));
+    check_nothing_is_passed(t, second, weak_last_look(&q->first.shm->epoch));
     shmq_status status = shmq_offer_acquire(q, second);
     if (status == SHMQ_OK || status == SHMQ_POISONED) {
         numbers[count++] = ring_read(second);
@@ -67,7 +67,7 @@ static void thread(int t) {
             weak_yield();
             continue;
         }
-        check_nothing_is_passed(t, &d, weak_last_look(&q->ring->epoch));
+        check_nothing_is_passed(t, &d, weak_last_look(&q->first.shm->epoch));
         shmq_status status = shmq_offer_acquire(q, &d);
         if (status != SHMQ_OK && status != SHMQ_POISONED) {
             continue;

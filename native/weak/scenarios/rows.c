@@ -50,8 +50,8 @@ static void consume(int t) {
 static void steal(int t) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
-    uint64_t tail = shmq_load_seq(&q->ring->tail);
-    if (tail != 0 && shmq_steal(q, weak_random(tail), false, &d) == SHMQ_OK) {
+    uint64_t tail = shmq_load_seq(&q->first.shm->tail);
+    if (tail != 0 && shmq_steal(&q->first, weak_random(tail), false, &d) == SHMQ_OK) {
         uint64_t number = ring_read(&d);
         if (shmq_settle(q, &d) == SHMQ_OK) {
             ring_note_got(number);

@@ -11,10 +11,10 @@ static shmq_subscription takers[TAKERS]; /* of even numbers, of odd ones */
 static uint64_t parities[TAKERS] = {0, 1};
 
 /* The entry may be taken and its slot used again meanwhile, so the bytes are read as a browser reads them. */
-static bool is_wanted(void *context, const shmq_queue *q, const shmq_delivery *d) {
+static bool is_wanted(void *context, const shmq_ring *level, const shmq_delivery *d) {
     const uint64_t *parity = context;
     uint64_t number;
-    (void)q;
+    (void)level;
     weak_copy_racing(&number, d->bytes, sizeof number);
     return number % 2 == *parity;
 }

@@ -25,8 +25,8 @@ void ring_set_up_members(void) {
 /* Four slots in each level, so that every few messages turn it. */
 static void make_small(shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_queue *level = shmq_level(q, depth);
-        level->ring->shift = level->shift = 2;
+        shmq_ring *level = shmq_level(q, depth);
+        level->shm->shift = level->shift = 2;
         level->mask = RING_SLOTS - 1;
     }
 }

@@ -51,7 +51,7 @@ static void thread(int t) {
     }
     for (uint64_t position = 0; t == 1 && position < MESSAGES;) { /* the thief, wherever it finds one */
         shmq_delivery d;
-        if (shmq_steal(q, position, false, &d) == SHMQ_OK) {
+        if (shmq_steal(&q->first, position, false, &d) == SHMQ_OK) {
             uint64_t number = ring_read(&d);
             WEAK_CHECK(d.delivery <= attempts[number]);
             WEAK_CHECK(shmq_settle(q, &d) == SHMQ_OK);

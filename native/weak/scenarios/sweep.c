@@ -29,7 +29,7 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     uint32_t bits = 0;
     (void)context;
     for (uint64_t i = 0; i < RING_SLOTS; i++) {
-        shmq_slot_shm *slot = shmq_slot_at(ring_queues[2], i);
+        shmq_slot_shm *slot = shmq_slot_at(&ring_queues[2]->first, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
         uint64_t body = shmq_peek(&slot->body);
         if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
