@@ -208,7 +208,7 @@ def test_priorities_change_the_order_and_nothing_else(broker: shmq.Broker, kind:
 
 # ---- the pointers, and this folder itself ------------------------------------------------------------------------
 
-POINTER = re.compile(r"\b(shmq_\w+)\(&?[\w>.()-]*ring->(?:head|tail)\b")
+POINTER = re.compile(r"\b(shmq_\w+)\(&?[\w>.()-]*(?:ring|shm)->(?:head|tail)\b")
 READS = {"shmq_load_seq", "shmq_load_acquire", "shmq_load_relaxed"}
 
 
@@ -222,7 +222,7 @@ def test_pointers_move_by_compare_and_swap_only() -> None:
     ]
     assert calls
     assert {call for _, call in calls} == {"shmq_cas_seq"}
-    assert POINTER.findall("shmq_store_seq(&q->ring->head, 5)") == ["shmq_store_seq"]
+    assert POINTER.findall("shmq_store_seq(&r->shm->head, 5)") == ["shmq_store_seq"]
 
 
 def test_each_test_of_behaviour_here_runs_on_every_kind_of_queue() -> None:

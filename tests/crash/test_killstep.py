@@ -220,10 +220,10 @@ def test_an_interrupt_leaves_what_was_done_until_then_and_no_process(tmp_path: P
 MISTAKES = {
     "the owner is named one step after the claim": (
         "operations/ring_put.c",
-        "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(q), 0, SHMQ_CLAIMED))) { /* T1 */",
+        "if (!shmq_cas_seq(&slot->word, word, shmq_word(turn, 0, shmq_self(r->queue), 0, SHMQ_CLAIMED))) { /* T1 */",
         "uint64_t nameless = shmq_word(turn, 0, 0, 0, SHMQ_CLAIMED);\n"
         "            if (!shmq_cas_seq(&slot->word, word, nameless) ||\n"
-        "                !shmq_cas_seq(&slot->word, nameless, nameless | (uint64_t)shmq_self(q) << 8)) {",
+        "                !shmq_cas_seq(&slot->word, nameless, nameless | (uint64_t)shmq_self(r->queue) << 8)) {",
         ["--only", "put-few"],
     ),
     "the reaper wakes nobody": (
@@ -234,11 +234,11 @@ MISTAKES = {
     ),
     "the slot is free before the block is": (
         "operations/ring_settle.c",
-        "    shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n    for (;;) {",
+        "    shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n    for (;;) {",
         "    for (bool dropped = false;;) {\n"
         "        if (!dropped && shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_DEQUEUED) {\n"
-        "            dropped = shmq_slot_free(q, slot, shmq_load_seq(&slot->word));\n"
-        "            shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n"
+        "            dropped = shmq_slot_free(r, slot, shmq_load_seq(&slot->word));\n"
+        "            shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n"
         "        }",
         ["--only", "ack-block"],
     ),
@@ -250,8 +250,8 @@ MISTAKES = {
     ),
     "a path from long ago goes by laps of 32 bits": (
         "operations/ring_walk.c",
-        "if (d->by != NULL && meet_old(q, start, &p, epoch, d, &status)) {",
-        "if (d->by != NULL && p == UINT64_MAX && meet_old(q, start, &p, epoch, d, &status)) {",
+        "if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {",
+        "if (d->by != NULL && p == UINT64_MAX && meet_old(r, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
     ),
     "a half-done deletion leaves messages that nobody can find": (
