@@ -59,7 +59,7 @@ static uint32_t state_of(const shmq_ticket *t) {
 
 static bool may_go(shmq_queue *q, shmq_ticket *t) {
     shmq_room theirs;
-    return shmq_line_admits(q, t, &theirs);
+    return shmq_line_admit(q, t, &theirs);
 }
 
 static void those_in_line_are_called_one_after_the_other(void) {

@@ -255,7 +255,7 @@ static const fault faults[] = {
      &weak_move,
      "the death of who made the records, or the lock under which they were made, comes before the look"},
     {"pair: ranks, begins to want", {"shmq_want", "rmw", WEAK_seq_cst, WEAK_acq_rel}, &weak_ranks, NULL},
-    {"pair: ranks, look at who wants", {"shmq_is_outranked", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
+    {"pair: ranks, look at who wants", {"shmq_defer_to_rank", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
     {"pair: ranks, wants no more", {"shmq_want_end", "rmw", WEAK_seq_cst, WEAK_acq_rel}, &weak_ranks, NULL},
     {"pair: ranks, look at who sleeps", {"shmq_anybody_idle", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
     {"pair: ranks, whom to wake", {"highest_idle", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},

@@ -3,7 +3,7 @@
  *   spin -a [-DBUG=n] [-DLIMIT=n] [-DDEATHS=n] [-DVICTIM=n] [-DSTOPS=n] [-DPRODUCERS=n] line.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
  *
- * Mirrors shmq_line_admits, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (ring_room.c), claim_counted
+ * Mirrors shmq_line_admit, _enter, _answer, _leave, _call, _recover (line.c), wait_in_line (ring_room.c), claim_counted
  * (ring_put.c), shmq_wake_full (room_wake.c). The slots and the count's own death are the subject of `room`: here a put is one
  * step that raises the count, and a settlement one that lowers it.
  *
@@ -119,7 +119,7 @@ inline line_call() {
     d_step { n = 0; stop = 0; s = 0; who = 0 }
 }
 
-/* shmq_line_admits: `ok`; for who has no ticket (mine == NOBODY) what those in line want. */
+/* shmq_line_admit: `ok`; for who has no ticket (mine == NOBODY) what those in line want. */
 inline admits() {
     wants = 0;
     atomic { n = front; stop = (mine == NOBODY -> end_ : mine) };

@@ -35,10 +35,10 @@ typedef struct shmq_room {
     uint64_t entries, bytes;
 } shmq_room;
 
-/* May the holder of this ticket, or who has none, try to get in? In line only the first one that is to be served. Who has no
+/* Lets the holder of this ticket, or one that has none, try to get in, or not. In line only the first one that is to be served. Who has no
  * ticket may, if there is room beyond what all those in line want: *theirs. Whoever is dead at the front is taken out; who does
  * not answer a call for as long as the patience is passed. */
-bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs);
+bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs);
 /* To the end of the line. False: it is full. */
 bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes);
 /* Before each look: the call is heard. *seen: what to sleep on with shmq_line_sleep. False: the ticket was taken away. */

@@ -54,8 +54,9 @@ bool shmq_is_served(const shmq_queue *q, uint32_t owner);
 /* A consumer begins and ends to want. */
 void shmq_want(shmq_queue *q, uint32_t row);
 void shmq_want_end(shmq_queue *q, uint32_t row);
-/* Does a consumer of higher priority want what this owner has found? */
-bool shmq_is_outranked(shmq_queue *q, uint32_t owner);
+/* Leaves what this owner has found to a consumer of higher priority that wants it, and waits for that one from then on. False:
+ * there is none. */
+bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner);
 /* As shmq_notify where consumers differ in priority: the highest of those that sleep and have not looked at everything. */
 void shmq_notify_ranked(shmq_queue *q);
 

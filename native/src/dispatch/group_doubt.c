@@ -3,21 +3,21 @@
 #include "shmq/cold.h"
 #include "shmq/ring_memory.h"
 
-/* What is only offered was not handed out: it is taken back, as anyone may. True: in flight. */
-static bool is_in_flight(shmq_ring *r, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
+/* What is only offered was not handed out: it is taken back, as anyone may. False: it is in flight. */
+static bool recall(shmq_ring *r, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
     for (;;) {
         uint64_t word = shmq_load_seq(&slot->word); /* behind the store of suspect: see G5 */
         uint32_t state = shmq_word_state(word);
         bool offered = state == SHMQ_OFFERED && shmq_word_owner(word) == owner;
         if ((!offered && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED) ||
             shmq_group_of(r, slot, shmq_props(slot)) != group) {
-            return false;
-        }
-        if (!offered) {
             return true;
         }
-        if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word)))) { /* T11 */
+        if (!offered) {
             return false;
+        }
+        if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word)))) { /* T11 */
+            return true;
         }
     }
 }
@@ -29,7 +29,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
             continue; /* no message of it has a group */
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
-            if (is_in_flight(&level, shmq_slot_at(&level, i), group, owner)) {
+            if (!recall(&level, shmq_slot_at(&level, i), group, owner)) {
                 return true;
             }
         }

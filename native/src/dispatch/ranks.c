@@ -66,10 +66,10 @@ static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t 
     return now >= since && now - since >= q->m->patience_ns;
 }
 
-/* Something waits for this row. Nobody has to wait for it any more once others have done so for the patience, in one round,
- * together: it is stopped, and they pass it until it makes a step. Each who asks leaves word, so that all who are stopped at
- * the same time are passed at the same time. */
-static bool is_passed(const shmq_queue *q, shmq_consumer_shm *row) {
+/* Waits for this row. True: nobody has to any more, for others have done so for the patience, in one round, together: it is
+ * stopped, and they pass it until it makes a step. Each caller leaves word, so that all that are stopped at the same time are
+ * passed at the same time. */
+static bool await_row(const shmq_queue *q, shmq_consumer_shm *row) {
     uint64_t word, fresh;
     bool passed = is_waited_out(q, row, &word, &fresh);
     if (fresh != 0) {
@@ -84,8 +84,8 @@ static bool was_passed(const shmq_queue *q, shmq_consumer_shm *row) {
     return is_waited_out(q, row, &word, &fresh);
 }
 
-/* One that died amid its wait looks at nothing any more. */
-static bool is_there(shmq_queue *q, const shmq_consumer_shm *consumer) {
+/* False: it died amid its wait, and looks at nothing any more. Whoever finds that asks for its end. */
+static bool find_alive(shmq_queue *q, const shmq_consumer_shm *consumer) {
     if (is_subscribed(q, consumer)) {
         return true;
     }
@@ -96,7 +96,7 @@ static bool is_there(shmq_queue *q, const shmq_consumer_shm *consumer) {
     return false;
 }
 
-static bool is_late(shmq_queue *q, shmq_consumer_shm *row) { return is_passed(q, row) || !is_there(q, row); }
+static bool await_place(shmq_queue *q, shmq_consumer_shm *row) { return await_row(q, row) || !find_alive(q, row); }
 
 /* Those who have a live place, one of them that did not take it up in time, and the first of those who stand by: of those who
  * make steps when they are called, and of those who did not. */
@@ -113,7 +113,7 @@ static line_up look_at_places(shmq_queue *q, bool waited) {
         shmq_consumer_shm **best = was_passed(q, row) ? &l.silent : &l.first;
         if (place != SHMQ_PLACE_NONE) {
             l.live++;
-            l.late = waited && place == SHMQ_PLACE_OFFERED && is_late(q, row) ? row : l.late;
+            l.late = waited && place == SHMQ_PLACE_OFFERED && await_place(q, row) ? row : l.late;
         } else if ((*best == NULL || goes_before(row, *best)) && is_subscribed(q, row)) {
             *best = row;
         }
@@ -123,7 +123,7 @@ static line_up look_at_places(shmq_queue *q, bool waited) {
 
 /* It is waited for from here on. */
 static void call(shmq_queue *q, shmq_consumer_shm *row) {
-    (void)is_passed(q, row);
+    (void)await_row(q, row);
     shmq_row_wake(q->m, row);
 }
 
@@ -149,7 +149,7 @@ static bool settle_one(shmq_queue *q, uint32_t limit, bool waited) {
     line_up l = look_at_places(q, waited);
     shmq_consumer_shm *heir = l.first != NULL ? l.first : l.silent;
     if (l.live < limit && heir != NULL) {
-        (void)is_passed(q, heir); /* its patience begins before the place is its own */
+        (void)await_row(q, heir); /* its patience begins before the place is its own */
         shmq_store_seq(&heir->live, SHMQ_PLACE_OFFERED);
         shmq_row_wake(q->m, heir);
         return true;
@@ -322,7 +322,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
     bool late = false;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         if (row != own && shmq_load_seq(&row->live) == SHMQ_PLACE_OFFERED) {
-            late = is_late(q, row) || late; /* of all of them: see there */
+            late = await_place(q, row) || late; /* of all of them: see there */
             *left = true;
         }
     }
@@ -342,7 +342,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
 }
 
 /* A look of one that stands by is a step, too: it is not stopped. */
-static bool is_served_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, bool *left) {
+static bool serve_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, bool *left) {
     if (SHMQ_LIKELY(shmq_ranks_take_up(q, owner))) {
         return true;
     }
@@ -370,7 +370,7 @@ shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left) {
         return check_nobody_exclusive(q);
     }
     if ((terms & SHMQ_TERM_LIMITED) != 0 && row != NULL) {
-        if (!is_served_now(q, owner, row, left)) {
+        if (!serve_now(q, owner, row, left)) {
             return SHMQ_EMPTY;
         }
         shmq_seat_take(q, owner);
@@ -392,7 +392,7 @@ void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
 /* May it take anything at all, and has it not looked at everything? Else nothing waits for it. */
 static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_has_looked(q, row); }
 
-bool shmq_is_outranked(shmq_queue *q, uint32_t owner) {
+bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *own = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     int32_t priority = own != NULL ? priority_of(own) : 0;
     bool outranked = false;
@@ -402,7 +402,7 @@ bool shmq_is_outranked(shmq_queue *q, uint32_t owner) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(want);
             shmq_consumer_shm *other = shmq_row_at(q, row);
             if (other != NULL && other != own && priority_of(other) > priority && may_take(q, row) &&
-                !is_passed(q, other)) { /* of all of them, also when one is enough: see there */
+                !await_row(q, other)) { /* of all of them, also when one is enough: see there */
                 outranked = outranked || is_subscribed(q, other);
             }
         }
@@ -427,16 +427,17 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     return best;
 }
 
-/* Is one above this priority awake that wants something, and has not looked at everything? */
-static bool is_wanted_above(shmq_queue *q, int32_t priority) {
+/* Waits for those above this priority that are awake, want something and have not looked at everything. False: there is none,
+ * or none that has to be waited for any more. */
+static bool await_above(shmq_queue *q, int32_t priority) {
     for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
         uint64_t idle = shmq_load_seq(&sleepers->idle), bits = shmq_load_seq(&sleepers->want) & ~idle;
         for (; bits != 0; bits &= bits - 1) {
             uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
-            if (consumer != NULL && priority_of(consumer) > priority && may_take(q, row) && !is_passed(q, consumer) &&
-                is_there(q, consumer)) {
+            if (consumer != NULL && priority_of(consumer) > priority && may_take(q, row) && !await_row(q, consumer) &&
+                find_alive(q, consumer)) {
                 return true;
             }
         }
@@ -448,11 +449,11 @@ void shmq_notify_ranked(shmq_queue *q) {
     for (uint32_t tries = 0; tries < SHMQ_CONSUMER_ROWS; tries++) {
         int32_t priority = 0;
         uint32_t row = highest_idle(q, &priority);
-        if (row == 0 || is_wanted_above(q, priority)) {
+        if (row == 0 || await_above(q, priority)) {
             return; /* nobody; or one that looks by itself before it sleeps, and leaves a word when it takes nothing */
         }
         shmq_consumer_shm *consumer = shmq_row_at(q, row);
-        bool passed = consumer != NULL && is_passed(q, consumer);
+        bool passed = consumer != NULL && await_row(q, consumer);
         if (shmq_wake_idle(q, row) && !passed) {
             return; /* one that was passed is woken, in case that it is about again, and so is the next */
         }

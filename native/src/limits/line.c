@@ -111,9 +111,9 @@ void shmq_line_call_all(shmq_queue *q) {
 
 #define NOBODY_BEHIND UINT64_MAX /* of `below`: only this one was called */
 
-/* Has it been called, and not answered, for as long as the patience? This process has seen that since then. *below: up to whom
- * others were called when that began; then, up to whom they were. */
-static bool is_silent(shmq_queue *q, uint32_t number, uint64_t *below) {
+/* Waits for the answer of one that was called. True: it has not answered for as long as the patience. This process has seen
+ * that since then. *below: up to whom others were called when that began; then, up to whom they were. */
+static bool await_answer(shmq_queue *q, uint32_t number, uint64_t *below) {
     shmq_patience *wait = &q->lining;
     uint64_t call_number = shmq_load_seq(&ticket_at(q, number)->wake), now = shmq_now_ns();
     bool over = false;
@@ -155,7 +155,7 @@ static void call_before(shmq_queue *q, uint32_t number, uint32_t stop) {
     for (uint32_t next = first; next_served(q, &next, stop, &word); next++) {
         (void)call(q, next, word);
     }
-    (void)is_silent(q, first, &below); /* from now on */
+    (void)await_answer(q, first, &below); /* from now on */
 }
 
 /* They were called with the first one, and nobody calls those behind one that does not answer a second time. */
@@ -168,21 +168,21 @@ static void pass_before(shmq_queue *q, uint32_t number, uint32_t below) {
     }
 }
 
-/* Nothing is to be done about who stands in front while there is nothing that it could take. */
-static bool is_in_the_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t word) {
+/* False: the one in front stays there. Nothing is to be done about it while there is nothing that it could take. */
+static bool clear_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t word) {
     uint64_t below = NOBODY_BEHIND;
     if (!shmq_room_left(q)) {
-        return true;
+        return false;
     }
     if (is_dead(q, word)) {
         (void)take_away(q, number, word);
-        return false;
+        return true;
     }
     if (shmq_ticket_state(word) != SHMQ_TICKET_CALLED) {
-        return call(q, number, word); /* whoever made the room was stopped, or will be a moment later */
+        return !call(q, number, word); /* whoever made the room was stopped, or will be a moment later */
     }
-    if (!is_silent(q, number, &below)) {
-        return true;
+    if (!await_answer(q, number, &below)) {
+        return false;
     }
     pass_process(q, shmq_ticket_row(word));
     if (below == NOBODY_BEHIND) {
@@ -190,7 +190,7 @@ static bool is_in_the_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_
     } else {
         pass_before(q, number, (uint32_t)below);
     }
-    return false;
+    return true;
 }
 
 /* What all who are to be served want together. False: one of them wants whatever there is. */
@@ -208,7 +208,7 @@ static bool add_wants(shmq_queue *q, uint32_t number, uint32_t stop, shmq_room *
     return true;
 }
 
-bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
+bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
     uint64_t line = shmq_load_seq(&q->page->line), word;
     uint32_t number = front_of(line), stop = t->held ? t->number : end_of(line);
     *theirs = (shmq_room){0};
@@ -216,7 +216,7 @@ bool shmq_line_admits(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
         return true;
     }
     while (next_served(q, &number, stop, &word)) {
-        if (is_in_the_way(q, number, stop, word)) {
+        if (!clear_way(q, number, stop, word)) {
             number++;
             t->second = !next_served(q, &number, stop, &word);
             return false;

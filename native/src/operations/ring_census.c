@@ -112,7 +112,7 @@ static bool any_carried(const shmq_ring *r) {
 
 /* The head, then the tail: a head below the tail of that time less N is below each later one's. What is there the head
  * does not say, as in a walk. */
-static bool is_level_ready(shmq_ring *r) {
+static bool find_ready(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head);
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     uint64_t position = shmq_position_near(tail, head);
@@ -137,7 +137,7 @@ static bool is_level_ready(shmq_ring *r) {
 bool shmq_ring_ready(shmq_queue *q) {
     shmq_ring level;
     for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
-        if (is_level_ready(&level)) {
+        if (find_ready(&level)) {
             return true;
         }
     }

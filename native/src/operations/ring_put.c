@@ -175,8 +175,8 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
 static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
 
 /* Those who stand in line are served first. Not before a move, which never waits: its message was put before any of theirs. */
-static bool is_admitted(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {
-    return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admits(q, ticket, theirs);
+static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {
+    return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admit(q, ticket, theirs);
 }
 
 static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ticket) {
@@ -186,7 +186,7 @@ static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ti
     shmq_status status;
     if (SHMQ_LIKELY(limited == 0)) {
         status = claim(r, o);
-    } else if (SHMQ_UNLIKELY(shmq_line_stands(q)) && !is_admitted(q, o, ticket, &theirs)) {
+    } else if (SHMQ_UNLIKELY(shmq_line_stands(q)) && !admit(q, o, ticket, &theirs)) {
         return limited & SHMQ_LIMITED_COUNT ? SHMQ_FULL_COUNT : SHMQ_FULL_BYTES; /* as if others were in already */
     } else {
         shmq_moving(q, 1);
@@ -290,7 +290,7 @@ static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_s
 }
 
 /* False: the queue was deleted under us, and the message is in nobody's hand any more. */
-static bool is_in_time(shmq_ring *r, shmq_outgoing *o) {
+static bool put_in_time(shmq_ring *r, shmq_outgoing *o) {
     if (SHMQ_LIKELY(shmq_put_in_time(r, o->position))) {
         return true;
     }
@@ -335,7 +335,7 @@ SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
         shmq_reap_met(
             r->queue->m); /* it may be the only one that was served, or have a group: others wait for its end */
     }
-    while (*done != 0 && !is_in_time(r, &o[*done - 1])) {
+    while (*done != 0 && !put_in_time(r, &o[*done - 1])) {
         --*done;
     }
     return *done == count;

@@ -36,8 +36,8 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* False: it changed. Still CLAIMED after a short wait, it is worth a system call to ask whether the claimant lives. */
-static bool is_still_claimed(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+/* False: it has changed, or was cleared. Still CLAIMED after a short wait, it is worth a system call to ask whether the claimant lives. */
+static bool meet_claim(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (!still_offered(slot, word)) {
         return false;
     }
@@ -96,7 +96,7 @@ static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     if (SHMQ_UNLIKELY(shmq_may_expire(q, slot)) && shmq_drop_expired(r, slot, word)) {
         return OFFER_CHANGED;
     }
-    if (SHMQ_UNLIKELY(d->ranked) && shmq_is_outranked(q, d->owner)) {
+    if (SHMQ_UNLIKELY(d->ranked) && shmq_defer_to_rank(q, d->owner)) {
         return OFFER_LEFT;
     }
     if (d->peek) {
@@ -121,9 +121,9 @@ static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     return result;
 }
 
-/* Would this taker have it? What the slot says is read before the CAS from `word`, which fails if it was of another entry.
+/* Is it for this taker? If not, its group remembers that it was refused. What the slot says is read before the CAS from `word`, which fails if it was of another entry.
  * One whose message makes no sense is for everybody: whoever takes it finds the damage. */
-static bool is_for(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
+static bool consider(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
     }
@@ -152,7 +152,7 @@ static shmq_status offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
                 /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
                 if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
-                    is_for(r, slot, word, position, d)) {
+                    consider(r, slot, word, position, d)) {
                     best = position;
                     best_word = word;
                 }
@@ -315,14 +315,14 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
             continue;
         }
         if (state == SHMQ_CLAIMED) {
-            if (!is_still_claimed(r, slot, word)) {
+            if (!meet_claim(r, slot, word)) {
                 continue;
             }
             stop_at = word;
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
-            if (!is_for(r, slot, word, p, d)) {
+            if (!consider(r, slot, word, p, d)) {
                 p++;
                 continue;
             }

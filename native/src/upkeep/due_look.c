@@ -17,9 +17,9 @@ static uint64_t due_of(const shmq_queue *q, uint64_t now) {
     return earliest;
 }
 
-/* May we say that we use the queue? Without its counter line we need the structure lock, and nobody who is on his way to a
+/* So that we may say that we use the queue; false: not now. Without its counter line we need the structure lock, and nobody who is on his way to a
  * message may wait for that behind a stopped process. */
-static bool has_line(shmq_member *m, uint32_t index) {
+static bool try_line(shmq_member *m, uint32_t index) {
     shmq_counters_shm *line = shmq_counters_at(m, m->row, index);
     if (SHMQ_UNLIKELY(line == NULL)) {
         shmq_status status = shmq_structure_try(m);
@@ -51,7 +51,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
     if (due > now && end > now) {
         return due < end ? due : end;
     }
-    if (!has_line(m, index)) {
+    if (!try_line(m, index)) {
         return now + SHMQ_TICK_NS;
     }
     shmq_status status = shmq_queue_bind(m, index, 0, &q);
