@@ -234,7 +234,8 @@ MISTAKES = {
     ),
     "the slot is free before the block is": (
         "operations/ring_settle.c",
-        "    shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n    for (;;) {",
+        "    shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));\n"
+        "    for (;;) {",
         "    for (bool dropped = false;;) {\n"
         "        if (!dropped && shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_DEQUEUED) {\n"
         "            dropped = shmq_slot_free(r, slot, shmq_load_seq(&slot->word));\n"

@@ -1,4 +1,4 @@
-"""A function of the core whose name asks (`is_`, `has_`, `can_`, `may_`) writes nothing that others see: nor does what it calls.
+"""A function of the core whose name asks (`is_`, `has_`, `can_`, `may_`) writes nothing, nor does what it calls.
 
 Read from the text, without a compiler: the names that a function mentions in calls, those of inline functions included.
 """
@@ -34,7 +34,7 @@ def bodies_in(texts: Mapping[str, str]) -> Bodies:
 
 
 def way_to_a_write(name: str, file: str, bodies: Bodies, seen: frozenset[str] = frozenset()) -> list[str] | None:
-    """The calls that lead from a function to one that writes; None: none does. A static function is that of the same file."""
+    """The calls that lead from a function to a write; None: none do. A static function is that of its own file."""
     if name in NO_WRITES or name in seen:
         return None
     homes = bodies.get(name, {})
