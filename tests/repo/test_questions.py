@@ -69,7 +69,7 @@ def test_a_question_writes_nothing() -> None:
         ("static bool is_so(row *r) {\n    return shmq_cas_seq(&r->word, 1, 2);\n}\n", 1),
         ("static bool is_so(row *r) { return shmq_cas32_seq(&r->word, 1, 2); }\n", 1),
         (
-            "void change(row *r) {\n    shmq_store_seq(&r->word, 2);\n}\nbool shmq_may_take(row *r) {\n    change(r);\n}\n",
+            "void set(row *r) {\n    shmq_store_seq(&r->word, 2);\n}\nbool shmq_may_take(row *r) {\n    set(r);\n}\n",
             1,
         ),
         ("static bool is_so(row *r) {\n    return shmq_load_seq(&r->word); /* no shmq_store_seq() */\n}\n", 0),
