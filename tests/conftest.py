@@ -37,7 +37,7 @@ INSTRUMENTS = (
     "tests/crash/",
     "tests/load/",
     "tests/model/test_found_mistakes.py",
-    "tests/models/",
+    "tests/protocols/",
     "tests/native/test_branch_coverage.py",
     "tests/native/test_c_variants.py",
     "tests/native/test_races.py",

@@ -127,7 +127,7 @@ def collect(root: Path = ROOT) -> Iterator[tuple[str, str]]:
         for test, lines in marks_of_c(path.read_text()):
             yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
     for path in [
-        *sorted((root / "tests" / "models").glob("*.pml")),
+        *sorted((root / "tests" / "protocols").glob("*.pml")),
         *sorted((root / "native/weak/scenarios").glob("*.c")),
     ]:
         head = HEAD.match(path.read_text())

@@ -172,7 +172,7 @@ class Readiness:
         """False: the taker has looked again since then, and may have found nothing more.
 
         Whoever resets does so in the order event, resets, element, so that one of the two sees the other: no reset
-        leaves a thread that rests beside a descriptor that is not readable. The model is tests/models/readiness.pml.
+        leaves a thread that rests beside a descriptor that is not readable. The model is tests/protocols/readiness.pml.
         """
         if self._resets != resets:
             return False

@@ -80,7 +80,7 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
         "tests/engine/test_b.py": 'def test_two() -> None:\n    """S7 is not said to be shown."""\n',
         "native/tests/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\nstatic void no(void) {\n",
         "native/killstep/scenarios.c": '    {"put-few", a, 0}, /* Shows E1. */\n    {"put", a, 0},\n',
-        "tests/models/m.pml": "/* A model.\n *\n * Shows R4. */\nbyte x; /* Shows R5. */\n",
+        "tests/protocols/m.pml": "/* A model.\n *\n * Shows R4. */\nbyte x; /* Shows R5. */\n",
     }
     for name, text in places.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
         ("E2", "tests/engine/test_a.py::test_one"),
         ("R1", "native/tests/test_c.c::three"),
         ("R3", "tests/engine/test_a.py::test_one"),
-        ("R4", "tests/models/m.pml"),
+        ("R4", "tests/protocols/m.pml"),
         ("S1", "tests/engine/test_a.py::test_one"),
     ]
 

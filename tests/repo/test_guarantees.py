@@ -41,7 +41,7 @@ def models_in(text: str) -> list[str]:
 def test_every_model_that_a_guarantee_names_exists() -> None:
     named = models_in(PAGE.read_text())
     assert len(named) >= 5
-    assert [name for name in named if not (ROOT / "tests" / "models" / f"{name}.pml").exists()] == []
+    assert [name for name in named if not (ROOT / "tests" / "protocols" / f"{name}.pml").exists()] == []
     assert models_in("the models `rows`, and the reaper in `rewind`. `x`; the model `y`: `z`") == [
         "rows",
         "rewind",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.models.pump.mover import BUSY, STARVED, Mover
-from tests.models.pump.process import Held, Holder, Queue
-from tests.models.pump.words import (
+from tests.protocols.pump.mover import BUSY, STARVED, Mover
+from tests.protocols.pump.process import Held, Holder, Queue
+from tests.protocols.pump.words import (
     ACQUIRED,
     ASLEEP,
     AVAILABLE,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.models.pump.process import Process
-from tests.models.pump.words import (
+from tests.protocols.pump.process import Process
+from tests.protocols.pump.words import (
     AVAILABLE,
     CLAIMED,
     ENTRIES,

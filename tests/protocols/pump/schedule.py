@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tests.models.pump.others import Housekeeper, Producer, Purger, Reaper
-from tests.models.pump.process import Queue
-from tests.models.pump.taker import Consumer, Sleeper
-from tests.models.pump.words import FREE, HELD, QUARANTINED, Fault, Level, Steps
+from tests.protocols.pump.others import Housekeeper, Producer, Purger, Reaper
+from tests.protocols.pump.process import Queue
+from tests.protocols.pump.taker import Consumer, Sleeper
+from tests.protocols.pump.words import FREE, HELD, QUARANTINED, Fault, Level, Steps
 
 PRODUCERS, TAKERS, OTHERS, REAPERS, LATE = 1, 11, 21, 31, 91
 MOST_STEPS = 9000

@@ -1,7 +1,7 @@
 """The flow of a queue to disk as a model: random schedules hold no fault, and each seeded fault is found.
 
 The package `pump` is the model, `docs/protocol-flow.md` its protocol. A schedule follows from its plan and seed.
-`python -m tests.models.pump --fault NAME 100000` finds a seed; SHMQ_FULL=1 runs more schedules.
+`python -m tests.protocols.pump --fault NAME 100000` finds a seed; SHMQ_FULL=1 runs more schedules.
 """
 
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.pump.faults import FAULTS, PLANS
-from tests.models.pump.schedule import Schedule
-from tests.models.pump.words import Fault
+from tests.protocols.pump.faults import FAULTS, PLANS
+from tests.protocols.pump.schedule import Schedule
+from tests.protocols.pump.words import Fault
 
 MODEL = Path(__file__).parent / "pump"
 SCHEDULES = 5000 if os.environ.get("SHMQ_FULL") == "1" else 150

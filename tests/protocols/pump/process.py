@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.models.pump.judge import Judge
-from tests.models.pump.words import (
+from tests.protocols.pump.judge import Judge
+from tests.protocols.pump.words import (
     ACQUIRED,
     AVAILABLE,
     CLAIMED,

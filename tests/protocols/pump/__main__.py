@@ -1,4 +1,4 @@
-"""python -m tests.models.pump [--fault NAME] [--plan NAME] RUNS [SEED]: random schedules; a fault's seed is printed."""
+"""python -m tests.protocols.pump [--fault NAME] [--plan NAME] RUNS [SEED]: random schedules; a fault's seed is printed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 import sys
 import time
 
-from tests.models.pump.faults import FAULTS, PLANS
-from tests.models.pump.schedule import Schedule
-from tests.models.pump.words import Fault
+from tests.protocols.pump.faults import FAULTS, PLANS
+from tests.protocols.pump.schedule import Schedule
+from tests.protocols.pump.words import Fault
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.models.pump", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.protocols.pump", description=__doc__)
     parser.add_argument("runs", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=0)
     parser.add_argument("--fault", default="", choices=["", *FAULTS])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.models.pump.mover import Mover
-from tests.models.pump.process import Held, Holder
-from tests.models.pump.words import (
+from tests.protocols.pump.mover import Mover
+from tests.protocols.pump.process import Held, Holder
+from tests.protocols.pump.words import (
     ACQUIRED,
     AVAILABLE,
     CLAIMED,

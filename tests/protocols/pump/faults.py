@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from tests.models.pump.schedule import Plan
+from tests.protocols.pump.schedule import Plan
 
 CORE = Plan()
 DEADLY = replace(CORE, kills=(1, 2, 3), kill_in_turn=0.04)

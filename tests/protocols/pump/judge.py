@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.models.pump.words import ENDLESS, NOTHING, Fault
+from tests.protocols.pump.words import ENDLESS, NOTHING, Fault
 
 
 class Judge:
