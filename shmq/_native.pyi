@@ -4,6 +4,8 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, final
 
 from typing_extensions import Buffer
 
+from shmq.options.queue_table import SettingValues
+
 T = TypeVar("T")
 M = TypeVar("M", bound="MessageHandle")
 
@@ -177,26 +179,7 @@ class Counters(TypedDict):
     expired: int
     dropped: int
 
-class Settings(TypedDict):
-    """Times are nanoseconds, 2**64 - 1 for never; choices are their numbers."""
-
-    maxsize: int
-    slot_size: int
-    temporary: int
-    max_deliveries: int
-    max_deaths: int
-    checksum: int
-    dead_letter: bytes
-    max_bytes: int
-    overflow: int
-    priorities: int
-    groups: int
-    retry_delay: tuple[int, ...]
-    max_ttl: int
-    dead_letter_expired: int
-    lease: int
-    live_consumers: int
-    expires: int
+class Settings(SettingValues):
     given: int
     slots: int
     shut_down: int

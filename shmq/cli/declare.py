@@ -9,15 +9,12 @@ import click
 from shmq.cli.session import Refused, Session, pass_session, usage
 from shmq.errors import NotFound
 from shmq.options import QueueOptions
+from shmq.options.queue_table import QUEUE_TABLE
 
 __all__ = ["declare", "init"]
 
 _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-_NUMBERS = ("maxsize", "max_deliveries", "max_deaths", "priorities", "live_consumers")
-_SWITCHES = ("temporary", "checksum", "dead_letter_expired")
-_SIZES = ("slot_size", "max_bytes")
-_SECONDS = ("max_ttl", "lease", "expires")
-_MAY_BE_NONE = ("groups", "live_consumers", *_SECONDS)
+_OPTIONS = {option.name: option for option in QUEUE_TABLE}
 
 
 def _octal(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -73,23 +70,30 @@ def _option(given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if not sign or not name:
         raise Refused(f"{given!r} is no option; write NAME=VALUE, such as maxsize=1000")
-    if name in _MAY_BE_NONE and text.lower() == "none":
+    option = _OPTIONS.get(name)
+    if option is None:
+        return name, text  # refused with all others that there is not
+    if option.may_be_none and text.lower() == "none":
         return name, None
-    if name in _SWITCHES:
-        if text.lower() not in _YES:
-            raise Refused(f"{name}={text!r} is neither true nor false")
-        return name, _YES[text.lower()]
-    if name in _NUMBERS:
-        try:
-            return name, int(text.replace(",", "").replace("_", ""))
-        except ValueError:
-            of = "; it is a number of messages, max_bytes takes a size" if name == "maxsize" else ""
-            raise Refused(f"{name}={text!r} is no whole number{of}") from None
-    if name in _SECONDS:
-        return name, _seconds(name, text)
-    if name == "retry_delay":
-        return name, tuple(_seconds(name, step) for step in text.split(","))
-    return name, _size(text) if name in _SIZES else text
+    match option.kind:
+        case "switch":
+            if text.lower() not in _YES:
+                raise Refused(f"{name}={text!r} is neither true nor false")
+            return name, _YES[text.lower()]
+        case "count":
+            try:
+                return name, int(text.replace(",", "").replace("_", ""))
+            except ValueError:
+                of = "; it is a number of messages, max_bytes takes a size" if name == "maxsize" else ""
+                raise Refused(f"{name}={text!r} is no whole number{of}") from None
+        case "seconds":
+            return name, _seconds(name, text)
+        case "delays":
+            return name, tuple(_seconds(name, step) for step in text.split(","))
+        case "size":
+            return name, _size(text)
+        case "choice" | "name":
+            return name, text
 
 
 def _options_help() -> str:

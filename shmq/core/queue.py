@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import shmq.core.status  # noqa: F401  - so that what fails below raises the right exception
@@ -36,9 +34,10 @@ from shmq._native import (
     reap,
     release_all,
 )
-from shmq.options import PutSettings, QueueSettings
+from shmq.options import QUEUE_OPTIONS, PutSettings, QueueSettings
 from shmq.options.message import DEFAULT_PRIORITY
-from shmq.options.queue import GROUPINGS, OVERFLOWS
+from shmq.options.option import Option
+from shmq.options.queue_table import QUEUE_TABLE
 from shmq.options.value import NEVER
 
 if TYPE_CHECKING:
@@ -107,50 +106,55 @@ Part = tuple[QueueHandle, int, Subscription | None]
 # position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns
 Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int, int]
 
-# In the order of enum shmq_setting.
-SETTINGS: Final = tuple(field.name for field in fields(QueueSettings))
+SETTINGS: Final = QUEUE_OPTIONS  # in the order of enum shmq_setting
 _NEVER_NS: Final = (1 << 64) - 1
-_SWITCHES: Final = ("temporary", "checksum", "dead_letter_expired")
-_TIMES: Final = ("max_ttl", "lease", "expires")
-_CHOICES: Final[Mapping[str, Sequence[str]]] = {"overflow": OVERFLOWS, "groups": GROUPINGS}
 
 
 def _nanoseconds(seconds: float) -> int:
     return _NEVER_NS if seconds == NEVER else max(round(seconds * 1e9), 1 if seconds else 0)
 
 
-def _encoded(name: str, value: Any) -> int | bytes | tuple[int, ...] | None:
+def _encoded(option: Option, value: Any) -> int | bytes | tuple[int, ...] | None:
     if value is None:
         return None
-    if name == "dead_letter":
-        return cast(str, value).encode()
-    if name == "retry_delay":
-        return tuple(map(_nanoseconds, value))
-    if name in _CHOICES:
-        return _CHOICES[name].index(value)
-    return _nanoseconds(value) if name in _TIMES else int(value)
+    match option.kind:
+        case "name":
+            return cast(str, value).encode()
+        case "delays":
+            return tuple(map(_nanoseconds, value))
+        case "choice":
+            return option.choices.index(value)
+        case "seconds":
+            return _nanoseconds(value)
+        case "count" | "size" | "switch":
+            return int(value)
 
 
-def _decoded(name: str, value: Any) -> Any:
-    if name == "dead_letter":
-        return value.decode(errors="replace") or None
-    if name == "retry_delay":
-        return tuple(step / 1e9 for step in value)
-    if name in _CHOICES:
-        return _CHOICES[name][value]
-    if name in _TIMES:
-        return NEVER if value == _NEVER_NS else value / 1e9
-    return bool(value) if name in _SWITCHES else value
+def _decoded(option: Option, value: Any) -> Any:
+    match option.kind:
+        case "name":
+            return value.decode(errors="replace") or None
+        case "delays":
+            return tuple(step / 1e9 for step in value)
+        case "choice":
+            return option.choices[value]
+        case "seconds":
+            return NEVER if value == _NEVER_NS else value / 1e9
+        case "switch":
+            return bool(value)
+        case "count" | "size":
+            return value
 
 
 def encode_settings(settings: QueueSettings) -> tuple[int | bytes | tuple[int, ...] | None, ...]:
     """As the core takes them."""
-    return tuple(_encoded(name, getattr(settings, name)) for name in SETTINGS)
+    return tuple(_encoded(option, getattr(settings, option.name)) for option in QUEUE_TABLE)
 
 
 def decode_settings(found: Settings) -> QueueSettings:
     """From what the core answers: all of them, as in force; dead_letter None: nobody gave one."""
-    return QueueSettings(**{name: _decoded(name, cast("dict[str, Any]", found)[name]) for name in SETTINGS})
+    values = cast("dict[str, Any]", found)
+    return QueueSettings(**{option.name: _decoded(option, values[option.name]) for option in QUEUE_TABLE})
 
 
 def encode_extras(put: PutSettings) -> Extras | None:

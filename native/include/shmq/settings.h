@@ -1,4 +1,4 @@
-/* What a queue's users have said of it: which settings there are, where they are kept, and how they are agreed on.
+/* What a queue's users have said of it: where it is kept, and how it is agreed on. setting.h has which settings there are.
  *
  * A value is in force for every process as soon as it is written: it is read where it is used, from the page. Written under
  * the structure lock; a reader that is late by one value does once more what was right before. */
@@ -7,46 +7,21 @@
 
 #include "shmq/abi.h"
 #include "shmq/atomic.h"
+#include "shmq/setting.h"
 #include "shmq/status.h"
 
-/* Bit in queue.given, index in settings.given_by. */
-enum shmq_setting {
-    SHMQ_SET_MAXSIZE = 0,
-    SHMQ_SET_SLOT_SIZE,
-    SHMQ_SET_TEMPORARY,
-    SHMQ_SET_MAX_DELIVERIES,
-    SHMQ_SET_MAX_DEATHS,
-    SHMQ_SET_CHECKSUM,
-    SHMQ_SET_DEAD_LETTER,
-    SHMQ_SET_MAX_BYTES,
-    SHMQ_SET_OVERFLOW,
-    SHMQ_SET_PRIORITIES,
-    SHMQ_SET_GROUPS,
-    SHMQ_SET_RETRY_DELAY,
-    SHMQ_SET_MAX_TTL,
-    SHMQ_SET_DEAD_LETTER_EXPIRED,
-    SHMQ_SET_LEASE,
-    SHMQ_SET_LIVE_CONSUMERS,
-    SHMQ_SET_EXPIRES,
-    SHMQ_SETTINGS
-};
-
-enum shmq_overflow { SHMQ_OVERFLOW_WAIT = 0, SHMQ_OVERFLOW_REJECT = 1, SHMQ_OVERFLOW_DROP_OLDEST = 2 };
-enum shmq_grouping { SHMQ_GROUPS_NONE = 0, SHMQ_GROUPS_SHARED = 1, SHMQ_GROUPS_STICKY = 2 };
-
 #define SHMQ_RETRY_STEPS 8u
-#define SHMQ_PRIORITIES_MAX 10u
 #define SHMQ_NEVER UINT64_MAX /* of max_ttl_ns, lease_ns, expires_ns: there is none */
 #define SHMQ_SETTERS 24u
 #define SHMQ_NAME_WORDS (SHMQ_NAME_MAX / 8)
 
 typedef struct shmq_settings_shm {
-    shmq_a64 max_bytes;  /* 0: no limit */
+    shmq_a64 max_bytes; /* 0: no limit */
     shmq_a64 max_ttl_ns; /* UINT64_MAX: none */
-    shmq_a64 lease_ns;   /* UINT64_MAX: none */
+    shmq_a64 lease_ns; /* UINT64_MAX: none */
     shmq_a64 expires_ns; /* UINT64_MAX: never */
     shmq_a64 retry_delay_ns[SHMQ_RETRY_STEPS]; /* by attempt; the last one that is used repeats */
-    shmq_a32 retry_steps;                      /* how many are used, 1 at least */
+    shmq_a32 retry_steps; /* how many are used, 1 at least */
     shmq_a32 overflow;
     shmq_a32 priorities; /* levels; 1: none */
     shmq_a32 grouping;
@@ -79,35 +54,6 @@ SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
 SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 SHMQ_OFFSET(shmq_settings_shm, seal, 640);
 static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
-
-/* What a declaration says; what is not in `given` is not said. */
-typedef struct shmq_declaration {
-    uint32_t given; /* bit per enum shmq_setting */
-    uint64_t maxsize;
-    uint32_t slot_size;
-    uint32_t temporary;
-    uint32_t max_deliveries;
-    uint32_t max_deaths;
-    uint32_t checksum;
-    const char *dead_letter;
-    uint32_t dead_letter_len;
-    uint64_t max_bytes;
-    uint32_t overflow;
-    uint32_t priorities;
-    uint32_t grouping;
-    uint64_t retry_delay_ns[SHMQ_RETRY_STEPS];
-    uint32_t retry_steps;
-    uint64_t max_ttl_ns;
-    uint32_t dead_letter_expired;
-    uint64_t lease_ns;
-    uint32_t live_consumers;
-    uint64_t expires_ns;
-    bool create;
-} shmq_declaration;
-
-#define SHMQ_DEFAULT_SLOT_SIZE 192u
-#define SHMQ_DEFAULT_MAX_DELIVERIES 20u
-#define SHMQ_DEFAULT_MAX_DEATHS 3u
 
 struct shmq_queue_shm;
 struct shmq_member;

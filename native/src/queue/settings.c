@@ -7,7 +7,7 @@
 #include "shmq/member.h"
 #include "shmq/queue.h"
 
-/* Where a number is declared and where it is kept, both 4 or 8 bytes; the page's name of a setting differs at times. */
+/* Where a number is declared, in 8 bytes, and where it is kept, in 4 or 8; the page's name of a setting differs at times. */
 typedef struct number {
     uint32_t declared, kept, bytes;
     bool fixed; /* at creation */
@@ -15,37 +15,19 @@ typedef struct number {
     uint64_t least, most; /* of what is kept */
 } number;
 
-#define WIDE(field, page_field) \
-    .declared = offsetof(shmq_declaration, field), .kept = offsetof(shmq_queue_shm, page_field), .bytes = 8
-#define SMALL(field, page_field) \
-    .declared = offsetof(shmq_declaration, field), .kept = offsetof(shmq_queue_shm, page_field), .bytes = 4
+#define NUMBER(field, page_field, is_fixed, if_not_said, from, to) \
+    {.declared = offsetof(shmq_declaration, field),                \
+     .kept = offsetof(shmq_queue_shm, page_field),                 \
+     .bytes = sizeof(((shmq_queue_shm *)NULL)->page_field),        \
+     .fixed = (is_fixed),                                          \
+     .fallback = (if_not_said),                                    \
+     .least = (from),                                              \
+     .most = (to)}
 
-static const number numbers[SHMQ_SETTINGS] = {
-    [SHMQ_SET_MAXSIZE] = {WIDE(maxsize, maxsize), .most = UINT32_MAX},
-    [SHMQ_SET_SLOT_SIZE] = {SMALL(slot_size, ring.slot_size), .fixed = true, .fallback = SHMQ_DEFAULT_SLOT_SIZE,
-                            .least = SHMQ_SLOT_MIN, .most = SHMQ_SLOT_MAX},
-    [SHMQ_SET_TEMPORARY] = {SMALL(temporary, temporary), .fixed = true, .most = 1},
-    [SHMQ_SET_MAX_DELIVERIES] = {SMALL(max_deliveries, max_deliveries), .fallback = SHMQ_DEFAULT_MAX_DELIVERIES,
-                                 .most = UINT32_MAX},
-    [SHMQ_SET_MAX_DEATHS] = {SMALL(max_deaths, max_deaths), .fallback = SHMQ_DEFAULT_MAX_DEATHS, .most = UINT32_MAX},
-    [SHMQ_SET_CHECKSUM] = {SMALL(checksum, checksum), .fixed = true, .fallback = 1, .most = 1},
-    [SHMQ_SET_MAX_BYTES] = {WIDE(max_bytes, settings.max_bytes), .most = SHMQ_MEMORY_MAX},
-    [SHMQ_SET_OVERFLOW] = {SMALL(overflow, settings.overflow), .most = SHMQ_OVERFLOW_DROP_OLDEST},
-    [SHMQ_SET_PRIORITIES] = {SMALL(priorities, settings.priorities), .fixed = true, .fallback = 1, .least = 1,
-                             .most = SHMQ_PRIORITIES_MAX},
-    [SHMQ_SET_GROUPS] = {SMALL(grouping, settings.grouping), .fixed = true, .most = SHMQ_GROUPS_STICKY},
-    [SHMQ_SET_MAX_TTL] = {WIDE(max_ttl_ns, settings.max_ttl_ns), .fallback = SHMQ_NEVER, .most = SHMQ_NEVER},
-    [SHMQ_SET_DEAD_LETTER_EXPIRED] = {SMALL(dead_letter_expired, settings.dead_letter_expired), .most = 1},
-    [SHMQ_SET_LEASE] = {WIDE(lease_ns, settings.lease_ns), .fallback = SHMQ_NEVER, .least = 1, .most = SHMQ_NEVER},
-    [SHMQ_SET_LIVE_CONSUMERS] = {SMALL(live_consumers, settings.live_consumers), .most = SHMQ_CONSUMER_ROWS},
-    [SHMQ_SET_EXPIRES] = {WIDE(expires_ns, settings.expires_ns), .fallback = SHMQ_NEVER, .most = SHMQ_NEVER},
-};
+#include "setting_table.h"
 
-static const char *const names[SHMQ_SETTINGS] = {
-    "maxsize",     "slot_size",           "temporary", "max_deliveries", "max_deaths", "checksum",
-    "dead_letter", "max_bytes",           "overflow",  "priorities",     "groups",     "retry_delay",
-    "max_ttl",     "dead_letter_expired", "lease",     "live_consumers", "expires",
-};
+static_assert(sizeof(((shmq_declaration *)NULL)->retry_delay_ns) == SHMQ_RETRY_STEPS * sizeof(uint64_t),
+              "a page has room for as many delays as tools/options.toml says");
 
 const char *shmq_setting_name(int setting) { return names[setting]; }
 
@@ -54,31 +36,19 @@ static bool is_number(int setting) { return setting != SHMQ_SET_DEAD_LETTER && s
 static bool said(const shmq_declaration *d, int setting) { return d->given >> setting & 1; }
 
 void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value) {
-    unsigned char *to = (unsigned char *)d + numbers[setting].declared;
-    uint32_t small = (uint32_t)value;
     SHMQ_ASSERT(is_number(setting));
-    if (numbers[setting].bytes == sizeof value) {
-        memcpy(to, &value, sizeof value);
-    } else {
-        memcpy(to, &small, sizeof small);
-    }
+    memcpy((unsigned char *)d + numbers[setting].declared, &value, sizeof value);
     d->given |= 1u << setting;
 }
 
 uint64_t shmq_declared(const shmq_declaration *d, int setting) {
-    const unsigned char *from = (const unsigned char *)d + numbers[setting].declared;
     uint64_t value;
-    uint32_t small;
     SHMQ_ASSERT(is_number(setting));
     if (!said(d, setting)) {
         return numbers[setting].fallback;
     }
-    if (numbers[setting].bytes == sizeof value) {
-        memcpy(&value, from, sizeof value);
-        return value;
-    }
-    memcpy(&small, from, sizeof small);
-    return small;
+    memcpy(&value, (const unsigned char *)d + numbers[setting].declared, sizeof value);
+    return value;
 }
 
 static void *kept_at(const shmq_queue_shm *page, int setting) {
