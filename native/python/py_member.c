@@ -10,6 +10,7 @@
 #include "shmq/handle.h"
 #include "shmq/reap.h"
 #include "shmq/structure.h"
+#include "shmq/wait_time.h"
 
 PyTypeObject *shmq_py_member_type;
 
@@ -96,7 +97,7 @@ static shmq_status end_membership(shmq_py_member *self) {
     count_anew(self);
     while (self->calls != 0) {
         shmq_queue_wake_threads(m);
-        struct timespec moment = {.tv_nsec = 200000};
+        struct timespec moment = {.tv_nsec = (long)SHMQ_NAP_NS};
         Py_BEGIN_ALLOW_THREADS
         nanosleep(&moment, NULL);
         Py_END_ALLOW_THREADS

@@ -13,7 +13,7 @@ from shmq.quantity import quantity
 
 __all__ = ["progress"]
 
-_PATIENCE = 1.0  # seconds; what is over before needs no bar
+_SHORT = 1.0  # seconds; what is over before needs no bar
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
         done += messages
         bar.update(task, advance=size + messages, messages=quantity(done, "message"))
         now = time.monotonic()
-        if now - began >= _PATIENCE and now - drawn >= 0.1:
+        if now - began >= _SHORT and now - drawn >= 0.1:
             drawn = now
             bar.start()
             bar.refresh()

@@ -14,6 +14,7 @@ from shmq.core.queue import Browsed, Subscription, reap
 from shmq.engine.places import first_of
 from shmq.engine.selection import loaded
 from shmq.errors import Empty, Full, OutOfSpace, ShutDown, Timeout
+from shmq.wait_time import LEFT_TO_TAKE_LOOK
 
 if TYPE_CHECKING:
     from shmq.engine.broker import Broker
@@ -35,7 +36,6 @@ __all__ = [
 ]
 
 _NEVER: Final = (1 << 64) - 1
-_LOOK: Final = 0.1  # seconds; what comes back from a consumer, or from a delay, ends no wait
 
 
 class Claimed(NamedTuple):
@@ -100,11 +100,11 @@ class Claimer:
 
     def _wait(self, ends: tuple[int, ...], seconds: float) -> None:
         try:
-            self._source._browse_wait(ends, min(seconds, _LOOK))
+            self._source._browse_wait(ends, min(seconds, LEFT_TO_TAKE_LOOK))
         except (Empty, Timeout):
             pass
         except ShutDown:  # nobody puts any more, but a consumer may give something back
-            time.sleep(min(seconds, _LOOK))
+            time.sleep(min(seconds, LEFT_TO_TAKE_LOOK))
 
 
 def identity_of(queue: Queue[Any]) -> str:

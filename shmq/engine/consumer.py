@@ -18,6 +18,7 @@ from shmq.engine.selection import loaded
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
 from shmq.options import check_bool, check_consumer_priority, check_limit, check_prefetch, check_timeout
 from shmq.quantity import quantity
+from shmq.wait_time import CREDIT_LOOK, LONG_WAIT
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,7 +33,6 @@ __all__ = ["Consumer"]
 T = TypeVar("T")
 
 _LOG = logging.getLogger("shmq.broker")
-_STALLED = 5.0  # seconds at its prefetch before a consumer says so
 _LOOPS: Final = count(1)  # a number for each loop over a consumer: what was lent in it goes back when it is left
 
 
@@ -268,7 +268,7 @@ class Consumer(ConsumerHandle, Generic[T]):
                     figures=f"{len(places)} unsettled, {quantity(takers, 'thread')} waiting, prefetch={self._prefetch}",
                     remedy="settle some, or raise prefetch",
                 )
-            if not said and now - began >= _STALLED and len(places) >= (self._prefetch or 0):
+            if not said and now - began >= LONG_WAIT and len(places) >= (self._prefetch or 0):
                 said = True
                 _LOG.warning(
                     "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
@@ -281,7 +281,9 @@ class Consumer(ConsumerHandle, Generic[T]):
             with self._lock:
                 if not self._can_take:
                     # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
-                    self._room.wait(min(0.5, _STALLED) if deadline is None else min(0.5, _STALLED, deadline - now))
+                    self._room.wait(
+                        min(CREDIT_LOOK, LONG_WAIT) if deadline is None else min(CREDIT_LOOK, LONG_WAIT, deadline - now)
+                    )
             self._check()
             self._check_service()
 

@@ -18,14 +18,14 @@ from shmq.engine.orphans import sweep_orphans
 from shmq.engine.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
 from shmq.engine.record import RECORD_NAME, SegmentRecord, read_record, write_record
 from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
+from shmq.options.broker import PATIENCE
 from shmq.options.value import size_as_text
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["DEFAULT_PATIENCE", "BrokerDirectory", "open_anonymous"]
+__all__ = ["BrokerDirectory", "open_anonymous"]
 
-DEFAULT_PATIENCE: Final = 0.1
 _LOG: Final = logging.getLogger("shmq.broker")
 _ATTEMPTS: Final = 100
 _BEFORE_BOOT: Final = "was made before the last boot"
@@ -45,7 +45,7 @@ def open_anonymous(*, memory: int | None = None, patience: float | None = None) 
         name = segment.create(
             segment.new_uuid(),
             memory=segment.default_memory() if memory is None else memory,
-            patience=DEFAULT_PATIENCE if patience is None else patience,
+            patience=PATIENCE if patience is None else patience,
             mode=0o600,
         )
         # Between the two steps the segment has no member: somebody's sweep may take it.
@@ -203,7 +203,7 @@ class BrokerDirectory:
         return self._create(
             dir_fd,
             memory=segment.default_memory() if memory is None else memory,
-            patience=DEFAULT_PATIENCE if patience is None else patience,
+            patience=PATIENCE if patience is None else patience,
             directory=segment.new_uuid(),
         )
 

@@ -15,11 +15,11 @@ from typing import Final
 from shmq.core.segment import SHM_DIRECTORY
 from shmq.engine.orphans import directory_at_rest
 from shmq.engine.record import RECORD_DRAFT
+from shmq.wait_time import DRAFT_AGE
 
 __all__ = ["drafts", "sweep_drafts"]
 
 _DRAFT_BYTE: Final = (1 << 40) + 1  # of the file: locked by its maker, as native/src/segment/segment_create.c does
-_MINUTE: Final = 60.0  # the maker locks the byte right after it has made the file
 
 
 def _names() -> list[str]:
@@ -38,7 +38,7 @@ def _abandoned(path: str) -> Iterator[bool]:
     try:
         found = os.fstat(descriptor)
         ours = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-        yield ours and time.time() - found.st_mtime > _MINUTE and _is_unlocked(descriptor)
+        yield ours and time.time() - found.st_mtime > DRAFT_AGE and _is_unlocked(descriptor)
     finally:
         os.close(descriptor)
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from shmq.engine.failure import failure_of
 from shmq.errors import Full, ShmqError
 from shmq.quantity import quantity
+from shmq.wait_time import LONG_WAIT
 
 if TYPE_CHECKING:
     from shmq.engine.queue import Queue
 
 __all__ = ["LONG_WAIT", "tell_of_long_wait", "takers"]
 
-LONG_WAIT = 5.0  # seconds without room until a put says so; what pools say of their results has the same
 _LOG: Final = logging.getLogger("shmq.queue")
 _MOST_PIDS: Final = 5
 _local = threading.local()

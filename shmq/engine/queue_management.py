@@ -15,6 +15,7 @@ from shmq.engine.selection import loaded
 from shmq.engine.transfer import transfer
 from shmq.errors import Full, SelectorError, ShmqError, Timeout
 from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
+from shmq.wait_time import BURIAL_LOOK
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -31,7 +32,6 @@ __all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
 
 OPEN, DRAINING, STOPPED = 0, 1, 2
 _NEVER_NS = (1 << 64) - 1
-_LOOK = 0.25  # seconds; how often who waits for an empty queue looks for what nobody may be given any more
 _DEAD_LETTER_BIT = 1 << SETTINGS.index("dead_letter")
 _RETRY_DELAY_BIT = 1 << SETTINGS.index("retry_delay")
 
@@ -157,12 +157,12 @@ class QueueManagement(QueueHandle):
         while True:
             self._chores()  # what expires in the wait, too: nobody may come who would do it
             self._bury_poisoned()
-            left = _LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+            left = BURIAL_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                self._join(min(left, _LOOK))
+                self._join(min(left, BURIAL_LOOK))
                 return
             except Timeout:
-                if left <= _LOOK and deadline is not None:
+                if left <= BURIAL_LOOK and deadline is not None:
                     raise
 
     # ---- manage ------------------------------------------------------------------------------------------------

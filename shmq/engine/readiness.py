@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.queue import peek_any, peek_pass_on
 from shmq.errors import ShmqError
+from shmq.wait_time import CREDIT_LOOK, THREAD_END
 
 if TYPE_CHECKING:
     from shmq.core.queue import Part, Row
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Readiness", "Taker"]
 
-_STARVED: Final = 0.5  # seconds: a lease that ends and a purge give credit back and tell nobody
-_LATEST: Final = 1.0  # seconds until a thread that was told to end is left alone
 # What the thread leaves to the main one; not what its own mistakes would raise.
 _SIGNALS: Final = signal.valid_signals() - {
     signal.SIGABRT,
@@ -139,7 +138,7 @@ class Readiness:
         """Waits for the end of the thread after stop(). False: it does not come."""
         if threading.current_thread() is self._thread:
             return True  # in a finalizer; it uses no row any more
-        if not self._ended.acquire(timeout=_LATEST):
+        if not self._ended.acquire(timeout=THREAD_END):
             return False
         self._ended.release()
         return True
@@ -204,7 +203,7 @@ class Readiness:
         self._starved = True
         if not self._stopping and not self._can_take():  # else it was settled in between
             try:
-                self._calls.get(timeout=_STARVED)
+                self._calls.get(timeout=CREDIT_LOOK)
             except queue.Empty:
                 self._pass_on(parts)  # it looks for what is due, too
         self._starved = False

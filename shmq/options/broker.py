@@ -11,7 +11,7 @@ from typing import Final, Literal
 from shmq.options.stage import not_built
 from shmq.options.value import Size, check_timeout, parse_size, shown
 
-__all__ = ["BROKER_DEFAULTS", "BrokerSettings", "Durability", "check_broker_options"]
+__all__ = ["BROKER_DEFAULTS", "PATIENCE", "BrokerSettings", "Durability", "check_broker_options"]
 
 Durability = Literal["none", "os", "sync"]  # survives: processes; the loss of the segment; power loss
 
@@ -25,8 +25,9 @@ class BrokerSettings:
     patience: float | None = None  # seconds
 
 
+PATIENCE: Final = 0.1  # seconds
 # memory has none: it is made from the size of /dev/shm.
-BROKER_DEFAULTS: Final = BrokerSettings(memory=None, mode=0o700, patience=0.1)
+BROKER_DEFAULTS: Final = BrokerSettings(memory=None, mode=0o700, patience=PATIENCE)
 
 MIN_MEMORY: Final = 8 << 20  # what the core's fixed tables and a few queues need; the core has the same limits
 MAX_MEMORY: Final = 256 << 30
@@ -81,5 +82,7 @@ def _check_mode(mode: int) -> int:
 def _check_patience(patience: float) -> float:
     seconds = check_timeout(patience, "patience")
     if seconds is None or not 0.001 <= seconds <= 60 or not math.isfinite(seconds):
-        raise ValueError(f"patience={shown(patience)} is out of range; give 0.001 to 60 seconds, 0.1 is the default")
+        raise ValueError(
+            f"patience={shown(patience)} is out of range; give 0.001 to 60 seconds, {PATIENCE} is the default"
+        )
     return seconds

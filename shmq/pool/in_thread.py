@@ -15,6 +15,7 @@ from shmq.pool.job import Job
 from shmq.pool.progress import INTERVAL, Progress
 from shmq.pool.report import Dead, Failed, Stalled
 from shmq.pool.tally import Tally, counts_of
+from shmq.wait_time import OTHERS_LOOK
 
 if TYPE_CHECKING:
     from shmq.statistics import PoolCounts
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["InThread"]
 
 _LOG = logging.getLogger("shmq.pool")
-_OUTSIDERS = 0.1  # seconds between looks at a queue where this thread waits for what others hold
 
 
 class InThread:
@@ -106,7 +106,7 @@ class InThread:
                 if until_empty:
                     if self._job.is_done():
                         return
-                    wait = _OUTSIDERS
+                    wait = OTHERS_LOOK
                 if self._progress is not None:
                     self._progress.update(1)
                 continue

@@ -26,6 +26,7 @@ from shmq.pool.progress import INTERVAL, Progress
 from shmq.pool.report import Dead, Failed, Logged, Report, Sign, Stalled
 from shmq.pool.total import Total
 from shmq.pool.worker_process import WorkerProcess
+from shmq.wait_time import OTHERS_LOOK_OF_A_POOL, RESTART, STALL_AGAIN
 
 if TYPE_CHECKING:
     from shmq.statistics import PoolCounts
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["STALL_AGAIN", "Supervisor"]
 
 _LOG = logging.getLogger("shmq.pool")
-_AGAIN = 0.05  # seconds, doubled with each failure, before a worker is started again
 _GIVE_UP = 5  # workers that die as they start, one after the other, before the pool gives up
-_OUTSIDERS = 0.5  # seconds between looks at a queue where idle workers wait for what others hold
-STALL_AGAIN = 60.0  # seconds between two words on results that have no room
 _numbers = itertools.count(1)
 
 
@@ -216,7 +214,7 @@ class Supervisor:
         if self._is_done():
             self._stopping = True
         else:  # others hold something, of whom no report comes
-            self._look_after = time.monotonic() + _OUTSIDERS
+            self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _is_done(self) -> bool:
         """By a handle of its own: whoever looks buries what is dead, and here that counts. Others may use the job's."""
@@ -248,7 +246,7 @@ class Supervisor:
             text = worker.ended.text if worker.ended is not None else ""
             self._say(worker, f"{_end_of(code)}{_behind(text)}; what it had in hand goes back, it is replaced")
         if self._job.until_empty and not self._stopping:
-            self._look_after = time.monotonic() + _OUTSIDERS
+            self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _tell_of_death(self, pid: int, code: int) -> None:
         """So that its messages are back at once, though nobody may be waiting, and their Death can say why."""
@@ -290,7 +288,7 @@ class Supervisor:
             if text:
                 self._error.add_note(f"in the worker:\n{text}")
         elif self._failures > 1:
-            self._start_after = time.monotonic() + _AGAIN * 2**self._failures
+            self._start_after = time.monotonic() + RESTART * 2**self._failures
 
     def _say(self, worker: WorkerProcess, text: str) -> None:
         name = self._job.queue.name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shmq.engine.obituary import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
+from shmq.wait_time import NOTED_WITHIN
 
 if TYPE_CHECKING:
     from shmq.engine.dead_letter import FailureReason
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from shmq.statistics import PoolCounts
 
 __all__ = ["Total"]
-
-_NOTED_WITHIN = 5.0  # seconds after a death, in which somebody may still be about to note what came back
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Total:
         self._sum.add(tally)
         still_open = tally.still_open()
         if still_open is not None:
-            self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + _NOTED_WITHIN))
+            self._doubts.append(_Doubt(pid, *still_open, time.monotonic() + NOTED_WITHIN))
         self._look(time.monotonic())
 
     def found_dead(self, reason: FailureReason) -> None:

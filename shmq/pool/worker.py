@@ -18,6 +18,7 @@ from shmq.pool.intake import Intake
 from shmq.pool.log_report import tell_of_logs
 from shmq.pool.report import Ended, Reports, Sign
 from shmq.pool.tally import Tally
+from shmq.wait_time import OWNER_LOOK
 
 if TYPE_CHECKING:
     from shmq.engine.message import Message
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from shmq.pool.shared_words import SharedWords
 
 __all__ = ["work"]
-
-_OWNER_LOOK = 5.0  # seconds between looks at whether the pool's process lives, while there is nothing to do
 
 
 def work(parcel: Parcel, pipe: Connection, counts: SharedWords) -> None:
@@ -94,7 +93,7 @@ class Worker:
                 self._reports.send(Sign.IDLE)
         while True:
             try:
-                return self._intake.next(_OWNER_LOOK)
+                return self._intake.next(OWNER_LOOK)
             except Empty:
                 owner = multiprocessing.parent_process()
                 if owner is not None and not owner.is_alive():

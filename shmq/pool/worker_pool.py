@@ -22,6 +22,7 @@ from shmq.pool.job import Job
 from shmq.pool.signature import check_handler
 from shmq.pool.supervisor import Supervisor
 from shmq.quantity import quantity
+from shmq.wait_time import WORKERS_END
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +36,6 @@ __all__ = ["WorkerPool"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-_KILLED = 10.0  # seconds; to kill and collect workers takes milliseconds
 Runner = Supervisor | InThread
 
 
@@ -63,7 +63,7 @@ class _Run:
 def _end_forgotten(run: _Run) -> None:
     """At the end of the program, before multiprocessing waits for its children."""
     run.runner.kill()
-    run.done.wait(_KILLED)
+    run.done.wait(WORKERS_END)
 
 
 class WorkerPool(Generic[T, R]):
@@ -235,7 +235,7 @@ class WorkerPool(Generic[T, R]):
             finished = run.done.wait(limit)
         except BaseException:  # a second Ctrl-C
             run.runner.kill()
-            run.done.wait(_KILLED)
+            run.done.wait(WORKERS_END)
             raise
         if not finished:
             run.runner.kill()
@@ -277,7 +277,7 @@ class WorkerPool(Generic[T, R]):
         except BaseException:  # nobody will call __exit__
             if run.owner:
                 run.runner.kill()
-                run.done.wait(_KILLED)
+                run.done.wait(WORKERS_END)
             else:
                 run.runner.close()
                 run.done.set()

@@ -17,6 +17,7 @@ from shmq.pool.report import Ended, Report, Sign
 from shmq.pool.shared_words import SharedWords
 from shmq.pool.tally import Tally
 from shmq.pool.worker import work
+from shmq.wait_time import EARLY_DEATH
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -27,7 +28,6 @@ __all__ = ["WorkerProcess"]
 
 _UNKNOWN = 255  # exit code of a process that somebody else waited for, as with SIGCHLD ignored
 _REMIND, _REMIND_MOST = 0.01, 5.0  # seconds until the first reminder, and between later ones at most
-_QUICK = 1.0  # seconds; who dies sooner after it was ready, without a message, has died as it started
 
 
 class WorkerProcess:
@@ -167,4 +167,4 @@ class WorkerProcess:
             return False
         if self.ready_at is None:
             return True
-        return not self.has_worked and time.monotonic() - self.ready_at < _QUICK
+        return not self.has_worked and time.monotonic() - self.ready_at < EARLY_DEATH

@@ -185,7 +185,7 @@ def test_the_nth_unsettled_message_stops_a_consumer_with_prefetch(queue: shmq.Qu
 def test_a_consumer_that_is_stopped_by_its_prefetch_says_so_with_the_positions(
     queue: shmq.Queue[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(consumer_module, "_STALLED", 0.02)
+    monkeypatch.setattr(consumer_module, "LONG_WAIT", 0.02)
     queue.put_many(range(5))
     with queue.consumer(prefetch=2) as consumer, caplog.at_level(logging.WARNING, "shmq.broker"):
         kept = consumer.receive_many(2, timeout=0)

@@ -11,15 +11,12 @@
 #define SHMQ_DUE_H
 
 #include "shmq/handle.h"
+#include "shmq/wait_time.h"
 
 #define SHMQ_DUE_LOOKING UINT64_C(1)
 #define SHMQ_DUE_NEVER UINT64_MAX
 /* No option is longer (31 years); a time further ahead was not written by anybody. */
 #define SHMQ_DUE_LONGEST (UINT64_C(1000000000) * 1000000000 + UINT64_C(3600) * 1000000000)
-
-/* Who has found something that the interpreter has to bury does so at its next call; if there is none, others look again
- * after this time, ns, whatever the patience. */
-#define SHMQ_DUE_BURIAL UINT64_C(200000000)
 
 /* A time that no option reaches is damage: looked at now, and written anew. */
 static inline bool shmq_is_due(uint64_t due, uint64_t now) {

@@ -4,10 +4,6 @@
 
 #include "shmq/ring.h"
 
-#define SHMQ_SPIN_NS UINT64_C(20000)         /* about what a sleep and a wake cost */
-#define SHMQ_CLAIM_LOOK_NS UINT64_C(1000000) /* how often a waiter behind a claim asks whether the claimant lives */
-#define SHMQ_ROUNDING_NS UINT64_C(2000000)   /* of `awaited` in a consumer row */
-
 /* Who waits, and on which row. */
 typedef struct shmq_waiter {
     uint32_t owner;

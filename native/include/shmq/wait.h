@@ -3,6 +3,7 @@
 #define SHMQ_WAIT_H
 
 #include "shmq/member.h"
+#include "shmq/wait_time.h"
 
 void shmq_futex_wake(shmq_a32 *word, int count);
 /* Answers how many were woken. */
@@ -13,9 +14,6 @@ int shmq_futex_wake_count(shmq_a32 *word, int count);
 shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64_t until_ns);
 
 #define SHMQ_FOR_EVER UINT64_MAX
-/* A wait is cut into pieces of about this: a signal that comes between two sleeps interrupts none of them, so its handlers
- * get their turn when the piece is over. Long enough for a patience to pass within one. */
-#define SHMQ_SLICE_NS UINT64_C(250000000)
 
 static inline uint64_t shmq_slice_end(const shmq_member *m) {
     uint64_t slice = m->patience_ns * 2 > SHMQ_SLICE_NS ? m->patience_ns * 2 : SHMQ_SLICE_NS;

@@ -1,7 +1,7 @@
 /* Who notices a death while everybody sleeps.
  *
  * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message, or has a seat (seat.h),
- * it wakes every 20 ms and tests the lock bytes of those processes; else it sleeps as long as the others. A second one, of another
+ * it wakes every SHMQ_TICK_NS and tests the lock bytes of those processes; else it sleeps as long as the others. A second one, of another
  * process (watch[1]), does the same for the first one's process. Further sleepers stand by as volunteers: who leaves the
  * watch, or begins to hold something while nobody watches it, wakes one of them, who takes the vacant place.
  *
@@ -19,8 +19,7 @@
 #define SHMQ_WATCH_H
 
 #include "shmq/liveness.h"
-
-#define SHMQ_TICK_NS UINT64_C(20000000)
+#include "shmq/wait_time.h"
 
 static inline uint32_t shmq_watch_row(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
 

@@ -219,8 +219,6 @@ static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
     return false;
 }
 
-#define SWEEP_NS UINT64_C(1000000000)
-
 static bool nobody(void *context, uint32_t row) {
     (void)context, (void)row;
     return false;
@@ -230,7 +228,7 @@ static bool nobody(void *context, uint32_t row) {
  * say "no memory" makes one first, but not every time: it looks at every block. */
 static bool sweep_is_due(shmq_member *m) {
     uint64_t now = shmq_now_ns(), swept = shmq_load_relaxed(&m->swept_ns);
-    return now - swept >= SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
+    return now - swept >= SHMQ_SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
 }
 
 /* Granules that came back: deleted queues, slabs. */

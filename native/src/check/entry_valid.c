@@ -4,6 +4,7 @@
 #include "shmq/examine.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
+#include "shmq/wait_time.h"
 #include "shmq/ring_memory.h"
 #include "blocks/slab.h"
 
@@ -96,7 +97,6 @@ const char *shmq_entries_valid(const shmq_ring *r, uint64_t *where, shmq_stray *
 }
 
 #define ROUNDS 20
-#define ROUND_NS 1000000
 
 /* Rows that were seen without anything held since the entry was found. */
 static bool all_were_idle(shmq_member *m, bool *idle) {
@@ -137,7 +137,7 @@ bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
         if (all) {
             return true;
         }
-        struct timespec moment = {.tv_nsec = ROUND_NS};
+        struct timespec moment = {.tv_nsec = (long)SHMQ_SHORT_SLEEP_NS};
         nanosleep(&moment, NULL);
     }
     return false;

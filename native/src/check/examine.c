@@ -13,11 +13,9 @@
 #include "shmq/level.h"
 #include "shmq/structure.h"
 #include "shmq/verdict.h"
+#include "shmq/wait_time.h"
 
 #define AGREED 3
-#define BETWEEN_NS UINT64_C(5000000)
-#define RETRY_NS UINT64_C(200000)
-#define PATIENCE_NS UINT64_C(500000000)
 
 /* What a look needs of the structure to count when it finds something. */
 enum needs { NOTHING, STILL, SETTLED };
@@ -115,7 +113,7 @@ static void give_up(shmq_judgement *j, shmq_calm calm, uint32_t holder) {
 
 void shmq_part_examine(shmq_member *m, int number, shmq_judgement *j) {
     const part *p = &parts[number];
-    uint64_t until = shmq_now_ns() + PATIENCE_NS;
+    uint64_t until = shmq_now_ns() + SHMQ_CHECK_MOST_NS;
     agreement a = {.judgement = j};
     sound(j);
     for (;;) {
@@ -148,7 +146,7 @@ void shmq_part_examine(shmq_member *m, int number, shmq_judgement *j) {
             give_up(j, p->needs == NOTHING ? SHMQ_CALM : moment.calm, moment.holder);
             return;
         }
-        pause_for(counts ? BETWEEN_NS : RETRY_NS);
+        pause_for(counts ? SHMQ_CHECK_LOOK_NS : SHMQ_NAP_NS);
     }
 }
 
@@ -186,7 +184,7 @@ static void look_at_levels(const shmq_queue *q, level_look *look, void *context,
 }
 
 static void examine(shmq_queue *q, level_look *look, void *context, size_t context_bytes, shmq_judgement *j) {
-    uint64_t until = shmq_now_ns() + PATIENCE_NS;
+    uint64_t until = shmq_now_ns() + SHMQ_CHECK_MOST_NS;
     agreement a = {.judgement = j};
     sound(j);
     for (;;) {
@@ -207,7 +205,7 @@ static void examine(shmq_queue *q, level_look *look, void *context, size_t conte
             undecided(j, "it was never the same at two looks");
             return;
         }
-        pause_for(BETWEEN_NS);
+        pause_for(SHMQ_CHECK_LOOK_NS);
     }
 }
 

@@ -49,6 +49,7 @@ static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) 
 #define ROUND_BITS 24
 #define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
 #define AWAITED_SHIFT 20
+static_assert(SHMQ_ROUNDING_NS >= UINT64_C(1) << AWAITED_SHIFT, "who sleeps until it is over sleeps past the rounding");
 
 /* Has this row been waited for as long as the patience, in one round? *word is what it says now, *fresh what it has to say
  * if nobody has waited in its present round; 0: somebody has. */

@@ -156,7 +156,7 @@ uint64_t shmq_sleep_limit(shmq_queue *q) {
         sleepers += (uint64_t)__builtin_popcountll(shmq_load_relaxed(&q->page->sleepers[group].idle));
     }
     uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
-    limit = limit < UINT64_C(10000000000) ? limit : UINT64_C(10000000000);
+    limit = limit < SHMQ_LONGEST_SLEEP_NS ? limit : SHMQ_LONGEST_SLEEP_NS;
     uint64_t noise =
         shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that they do not look all at once */
     return limit - limit / 4 + limit / 2 * (noise & 0xffff) / 0xffff;

@@ -4,11 +4,8 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
-#define AWAKE_NS UINT64_C(200000)      /* a taker that spins looks many times in it */
-#define LONGEST_STEP_NS UINT64_C(1000000) /* between two looks; nobody tells us that it was taken */
-
 uint64_t shmq_immediate_until(shmq_queue *q) {
-    return shmq_now_ns() + (shmq_anybody_idle(q) ? q->m->patience_ns : AWAKE_NS);
+    return shmq_now_ns() + (shmq_anybody_idle(q) ? q->m->patience_ns : SHMQ_AWAKE_NS);
 }
 
 enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
@@ -82,6 +79,6 @@ shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until
         if (shmq_sleep(q->m, &home->drained, shmq_load_seq(&home->drained), until) == SHMQ_INTERRUPTED) {
             return SHMQ_INTERRUPTED;
         }
-        step = step < LONGEST_STEP_NS ? step * 2 : step;
+        step = step < SHMQ_SHORT_SLEEP_NS ? step * 2 : step;
     }
 }

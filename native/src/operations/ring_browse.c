@@ -147,7 +147,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         if (level != NULL && shmq_patience_over(level, &level->browsing, d.position, d.word)) {
             shmq_notify(q);
         }
-        uint64_t limit = level != NULL ? 1000000 : q->m->patience_ns;
+        uint64_t limit = level != NULL ? SHMQ_SHORT_SLEEP_NS : q->m->patience_ns;
         status = shmq_sleep(q->m, &consumer->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
         if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {

@@ -168,7 +168,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
         if (slept == SHMQ_INTERRUPTED || now >= slice_end) {
             return shmq_slice_over(q->m);
         }
-        uint64_t piece = arm ? q->m->patience_ns : 2000000;
+        uint64_t piece = arm ? q->m->patience_ns : SHMQ_JOIN_LOOK_NS;
         slept = shmq_sleep(q->m, &q->page->ring.drained, seen, until_ns - now < piece ? until_ns : now + piece);
         arm = left <= 64;
         shmq_look_for_dead(q->m);

@@ -49,7 +49,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     shmq_member *m = q->m;
     shmq_waiters crowd = shmq_memory_waiters(m, m->process);
     uint64_t slice_end = shmq_slice_end(m);
-    for (uint64_t backoff = 1000000;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
+    for (uint64_t backoff = SHMQ_SHORT_SLEEP_NS;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK;
         uint64_t now;

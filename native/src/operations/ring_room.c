@@ -5,8 +5,6 @@
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 
-#define SHORTEST_PIECE_NS UINT64_C(1000000) /* of a blocked producer's sleep */
-
 /* May the tail step over what is in this slot at position p, on its way to a FREE one? */
 static bool can_step_over(uint64_t word, int32_t ahead) {
     uint32_t state = shmq_word_state(word);
@@ -196,7 +194,7 @@ static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
 static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uint64_t piece_ns) {
     uint64_t now = shmq_now_ns();
     bool spoiled = is_counted_full(why) && shmq_load_seq(&q->page->recount_due) != 0;
-    uint64_t piece = spoiled ? SHORTEST_PIECE_NS : piece_ns;
+    uint64_t piece = spoiled ? SHMQ_SHORT_SLEEP_NS : piece_ns;
     return until_ns > now && until_ns - now > piece ? now + piece : until_ns;
 }
 
@@ -259,7 +257,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         return status; /* before any look at the clock */
     }
     uint64_t piece =
-        SHORTEST_PIECE_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
+        SHMQ_SHORT_SLEEP_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
     while (shmq_no_room(status)) {
@@ -269,7 +267,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             break;
         }
         if (shmq_patience_over(r, &r->putting, 0, 0)) {
-            piece = SHORTEST_PIECE_NS;
+            piece = SHMQ_SHORT_SLEEP_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
             shmq_look_for_dead(q->m);
@@ -299,8 +297,6 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     return status;
 }
 
-#define SLOTS_PIECE_NS UINT64_C(20000000)
-
 /* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
 static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
     shmq_member *m = q->m;
@@ -311,7 +307,7 @@ static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint
         return SHMQ_FULL_MEMORY;
     }
     shmq_join_count(&crowd);
-    uint64_t until = until_ns - now > SLOTS_PIECE_NS ? now + SLOTS_PIECE_NS : until_ns;
+    uint64_t until = until_ns - now > SHMQ_TICK_NS ? now + SHMQ_TICK_NS : until_ns;
     (void)shmq_sleep(m, &m->header->memory_full, seen, until); /* by time, if a wake came before */
     shmq_leave_count(&crowd);
     return shmq_slice_over(m);

@@ -84,7 +84,7 @@ static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery
     shmq_progress_publish(w, status == SHMQ_EMPTY && !claimed ? d->version : 0);
     shmq_ranks_step(q, w->owner);
     if (status == SHMQ_EMPTY && now < w->until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
-        uint64_t limit = claimed ? SHMQ_CLAIM_LOOK_NS : shmq_look_limit(q, d->left);
+        uint64_t limit = claimed ? SHMQ_SHORT_SLEEP_NS : shmq_look_limit(q, d->left);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(q->m, &w->consumer->wake, seen, until);
         slept_at_all = true;

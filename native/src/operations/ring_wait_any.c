@@ -153,7 +153,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     if (status == SHMQ_EMPTY && now < w->until_ns && !all_shut(w)) {
-        uint64_t limit = claimed ? SHMQ_CLAIM_LOOK_NS : sleep_limit(w);
+        uint64_t limit = claimed ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);
         slept_at_all = true;

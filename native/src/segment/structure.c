@@ -8,8 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shmq/wait_time.h"
+
 #define DIRTY (UINT64_C(1) << 63)
-#define THREAD_WAIT_NS 50000000
 
 /* Its own thread may hold the lock while it waits for a stopped process; who waits behind it must still see signals. */
 static bool lock_threads(shmq_member *m) {
@@ -18,7 +19,7 @@ static bool lock_threads(shmq_member *m) {
     }
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += THREAD_WAIT_NS;
+    until.tv_nsec += (long)SHMQ_THREAD_LOCK_NS;
     if (until.tv_nsec >= 1000000000) {
         until.tv_nsec -= 1000000000;
         until.tv_sec += 1;

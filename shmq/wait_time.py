@@ -1,0 +1,44 @@
+"""How long Python code of shmq waits, in seconds, where the patience does not say it.
+
+How long a stopped process may be in the way of others is the broker's option patience, which the core asks; so do
+`put(immediate=True)` and descriptors. What decides here looks at a state by time, because nobody tells of it, or says
+that something takes long, or stops waiting for what has long been over if it is well. The core's times are in
+native/include/shmq/wait_time.h.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CREDIT_LOOK",
+    "DRAFT_AGE",
+    "EARLY_DEATH",
+    "BURIAL_LOOK",
+    "LEFT_TO_TAKE_LOOK",
+    "LONG_WAIT",
+    "NOTED_WITHIN",
+    "OTHERS_LOOK",
+    "OTHERS_LOOK_OF_A_POOL",
+    "OWNER_LOOK",
+    "RESTART",
+    "STALL_AGAIN",
+    "THREAD_END",
+    "WORKERS_END",
+]
+
+# Of the engine.
+LONG_WAIT = 5.0  # without room, or at the prefetch: then the log says so
+LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, ends no wait
+BURIAL_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
+CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
+THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too
+DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and not locked is left behind
+
+# Of pools.
+OWNER_LOOK = 5.0  # is the pool's process alive, while there is nothing to do; with messages the core knows
+OTHERS_LOOK = 0.1  # for what others hold, in the only thread, which has nothing else to do
+OTHERS_LOOK_OF_A_POOL = 0.5  # the same where workers do the work meanwhile
+RESTART = 0.05  # before a worker is started again, doubled with each failure
+EARLY_DEATH = 1.0  # after it was ready: a worker that dies sooner, without a message, has died as it started
+NOTED_WITHIN = 5.0  # after a death somebody may still be about to note what came back
+STALL_AGAIN = 60.0  # between two words on results that have no room
+WORKERS_END = 10.0  # to kill and collect workers takes milliseconds
