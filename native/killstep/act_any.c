@@ -10,7 +10,7 @@ static const unsigned queues[] = {QUEUE_LIMITED, QUEUE_A};
 #define COUNT 2u
 
 void act_receive_any(act *a, uint64_t until_ns) {
-    shmq_waiter_of of[COUNT] = {0};
+    shmq_waiter of[COUNT] = {0};
     uint32_t from = 0;
     shmq_delivery d;
     for (uint32_t i = 0; i < COUNT; i++) {

@@ -8,7 +8,7 @@
 /* The arguments as C has them; what they point to the caller's tuple holds. */
 typedef struct several {
     py_queue **queues;
-    shmq_waiter_of *of;
+    shmq_waiter *of;
     uint32_t count;
     bool own_rows;
 } several;
@@ -24,7 +24,7 @@ static bool several_room(several *s, Py_ssize_t count) {
         return false;
     }
     s->queues = PyMem_Calloc((size_t)count, sizeof(py_queue *));
-    s->of = PyMem_Calloc((size_t)count, sizeof(shmq_waiter_of));
+    s->of = PyMem_Calloc((size_t)count, sizeof(shmq_waiter));
     s->count = (uint32_t)count;
     if (s->queues == NULL || s->of == NULL) {
         PyErr_NoMemory();
@@ -42,7 +42,7 @@ static bool several_of(PyObject *parts, several *s) {
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *queue, *subscription;
         unsigned int row;
-        shmq_waiter_of *of = &s->of[i];
+        shmq_waiter *of = &s->of[i];
         if (!PyArg_ParseTuple(PyTuple_GetItem(parts, i), "O!IO", queue_type, &queue, &row, &subscription) ||
             !subscription_of(subscription, &of->by) || !queue_begins((py_queue *)queue)) {
             return false;
@@ -75,10 +75,10 @@ static bool several_parts(PyObject *parts, several *s) {
             return false;
         }
         s->queues[i] = part->queue;
-        s->of[i] = (shmq_waiter_of){.q = part->q,
-                                    .owner = part->row,
-                                    .row = s->own_rows ? part->row : 0,
-                                    .by = &((py_subscription *)part->subscription)->s};
+        s->of[i] = (shmq_waiter){.q = part->q,
+                                 .owner = part->row,
+                                 .row = s->own_rows ? part->row : 0,
+                                 .by = &((py_subscription *)part->subscription)->s};
     }
     return true;
 }
@@ -136,12 +136,10 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
 /* Without the interpreter lock, until one of them has something. */
 static shmq_status peek(several *s, uint32_t *from) {
     py_queue *self = s->queues[0];
-    shmq_waiter_of *one = s->of;
     shmq_status status;
     do {
         BEGIN_WAIT(self)
-        status = s->count == 1 ? shmq_peek_wait(one->q, one->owner, one->by, one->row, SHMQ_FOR_EVER)
-                               : shmq_peek_wait_any(s->of, s->count, SHMQ_FOR_EVER, from);
+        status = shmq_peek_wait_any(s->of, s->count, SHMQ_FOR_EVER, from);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
     return status;
@@ -174,7 +172,7 @@ static PyObject *peek_any(PyObject *module, PyObject *args) {
     return answer;
 }
 
-static bool is_wanting(const shmq_waiter_of *of) {
+static bool is_wanting(const shmq_waiter *of) {
     return shmq_load_seq(&of->q->page->sleepers[of->owner / 64].want) >> (of->owner & 63) & 1;
 }
 

@@ -41,13 +41,19 @@ typedef struct peeker {
 
 static void *peek(void *argument) {
     peeker *p = argument;
-    shmq_waiter_of of[] = {{.q = theirs, .owner = p->row, .row = 0}, {.q = second, .owner = shmq_self(second)}};
+    shmq_waiter of[] = {{.q = theirs, .owner = p->row, .row = p->both ? 0 : p->row},
+                        {.q = second, .owner = shmq_self(second)}};
     uint32_t from;
     do {
-        p->status = p->both ? shmq_peek_wait_any(of, 2, SHMQ_FOR_EVER, &from)
-                            : shmq_peek_wait(theirs, p->row, NULL, p->row, SHMQ_FOR_EVER);
+        p->status = shmq_peek_wait_any(of, p->both ? 2 : 1, SHMQ_FOR_EVER, &from);
     } while (p->status == SHMQ_INTERRUPTED);
     return NULL;
+}
+
+static shmq_status peek_once(shmq_subscription *by, uint64_t until_ns) {
+    shmq_waiter of = {.q = theirs, .owner = shmq_self(theirs), .by = by};
+    uint32_t from;
+    return shmq_peek_wait_any(&of, 1, until_ns, &from);
 }
 
 static void start(peeker *p, uint32_t row, bool both) {
@@ -84,7 +90,7 @@ static void a_peek_changes_nothing_and_says_what_an_offer_would(uint32_t levels)
         CHECK_EQUAL(d.position, 0);
         CHECK_EQUAL(shmq_peek_to(theirs, shmq_self(theirs), &odd, &d), SHMQ_OK);
         CHECK_EQUAL(d.position, 1);
-        CHECK_EQUAL(shmq_peek_wait(theirs, shmq_self(theirs), &odd, 0, SHMQ_FOR_EVER), SHMQ_OK);
+        CHECK_EQUAL(peek_once(&odd, SHMQ_FOR_EVER), SHMQ_OK);
     }
     for (uint64_t p = 0; p < 4; p++) {
         CHECK_EQUAL(shmq_load_seq(&shmq_slot_at(last, p)->word), words[p]);
@@ -96,7 +102,7 @@ static void a_peek_changes_nothing_and_says_what_an_offer_would(uint32_t levels)
         CHECK_EQUAL(get_number(q), number);
     }
     CHECK_EQUAL(shmq_peek_to(theirs, shmq_self(theirs), &odd, &d), SHMQ_EMPTY);
-    CHECK_EQUAL(shmq_peek_wait(theirs, shmq_self(theirs), NULL, 0, shmq_now_ns() + SECOND / 1000), SHMQ_EMPTY);
+    CHECK_EQUAL(peek_once(NULL, shmq_now_ns() + SECOND / 1000), SHMQ_EMPTY);
     shmq_subscription_end(&odd);
     end();
 }

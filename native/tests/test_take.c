@@ -97,7 +97,7 @@ static void put_soon(shmq_queue *q, uint64_t number) {
 static void what_a_wait_has_found_is_taken_or_left(shmq_queue *q, bool any) {
     shmq_delivery d;
     uint32_t from = 0;
-    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
+    shmq_waiter of[1] = {{.q = q, .owner = shmq_self(q)}};
     const shmq_taking t = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND, .caller = &caller};
     const shmq_taking alone = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND};
     put_soon(q, 7);
@@ -119,7 +119,7 @@ static void what_failed_too_often_is_acquired_to_be_buried(shmq_queue *q, bool l
     uint64_t number;
     uint32_t from = 0;
     unsigned char place[SHMQ_COPY_BYTES];
-    shmq_waiter_of of[1] = {{.q = q, .owner = shmq_self(q)}};
+    shmq_waiter of[1] = {{.q = q, .owner = shmq_self(q)}};
     const shmq_taking t = {.owner = shmq_self(q), .copy = place};
     shmq_store_relaxed(&q->page->max_deliveries, 1);
     if (large) {
@@ -149,7 +149,7 @@ static void a_queue_that_is_deleted_says_so(shmq_queue *q) {
 }
 
 static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *other) {
-    shmq_waiter_of of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
+    shmq_waiter of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
     shmq_delivery d;
     uint32_t from = 0;
     const shmq_taking t = {.caller = &caller};
@@ -196,7 +196,7 @@ static void where_consumers_differ_in_priority_it_says_that_it_wants(shmq_queue 
     uint32_t from;
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &row), SHMQ_OK);
-    shmq_waiter_of of[1] = {{.q = q, .owner = row}};
+    shmq_waiter of[1] = {{.q = q, .owner = row}};
     const shmq_taking t = {.owner = row};
     shmq_store_seq(&q->page->terms, SHMQ_TERM_RANKED);
     (void)shmq_receive(q, &t, &d);

@@ -57,7 +57,7 @@ static shmq_consumer_shm *row_of(int i) { return shmq_row_at(q[i], rows[i]); }
 static bool is_idle(int i) { return shmq_load_seq(&q[i]->page->sleepers[0].idle) >> rows[i] & 1; }
 
 typedef struct sleeper {
-    shmq_waiter_of of[QUEUES];
+    shmq_waiter of[QUEUES];
     uint32_t first, from;
     uint64_t until_ns;
     shmq_status status;
@@ -83,7 +83,7 @@ static void *sleep_on(void *argument) {
 static void start_for(sleeper *s, uint32_t first, bool own, uint64_t ns) {
     *s = (sleeper){.first = first, .until_ns = shmq_now_ns() + ns};
     for (int i = 0; i < QUEUES; i++) {
-        s->of[i] = (shmq_waiter_of){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
+        s->of[i] = (shmq_waiter){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
     }
     CHECK(pthread_create(&s->thread, NULL, sleep_on, s) == 0);
 }

@@ -22,6 +22,8 @@ ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
     ((6,), "native/src/wake/wait.c", "shmq_sleep"),
     ((7, 9), "native/src/operations/ring_wait.c", "wait_round"),
     ((8,), "native/src/operations/ring_wait.c", "wait_rounds"),
+    (("shmq_look",), "native/src/operations/ring_wait.c", "look_at_all"),
+    (("offer_to",), "native/src/operations/ring_wait.c", "shmq_look"),
     (("shmq_offer_to",), "native/src/operations/ring_wait.c", "offer_to"),
     (("find",), "native/src/operations/ring_walk.c", "shmq_offer_to"),
     ((10,), "native/src/operations/ring_walk.c", "find"),

@@ -132,10 +132,6 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d);
 
-/* Until there is something to offer; nothing is offered. Who is told is as one that takes: it owes the wake that it got to
- * the others until its taker has come (shmq_peek_pass_on). */
-shmq_status shmq_peek_wait(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
-                           uint64_t until_ns);
 /* Its taker has not come: whoever else sleeps is told, if there is anything. */
 void shmq_peek_pass_on(shmq_queue *q);
 

@@ -37,12 +37,12 @@ typedef struct shmq_taking {
 shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
 /* The same from one of several queues of one member, which *from tells. `t` says how long, and who calls; in whose name it
  * takes on each queue, and where it sleeps, `of` says. No copy is made. */
-shmq_status shmq_receive_any(shmq_waiter_of *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+shmq_status shmq_receive_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d);
 
 /* Those of these queues whose consumers differ in priority know that this one wants something; and no more. */
-void shmq_want_any(shmq_waiter_of *of, uint32_t count);
-void shmq_want_any_end(shmq_waiter_of *of, uint32_t count);
+void shmq_want_any(shmq_waiter *of, uint32_t count);
+void shmq_want_any_end(shmq_waiter *of, uint32_t count);
 
 typedef enum shmq_copied {
     SHMQ_COPIED,

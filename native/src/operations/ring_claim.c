@@ -79,7 +79,7 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result) {
-    shmq_waiter waiter = {.owner = shmq_self(from), .by = by};
+    shmq_waiter waiter = {.q = from, .owner = shmq_self(from), .by = by};
     if (result->entries == 0) {
         (void)shmq_reap_now(from->m); /* what a dead one had in hand is in its place before the first look */
     }
@@ -88,7 +88,7 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
         shmq_delivery d;
         shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_usable(from);
         if (status == SHMQ_OK) {
-            status = shmq_look(from, &waiter, &claimed, &d);
+            status = shmq_look(&waiter, &claimed, &d);
         }
         if (status == SHMQ_OK && !fits(limits, result, &d)) {
             shmq_offer_cancel(from, &d);

@@ -1,34 +1,125 @@
-/* Waiting for an entry: announce, look once more, sleep, withdraw. */
+/* Waiting for an entry: announce, look once more, sleep, withdraw. A wait has one queue or several; it is announced on all of
+ * them, and sleeps once. */
+#include "shmq/ring_wait.h"
+
 #include "shmq/group.h"
 #include "shmq/ranks.h"
-#include "shmq/ring.h"
 #include "shmq/sleepers.h"
+#include "shmq/target.h"
 #include "shmq/wait.h"
-#include "shmq/ring_wait.h"
 #include "shmq/watch.h"
 
-static shmq_status offer_to(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
-    return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(q, w->owner, w->by, d) : shmq_offer_to(q, w->owner, w->by, d);
+typedef struct waiting {
+    shmq_waiter *of;
+    uint32_t count, first;
+    shmq_member *m;
+    shmq_a32 *word; /* on which we sleep, whichever queue it is that wakes us */
+    uint32_t target; /* of several: the number of the word that their rows share */
+    uint64_t until_ns;
+} waiting;
+
+static shmq_status offer_to(const shmq_waiter *w, shmq_delivery *d) {
+    return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(w->q, w->owner, w->by, d) : shmq_offer_to(w->q, w->owner, w->by, d);
 }
 
-shmq_status shmq_look(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
-    shmq_status status = offer_to(q, w, d);
+shmq_status shmq_look(const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
+    shmq_status status = offer_to(w, d);
     *claimed = status == SHMQ_EMPTY && d->word != 0;
-    shmq_ring *level = *claimed ? shmq_level(q, d->depth) : NULL;
+    shmq_ring *level = *claimed ? shmq_level(w->q, d->depth) : NULL;
     if (level != NULL && shmq_patience_over(level, &level->taking, d->position, d->word)) {
-        shmq_notify(q);
-        status = offer_to(q, w, d);
+        shmq_notify(w->q);
+        status = offer_to(w, d);
         *claimed = status == SHMQ_EMPTY && d->word != 0;
     }
     return status;
 }
 
-static shmq_status spin(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
-    uint64_t until_ns = w->until_ns == 0 ? UINT64_MAX : w->until_ns;
-    uint64_t start = shmq_now_ns();
-    uint64_t end = until_ns < start + SHMQ_SPIN_NS ? until_ns : start + SHMQ_SPIN_NS;
+void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
+    if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2 && !shmq_reap_now(q->m)) {
+        shmq_add_relaxed(&q->m->header->rescues, 1);
+    }
+}
+
+/* It has looked at everything up to this version, and nothing is for it: nobody need wake it for that again. 0: not so. */
+static void publish(const shmq_waiter *w) {
+    if (w->version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
+        shmq_store_seq(&w->consumer->progress, w->version);
+    }
+}
+
+/* Another thread closes the consumer that this one waits for. */
+static bool is_closing(const shmq_waiter *w) {
+    shmq_consumer_shm *row = w->owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(w->q, w->owner);
+    return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
+}
+
+/* How long it sleeps at most after a look that found nothing; where something is left for others, until those are passed. */
+static uint64_t look_limit(const shmq_waiter *w) {
+    uint64_t limit = shmq_sleep_limit(w->q), passed = w->q->m->patience_ns + SHMQ_ROUNDING_NS;
+    return SHMQ_UNLIKELY(w->left) && passed < limit ? passed : limit;
+}
+
+static uint32_t row_of(const shmq_waiter *w) { return w->row != 0 ? w->row : w->borrowed; }
+
+static uint32_t state_of(const shmq_waiter *of) { return shmq_load_seq(&of->q->page->shut_down); }
+
+/* In turn, from the first on, until one has something. One that was stopped is left out. */
+static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
+    *claimed = false;
+    for (uint32_t i = 0; i < w->count; i++) {
+        w->of[i].looked = w->of[i].left = false;
+        w->of[i].version = 0;
+    }
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint32_t index = (w->first + i) % w->count;
+        shmq_waiter *of = &w->of[index];
+        bool behind_claim = false;
+        if (state_of(of) != SHMQ_STOPPED) {
+            shmq_status status = shmq_look(of, &behind_claim, d);
+            if (status != SHMQ_EMPTY) {
+                *from = index;
+                return status;
+            }
+            of->version = behind_claim ? 0 : d->version;
+            of->left = d->left;
+            *claimed = *claimed || behind_claim;
+        }
+        of->looked = true;
+    }
+    return SHMQ_EMPTY;
+}
+
+static bool all_shut(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (state_of(&w->of[i]) == SHMQ_OPEN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What was read before the look says that nothing new can come; so an empty look is the end. */
+static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
+    bool shut = all_shut(w);
+    shmq_status status = look_at_all(w, claimed, from, d);
+    return status == SHMQ_EMPTY && shut ? SHMQ_SHUT_DOWN : status;
+}
+
+static shmq_status all_usable(const waiting *w, uint32_t *from) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        *from = i;
+        SHMQ_TRY(shmq_queue_usable(w->of[i].q));
+    }
+    *from = w->first;
+    return SHMQ_OK;
+}
+
+static shmq_status spin(const waiting *w, uint32_t *from, shmq_delivery *d) {
+    uint64_t start = shmq_now_ns(), end = start + SHMQ_SPIN_NS;
+    end = w->until_ns != 0 && w->until_ns < end ? w->until_ns : end;
+    bool claimed;
     for (;;) {
-        shmq_status status = shmq_look(q, w, claimed, d);
+        shmq_status status = look_at_all(w, &claimed, from, d);
         if (status != SHMQ_EMPTY || shmq_now_ns() >= end) {
             return status;
         }
@@ -38,133 +129,213 @@ static shmq_status spin(shmq_queue *q, const shmq_waiter *w, bool *claimed, shmq
     }
 }
 
-void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
-    if (shmq_now_ns() - d->enqueued_ns > q->m->patience_ns / 2 && !shmq_reap_now(q->m)) {
-        shmq_add_relaxed(&q->m->header->rescues, 1);
+/* One that stands by is not announced: nobody is to wake it for an entry. */
+static void announce_on_all(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        shmq_waiter *of = &w->of[i];
+        of->served = shmq_ranks_take_up(of->q, of->owner);
+        if (of->served) {
+            (void)shmq_announce(of->q, row_of(of), false);
+        }
     }
 }
 
-void shmq_progress_publish(const shmq_waiter *w, uint64_t version) {
-    if (version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
-        shmq_store_seq(&w->consumer->progress, version);
+static void withdraw_from_all(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        shmq_waiter *of = &w->of[i];
+        of->notified = of->served && shmq_withdraw(of->q, row_of(of), false);
     }
 }
 
-void shmq_wake_pass_on(shmq_queue *q, const shmq_waiter *w, shmq_status status) {
-    if (status != SHMQ_EMPTY || (shmq_taker(q, w->by) != NULL && shmq_anybody_idle(q) && shmq_ring_ready(q))) {
-        shmq_notify(q);
+static void publish_progress(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        publish(&w->of[i]);
+        shmq_ranks_step(w->of[i].q, w->of[i].owner);
     }
 }
 
-bool shmq_is_closing(shmq_queue *q, uint32_t owner) {
-    shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
-    return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
+/* The baton: notified on a queue, and nothing taken from it, it passes the wake on. From the queue that gave us something
+ * (`but`) that happens when the entry is taken. One that has looked at all that there is gets no wake, so this ends. */
+static void pass_on(const waiting *w, uint32_t but) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        shmq_waiter *of = &w->of[i];
+        if (!of->notified || i == but) {
+            continue;
+        }
+        if (of->looked) {
+            publish(of);
+        }
+        if (!of->looked || (shmq_taker(of->q, of->by) != NULL && shmq_anybody_idle(of->q) && shmq_ring_ready(of->q))) {
+            shmq_notify(of->q);
+        }
+    }
 }
 
-uint64_t shmq_look_limit(shmq_queue *q, bool left) {
-    uint64_t limit = shmq_sleep_limit(q), passed = q->m->patience_ns + SHMQ_ROUNDING_NS;
-    return SHMQ_UNLIKELY(left) && passed < limit ? passed : limit;
+static uint64_t sleep_limit(const waiting *w) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < w->count; i++) {
+        uint64_t limit = look_limit(&w->of[i]);
+        least = limit < least ? limit : least;
+    }
+    return least;
+}
+
+static bool any_closing(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (is_closing(&w->of[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
-static shmq_status wait_round(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
-    bool claimed = false;
-    uint32_t seen = shmq_load_seq(&w->consumer->wake); /* before all that a wake may be for */
-    if (shmq_is_closing(q, w->owner)) {
+static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d) {
+    uint32_t seen = shmq_load_seq(w->word); /* before all that a wake may be for */
+    bool claimed, claimed_late;
+    if (any_closing(w)) {
         return SHMQ_CLOSED;
     }
-    bool served = shmq_ranks_take_up(q, w->owner); /* else nobody is to wake it for an entry */
-    if (served) {
-        (void)shmq_announce(q, w->row, false);
-    }
-    shmq_status status = shmq_look(q, w, &claimed, d);
+    announce_on_all(w);
+    shmq_status status = look_at_all(w, &claimed, from, d);
     uint64_t now = shmq_now_ns();
     shmq_status slept = SHMQ_OK;
     bool slept_at_all = false;
-    shmq_progress_publish(w, status == SHMQ_EMPTY && !claimed ? d->version : 0);
-    shmq_ranks_step(q, w->owner);
-    if (status == SHMQ_EMPTY && now < w->until_ns && shmq_load_seq(&q->page->shut_down) == SHMQ_OPEN) {
-        uint64_t limit = claimed ? SHMQ_SHORT_SLEEP_NS : shmq_look_limit(q, d->left);
+    publish_progress(w);
+    if (status == SHMQ_EMPTY && now < w->until_ns && !all_shut(w)) {
+        uint64_t limit = claimed ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
-        slept = shmq_sleep(q->m, &w->consumer->wake, seen, until);
+        slept = shmq_sleep(w->m, w->word, seen, until);
         slept_at_all = true;
     }
-    bool woken = shmq_load_seq(&w->consumer->wake) != seen;
-    /* Notified, but not woken: who claimed the bit was stopped before the wake. */
-    bool notified = served && shmq_withdraw(q, w->row, false);
-    if (status == SHMQ_OK) {
-        if (notified) {
-            shmq_notify(q); /* the wake-up meant another entry: pass it on */
-        }
-        return SHMQ_OK;
-    }
+    bool woken = shmq_load_seq(w->word) != seen;
+    withdraw_from_all(w);
     if (status != SHMQ_EMPTY || slept == SHMQ_INTERRUPTED) {
-        if (notified) {
-            shmq_notify(q);
+        for (uint32_t i = 0; i < w->count; i++) {
+            w->of[i].looked = false; /* what the wake was for may have come since */
         }
+        pass_on(w, UINT32_MAX);
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
-    status = offer_to(q, w, d);
-    if (status == SHMQ_OK && served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
-        shmq_rescue_count(q, d);
-    } else if (status != SHMQ_OK && notified) {
-        shmq_progress_publish(w, status == SHMQ_EMPTY && d->word == 0 ? d->version : 0);
-        shmq_wake_pass_on(q, w, status);
+    status = look_at_all(w, &claimed_late, from, d);
+    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
+        shmq_rescue_count(w->of[*from].q, d);
     }
+    pass_on(w, status == SHMQ_OK ? *from : UINT32_MAX);
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
 
 /* Rounds until something comes, the time is over, or there is a reason not to wait. */
-static shmq_status wait_rounds(shmq_queue *q, const shmq_waiter *w, shmq_delivery *d) {
-    uint64_t slice_end = shmq_slice_end(q->m);
+static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *d) {
+    uint64_t slice_end = shmq_slice_end(w->m);
     for (;;) {
-        shmq_status status = wait_round(q, w, d);
+        shmq_status status = wait_round(w, from, d);
         if (status != SHMQ_TIMEOUT) {
             return status;
         }
-        SHMQ_TRY(shmq_queue_usable(q));
-        uint32_t shut = shmq_load_seq(&q->page->shut_down);
-        if (shut != SHMQ_OPEN) {
-            status = shut == SHMQ_STOPPED ? SHMQ_EMPTY : offer_to(q, w, d);
-            return status == SHMQ_EMPTY ? SHMQ_SHUT_DOWN : status;
+        SHMQ_TRY(all_usable(w, from));
+        if (all_shut(w)) {
+            bool claimed;
+            return look_for_last(w, &claimed, from, d);
         }
         if (shmq_now_ns() >= w->until_ns) {
             return SHMQ_EMPTY;
         }
         if (shmq_now_ns() >= slice_end) {
-            return shmq_slice_over(q->m);
+            return shmq_slice_over(w->m);
         }
     }
 }
 
-static shmq_status wait_as(shmq_queue *q, shmq_waiter *w, shmq_delivery *d) {
-    bool claimed = false, borrowed = w->row == 0;
-    SHMQ_TRY(shmq_queue_usable(q));
-    if (shmq_load_seq(&q->page->shut_down) == SHMQ_STOPPED) {
-        return SHMQ_SHUT_DOWN;
+/* A row on each queue. One alone sleeps on its own word, several on one that they share. */
+static shmq_status lay_down(waiting *w, uint32_t *from) {
+    if (w->count > 1) {
+        w->target = shmq_target_take(w->m, &w->word);
     }
-    shmq_status status = offer_to(q, w, d);
-    if (status == SHMQ_EMPTY && !w->peek && (w->until_ns != 0 || d->word != 0)) { /* who peeks is in no hurry */
-        status = spin(q, w, &claimed, d);
+    for (uint32_t i = 0; i < w->count; i++) {
+        shmq_waiter *of = &w->of[i];
+        *from = i;
+        if (of->row == 0) {
+            SHMQ_TRY(shmq_row_borrow(of->q, &of->borrowed));
+        }
+        of->consumer = shmq_row_at(of->q, row_of(of));
+        if (of->consumer == NULL) {
+            return shmq_damage(w->m, "offset of a chunk of consumer rows", row_of(of));
+        }
+        if (w->count > 1) {
+            shmq_row_share(w->m, of->consumer, w->word);
+        } else {
+            w->word = &of->consumer->wake;
+        }
+    }
+    *from = w->first;
+    return SHMQ_OK;
+}
+
+static void get_up(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        shmq_waiter *of = &w->of[i];
+        if (w->count > 1 && of->consumer != NULL) {
+            shmq_row_share(w->m, of->consumer, NULL);
+        }
+        if (of->borrowed != 0) {
+            shmq_row_return(of->q, of->borrowed);
+        }
+    }
+    if (w->count > 1) {
+        shmq_target_give(w->m, w->target);
+    }
+}
+
+static waiting begin(shmq_waiter *of, uint32_t count, uint32_t first, uint64_t until_ns, bool peek) {
+    for (uint32_t i = 0; i < count; i++) {
+        of[i].peek = peek;
+        of[i].borrowed = 0;
+        of[i].consumer = NULL;
+        of[i].notified = false;
+    }
+    return (waiting){.of = of, .count = count, .first = first % count, .m = of->q->m, .until_ns = until_ns};
+}
+
+static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery *d) {
+    bool claimed;
+    SHMQ_TRY(all_usable(w, from));
+    shmq_status status = look_for_last(w, &claimed, from, d);
+    if (status == SHMQ_EMPTY && !peek && (w->until_ns != 0 || claimed)) { /* who peeks is in no hurry */
+        status = spin(w, from, d);
     }
     if (status != SHMQ_EMPTY) {
         return status;
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
-        shmq_look_for_dead(q->m); /* who only polls never sleeps, so it does here what sleepers do */
-        status = offer_to(q, w, d);
-        return status == SHMQ_EMPTY && shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN ? SHMQ_SHUT_DOWN : status;
+        shmq_look_for_dead(w->m); /* who only polls never sleeps, so it does here what sleepers do */
+        return look_for_last(w, &claimed, from, d);
     }
-    if (w->row == 0) {
-        SHMQ_TRY(shmq_row_borrow(q, &w->row));
+    status = lay_down(w, from);
+    if (status == SHMQ_OK) {
+        status = wait_rounds(w, from, d);
     }
-    w->consumer = shmq_row_at(q, w->row);
-    status =
-        w->consumer != NULL ? wait_rounds(q, w, d) : shmq_damage(q->m, "offset of a chunk of consumer rows", w->row);
-    if (borrowed) {
-        shmq_row_return(q, w->row);
-    }
+    get_up(w);
     return status;
+}
+
+shmq_status shmq_offer_any(shmq_waiter *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d) {
+    waiting w = begin(of, count, first, 0, false);
+    bool claimed;
+    SHMQ_TRY(all_usable(&w, from));
+    return look_for_last(&w, &claimed, from, d);
+}
+
+shmq_status shmq_offer_wait_any(shmq_waiter *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
+                                shmq_delivery *d) {
+    waiting w = begin(of, count, first, until_ns, false);
+    return wait_as(&w, false, from, d);
+}
+
+shmq_status shmq_peek_wait_any(shmq_waiter *of, uint32_t count, uint64_t until_ns, uint32_t *from) {
+    shmq_delivery d;
+    waiting w = begin(of, count, 0, until_ns, true);
+    return wait_as(&w, true, from, &d);
 }
 
 shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row, uint64_t until_ns, shmq_delivery *d) {
@@ -173,15 +344,9 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d) {
-    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns};
-    return wait_as(q, &w, d);
-}
-
-shmq_status shmq_peek_wait(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
-                           uint64_t until_ns) {
-    shmq_delivery d;
-    shmq_waiter w = {.owner = owner, .by = by, .row = consumer_row, .until_ns = until_ns, .peek = true};
-    return wait_as(q, &w, &d);
+    shmq_waiter w = {.q = q, .owner = owner, .row = consumer_row, .by = by};
+    uint32_t from;
+    return shmq_offer_wait_any(&w, 1, 0, until_ns, &from, d);
 }
 
 void shmq_peek_pass_on(shmq_queue *q) {

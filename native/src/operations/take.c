@@ -116,7 +116,7 @@ shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) 
     return status;
 }
 
-void shmq_want_any(shmq_waiter_of *of, uint32_t count) {
+void shmq_want_any(shmq_waiter *of, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         of[i].wants = is_ranked(of[i].q);
         if (of[i].wants) {
@@ -125,7 +125,7 @@ void shmq_want_any(shmq_waiter_of *of, uint32_t count) {
     }
 }
 
-void shmq_want_any_end(shmq_waiter_of *of, uint32_t count) {
+void shmq_want_any_end(shmq_waiter *of, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (of[i].wants) {
             shmq_want_end(of[i].q, of[i].owner);
@@ -133,7 +133,7 @@ void shmq_want_any_end(shmq_waiter_of *of, uint32_t count) {
     }
 }
 
-static shmq_status next_of_any(shmq_waiter_of *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+static shmq_status next_of_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                                shmq_delivery *d) {
     shmq_status status = shmq_offer_any(of, count, first, from, d);
     if (status != SHMQ_EMPTY) {
@@ -151,7 +151,7 @@ static shmq_status next_of_any(shmq_waiter_of *of, uint32_t count, uint32_t firs
     return status;
 }
 
-shmq_status shmq_receive_any(shmq_waiter_of *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+shmq_status shmq_receive_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d) {
     shmq_status status;
     do {

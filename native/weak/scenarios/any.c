@@ -24,7 +24,7 @@ static void put(int t, uint64_t number) {
 
 static bool take_one(int t, uint32_t first) {
     for (;;) {
-        shmq_waiter_of of[2] = {0};
+        shmq_waiter of[2] = {0};
         uint32_t from = 0;
         shmq_delivery d;
         uint64_t body[BODY_WORDS];

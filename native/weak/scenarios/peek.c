@@ -11,7 +11,9 @@ static bool wait_for(shmq_queue *q, bool peeks, shmq_delivery *d) {
     if (!peeks) {
         return shmq_offer_wait(q, shmq_self(q), 0, SHMQ_FOR_EVER, d) == SHMQ_OK;
     }
-    shmq_status status = shmq_peek_wait(q, shmq_self(q), NULL, 0, SHMQ_FOR_EVER);
+    shmq_waiter of = {.q = q, .owner = shmq_self(q)};
+    uint32_t from;
+    shmq_status status = shmq_peek_wait_any(&of, 1, SHMQ_FOR_EVER, &from);
     WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED);
     return status == SHMQ_OK && shmq_offer(q, shmq_self(q), d) == SHMQ_OK;
 }
