@@ -259,7 +259,7 @@ static const fault faults[] = {
     {"pair: ranks, wants no more", {"shmq_want_end", "rmw", WEAK_seq_cst, WEAK_acq_rel}, &weak_ranks, NULL},
     {"pair: ranks, look at who sleeps", {"shmq_anybody_idle", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
     {"pair: ranks, whom to wake", {"highest_idle", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
-    {"pair: ranks, who is awake above", {"is_wanted_above", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
+    {"pair: ranks, who is awake above", {"await_above", "load", WEAK_seq_cst, WEAK_acquire}, &weak_ranks, NULL},
     {"row.owner, look at who is above",
      {"is_subscribed", "load", WEAK_acquire, WEAK_relaxed},
      &weak_ranks,
