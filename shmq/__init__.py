@@ -33,10 +33,10 @@ except ModuleNotFoundError:
 
 from shmq.codec import Codec
 from shmq.death import Death
-from shmq.engine.consumer import Consumer
-from shmq.engine.loan import Loan
-from shmq.engine.message import Message
-from shmq.engine.queue import Queue
+from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.message.loan import Loan
+from shmq.engine.message.message import Message
+from shmq.engine.queue.queue import Queue
 from shmq.errors import (
     BrokerError,
     BrokerNotFound,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from os import PathLike
 
-from shmq.engine.broker import Broker
-from shmq.engine.opening import open_anonymous_broker, open_directory
+from shmq.engine.broker.broker import Broker
+from shmq.engine.membership.opening import open_anonymous_broker, open_directory
 from shmq.names import parse_broker_path
 from shmq.options import Size, check_bool, check_broker_options
 

@@ -35,8 +35,8 @@ def shmq_directory(tmp_path: Path) -> Iterator[Path]:
     """
     path = tmp_path / "broker"
     yield path
-    from shmq.engine.orphans import orphans, sweep_discarded
-    from shmq.engine.removal import destroy
+    from shmq.engine.directory.orphans import orphans, sweep_discarded
+    from shmq.engine.directory.removal import destroy
     from shmq.errors import BrokerNotFound
 
     with suppress(BrokerNotFound):

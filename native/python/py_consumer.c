@@ -1,4 +1,4 @@
-/* A consumer: what it has lent, and the way of one message from its queue. shmq.engine.consumer.Consumer is built on it. */
+/* A consumer: what it has lent, and the way of one message from its queue. shmq.engine.consumer.consumer.Consumer is built on it. */
 #include "py_consumer.h"
 
 #include <stdlib.h>

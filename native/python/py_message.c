@@ -1,4 +1,4 @@
-/* One message that was lent: what it says, its body, and its settlement. shmq.engine.message.Message is built on it. */
+/* One message that was lent: what it says, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
 #include "py_consumer.h"
 #include "shmq/ring_time.h"
 #include "structmember.h"

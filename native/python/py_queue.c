@@ -1,4 +1,4 @@
-/* The queue type: what shmq.engine.queue.Queue is built on. Methods without an underscore are the public fast path; all
+/* The queue type: what shmq.engine.queue.queue.Queue is built on. Methods without an underscore are the public fast path; all
  * that needs words - options, codecs, errors - is a Python method of the subclass, called from here by name. */
 #include "py_consumer.h"
 

@@ -7,8 +7,8 @@ import os
 from multiprocessing.context import BaseContext
 from typing import Any, Protocol
 
-from shmq.engine.broker import Broker
-from shmq.engine.queue import Queue
+from shmq.engine.broker.broker import Broker
+from shmq.engine.queue.queue import Queue
 from shmq.runtime import open as open_broker
 
 __all__ = ["CONTESTANTS", "Contestant", "contestant"]

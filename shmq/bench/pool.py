@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from shmq.engine.message import Message
+from shmq.engine.message.message import Message
 from shmq.pool.worker_pool import WorkerPool
 from shmq.runtime import open as open_broker
 

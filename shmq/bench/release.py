@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from shmq.engine.consumer import Consumer
-from shmq.engine.message import Message
+from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.message.message import Message
 from shmq.runtime import open as open_broker
 
 __all__ = ["FEW", "ReleaseRow", "measure_release", "release_round"]

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from shmq.engine.queue import Queue
+from shmq.engine.queue.queue import Queue
 from shmq.quantity import quantity
 from shmq.runtime import open as open_broker
 

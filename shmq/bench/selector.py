@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shmq.core.selector import Selector
-from shmq.engine.queue import Queue
+from shmq.engine.queue.queue import Queue
 from shmq.headers import Header, decode_headers, encode_headers
 from shmq.quantity import quantity
 from shmq.runtime import open as open_broker

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claim import Claimer
+from shmq.engine.claims.claim import Claimer
 from shmq.runtime import open as open_broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["SparkRow", "measure_claims", "measure_spark"]
 

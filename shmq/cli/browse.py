@@ -16,7 +16,7 @@ from shmq.cli.selecting import nothing_selected, selector_option, warn_of_text
 from shmq.cli.session import Count, Session, pass_session, say
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
 
 __all__ = ["peek", "tail"]
 

@@ -16,7 +16,7 @@ from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.segment import Home, Observer
-    from shmq.engine.record import SegmentRecord
+    from shmq.engine.directory.record import SegmentRecord
 
 __all__ = ["Report", "check", "examine", "segment_fault"]
 
@@ -104,7 +104,7 @@ def examine(path: str, *, bodies: bool = True) -> Report:
 @contextmanager
 def _record_of(path: str) -> Iterator[tuple[SegmentRecord, Home] | None]:
     """What the directory says of its segment, and what that has to prove; None: there is no broker."""
-    from shmq.engine.record import read_record
+    from shmq.engine.directory.record import read_record
 
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -17,8 +17,8 @@ from shmq.cli.text import age, table
 from shmq.errors import NotFound
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.message import Message
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.message.message import Message
 
 __all__ = ["dead"]
 

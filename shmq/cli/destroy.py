@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from shmq.cli.session import Refused, Session, confirm, pass_session, say, usage
 
 if TYPE_CHECKING:
-    from shmq.engine.removal import Removal
+    from shmq.engine.directory.removal import Removal
 
 __all__ = ["destroy"]
 
@@ -34,7 +34,7 @@ def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None
       shmq destroy /var/lib/shop
       shmq -d /var/lib/shop destroy --yes --force
     """
-    from shmq.engine.removal import destroy
+    from shmq.engine.directory.removal import destroy
     from shmq.names import parse_broker_path
 
     if place is not None and _names_another():

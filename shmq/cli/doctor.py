@@ -224,8 +224,8 @@ def _look_at_waking() -> Iterator[Verdict]:
 
 
 def _look_at_leftovers() -> Iterator[Verdict]:
-    from shmq.engine.drafts import drafts
-    from shmq.engine.orphans import orphans
+    from shmq.engine.directory.drafts import drafts
+    from shmq.engine.directory.orphans import orphans
 
     for path in drafts():
         yield Verdict("leftovers", "note", f"{path} is unfinished, and nobody's: shmq gc without DIR")
@@ -247,9 +247,9 @@ def _look_at_leftovers() -> Iterator[Verdict]:
 
 
 def _look_at_directory(path: str) -> Iterator[Verdict]:
-    from shmq.engine.drafts import drafts
-    from shmq.engine.ownership import check_filesystem, check_owner, mounted_type
-    from shmq.engine.record import RECORD_DRAFT
+    from shmq.engine.directory.drafts import drafts
+    from shmq.engine.directory.ownership import check_filesystem, check_owner, mounted_type
+    from shmq.engine.directory.record import RECORD_DRAFT
 
     if not os.path.isdir(path):
         yield Verdict("directory", "note", f"{path} does not exist; shmq init makes it")
@@ -273,7 +273,7 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
 def _look_at_segment(path: str) -> Iterator[Verdict]:
     from shmq.cli.check import segment_fault
     from shmq.core.segment import inspect
-    from shmq.engine.record import read_record
+    from shmq.engine.directory.record import read_record
 
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

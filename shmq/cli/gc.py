@@ -37,9 +37,9 @@ def gc(session: Session, discard: bool, yes: bool) -> None:
       shmq gc --discard
       shmq -d DIR gc --discard --yes
     """
-    from shmq.engine.drafts import sweep_drafts
-    from shmq.engine.orphans import orphans, sweep_discarded, sweep_orphans
-    from shmq.engine.removal import discard_unusable
+    from shmq.engine.directory.drafts import sweep_drafts
+    from shmq.engine.directory.orphans import orphans, sweep_discarded, sweep_orphans
+    from shmq.engine.directory.removal import discard_unusable
 
     path = _directory(session)
     drafts = sweep_drafts(path)

@@ -16,8 +16,8 @@ from shmq.cli.text import duration
 from shmq.errors import CorruptionError, Empty, ShutDown
 
 if TYPE_CHECKING:
-    from shmq.engine.consumer import Consumer
-    from shmq.engine.message import Message
+    from shmq.engine.consumer.consumer import Consumer
+    from shmq.engine.message.message import Message
 
 __all__ = ["get"]
 

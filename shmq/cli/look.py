@@ -15,7 +15,7 @@ from shmq.options import as_written
 from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["complete_queue", "ls", "ps", "stat"]
 

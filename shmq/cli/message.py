@@ -16,7 +16,7 @@ from shmq.statistics import as_json
 
 if TYPE_CHECKING:
     from shmq.cli.session import Session
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
     from shmq.headers import Header
 
 __all__ = ["printer", "record"]

@@ -16,7 +16,7 @@ from shmq.cli.text import age, size, table
 from shmq.cli.waiting import waiting
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
     from shmq.spark.pipelines.statistics import Row, Statistics
 
 __all__ = ["pipeline"]

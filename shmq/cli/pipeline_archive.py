@@ -141,7 +141,7 @@ def replay(
       shmq pipeline replay /var/lib/archive orders --from orders.dead --day 2026-03-01
       shmq pipeline replay /var/lib/archive orders --where "death.reason = 'max_deaths'" --dry-run
     """
-    from shmq.engine.claim import identity_of
+    from shmq.engine.claims.claim import identity_of
     from shmq.spark.pipelines.archive import folders_of
     from shmq.spark.pipelines.replay import Choice
     from shmq.spark.pipelines.replay import replay as replayed

@@ -17,7 +17,7 @@ from shmq.options import check_put_options
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["put"]
 

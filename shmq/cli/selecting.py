@@ -12,7 +12,7 @@ import click
 from shmq.cli.session import say
 
 if TYPE_CHECKING:
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
     from shmq.selector.expression import Expression
 
 __all__ = ["nothing_selected", "selector_option", "warn_of_text"]

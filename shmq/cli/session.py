@@ -15,8 +15,8 @@ import click
 from shmq.errors import NotFound, ShmqError
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["Count", "Refused", "Seconds", "Session", "confirm", "pass_session", "say", "to_stdout", "usage", "write"]
 

@@ -21,7 +21,7 @@ from shmq.quantity import quantity
 from shmq.statistics import as_json
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
 
 __all__ = ["work"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from shmq.codec import OCTETS, PICKLE, TEXT, decode
 from shmq.codec_pickle import encode_pickle, load_pickle
 from shmq.core.queue import SETTINGS
-from shmq.engine.queue import Queue
+from shmq.engine.queue.queue import Queue
 from shmq.errors import CorruptionError, NotFound, SettlementError
 from shmq.options import QueueSettings
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["ObjectQueue"]
 

@@ -8,8 +8,8 @@ import threading
 import weakref
 from typing import Final
 
-from shmq.engine.broker import Broker
-from shmq.engine.opening import open_anonymous_broker, rejoin
+from shmq.engine.broker.broker import Broker
+from shmq.engine.membership.opening import open_anonymous_broker, rejoin
 from shmq.options import BrokerSettings
 
 __all__ = ["joined_broker", "own_broker"]

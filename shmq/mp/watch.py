@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from shmq.engine.readiness import Readiness
+from shmq.engine.consumer.readiness import Readiness
 
 if TYPE_CHECKING:
     from shmq.core.queue import Part

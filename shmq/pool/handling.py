@@ -9,8 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from shmq.engine import long_wait
-from shmq.engine.dead_letter import last_line
+from shmq.engine.burial.dead_letter import last_line
+from shmq.engine.handle import long_wait
 from shmq.errors import Closed, Full, NotFound, ShutDown
 from shmq.pool.report import Dead, Failed, Stalled
 from shmq.pool.tally import Outcome, Tally
@@ -18,9 +18,9 @@ from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
-    from shmq.engine.dead_letter import FailureReason
-    from shmq.engine.message import Message
-    from shmq.engine.queue import Queue
+    from shmq.engine.burial.dead_letter import FailureReason
+    from shmq.engine.message.message import Message
+    from shmq.engine.queue.queue import Queue
     from shmq.pool.job import Job
 
 __all__ = ["HandlerLeft", "Handling", "ResultRefused", "ResultsUnusable"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from shmq.errors import Closed
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
-    from shmq.engine.queue import Queue
+    from shmq.engine.message.message import Message
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["Intake"]
 

@@ -12,8 +12,8 @@ from shmq.errors import Timeout
 from shmq.pool.back_off import BackOff
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
-    from shmq.engine.queue import Queue
+    from shmq.engine.message.message import Message
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["Job", "Parcel"]
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
     from shmq.pool.job import Job
 
 from shmq.quantity import quantity

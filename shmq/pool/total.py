@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shmq.engine.obituary import came_back
+from shmq.engine.membership.obituary import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
 from shmq.wait_time import NOTED_WITHIN
 
 if TYPE_CHECKING:
-    from shmq.engine.dead_letter import FailureReason
-    from shmq.engine.queue import Queue
+    from shmq.engine.burial.dead_letter import FailureReason
+    from shmq.engine.queue.queue import Queue
     from shmq.statistics import PoolCounts
 
 __all__ = ["Total"]

@@ -21,7 +21,7 @@ from shmq.pool.tally import Tally
 from shmq.wait_time import OWNER_LOOK
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
     from shmq.pool.job import Job, Parcel
     from shmq.pool.shared_words import SharedWords
 

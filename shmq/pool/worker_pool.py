@@ -12,8 +12,8 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from shmq.core.process_table import processes as members
-from shmq.engine.queue import Queue
-from shmq.engine.selection import loaded
+from shmq.engine.message.selection import loaded
+from shmq.engine.queue.queue import Queue
 from shmq.errors import Timeout
 from shmq.options import check_timeout
 from shmq.pool.in_thread import InThread
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
     from shmq.statistics import PoolCounts, ProcessInfo
 
 __all__ = ["WorkerPool"]

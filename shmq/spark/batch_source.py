@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
-from shmq.engine.selection import entry_selection
+from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
+from shmq.engine.message.selection import entry_selection
 from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of, split
 from shmq.spark.named_queue import named_broker, named_queue
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pyarrow
 
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["BatchSource"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from shmq.codec import CONTENT_TYPES, NAMED
-from shmq.engine.claim import clock_offset_of, columns_between
+from shmq.engine.claims.claim import clock_offset_of, columns_between
 from shmq.spark.entry_range import EntryRange, check_found, queue_of
 from shmq.spark.head_columns import Heads, heads_as_columns
 from shmq.spark.row import BATCH_BYTES, BATCH_ROWS, arrow_schema
@@ -21,7 +21,7 @@ from shmq.spark.row import BATCH_BYTES, BATCH_ROWS, arrow_schema
 if TYPE_CHECKING:
     import pyarrow
 
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["column_batches", "has_columns"]
 

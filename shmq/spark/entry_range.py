@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from shmq.engine.claim import entries_between, identity_of
+from shmq.engine.claims.claim import entries_between, identity_of
 from shmq.errors import NotFound
 from shmq.spark.data_lost import DataLost
 
 if TYPE_CHECKING:
     from shmq.core.queue import Browsed
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["EntryRange", "check_found", "entries_of", "queue_of", "split"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import shmq
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
     from shmq.spark.options import SinkOptions
 
 __all__ = ["check_target", "claims_of", "named_broker", "named_queue"]

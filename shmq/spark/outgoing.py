@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shmq.codec import OCTETS, TEXT
-from shmq.engine.staging import Bodies
+from shmq.engine.claims.staging import Bodies
 from shmq.spark.option_columns import options_of
 
 if TYPE_CHECKING:

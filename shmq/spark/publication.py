@@ -18,16 +18,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claim import Claimer, discard_at, identity_of, settle_the_dead
-from shmq.engine.staging import put_count
+from shmq.engine.claims.claim import Claimer, discard_at, identity_of, settle_the_dead
+from shmq.engine.claims.staging import put_count
 from shmq.errors import ConsumerRefused, Full, NotFound
 from shmq.spark.data_lost import DataLost
 from shmq.spark.stage import Stage, drop, is_stage_of
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.message import Message
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.message.message import Message
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["DecidingTurn", "Note", "Publication", "finish_decided", "published_name", "undecided"]
 

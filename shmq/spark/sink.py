@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shmq.engine.staging import Bodies
+from shmq.engine.claims.staging import Bodies
 from shmq.spark.named_queue import named_broker
 from shmq.spark.options import SinkOptions
 from shmq.spark.outgoing import Outgoing, bodies_of, outgoing

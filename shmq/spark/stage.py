@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shmq.engine.claim import identity_of
-from shmq.engine.staging import Bodies, put_staged, put_staged_bodies
+from shmq.engine.claims.claim import identity_of
+from shmq.engine.claims.staging import Bodies, put_staged, put_staged_bodies
 from shmq.errors import Full, NotFound
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
     from shmq.spark.outgoing import Outgoing
 
 __all__ = ["Stage", "StageWriter", "drop", "is_stage_of"]

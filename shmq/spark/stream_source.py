@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shmq.engine.claim import clock_offset_of
+from shmq.engine.claims.claim import clock_offset_of
 from shmq.spark.column_batches import column_batches, has_columns
 from shmq.spark.entry_range import EntryRange, entries_of
 from shmq.spark.named_queue import named_broker
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from shmq.core.queue import Browsed
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["Limit", "StreamSource"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claim import (
+from shmq.engine.claims.claim import (
     Claimer,
     bounds_of,
     discard_below,
@@ -29,8 +29,8 @@ from shmq.spark.offset import Reached
 from shmq.spark.publication import finish_decided
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.consumer import Consumer
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.consumer.consumer import Consumer
 
 __all__ = ["Subscription", "claims_name"]
 

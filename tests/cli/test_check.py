@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import shmq._native
-from shmq.engine.drafts import drafts
+from shmq.engine.directory.drafts import drafts
 from tests.cli.shell import Shell, end
 
 

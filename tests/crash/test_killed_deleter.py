@@ -8,8 +8,8 @@ import pytest
 
 import shmq
 from shmq.core import segment
-from shmq.engine.opening import open_directory
-from shmq.engine.removal import destroy
+from shmq.engine.directory.removal import destroy
+from shmq.engine.membership.opening import open_directory
 from shmq.errors import BrokerNotFound
 from shmq.options import BrokerSettings
 from tests.support.syscall_killer import killed_at

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import shmq
-from shmq.engine.orphans import orphans
-from shmq.engine.removal import destroy
+from shmq.engine.directory.orphans import orphans
+from shmq.engine.directory.removal import destroy
 from tests.engine.child import Child
 from tests.engine.conftest import MEMORY
 

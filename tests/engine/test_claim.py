@@ -11,7 +11,7 @@ import pytest
 
 import shmq
 from shmq.core.queue import Subscription
-from shmq.engine.selection import loaded
+from shmq.engine.message.selection import loaded
 from tests.support.health import check_sound, usage
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.segment_bytes import SegmentBytes

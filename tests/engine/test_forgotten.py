@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.engine import consumer as consumer_module
+from shmq.engine.consumer import consumer as consumer_module
 from tests.engine.child import Child, eventually
 from tests.engine.test_shutdown import finish, in_thread
 

@@ -272,7 +272,7 @@ def test_a_segment_of_a_directory_is_not_opened_by_its_name(private: Path) -> No
 
 def test_a_file_of_another_user_under_our_name_is_not_looked_at_by_a_sweep(place: Path, private: Path) -> None:
     """What its header says of its directory would be his word."""
-    from shmq.engine.orphans import orphans, sweep_orphans
+    from shmq.engine.directory.orphans import orphans, sweep_orphans
 
     name = f"shmq-0-{uuid4().hex}"
     bait = SHM / name

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.engine import long_wait
+from shmq.engine.handle import long_wait
 from shmq.mp import Queue as ObjectQueue
 from tests.engine.child import Child, eventually
 from tests.engine.conftest import fill
@@ -190,8 +190,8 @@ def test_a_handler_of_the_log_that_waits_for_the_same_room_does_not_log_that_for
 
 def test_without_any_logging_set_up_it_is_on_stderr(tmp_path: Path) -> None:
     program = """
-import shmq.engine.long_wait
-shmq.engine.long_wait.LONG_WAIT = 0.05
+import shmq.engine.handle.long_wait
+shmq.engine.handle.long_wait.LONG_WAIT = 0.05
 from shmq.mp import Queue
 q = Queue(1)
 q.put(1)

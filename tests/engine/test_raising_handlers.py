@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.engine.failure import dropped_text
+from shmq.engine.handle.failure import dropped_text
 from tests.engine.child import PATIENCE
 from tests.engine.test_shutdown import finish, in_thread
 
@@ -357,7 +357,7 @@ def test_what_a_handler_keeps_from_being_said_of_dropped_messages_is_said_by_the
     queue.put("a")
     with queue.consumer() as consumer:
         consumer.receive(timeout=0)
-        monkeypatch.setattr("shmq.engine.consumer.dropped_text", behind(strike, dropped_text))
+        monkeypatch.setattr("shmq.engine.consumer.consumer.dropped_text", behind(strike, dropped_text))
         with pytest.raises(Alarm):
             consumer.receive(timeout=0)
         with pytest.raises(shmq.SettlementError, match="dropped unsettled"):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.engine import ownership
+from shmq.engine.directory import ownership
 from tests.engine.child import Child
 from tests.engine.conftest import MEMORY
 
@@ -164,7 +164,7 @@ q = broker.queue("jobs")
 say("open")
 listen()
 from tests.engine.test_closing import CALLS
-from shmq.engine import membership
+from shmq.engine.membership import membership
 ended = 0
 for _ in range(3000):
     try:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import shmq
-from shmq.engine.consumer import Consumer
-from shmq.engine.queue import Queue
+from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.queue.queue import Queue
 from tests.model.entry import Entry, Wants, anything
 from tests.model.player import Actor
 from tests.model.queue_model import QueueModel

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from shmq.engine.broker import Broker
-from shmq.engine.consumer import Consumer
-from shmq.engine.message import Message
-from shmq.engine.queue import Queue
+from shmq.engine.broker.broker import Broker
+from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.message.message import Message
+from shmq.engine.queue.queue import Queue
 from shmq.options import PUT_OPTIONS, QUEUE_OPTIONS
 from tests.model.conftest import KINDS, rules
 from tests.model.queue_rules import ALTERED

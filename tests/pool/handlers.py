@@ -6,7 +6,7 @@ import sys
 from typing import Any, NoReturn
 
 import shmq
-from shmq.engine import long_wait
+from shmq.engine.handle import long_wait
 
 ended_by: list[str] = []
 

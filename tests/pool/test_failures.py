@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import shmq
-from shmq.engine import long_wait
+from shmq.engine.handle import long_wait
 from shmq.pool import back_off
 from tests.engine.child import eventually
 from tests.pool import handlers

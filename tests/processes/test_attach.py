@@ -20,8 +20,8 @@ import pytest
 
 from shmq import _native
 from shmq.core import segment
-from shmq.engine.directory import BrokerDirectory, open_anonymous
-from shmq.engine.orphans import sweep_orphans
+from shmq.engine.directory.broker_directory import BrokerDirectory, open_anonymous
+from shmq.engine.directory.orphans import sweep_orphans
 from shmq.errors import BrokerError, BrokerNotFound, Closed, CorruptionError, VersionMismatch
 
 MEMORY = 8 << 20
@@ -170,7 +170,7 @@ def test_a_full_shared_memory_is_an_error_with_figures_and_never_a_signal(tmp_pa
     program = textwrap.dedent(
         """
         import sys
-        from shmq.engine.directory import BrokerDirectory
+        from shmq.engine.directory.broker_directory import BrokerDirectory
         from shmq.errors import OutOfSpace
         try:
             BrokerDirectory(sys.argv[1]).open(memory=64 << 20)

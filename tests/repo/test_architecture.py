@@ -47,7 +47,7 @@ def test_every_place_that_the_architecture_names_exists() -> None:
     assert len(places) >= 12
     assert [place for place in places if not (ROOT / place[0]).exists() or not body_of(*place)] == []
     assert body_of("native/src/wake/wait.c", "no_such_function") == ""
-    assert body_of("shmq/engine/consumer.py", "no_such_function") == ""
+    assert body_of("shmq/engine/consumer/consumer.py", "no_such_function") == ""
 
 
 def test_a_message_goes_through_the_twelve_steps_in_their_order() -> None:

@@ -119,7 +119,7 @@ def test_the_native_module_and_third_parties_are_imported_by_their_owners_only()
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("import shmq.engine.queue", ["shmq.engine.queue"]),
+        ("import shmq.engine.queue.queue", ["shmq.engine.queue.queue"]),
         ("from shmq.core import ring", ["shmq.core.ring"]),
         ("from . import ring, slot", ["shmq.core.ring", "shmq.core.slot"]),
         ("from ..engine import queue", ["shmq.engine.queue"]),
@@ -132,12 +132,12 @@ def test_an_import_is_seen_in_every_spelling(source: str, expected: list[str]) -
 
 
 def test_an_upward_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("shmq/core/ring.py", "shmq/engine/queue.py"):
+    for name in ("shmq/core/ring.py", "shmq/engine/queue/queue.py"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
-    assert upward(Import("shmq/core/ring.py", 1, "shmq.engine.queue.Queue"))
-    assert not upward(Import("shmq/engine/queue.py", 1, "shmq.core.ring"))
+    assert upward(Import("shmq/core/ring.py", 1, "shmq.engine.queue.queue.Queue"))
+    assert not upward(Import("shmq/engine/queue/queue.py", 1, "shmq.core.ring"))
 
 
 def test_the_judge_of_segments_imports_nothing_of_what_it_judges() -> None:

@@ -11,7 +11,7 @@ import pytest
 import shmq
 from shmq.codec import Codec
 from shmq.core.queue import head_columns
-from shmq.engine.claim import bounds_of, clock_offset_of, identity_of, levels_of
+from shmq.engine.claims.claim import bounds_of, clock_offset_of, identity_of, levels_of
 from shmq.spark.column_batches import column_batches
 from shmq.spark.data_lost import DataLost
 from shmq.spark.entry_range import EntryRange, entries_of

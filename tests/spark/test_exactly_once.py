@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.engine.claim import Claimer, queue_of_claims
+from shmq.engine.claims.claim import Claimer, queue_of_claims
 from shmq.spark.batch_source import BatchSource
 from shmq.spark.options import SinkOptions, SourceOptions
 from shmq.spark.publication import Publication, published_name

@@ -11,7 +11,7 @@ import pytest
 
 import shmq
 from shmq.core.queue import Browsed, column_heads, encode_extras
-from shmq.engine.claim import entries_between, levels_of
+from shmq.engine.claims.claim import entries_between, levels_of
 from shmq.headers import Header
 from shmq.options.message import check_put_options
 from shmq.spark.option_columns import options_of

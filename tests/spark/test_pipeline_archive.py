@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import shmq
-from shmq.engine.claim import identity_of
+from shmq.engine.claims.claim import identity_of
 from shmq.spark.pipelines.archive import Place, read_archive, start_archive
 from shmq.spark.pipelines.replay import Choice, replay
 from shmq.spark.pipelines.replay_ledger import Ledger

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from shmq.core import segment
-from shmq.engine.orphans import orphans
+from shmq.engine.directory.orphans import orphans
 
 TESTS = """
 import os, shutil, subprocess, sys
@@ -68,5 +68,5 @@ def path_of(name: str) -> str:
 
 
 def test_pytest_is_needed_only_by_who_tests() -> None:
-    program = "import sys, shmq, shmq.engine.removal, shmq.mp; sys.exit('pytest' in sys.modules)"
+    program = "import sys, shmq, shmq.engine.directory.removal, shmq.mp; sys.exit('pytest' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=120).returncode == 0

@@ -13,9 +13,9 @@ import pytest
 
 from shmq._native import crc32c
 from shmq.core import segment
-from shmq.engine import ownership
-from shmq.engine.directory import BrokerDirectory, open_anonymous
-from shmq.engine.orphans import orphans, sweep_orphans
+from shmq.engine.directory import ownership
+from shmq.engine.directory.broker_directory import BrokerDirectory, open_anonymous
+from shmq.engine.directory.orphans import orphans, sweep_orphans
 from shmq.errors import (
     BrokerError,
     BrokerNotFound,

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from shmq.engine.claim import identity_of
+from shmq.engine.claims.claim import identity_of
 from shmq.errors import NotFound
 from shmq.spark.row import BY_NAME, FIELDS, ddl
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["COLUMNS", "Place", "archived", "folders_of", "read_archive", "start_archive"]
 

@@ -18,7 +18,7 @@ from shmq.spark.warm.arrow import batches_of, bytes_of
 from shmq.spark.warm.queues import ERROR, NUMBER, REPLIES, replies_named
 
 if TYPE_CHECKING:
-    from shmq.engine.message import Message
+    from shmq.engine.message.message import Message
 
 __all__ = ["answer", "fail", "prepare"]
 

@@ -21,7 +21,7 @@ from shmq.errors import BrokerNotFound, Empty, NotFound, WorkerError
 from shmq.pool.worker_pool import WorkerPool
 
 if TYPE_CHECKING:
-    from shmq.engine.queue import Queue
+    from shmq.engine.queue.queue import Queue
     from shmq.spark.warm.job import Job
     from shmq.spark.warm.place import Place
 

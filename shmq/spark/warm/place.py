@@ -27,7 +27,7 @@ from shmq.errors import BrokerNotFound, ShmqError
 from shmq.spark.warm.job import Job
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
 
 __all__ = ["Place"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from shmq.errors import NotFound
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
-    from shmq.engine.queue import Queue
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
 
 __all__ = ["ERROR", "NUMBER", "REPLIES", "replies_named", "requests_of"]
 

@@ -14,7 +14,7 @@ from shmq.spark.warm.queues import ERROR, NUMBER, REPLIES, requests_of
 from shmq.spark.warm.window import Window
 
 if TYPE_CHECKING:
-    from shmq.engine.broker import Broker
+    from shmq.engine.broker.broker import Broker
     from shmq.spark.warm.job import Job
 
 __all__ = ["through_pool"]

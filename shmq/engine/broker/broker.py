@@ -1,0 +1,322 @@
+"""This process's membership in one broker, as its users see it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+
+from shmq.codec import AnyCodec, Codec, check_codec
+from shmq.core.queue import declare, queue_names
+from shmq.engine.burial.chores import put_in_order
+from shmq.engine.consumer.consumer_of_several import ConsumerOfSeveral
+from shmq.engine.handle.failure import no_memory_for_queue, options_mismatch
+from shmq.engine.membership.membership import Membership
+from shmq.engine.queue.queue import Queue
+from shmq.engine.queue.queue_management import check_dead_letter
+from shmq.errors import Closed, CorruptionError, Full, NotFound, OptionsMismatch, OutOfSpace
+from shmq.names import check_queue_name
+from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
+from shmq.version import __version__
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from shmq.engine.consumer.consumer import Consumer
+    from shmq.statistics import BrokerStatistics, QueueStatistics
+
+__all__ = ["Broker"]
+
+T = TypeVar("T")
+
+
+class Broker:
+    """This process's membership in one broker. Shared by threads, survives fork, can be pickled.
+
+    Made by shmq.open(). Handles opened separately count: the last close is the close. Forgotten ones are closed at the
+    end of the process.
+
+    Example:
+        >>> with shmq.open() as broker:
+        ...     broker.queue("greetings").put("hello, world")
+        1
+    """
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._closed = False
+        self._implied = False
+
+    def __repr__(self) -> str:
+        return f"<Broker {self._membership.name}{', closed' if self._closed else ''}>"
+
+    def __reduce__(self) -> Any:
+        self._live()
+        from shmq.engine.membership.opening import rejoin
+
+        return rejoin, (self._membership.key, self._membership.path)
+
+    @property
+    def path(self) -> str | None:
+        """Absolute path of the directory; None: anonymous."""
+        return self._membership.path
+
+    @property
+    def url(self) -> str:
+        """What shmq.open() takes, too: "shmq:///abs/dir"."""
+        return self._membership.url
+
+    def _live(self) -> Membership:
+        if self._closed:
+            raise Closed(f"this handle on the broker {self._membership.name} is closed", remedy="open it again")
+        self._membership.live()
+        return self._membership
+
+    # ---- queues ------------------------------------------------------------------------------------------------
+
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: None = None, create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Literal["bytes"], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[bytes]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Literal["pickle"], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]: ...
+    @overload
+    def queue(
+        self, name: str | None = None, *, codec: Codec[T], create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[T]: ...
+    def queue(
+        self, name: str | None = None, *, codec: Any = None, create: bool = True, **options: Unpack[QueueOptions]
+    ) -> Queue[Any]:
+        """Declare or open a queue.
+
+        name: 1 to 200 bytes of UTF-8 without control characters and "/"; None: a new name, temporary=True implied.
+        codec: how this handle turns bodies into bytes and back: None (bytes-like, str, JSON values, numpy arrays),
+            "bytes", "pickle" (any object; the only way to unpickle) or a Codec.
+        create: False: NotFound when there is none.
+        options: see QueueOptions. What is not given is taken as it is; what is given and was given before must be
+            equal; what nobody gave before is set by the first who does, so the start order does not matter.
+
+        Raises OptionsMismatch naming both values and who set the first; ValueError, TypeError for a wrong argument;
+        Full or OutOfSpace without room for the ring; BrokerError for one queue too many; Closed.
+
+        Example:
+            >>> jobs = broker.queue("jobs", maxsize=1000)
+            >>> jobs.options["maxsize"]
+            1000
+        """
+        self._live()
+        checked = check_codec(codec)
+        check_bool(create, "create")
+        settings = check_queue_options(cast(dict[str, object], options))
+        check_dead_letter(self._membership, name, options.get("dead_letter"))
+        if name is None:
+            if settings.temporary is False:
+                raise ValueError("temporary=False: a queue without a name is temporary; give it a name")
+            from uuid import uuid4
+
+            name = f"temporary-{uuid4().hex}"
+            settings = replace(settings, temporary=True)
+        return self._declare(name, checked, settings, create=create)
+
+    def _declare(self, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
+        encoded = check_queue_name(name)
+        membership = self._membership
+        if membership.consumers:
+            membership.forget_consumers()
+        for _ in range(100):
+            try:
+                index, incarnation, differs = declare(membership.live(), encoded, settings, create)
+            except (Full, OutOfSpace) as lacking:
+                raise no_memory_for_queue(lacking, membership.live(), name, membership.name) from None
+            except NotFound:
+                raise NotFound(
+                    f"there is no queue {name!r} in the broker {membership.name}",
+                    remedy="check the name, or leave out create=False to make it",
+                ) from None
+            if differs is not None:
+                raise self._mismatch(name, settings, differs)
+            try:
+                return Queue._open(self, name, codec, index, incarnation)
+            except NotFound:
+                continue  # deleted in between
+        raise NotFound(f"queue {name!r} is deleted again and again", remedy="look who deletes it")
+
+    def _mismatch(self, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:
+        there = self._declare(name, None, QueueSettings(), create=False)
+        return options_mismatch(there, settings, differs)
+
+    def queues(self) -> list[Queue[Any]]:
+        """All queues, by name, with the default codec. What nobody has used for its time (expires) goes before.
+
+        Raises Closed.
+
+        Example:
+            >>> [queue.name for queue in broker.queues()]
+            ['jobs']
+        """
+        self._live()
+        put_in_order(self)  # the consumers of the dead are none
+        return self._queues()
+
+    def _queues(self) -> list[Queue[Any]]:
+        found = []
+        for raw, index, incarnation in sorted(queue_names(self._membership.live())):
+            if not raw:
+                raise CorruptionError(
+                    "the name of a queue is damaged",
+                    figures=f"entry {index} of the directory",
+                    remedy="take out what the others hold; shmq check tells what is damaged",
+                )
+            try:
+                found.append(Queue._open(self, raw.decode(errors="replace"), None, index, incarnation))
+            except NotFound:
+                continue
+        return found
+
+    def consumer(
+        self,
+        *queues: Queue[T],
+        prefetch: int | None = None,
+        selector: str | None = None,
+        priority: int = 0,
+        exclusive: bool = False,
+    ) -> Consumer[T]:
+        """A subscription to several queues, served in turn: after each message the next queue that has one is asked.
+
+        queues: one or more of this broker, each once.
+        prefetch: at most so many unsettled at once, of all queues together; None: no limit.
+        selector, priority, exclusive: as for Queue.consumer(), on each queue.
+        A queue that is shut down is drained, then left out; iterating ends when all are. Receiving raises NotFound when
+        one of them was deleted. Each message knows its queue.
+        Raises ValueError without a queue, for one given twice or one of another broker; otherwise as Queue.consumer().
+
+        Example:
+            >>> urgent, usual = broker.queue("urgent"), broker.queue("usual")
+            >>> usual.put_many("abc")
+            >>> urgent.put("x")
+            4
+            >>> with broker.consumer(urgent, usual) as consumer:
+            ...     for m in consumer.receive_many(10, timeout=0):
+            ...         with m:
+            ...             print(m.queue.name, m.body)
+            urgent x
+            usual a
+            usual b
+            usual c
+        """
+        self._live()
+        for queue in queues:
+            if not isinstance(queue, Queue):
+                raise TypeError(f"consumer({queue!r}): queues are expected, as broker.queue(name) answers them")
+            if queue._membership is not self._membership:
+                raise ValueError(f"consumer({queue!r}): a queue of another broker; name queues of this one")
+            if queues.count(queue) > 1:
+                raise ValueError(f"consumer(): queue {queue.name!r} is given twice; name each once")
+        if not queues:
+            raise ValueError("consumer(): name at least one queue")
+        if len(queues) == 1:
+            return queues[0].consumer(prefetch=prefetch, selector=selector, priority=priority, exclusive=exclusive)
+        return ConsumerOfSeveral(queues, prefetch, selector, priority, exclusive)
+
+    # ---- look, leave -------------------------------------------------------------------------------------------
+
+    def statistics(self) -> BrokerStatistics:
+        """A snapshot of memory, processes and queues. Reaps the dead first, so that what they held is counted right.
+
+        Raises Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> broker.statistics().queues["jobs"].ready
+            1
+        """
+        from shmq.core.process_table import processes  # here: most programs never look
+        from shmq.statistics import BrokerStatistics
+
+        member = self._live().live()
+        put_in_order(self)
+        usage = member.usage()
+        return BrokerStatistics(
+            path=self._membership.path,
+            version=__version__,
+            memory=usage["memory"],
+            memory_reserved=usage["reserved"],
+            memory_used=usage["used"],
+            disk_used=0,
+            log_bytes=0,
+            processes=processes(member),
+            queues=MappingProxyType(self._of_queues()),
+        )
+
+    def _of_queues(self) -> dict[str, QueueStatistics]:
+        found = {}
+        for queue in self._queues():
+            with suppress(NotFound):  # deleted meanwhile; or by this very look, as one that nobody uses
+                found[queue.name] = queue._statistics()
+        return found
+
+    def close(self) -> None:
+        """Leave. With the last handle of this process, threads that wait get Closed, and what was received and not
+        settled goes back in its place.
+
+        Raises nothing. Twice is fine.
+
+        Example:
+            >>> broker.close()
+            >>> broker.queue("jobs")
+            Traceback (most recent call last):
+            shmq.errors.Closed: this handle on the broker ... is closed; open it again
+        """
+        if not self._closed:
+            self._closed = True
+            self._membership.leave()
+
+    def delete(self, *, force: bool = False) -> None:
+        """Delete the broker with all its queues and messages: its memory, its files, and its directory unless other
+        things lie in it. All handles of this process on it are closed.
+
+        force: although other processes use it. Their calls raise BrokerNotFound from then on, and those that wait do
+            so within half a second; what they read in place stays readable until they close.
+
+        A process that is killed in the midst of it has deleted the broker or not; whoever deletes or opens it next
+        finishes that. The command for a broker that cannot be opened: shmq destroy.
+
+        Raises BrokerError naming the processes that use it, without force; PermissionError when another user made its
+        memory; BrokerNotFound when its directory was moved or made anew; TypeError; Closed.
+
+        Example:
+            >>> with shmq.open("hello.shmq", memory="64MiB") as broker:
+            ...     broker.delete()
+        """
+        membership = self._live()
+        check_bool(force, "force")
+        from shmq.engine.directory.removal import delete_joined  # here: most programs never delete one
+
+        delete_joined(membership, force=force)
+        self._closed = True
+        membership.close()
+
+    def _leave_when_dropped(self) -> None:
+        """Of a handle that came with an unpickled queue."""
+        self._implied = True
+
+    def __del__(self) -> None:
+        if getattr(self, "_implied", False):
+            self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

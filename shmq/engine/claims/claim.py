@@ -1,0 +1,170 @@
+"""A queue's entries moved into another one, where positions say which they are: what readers of ranges stand on.
+
+The queue of claims has one level and no times, and nobody consumes from it. So the entries between two of its positions
+are the same whenever they are looked at, until they are discarded.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from shmq.core.queue import Browsed, Subscription, reap
+from shmq.engine.handle.places import first_of
+from shmq.engine.message.selection import loaded
+from shmq.errors import Empty, Full, OutOfSpace, ShutDown, Timeout
+from shmq.wait_time import LEFT_TO_TAKE_LOOK
+
+if TYPE_CHECKING:
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.queue.queue import Queue
+
+__all__ = [
+    "Claimed",
+    "Claimer",
+    "bounds_of",
+    "clock_offset_of",
+    "columns_between",
+    "discard_at",
+    "discard_below",
+    "entries_between",
+    "identity_of",
+    "levels_of",
+    "queue_of_claims",
+    "settle_the_dead",
+]
+
+_NEVER: Final = (1 << 64) - 1
+
+
+class Claimed(NamedTuple):
+    """What one call of claim() moved."""
+
+    entries: int
+    nbytes: int
+    full: bool  # there was no room for more
+
+
+def queue_of_claims(broker: Broker, name: str, *, create: bool = True) -> Queue[Any]:
+    """Declares or opens a queue for claims: what lies there never dies of attempts.
+
+    Raises what Broker.queue() raises.
+    """
+    return broker.queue(name, create=create, max_deliveries=0, max_deaths=0)
+
+
+class Claimer:
+    """Moves entries of one queue into another.
+
+    Arguments:
+        source: whose entries are claimed, in the order in which a consumer would get them.
+        target: as queue_of_claims() makes it; of the same broker.
+        selector: only messages for which it is true; None: all.
+
+    Raises SelectorError.
+
+    Example:
+        >>> Claimer(orders, queue_of_claims(broker, "orders.claims")).claim(1000, 1 << 20)
+        Claimed(entries=2, nbytes=17, full=False)
+    """
+
+    def __init__(self, source: Queue[Any], target: Queue[Any], selector: str | None = None) -> None:
+        self._source = source
+        self._target = target
+        self._subscription = Subscription(found) if (found := loaded(selector)) is not None else None
+
+    def claim(self, entries: int, nbytes: int, *, timeout: float = 0.0) -> Claimed:
+        """Moves at most so many entries, and so many bytes of bodies and headers, but one entry at least.
+
+        What is delayed or with a consumer stays. Each entry is in exactly one of the two queues, whenever the claimer
+        is killed. Id and time of the put stay; the time to live ends here.
+
+        timeout: in seconds, for the first entry. Raises NotFound, Closed.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            ends = self._source._ends()  # before the look: what comes after it ends the wait
+            self._source._chores()
+            claimed = self._claimed(entries, nbytes)
+            left = deadline - time.monotonic()
+            if claimed.entries or claimed.full or left <= 0:
+                return claimed
+            self._wait(ends, left)
+
+    def _claimed(self, entries: int, nbytes: int) -> Claimed:
+        try:
+            return Claimed(*self._source._claim(self._target, entries, nbytes, self._subscription))
+        except (Full, OutOfSpace):  # and nothing was moved
+            return Claimed(0, 0, True)
+
+    def _wait(self, ends: tuple[int, ...], seconds: float) -> None:
+        try:
+            self._source._browse_wait(ends, min(seconds, LEFT_TO_TAKE_LOOK))
+        except (Empty, Timeout):
+            pass
+        except ShutDown:  # nobody puts any more, but a consumer may give something back
+            time.sleep(min(seconds, LEFT_TO_TAKE_LOOK))
+
+
+def identity_of(queue: Queue[Any]) -> str:
+    """Another text for another queue, also if it has the same name, in the same broker or in one that was made anew."""
+    index, incarnation = queue._identity()
+    return f"{queue._membership.live().header()['uuid'].hex()}-{index}-{incarnation}"
+
+
+def clock_offset_of(broker: Broker) -> int:
+    """Nanoseconds from the broker's clock to the time of day."""
+    return broker._membership.clock_offset_ns
+
+
+def bounds_of(queue: Queue[Any]) -> tuple[int, int]:
+    """The position of the first entry, and that of the next newcomer; equal: there is none."""
+    census = queue._census()
+    first = census["first_position"]
+    return (census["next_position"] if first == _NEVER else first), census["next_position"]
+
+
+def levels_of(queue: Queue[Any]) -> list[tuple[int, int]]:
+    """Of each level, the most important first, its first place and the one behind its last."""
+    ends = queue._ends()
+    return list(zip(first_of(ends), ends, strict=True))
+
+
+def settle_the_dead(queue: Queue[Any]) -> None:
+    """What killed movers had in hand is in one of its two queues from now on, and visible."""
+    reap(queue._membership.live())
+
+
+def discard_below(queue: Queue[Any], position: int) -> int:
+    """Removes the entries before a position of a queue of claims; how many there were. Idempotent."""
+    return queue._discard_below(position)
+
+
+def discard_at(queue: Queue[Any], position: int) -> bool:
+    """Removes one entry, if it is there and with nobody. Idempotent."""
+    return queue._purge_at(position)
+
+
+def columns_between(
+    queue: Queue[Any], begin: int, end: int, max_rows: int, max_bytes: int, wall_offset_ns: int
+) -> tuple[int, bool, int, tuple[bytes, ...]]:
+    """The entries from position `begin` on and before `end`, in order, as columns; none is taken.
+
+    Arguments:
+        begin, end: positions.
+        max_rows, max_bytes: it stops behind the entry that reaches one of them; the bytes are those of bodies.
+        wall_offset_ns: from the clock of the broker to the time of day.
+
+    Returns where to go on, whether that was all, how many entries, and their columns as _native.Columns says.
+    """
+    return queue._browse_columns(begin, end, max_rows, max_bytes, wall_offset_ns)
+
+
+def entries_between(queue: Queue[Any], begin: int, end: int) -> Iterator[Browsed]:
+    """The entries from position `begin` on and before `end`, in order, without taking any."""
+    while begin < end:
+        begin, seen = queue._browse(begin)
+        if seen is None or seen[0] >= end:
+            return
+        yield seen

@@ -1,0 +1,410 @@
+"""A subscription: what it has lent, and what becomes of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from shmq.core.queue import ConsumerHandle, Drop, Subscription, if_free
+from shmq.engine.handle.failure import dropped_text
+from shmq.engine.message.message import Message
+from shmq.engine.message.selection import loaded
+from shmq.engine.queue.queue_management import STOPPED
+from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
+from shmq.options import check_bool, check_consumer_priority, check_limit, check_prefetch, check_timeout
+from shmq.quantity import quantity
+from shmq.wait_time import CREDIT_LOOK, LONG_WAIT
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from shmq.core.queue import Delivery, Part, Row
+    from shmq.engine.consumer.readiness import Readiness
+    from shmq.engine.queue.queue import Queue
+
+__all__ = ["Consumer"]
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("shmq.broker")
+_LOOPS: Final = count(1)  # a number for each loop over a consumer: what was lent in it goes back when it is left
+
+
+class Consumer(ConsumerHandle, Generic[T]):
+    """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
+
+    Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
+    back in its place, uncounted, when it is closed or its process ends; a death counts.
+
+    Example:
+        >>> queue.put_many("ab")
+        >>> queue.shutdown()
+        >>> for m in queue.consumer():
+        ...     with m:
+        ...         print(m.body)
+        a
+        b
+    """
+
+    if TYPE_CHECKING:  # in C, see native/python/py_consumer.c
+
+        def _receive(self, timeout: float | None, /) -> Message[T]: ...
+        def _take(self, timeout: float | None, /) -> Message[T] | None: ...
+        def _take_any(
+            self, parts: tuple[ConsumerHandle, ...], first: int, timeout: float | None, /
+        ) -> tuple[int, Message[T]] | None: ...
+
+    def __init__(
+        self,
+        queue: Queue[T],
+        prefetch: int | None = None,
+        selector: str | None = None,
+        priority: int = 0,
+        exclusive: bool = False,
+        implicit: bool = False,
+        whole: Consumer[T] | None = None,
+    ) -> None:
+        check_prefetch(prefetch)
+        check_bool(exclusive, "exclusive")
+        self._ended = True  # until the row is ours
+        self._queue = queue
+        self._prefetch = prefetch
+        self._of: Consumer[T] | None = whole  # that of several queues, whose part this is
+        self._subscription = Subscription(loaded(selector))
+        # Reentrant: a signal handler may close the consumer in the very thread that is about to wait. Not taken through
+        # `_room`, for a handler that raises in its __exit__ would leave it taken.
+        self._lock = threading.RLock()
+        self._room = threading.Condition(self._lock)
+        self._readiness: Readiness | None = None  # of fileno()
+        queue._membership.live()
+        self._own = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
+        self._begin(queue, self._own.number, self._subscription, Message, prefetch or 0, whole)
+        self._closed = self._ended = False
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self._in_hand())} unsettled"
+        return f"<Consumer of {self._told()}, {state}>"
+
+    def _told(self) -> str:
+        """Of what it is a consumer, for people."""
+        return f"queue {self._queue.name!r}"
+
+    def _is_left(self) -> bool:
+        """Its queue was deleted, and it has nothing in hand."""
+        if self._in_hand() or self._takers or self._closed:
+            return False
+        try:
+            self._queue._is_ready()
+        except NotFound:
+            return True
+        except ShmqError:
+            return False
+        return False
+
+    @property
+    def closed(self) -> bool:
+        """True after close(), or when its broker was closed."""
+        return self._closed or self._queue._membership.closed
+
+    # ---- receiving ---------------------------------------------------------------------------------------------
+
+    def receive(self, *, timeout: float | None = None) -> Message[T]:
+        """Borrow the first message until it is settled.
+
+        timeout: seconds; None waits for ever, 0 does not wait.
+        Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
+        consumer were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> with consumer.receive(timeout=1.0) as m:
+            ...     print(m.body)
+            a
+        """
+        return self._receive(timeout)._delivered
+
+    def _receive_slow(self, timeout: float | None) -> Message[T]:
+        """The same where there is something to be looked after besides. The core calls it, and does the rest itself."""
+        timeout = check_timeout(timeout)
+        self._check()
+        self._tell_of_dropped()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        message: Message[T] | None = None
+        try:
+            while message is None:
+                self._queue._chores()
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                message = self._take_now(left)
+                if message is None:
+                    self._wait_for_credit(deadline)
+            if self._readiness is not None and not self._can_take:
+                self._readiness.reset()  # that was the last one within the credit
+            return message
+        except Empty:
+            if self._readiness is not None:
+                self._readiness.reset()
+            raise
+        except BaseException:
+            message = None  # the caller never sees it, so it goes back: the traceback must not keep it
+            raise
+
+    def _take_now(self, timeout: float | None) -> Message[T] | None:
+        """None: no credit."""
+        return self._take(timeout)
+
+    def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
+        """Wait for the first message, then take what is there, at most `limit`; [] after the timeout.
+
+        limit: 1 or more. With a prefetch no more than its credit are taken.
+        timeout: seconds to wait for the first one; None waits for ever, 0 does not wait.
+        Raises ShutDown (shut down and drained), NotFound, Closed, ValueError for an unfit limit; SettlementError as
+        receive().
+
+        Example:
+            >>> queue.put_many("abc")
+            >>> for m in consumer.receive_many(10, timeout=0):
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
+            c
+        """
+        check_limit(limit)
+        return self._receive_many(limit, check_timeout(timeout))._delivered
+
+    def __iter__(self) -> Iterator[Message[T]]:
+        loop = next(_LOOPS)
+        left = Drop(
+            _loop_left, (self, loop)
+        )  # no code of the loop's own: what a handler raises in one that is left is lost
+        try:
+            while True:
+                try:
+                    m = self._receive(None)
+                except ShutDown:
+                    return
+                m._loop = loop
+                yield m._delivered
+                del m
+        finally:
+            del left  # by break: what is in hand goes back, uncounted
+
+    def fileno(self) -> int:
+        """A descriptor for select, epoll and event loops: readable when receive(timeout=0) is worth a try.
+
+        It stays readable until a receive raises Empty or the prefetch is used up, and is readable when receive would
+        raise something else. From the first call on a thread, "shmq-fileno-" and the queue's name, waits for that; it
+        ends, and the descriptor is closed, with close(). Nobody else reads or writes it, nor uses it after a fork.
+
+        Raises Closed, SettlementError in a child, OSError without descriptors, ConsumerRefused.
+
+        Example:
+            >>> import select
+            >>> queue.put("a")
+            1
+            >>> select.select([consumer], [], [])[0] == [consumer]
+            True
+            >>> with consumer.receive(timeout=0) as m:
+            ...     print(m.body)
+            a
+        """
+        from shmq.engine.consumer.readiness import Readiness  # few need it, and all import this module
+
+        self._check()
+        with self._lock:
+            readiness = self._readiness
+            if readiness is None:
+                own_row = not self._sleeping
+                try:
+                    self._sleeping = True
+                    readiness = Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows())
+                    self._watch(readiness)
+                    self._watched = True
+                except BaseException:
+                    if own_row:
+                        self._sleeping = False
+                    raise
+            return readiness.fileno()
+
+    def _watch(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+
+    def _all_parts(self) -> tuple[Part, ...]:
+        return ((self._queue, self._row, self._subscription),)
+
+    def _rows(self) -> tuple[Row, ...]:
+        return (self._own,)
+
+    def _give_row_back(self) -> None:
+        """The last one out: while a thread of ours takes a message, nobody else may get the row's name."""
+        with self._lock:
+            if self._takers:
+                return
+        self._own.close()
+
+    def _credit_came(self) -> None:
+        """One that waits for credit looks again: called when something has left its hands."""
+        with self._lock:
+            self._room.notify()
+        if self._readiness is not None:
+            self._readiness.has_credit()
+
+    def _wait_for_credit(self, deadline: float | None) -> None:
+        began, said = time.monotonic(), False
+        self._starved = True  # from now on this consumer is told when some comes
+        while not self._can_take:
+            now, takers = time.monotonic(), self._takers
+            places = sorted(m._position for m in self._in_hand())
+            if deadline is not None and now >= deadline:
+                raise Empty(
+                    f"this consumer of {self._told()} has all that its prefetch allows",
+                    figures=f"{len(places)} unsettled, {quantity(takers, 'thread')} waiting, prefetch={self._prefetch}",
+                    remedy="settle some, or raise prefetch",
+                )
+            if not said and now - began >= LONG_WAIT and len(places) >= (self._prefetch or 0):
+                said = True
+                _LOG.warning(
+                    "a consumer of %s takes nothing more: %d messages unsettled (positions %s), prefetch=%d",
+                    self._told(),
+                    len(places),
+                    ", ".join(map(str, places[:10])),
+                    self._prefetch,
+                    extra={"queue": self._queue.name},
+                )
+            with self._lock:
+                if not self._can_take:
+                    # By the slice, too: a message that is dropped in the middle of all this cannot always notify.
+                    self._room.wait(
+                        min(CREDIT_LOOK, LONG_WAIT) if deadline is None else min(CREDIT_LOOK, LONG_WAIT, deadline - now)
+                    )
+            self._check()
+            self._check_service()
+
+    def _check_service(self) -> None:
+        """Raises what a look at the queue would raise."""
+        self._queue._is_ready()  # or raises: deleted, closed
+        if self._queue._settings()["shut_down"] == STOPPED:
+            raise ShutDown(f"queue {self._queue.name!r} is shut down", remedy="reopen() takes it back into service")
+
+    def _is_ours(self) -> bool:
+        """Its broker is open, and this is the process that made it."""
+        member = self._queue._membership.member
+        return not member.closed and not member.forked and member.serial == self._serial
+
+    def _check(self) -> None:
+        if self._closed:
+            raise Closed(f"this consumer of {self._told()} is closed", remedy="make a new one")
+        member = self._queue._membership.member
+        if member.forked or member.serial != self._serial:
+            raise SettlementError(
+                f"this consumer of {self._told()} belongs to the parent process",
+                remedy="make a consumer of its own in each process",
+            )
+
+    def _tell_of_dropped(self) -> None:
+        if self._dropped:
+            told = self._dropped.copy()
+            error = SettlementError(
+                dropped_text(len(told), self._queue.name),
+                figures="positions " + ", ".join(map(str, sorted(told)[:10])),
+                remedy="use `with m:` or `m.ack()`",
+            )
+            self._dropped.difference_update(
+                told
+            )  # last: what a signal handler keeps from being said now is said by the next call
+            raise error
+
+    # ---- what is in hand ---------------------------------------------------------------------------------------
+
+    def _refuse(self, position: int) -> None:
+        """Never again the message there: it is released for others."""
+        with self._lock:
+            self._subscription.refuse(self._queue, position)
+
+    def _forgot(self, delivery: Delivery) -> None:
+        """A message object was dropped unsettled: the next call says so, and the attempt counts.
+
+        It is in no hand already. Called again when a signal handler has ended it half-way.
+        """
+        try:
+            back = self._is_ours() and (self._queue._retry(delivery, "dropped unsettled") or delivery.ended)
+        except ShmqError as error:
+            _LOG.debug("a message that was dropped went back: %s", error)
+            back = True
+        if back:
+            self._dropped.add(delivery.position)
+        whole = self._of or self
+        if_free(whole._lock, whole._room.notify)  # else the thread that has it looks again within half a second
+        if whole._readiness is not None:
+            whole._readiness.has_credit()
+
+    def close(self) -> None:
+        """Messages that are not settled go back in their place, uncounted. Its threads that wait get Closed.
+
+        Raises nothing. Twice is fine.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> m = consumer.receive()
+            >>> consumer.close()
+            >>> queue.qsize()
+            1
+        """
+        if self._ended:
+            return
+        self._closed = True  # all of the rest can be done again: a handler that raises may end it anywhere
+        readiness, member = self._readiness, self._queue._membership.member
+        if member.forked or member.serial != self._serial:
+            self._forget()
+            self._readiness, self._ended = None, True
+            return
+        if readiness is not None:
+            readiness.stop()
+        if member.closed:
+            self._forget()
+        else:
+            self._give_back(0)  # at once: a consumer that waits is to get the first one first
+            with self._lock:
+                self._room.notify_all()
+            self._own.closing()  # its threads that wait get Closed
+            if readiness is not None and not readiness.join():
+                self._own.keep()  # somebody may sleep there: nobody else gets it before this process ends
+            self._give_row_back()
+        self._readiness, self._ended = None, True
+        if self._dropped:
+            warnings.warn(
+                f"{dropped_text(len(self._dropped), self._queue.name)}. Use `with m:` or `m.ack()`",
+                ResourceWarning,
+                stacklevel=2,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Consumer belongs to its process and cannot be pickled; pass the Queue")
+
+    def __del__(self) -> None:
+        if not getattr(self, "_ended", True):
+            try:
+                self.close()
+            except ShmqError as error:
+                _LOG.debug("a consumer could not be closed: %s", error)
+
+
+def _loop_left(left: tuple[Consumer[T], int]) -> None:
+    consumer, loop = left
+    consumer._give_back(loop)

@@ -1,0 +1,238 @@
+"""A descriptor for select, epoll and event loops: readable while a receive without waiting is worth a try."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import threading
+import time
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Final, Protocol
+
+from shmq.core.queue import peek_any, peek_pass_on
+from shmq.errors import ShmqError
+from shmq.wait_time import CREDIT_LOOK, THREAD_END
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Part, Row
+    from shmq.engine.membership.membership import Membership
+
+__all__ = ["Readiness", "Taker"]
+
+# What the thread leaves to the main one; not what its own mistakes would raise.
+_SIGNALS: Final = signal.valid_signals() - {
+    signal.SIGABRT,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGSEGV,
+    signal.SIGTRAP,
+}
+
+
+class Taker(Protocol):
+    """For whom a Readiness waits: a consumer, or whoever else takes from queues."""
+
+    @property
+    def _takers(self) -> int:
+        """How many threads are taking just now."""
+
+    def _all_parts(self) -> tuple[Part, ...]:
+        """Where it waits."""
+
+    @property
+    def _can_take(self) -> bool:
+        """Within its credit."""
+
+
+class _Event:
+    """An eventfd that is closed with the last reference, so that nobody uses a number that is another file's by now."""
+
+    def __init__(self) -> None:
+        self.number = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    def set(self) -> None:
+        os.eventfd_write(self.number, 1)
+
+    def clear(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.number)
+
+    def __del__(self) -> None:
+        if hasattr(self, "number"):
+            os.close(self.number)
+
+
+class Readiness:
+    """The descriptor, and the thread that makes it readable.
+
+    The thread is the taker's sleeper: it is announced on the queues, and counts as one that was woken from the moment
+    it is told of something. It takes nothing. What it was told of is left to the program for the patience, as to any
+    taker that is slow; who does not come by then is passed by, and is announced again when it has found nothing.
+
+    Nobody holds a lock that the thread needs, so close() may wait for it wherever it is called, in a signal handler or
+    a finalizer, too.
+
+    Arguments:
+        taker: held weakly.
+        membership: whose close ends the thread.
+        name: of the thread, "shmq-fileno-" before it.
+        own_rows: the thread sleeps on the rows of the parts; False: it borrows some.
+        rows: of the parts; as long as the thread may sleep there nobody else gets them, also if the taker is garbage.
+    """
+
+    def __init__(self, taker: Taker, membership: Membership, name: str, own_rows: bool, rows: tuple[Row, ...]) -> None:
+        self._taker = weakref.ref(taker)
+        self._patience = membership.live().header()["patience_ns"] / 1e9
+        self._own_rows, self._rows = own_rows, rows
+        self._pid = os.getpid()
+        self._event = _Event()
+        self._raised: deque[None] = deque()  # one element while the thread rests; whoever gets it out calls the thread
+        self._resets = 0  # only that it has changed says something
+        self._calls: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._starved = False
+        self._stopping = False
+        self._ended = threading.Lock()
+        self._ended.acquire()
+        self._thread = threading.Thread(target=self._run, name=f"shmq-fileno-{name}", daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the thread inherits it
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        membership.readiness.add(self)
+
+    def fileno(self) -> int:
+        """The descriptor, open until the taker's close."""
+        return self._event.number
+
+    def is_ours(self) -> bool:
+        """False in a forked child: there the thread is missing, and the descriptor is the parent's."""
+        return self._pid == os.getpid()
+
+    # ---- called by the taker -----------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """It found nothing, or may take nothing more: not readable until there is something again."""
+        if not self.is_ours():
+            return
+        self._event.clear()  # also if the thread is only about to rest
+        self._resets += 1
+        if self._lower():
+            self._calls.put(None)
+
+    def has_credit(self) -> None:
+        """Something was settled."""
+        if self._starved:
+            self._calls.put(None)
+
+    def stop(self) -> None:
+        """The thread ends as soon as it is woken: it may sleep in the native core."""
+        self._stopping = True
+        self._calls.put(None)
+
+    def join(self) -> bool:
+        """Waits for the end of the thread after stop(). False: it does not come."""
+        if threading.current_thread() is self._thread:
+            return True  # in a finalizer; it uses no row any more
+        if not self._ended.acquire(timeout=THREAD_END):
+            return False
+        self._ended.release()
+        return True
+
+    # ---- the thread --------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        owed: tuple[Part, ...] | None = None
+        try:
+            while (parts := self._parts()) is not None:
+                if not self._can_take():
+                    owed = self._pass_on(owed)
+                    self._starve(parts)
+                    continue
+                resets = self._resets
+                owed = parts if self._wait(parts) else None
+                if not self._stopping and not self._raise(resets):
+                    continue
+                if owed is not None and self._is_late():
+                    owed = self._pass_on(owed)
+                while self._raised and not self._stopping:
+                    self._calls.get()
+        finally:
+            self._raised.clear()  # from now on nothing resets it: whoever comes hears why
+            self._event.set()
+            self._pass_on(owed)
+            self._ended.release()
+
+    def _raise(self, resets: int) -> bool:
+        """False: the taker has looked again since then, and may have found nothing more.
+
+        Whoever resets does so in the order event, resets, element, so that one of the two sees the other: no reset
+        leaves a thread that rests beside a descriptor that is not readable. The model is tests/protocols/readiness.pml.
+        """
+        if self._resets != resets:
+            return False
+        self._event.set()
+        self._raised.append(None)
+        if self._resets != resets and self._lower():
+            self._event.clear()
+            return False
+        return True
+
+    def _lower(self) -> bool:
+        """False: another thread has done so."""
+        try:
+            self._raised.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _parts(self) -> tuple[Part, ...] | None:
+        """None: it shall end. No reference to the taker stays here: it may be garbage while the thread sleeps."""
+        taker = self._taker() if not self._stopping else None
+        return None if taker is None else taker._all_parts()
+
+    def _can_take(self) -> bool:
+        taker = self._taker()
+        return taker is None or taker._can_take
+
+    def _starve(self, parts: tuple[Part, ...]) -> None:
+        self._starved = True
+        if not self._stopping and not self._can_take():  # else it was settled in between
+            try:
+                self._calls.get(timeout=CREDIT_LOOK)
+            except queue.Empty:
+                self._pass_on(parts)  # it looks for what is due, too
+        self._starved = False
+
+    def _wait(self, parts: tuple[Part, ...]) -> bool:
+        """False: there is nothing, but the taker shall hear why."""
+        try:
+            peek_any(parts, self._own_rows)
+        except (ShmqError, OSError):
+            return False
+        return True
+
+    def _is_late(self) -> bool:
+        """Nobody has come for the patience; or one of its threads waits, and is woken sooner by another way."""
+        until = time.monotonic() + (0 if self._is_inside() else self._patience)
+        while self._raised and not self._stopping:
+            left = until - time.monotonic()
+            if left <= 0:
+                return True
+            with contextlib.suppress(queue.Empty):
+                self._calls.get(timeout=left)
+        return False
+
+    def _is_inside(self) -> bool:
+        taker = self._taker()
+        return taker is not None and taker._takers > 0
+
+    @staticmethod
+    def _pass_on(owed: tuple[Part, ...] | None) -> None:
+        if owed is not None:
+            with contextlib.suppress(ShmqError):
+                peek_pass_on(owed)

@@ -1,0 +1,306 @@
+"""The broker's directory: what open() finds there or makes there, until this process is a member."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from shmq.core import segment
+from shmq.core.segment import Home, Member
+from shmq.core.status import OtherBoot
+from shmq.engine.directory.lock import locked, locked_anew
+from shmq.engine.directory.orphans import sweep_orphans
+from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
+from shmq.engine.directory.record import RECORD_NAME, SegmentRecord, read_record, write_record
+from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
+from shmq.options.broker import PATIENCE
+from shmq.options.value import size_as_text
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+__all__ = ["BrokerDirectory", "open_anonymous"]
+
+_LOG: Final = logging.getLogger("shmq.broker")
+_ATTEMPTS: Final = 100
+_BEFORE_BOOT: Final = "was made before the last boot"
+
+
+def open_anonymous(*, memory: int | None = None, patience: float | None = None) -> Member:
+    """Makes a segment without a directory and joins it; it goes with its last member.
+
+    Arguments:
+        memory: bytes; None: half of /dev/shm, at most 4 GiB.
+        patience: seconds; None: 0.1.
+
+    Raises OutOfSpace, BrokerError.
+    """
+    sweep_orphans()
+    for _ in range(_ATTEMPTS):
+        name = segment.create(
+            segment.new_uuid(),
+            memory=segment.default_memory() if memory is None else memory,
+            patience=PATIENCE if patience is None else patience,
+            mode=0o600,
+        )
+        # Between the two steps the segment has no member: somebody's sweep may take it.
+        with suppress(BrokerNotFound):
+            return segment.attach(name)
+    raise BrokerNotFound("a new segment vanished before it could be joined", figures=f"{_ATTEMPTS} times in a row")
+
+
+class BrokerDirectory:
+    """A directory in which a broker is, or shall be.
+
+    Arguments:
+        path: absolute.
+
+    Example:
+        >>> member = BrokerDirectory("/run/user/1000/jobs").open()  # doctest: +SKIP
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def open(
+        self,
+        *,
+        create: bool = True,
+        memory: int | None = None,
+        mode: int | None = None,
+        patience: float | None = None,
+    ) -> Member:
+        """Becomes a member of the directory's broker; makes directory and broker if they are missing.
+
+        Arguments:
+            create: False: BrokerNotFound when there is none.
+            memory: bytes; None: as it is, or half of /dev/shm, at most 4 GiB.
+            mode: of the directory, 0o700 or 0o770; None: as it is, or 0o700.
+            patience: seconds; None: as it is, or 0.1.
+
+        A broker whose segment was lost, or was made before the last boot, gets a new one; what was in memory only is
+        gone, and a warning says so.
+
+        Raises PermissionError for another user's directory, BrokerError for one on a remote file system or whose record
+        names the segment of another directory, BrokerNotFound, OptionsMismatch when an option differs from the
+        broker's, CorruptionError for garbage in place of record or segment, VersionMismatch, OutOfSpace.
+        """
+        if mode is not None:
+            check_mode(mode)
+        if not create and self._holds_no_broker():
+            raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
+        for _ in range(_ATTEMPTS):
+            made = self._make_directory(mode) if create else False
+            with self.locked() as dir_fd:
+                # Deleted while we waited for its lock: what we hold is no longer what the path names.
+                if dir_fd is not None:
+                    return self._open_locked(dir_fd, create, memory, mode, patience, made)
+        raise self._not_found("its directory is deleted again and again")
+
+    def _holds_no_broker(self) -> bool:
+        """Then it does not matter whose directory it is. False where we may not look."""
+        may_look = os.access(self.path, os.R_OK | os.X_OK) and os.path.isdir(self.path)
+        return may_look and not os.path.lexists(os.path.join(self.path, RECORD_NAME))
+
+    def _not_found(self, figures: str) -> BrokerNotFound:
+        return BrokerNotFound(
+            "there is no broker", figures=figures, remedy="check the path, or open with create=True", filename=self.path
+        )
+
+    def _no_directory(self) -> BrokerNotFound:
+        found = self.path
+        while not os.path.lexists(found):
+            found = os.path.dirname(found)
+        return BrokerNotFound(
+            "there is no broker, and none can be made",
+            figures=f"{found} is no directory",
+            remedy="name a directory: a broker is one, with files of its own",
+            filename=self.path,
+        )
+
+    def _not_made(self, error: OSError) -> OSError:
+        if isinstance(error, PermissionError):
+            return error  # it names the place already
+        return BrokerNotFound(
+            "there is no broker, and none can be made",
+            figures=f"{error.filename}: {error.strerror}",
+            remedy="name a directory where you can make files",
+            filename=self.path,
+        )
+
+    def _make_directory(self, mode: int | None) -> bool:
+        """True: it did not exist."""
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise self._no_directory() from None
+        except OSError as error:
+            raise self._not_made(error) from None
+        try:
+            os.mkdir(self.path, 0o700)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise self._not_made(error) from None
+        if mode is not None:
+            # mkdir leaves out what the umask says. On what we made: others may rename things where it lies.
+            dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                check_owner(self.path, os.fstat(dir_fd))
+                _change_mode(dir_fd, mode)
+            finally:
+                os.close(dir_fd)
+        return True
+
+    @contextmanager
+    def locked(self) -> Iterator[int | None]:
+        """The directory's descriptor, checked, with its lock held; None when it was deleted meanwhile."""
+        try:
+            dir_fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise self._not_found(f"{self.path} does not exist") from None
+        except NotADirectoryError:
+            raise self._no_directory() from None
+        except PermissionError:
+            check_owner(self.path, os.stat(self.path))  # says more, if that is the reason
+            raise
+        try:
+            check_owner(self.path, os.fstat(dir_fd))
+            check_filesystem(self.path, dir_fd)
+            with locked(self.path, dir_fd) as held:
+                yield dir_fd if held else None
+        finally:
+            os.close(dir_fd)
+
+    def _open_locked(
+        self, dir_fd: int, create: bool, memory: int | None, mode: int | None, patience: float | None, made: bool
+    ) -> Member:
+        record = read_record(self.path, dir_fd)
+        if record is None:
+            if not create:
+                raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
+            if mode is not None and not made:
+                _change_mode(dir_fd, mode)
+                # The lock file was made when the directory still had its old mode.
+                with locked_anew(dir_fd, mode):
+                    return self._create_first(dir_fd, memory, patience)
+            return self._create_first(dir_fd, memory, patience)
+        self._compare(record, memory, mode, patience)
+        try:
+            return self._join(dir_fd, record.name, record.home(dir_fd))
+        except OtherBoot:
+            return self._replace(dir_fd, record, _BEFORE_BOOT)
+        except BrokerNotFound:
+            self.refuse_another_shm(dir_fd, record)
+            return self._replace(dir_fd, record, "is lost" if record.boot_id == segment.this_boot() else _BEFORE_BOOT)
+
+    def _create_first(self, dir_fd: int, memory: int | None, patience: float | None) -> Member:
+        return self._create(
+            dir_fd,
+            memory=segment.default_memory() if memory is None else memory,
+            patience=PATIENCE if patience is None else patience,
+            directory=segment.new_uuid(),
+        )
+
+    @staticmethod
+    def _join(dir_fd: int, name: str, home: Home) -> Member:
+        member = segment.attach(name, home)
+        # On the open directory, which the member keeps: whoever shares it sees the lock, whatever /dev/shm he has.
+        fcntl.flock(dir_fd, fcntl.LOCK_SH)
+        return member
+
+    def refuse_another_shm(self, dir_fd: int, record: SegmentRecord) -> None:
+        """A segment that is not in our /dev/shm may be in another container's, and in use there: BrokerError then."""
+        if record.shm_device == segment.shm_device():
+            return
+        try:
+            fcntl.flock(dir_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BrokerError(
+                f"the segment of the broker {self.path} is in another /dev/shm, and in use",
+                figures=f"{record.name}, device {record.shm_device} there, {segment.shm_device()} here",
+                remedy="let the containers that share the directory share /dev/shm, too (in Docker --ipc)",
+                filename=self.path,
+            ) from None
+
+    def _compare(self, record: SegmentRecord, memory: int | None, mode: int | None, patience: float | None) -> None:
+        for option, given, has in (
+            (
+                "memory",
+                None if memory is None else size_as_text(segment.whole_granules(memory)),
+                size_as_text(record.memory),
+            ),
+            ("mode", None if mode is None else f"{mode:#o}", f"{record.mode:#o}"),
+            ("patience", patience, record.patience),
+        ):
+            if given is not None and given != has:
+                raise OptionsMismatch(
+                    f"the broker {self.path} has another {option}",
+                    figures=f"{option}={given} here, {has} since it was made",
+                    remedy=f"open it without {option}, or use another directory",
+                )
+
+    def _replace(self, dir_fd: int, record: SegmentRecord, reason: str) -> Member:
+        _LOG.warning(
+            "broker %s: its segment %s %s; messages that were not durable are gone", self.path, record.name, reason
+        )
+        # What the record names goes only if its own header names this directory, too.
+        with suppress(ShmqError, OSError):
+            segment.remove(record.name, record.home(dir_fd))
+        return self._create(
+            dir_fd,
+            memory=record.memory,
+            patience=record.patience,
+            directory=record.directory,
+            epoch=record.epoch + 1,
+        )
+
+    def _create(self, dir_fd: int, *, memory: int, patience: float, directory: UUID, epoch: int = 0) -> Member:
+        """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
+        sweep_orphans()
+        found = os.fstat(dir_fd)
+        mode, uuid = mode_of(found), segment.new_uuid()
+        name = segment.create(
+            uuid,
+            memory=memory,
+            patience=patience,
+            mode=file_mode(mode),
+            path=self.path,
+            directory=(found.st_dev, found.st_ino, directory.bytes),
+            epoch=epoch,
+            group=found.st_gid,
+        )
+        try:
+            # Before the record names it, so that whoever reads the name finds a segment that can be joined.
+            member = self._join(dir_fd, name, (dir_fd, directory.bytes))
+        except BaseException:
+            segment.unlink(name)
+            raise
+        try:
+            record = SegmentRecord(
+                name=name,
+                uuid=uuid,
+                directory=directory,
+                boot_id=segment.this_boot(),
+                memory=segment.whole_granules(memory),
+                patience=patience,
+                mode=mode,
+                shm_device=segment.shm_device(),
+                epoch=epoch,
+            )
+            write_record(dir_fd, record, mode=file_mode(mode), group=found.st_gid)
+        except BaseException:
+            member.close(True)
+            segment.unlink(name)
+            raise
+        return member
+
+
+def _change_mode(dir_fd: int, mode: int) -> None:
+    """Of a directory; that what is made in it gets its group (setgid) stays as it is."""
+    os.fchmod(dir_fd, mode | os.fstat(dir_fd).st_mode & stat.S_ISGID)

@@ -1,0 +1,124 @@
+"""Segments that nobody uses and nobody can find again."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from shmq.core import segment
+from shmq.core.segment import SegmentIdentity
+from shmq.engine.directory.lock import open_lock
+from shmq.engine.directory.record import read_record
+from shmq.errors import ShmqError
+
+__all__ = ["directory_at_rest", "orphans", "sweep_discarded", "sweep_orphans"]
+
+
+@contextmanager
+def directory_at_rest(path: str) -> Iterator[int | None]:
+    """The directory's descriptor with the broker's lock held; None while somebody opens the broker."""
+    dir_fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        lock_fd = open_lock(path, dir_fd)
+        try:
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+        else:
+            try:
+                yield dir_fd
+            finally:
+                fcntl.flock(lock_fd, fcntl.LOCK_UN)
+        finally:
+            os.close(lock_fd)
+    finally:
+        os.close(dir_fd)
+
+
+@contextmanager
+def _unused(identity: SegmentIdentity, directory: str | None, deleted: bool) -> Iterator[bool]:
+    """Whether the segment's directory does not name it; nobody can change that within the `with` block.
+
+    One directory may have other paths, and other directories the same path, for processes that share /dev/shm from
+    other containers. So a path without a directory, or with another one, proves nothing unless the caller says so.
+    The directory that the caller looks at may be the segment's under a new path.
+    """
+    if identity.anonymous:
+        yield True
+        return
+    path = directory if directory is not None and _lies_in(identity, directory) else identity.path
+    if not _lies_in(identity, path):
+        yield deleted
+        return
+    with ExitStack() as stack:
+        dir_fd = None
+        with suppress(OSError):
+            dir_fd = stack.enter_context(directory_at_rest(path))
+        yield dir_fd is not None and identity.lies_in(os.fstat(dir_fd)) and _names_another(identity, path, dir_fd)
+
+
+def _lies_in(identity: SegmentIdentity, directory: str) -> bool:
+    try:
+        return identity.lies_in(os.stat(directory))
+    except OSError:
+        return False
+
+
+def _names_another(identity: SegmentIdentity, path: str, dir_fd: int) -> bool:
+    try:
+        record = read_record(path, dir_fd)
+    except (ShmqError, OSError):
+        return False
+    return record is None or record.name != identity.name
+
+
+def _candidates(directory: str | None) -> Iterator[SegmentIdentity]:
+    ours = f"shmq-{os.geteuid()}-"
+    for name in segment.list_segments():
+        if not name.startswith(ours):
+            continue
+        try:
+            identity = segment.inspect(name)
+        except (ShmqError, OSError):
+            continue  # gone meanwhile, or nothing that this version understands
+        # Under our name there may be another user's file, and what its header says is his word.
+        if identity.has_members or identity.owner != os.geteuid():
+            continue
+        if directory is None or identity.path == directory or _lies_in(identity, directory):
+            yield identity
+
+
+def orphans(directory: str | None = None, *, deleted: bool = False) -> list[SegmentIdentity]:
+    """This user's segments that have no member, and that are anonymous or no longer named by their directory.
+
+    Arguments:
+        directory: only those of this directory, also if it is another one by now; None: of all.
+        deleted: True: also those whose directory is not there. Only people can say so: another container may see it.
+    """
+    found = []
+    for identity in _candidates(directory):
+        with _unused(identity, directory, deleted) as unused:
+            if unused:
+                found.append(identity)
+    return found
+
+
+def sweep_orphans(directory: str | None = None) -> list[SegmentIdentity]:
+    """Removes what orphans() would list, and returns what was removed. Whoever becomes a member meanwhile keeps his."""
+    return _sweep(_candidates(directory), directory, deleted=False)
+
+
+def sweep_discarded(identities: list[SegmentIdentity], directory: str | None = None) -> list[SegmentIdentity]:
+    """Removes of these, which orphans(directory, deleted=True) has listed, those that it would list still."""
+    return _sweep(identities, directory, deleted=True)
+
+
+def _sweep(identities: Iterable[SegmentIdentity], directory: str | None, *, deleted: bool) -> list[SegmentIdentity]:
+    removed = []
+    for identity in identities:
+        with _unused(identity, directory, deleted) as unused:
+            if unused and segment.sweep(identity.name):
+                removed.append(identity)
+    return removed

@@ -1,0 +1,175 @@
+"""The file `segment` in a broker's directory: which segment is the broker's, and how it was made."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.core.segment import MEMORY_MAX, is_segment_name
+from shmq.engine.directory.ownership import GROUP_MODE, PRIVATE_MODE
+from shmq.errors import CorruptionError, VersionMismatch
+from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from shmq.core.segment import Home
+
+__all__ = ["RECORD_DRAFT", "RECORD_NAME", "SegmentRecord", "read_record", "write_record"]
+
+RECORD_NAME: Final = "segment"
+RECORD_DRAFT: Final = f"{RECORD_NAME}.new"
+_FORMAT: Final = 2
+_MAX_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """Names a segment. The last ones are what it was made with, so that a lost one is made anew in the same way.
+
+    Whoever may write to the directory may have written it: a hint that the segment's header has to confirm.
+    """
+
+    name: str
+    uuid: UUID
+    directory: UUID  # the directory's own, and no part of any name: only those who may read this file know it
+    boot_id: UUID
+    memory: int  # bytes
+    patience: float  # seconds
+    mode: int  # of the directory
+    shm_device: int  # st_dev of the /dev/shm that it lies in: containers may have one each
+    epoch: int = 0  # how many segments were lost before it; part of each message id
+
+    def home(self, dir_fd: int) -> Home:
+        """What the segment's header has to name.
+
+        Arguments:
+            dir_fd: of the directory in which this record was found.
+        """
+        return dir_fd, self.directory.bytes
+
+
+def _garbage(path: str, fault: str) -> CorruptionError:
+    return CorruptionError(
+        f"the file {RECORD_NAME!r} of the broker is damaged",
+        figures=fault,
+        remedy="when no process uses this broker, remove the file; messages in memory are lost then",
+        filename=os.path.join(path, RECORD_NAME),
+    )
+
+
+def _read_bytes(path: str, dir_fd: int) -> bytes | None:
+    try:
+        descriptor = os.open(RECORD_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=dir_fd)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _garbage(path, "it is no regular file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _garbage(path, "it is no regular file")
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_MAX_BYTES + 1)
+
+
+def _parse(content: dict[str, Any]) -> SegmentRecord:
+    from uuid import UUID
+
+    record = SegmentRecord(
+        name=content["name"],
+        uuid=UUID(content["uuid"]),
+        directory=UUID(content["directory"]),
+        boot_id=UUID(content["boot_id"]),
+        memory=content["memory"],
+        patience=float(content["patience"]),
+        mode=int(content["mode"], 8),
+        shm_device=int(content["shm_device"]),
+        epoch=content["epoch"],
+    )
+    if not is_segment_name(record.name) or not record.name.endswith(record.uuid.hex):
+        raise ValueError(f"no segment has the name {record.name!r}")
+    if type(record.epoch) is not int or record.epoch < 0:
+        raise ValueError(f"epoch {record.epoch!r} is out of range")
+    if type(record.memory) is not int or not 0 < record.memory <= MEMORY_MAX or not 0 <= record.patience < 1e9:
+        raise ValueError(f"memory {record.memory!r} or patience {record.patience!r} is out of range")
+    if record.mode not in (PRIVATE_MODE, GROUP_MODE):
+        raise ValueError(f"mode {record.mode:#o} is none that a broker can have")
+    return record
+
+
+def read_record(path: str, dir_fd: int) -> SegmentRecord | None:
+    """The record in the directory; None if there is none.
+
+    Arguments:
+        path: of the directory, for error texts.
+        dir_fd: its descriptor.
+
+    Raises CorruptionError for garbage, VersionMismatch for a record of another format.
+    """
+    raw = _read_bytes(path, dir_fd)
+    if raw is None:
+        return None
+    if len(raw) > _MAX_BYTES:
+        raise _garbage(path, f"more than {_MAX_BYTES} bytes")
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise _garbage(path, f"{quantity(len(raw), 'byte')}, {type(error).__name__}: {error}") from None
+    if not isinstance(content, dict) or "format" not in content:
+        raise _garbage(path, "no record of a segment")
+    if content["format"] != _FORMAT:
+        raise VersionMismatch(
+            "the broker was made by another version of shmq",
+            figures=f"format is {content['format']!r}, expected {_FORMAT}",
+            remedy="use the version that made it",
+            filename=os.path.join(path, RECORD_NAME),
+        )
+    try:
+        return _parse(content)
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError) as error:
+        raise _garbage(path, f"{type(error).__name__}: {error}") from None
+
+
+def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -> None:
+    """Replaces the record atomically and durably: after a power cut the old one is there, or the new one.
+
+    Arguments:
+        dir_fd: the directory, whose lock the caller holds.
+        mode: of the file.
+        group: of the file; kept as it comes where that is not allowed.
+    """
+    content = {
+        "format": _FORMAT,
+        "name": record.name,
+        "uuid": str(record.uuid),
+        "directory": str(record.directory),
+        "boot_id": str(record.boot_id),
+        "memory": record.memory,
+        "patience": record.patience,
+        "mode": f"{record.mode:04o}",
+        "shm_device": record.shm_device,
+        "epoch": record.epoch,
+    }
+    # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.
+    try:
+        os.unlink(RECORD_DRAFT, dir_fd=dir_fd)
+    except FileNotFoundError:
+        pass
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(RECORD_DRAFT, flags, 0o600, dir_fd=dir_fd), "wb") as file:
+        file.write(json.dumps(content, indent=1).encode() + b"\n")
+        file.flush()
+        try:
+            os.fchown(file.fileno(), -1, group)
+        except PermissionError:
+            pass
+        os.fchmod(file.fileno(), mode)
+        os.fsync(file.fileno())
+    os.rename(RECORD_DRAFT, RECORD_NAME, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    os.fsync(dir_fd)

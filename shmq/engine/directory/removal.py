@@ -1,0 +1,225 @@
+"""Deleting a broker: its segment, then its files, then its directory.
+
+Without its name in /dev/shm a segment is gone for all its members, whoever removed it: that is the step that counts.
+A death before it has changed nothing; one after it leaves a record of a lost segment, from which the next open makes an
+empty broker, and which the next deletion removes.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shmq.core import segment
+from shmq.core.process_table import processes
+from shmq.core.status import ForeignSegment, OtherBoot, SegmentInUse
+from shmq.engine.directory.broker_directory import BrokerDirectory
+from shmq.engine.directory.lock import LOCK_DRAFT, LOCK_NAME
+from shmq.engine.directory.orphans import sweep_orphans
+from shmq.engine.directory.record import RECORD_DRAFT, RECORD_NAME, SegmentRecord, read_record
+from shmq.errors import BrokerError, BrokerNotFound, CorruptionError, VersionMismatch
+
+if TYPE_CHECKING:
+    from shmq.core.segment import Member
+    from shmq.engine.membership.membership import Membership
+    from shmq.statistics import ProcessInfo
+
+__all__ = ["Removal", "delete_joined", "destroy", "discard_unusable"]
+
+_FILES: Final = (RECORD_NAME, RECORD_DRAFT, LOCK_DRAFT, LOCK_NAME)  # the lock last: whoever waits for it begins anew
+_ATTEMPTS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What destroy() did.
+
+    Attributes:
+        path: of the directory.
+        segment: the name of the segment that was removed; None: there was none any more.
+        left: the name of a segment that the record named, and that is not this broker's: it was not touched.
+        directory: whether the directory is gone, too; it stays if anything else lies in it.
+    """
+
+    path: str
+    segment: str | None
+    left: str | None
+    directory: bool
+
+
+def delete_joined(membership: Membership, *, force: bool) -> None:
+    """Deletes the broker of which this process is a member. Raises what Broker.delete() says."""
+    member = membership.live()
+    if membership.path is None or member.gone():
+        _delete_name(member, membership.name, force)
+        return
+    directory = BrokerDirectory(membership.path)
+    with directory.locked() as dir_fd:
+        record = None if dir_fd is None else read_record(directory.path, dir_fd)
+        if dir_fd is None or record is None or not _is_here(member, record, dir_fd):
+            raise BrokerNotFound(
+                "the broker does not lie in its directory any more",
+                figures="the directory was moved, or made anew",
+                remedy="open it where it lies now, and delete it there",
+                filename=directory.path,
+            )
+        _delete_name(member, membership.name, force)
+        _remove_files(directory.path, dir_fd)
+
+
+def _is_here(member: Member, record: SegmentRecord, dir_fd: int) -> bool:
+    with suppress(BrokerError, PermissionError):
+        return record.name == member.name and segment.inspect(member.name).lies_in(os.fstat(dir_fd))
+    return record.name == member.name  # its name is gone already: a deletion that was cut off
+
+
+def _delete_name(member: Member, name: str, force: bool) -> None:
+    try:
+        member.delete(force)
+    except SegmentInUse:
+        raise _in_use(
+            name, [f"{one.name!r} (pid {one.pid})" for one in processes(member) if _is_another(one)]
+        ) from None
+
+
+def _is_another(process: ProcessInfo) -> bool:
+    return process.state != "dead" and process.pid != os.getpid()
+
+
+def _in_use(name: str, users: list[str]) -> BrokerError:
+    """The error of a deletion that others are in the way of."""
+    return BrokerError(
+        f"the broker {name} is in use, and was not deleted",
+        figures="by " + (", ".join(users) or "processes that cannot be seen from here"),
+        remedy="end these processes first, or delete it by force=True (shmq destroy --force): their calls fail then",
+    )
+
+
+def _remove_files(path: str, dir_fd: int) -> bool:
+    """Returns whether the directory is gone, too."""
+    for name in _FILES:
+        with suppress(FileNotFoundError, IsADirectoryError):  # a directory is none of ours, and stays
+            os.unlink(name, dir_fd=dir_fd)
+    with suppress(OSError):
+        if os.path.samestat(os.stat(path), os.fstat(dir_fd)):
+            os.rmdir(path)
+    return os.fstat(dir_fd).st_nlink == 0
+
+
+def destroy(path: str, *, force: bool = False) -> Removal:
+    """Deletes the broker in this directory, whatever state it is in.
+
+    Arguments:
+        path: absolute.
+        force: although other processes use it.
+
+    Raises BrokerNotFound, BrokerError if it is in use, PermissionError for another user's.
+    """
+    directory = BrokerDirectory(path)
+    for _ in range(_ATTEMPTS if os.path.isdir(path) else 0):
+        swept = sweep_orphans(path)  # what a death has left while it made or replaced the segment
+        if not swept and not _has_record(path):
+            break  # before the lock, whose file would stay in a directory that is no broker's
+        with directory.locked() as dir_fd:
+            if dir_fd is None:
+                continue
+            if not swept and not _has_record(path):
+                break
+            removed, left = _remove_segment(directory, dir_fd, force)
+            return Removal(path, removed or next((one.name for one in swept), None), left, _remove_files(path, dir_fd))
+    raise BrokerNotFound(
+        "there is no broker",
+        figures=f"{path} has no file {RECORD_NAME!r}",
+        remedy="check the path; what a deleted directory has left, shmq gc --discard removes",
+        filename=path,
+    )
+
+
+def _has_record(path: str) -> bool:
+    return any(os.path.lexists(os.path.join(path, name)) for name in (RECORD_NAME, RECORD_DRAFT))
+
+
+def _remove_segment(directory: BrokerDirectory, dir_fd: int, force: bool) -> tuple[str | None, str | None]:
+    """Names: of the segment that was removed, of the one that was left since it is another broker's."""
+    try:
+        record = read_record(directory.path, dir_fd)
+    except (CorruptionError, VersionMismatch):
+        record = None  # which segment it was, nobody can say any more
+    if record is None:
+        return None, None
+    try:
+        member = segment.attach(record.name, record.home(dir_fd))
+    except ForeignSegment:
+        return None, record.name
+    except BrokerNotFound:
+        if not force:
+            directory.refuse_another_shm(dir_fd, record)
+        return None, None
+    except (OtherBoot, VersionMismatch, CorruptionError, PermissionError):
+        return _remove_unusable(record, dir_fd, force)
+    try:
+        _delete_name(member, directory.path, force)
+    finally:
+        member.close(True)
+    return record.name, None
+
+
+def _remove_unusable(record: SegmentRecord, dir_fd: int, force: bool) -> tuple[str | None, str | None]:
+    try:
+        segment.remove(record.name, record.home(dir_fd), force=force)
+    except ForeignSegment:
+        return None, record.name
+    except SegmentInUse:
+        raise _in_use(record.name, [f"pid {pid}" for pid in _mapped_by(record.name)]) from None
+    return record.name, None
+
+
+def discard_unusable(path: str) -> str | None:
+    """Removes the record of a broker that this version cannot open, or its segment if nobody has it mapped.
+
+    Returns the path or the name of what was removed. Raises BrokerError if it is in use.
+    """
+    directory = BrokerDirectory(path)
+    try:
+        with directory.locked() as dir_fd:
+            if dir_fd is None:
+                return None
+            try:
+                record = read_record(path, dir_fd)
+            except (VersionMismatch, CorruptionError):
+                os.unlink(RECORD_NAME, dir_fd=dir_fd)
+                return os.path.join(path, RECORD_NAME)
+            if record is None or _is_usable(record.name):
+                return None
+            return _remove_unusable(record, dir_fd, force=False)[0]
+    except BrokerNotFound:
+        return None
+
+
+def _is_usable(name: str) -> bool:
+    try:
+        segment.inspect(name)
+    except (VersionMismatch, CorruptionError):
+        return False
+    except (BrokerError, PermissionError):
+        return True  # lost or another's: not ours to discard
+    return True
+
+
+def _mapped_by(name: str) -> list[int]:
+    """Who has a segment mapped whose own table of members cannot be read."""
+    import re
+
+    found = []
+    needle = re.compile(rf"{segment.SHM_DIRECTORY}/{re.escape(name)}$", re.MULTILINE)
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/maps", errors="replace") as maps:
+                    if needle.search(maps.read()):
+                        found.append(int(entry))
+            except OSError:
+                continue
+    return sorted(found)

@@ -1,0 +1,235 @@
+"""What went wrong with a queue, in words: status codes become exceptions that name queue, figures, remedy."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from shmq.core.queue import SETTINGS, decode_settings
+from shmq.core.status import exception_of, parts_of
+from shmq.engine.membership.memory_users import memory_users
+from shmq.errors import (
+    Closed,
+    ConsumerRefused,
+    CorruptionError,
+    Empty,
+    Full,
+    MessageTooLarge,
+    NotFound,
+    OptionsMismatch,
+    OutOfSpace,
+    Returned,
+    SettlementError,
+    ShutDown,
+    Timeout,
+)
+from shmq.options import FIXED_QUEUE_OPTIONS, QueueSettings, as_given, as_written
+from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from shmq.core.segment import Member
+    from shmq.engine.queue.queue import Queue
+
+__all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
+
+LARGEST_BODY = 1 << 30
+_MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
+
+
+def largest_body(memory: int) -> tuple[int, str]:
+    """Bytes that a body may have at most in a broker of this budget, and what sets that limit."""
+    if memory // 4 < LARGEST_BODY:
+        return memory // 4, "a quarter of the broker's memory; open a new broker with a larger memory="
+    return LARGEST_BODY, "the largest that shmq takes; split the body"
+
+
+def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
+    limit, remedy = largest_body(memory)
+    return MessageTooLarge(
+        f"the message does not fit into queue {name!r}",
+        figures=f"{size:,} bytes, at most {limit:,}",
+        remedy=f"the limit is {remedy}",
+    )
+
+
+def _full(queue: Queue[Any], status: str) -> Full:
+    name = queue.name
+    if status == "FULL_MEMORY":
+        member = queue._membership.member
+        usage = member.usage()
+        who, remedy = memory_users(member, name)
+        return Full(
+            f"the memory of the broker is used up, no room for a message of queue {name!r}",
+            resource="memory",
+            limit=usage["memory"],
+            used=usage["used"],
+            figures=f"{usage['used']:,} of {usage['memory']:,} bytes used: {who}",
+            remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
+        )
+    settings = queue._settings()
+    wait = _way_to_wait(decode_settings(settings).overflow)
+    entries, weight = queue._used()
+    if status == "FULL_BYTES":
+        return Full(
+            f"queue {name!r} is full",
+            resource="max_bytes",
+            limit=settings["max_bytes"],
+            used=weight,
+            figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}",
+            remedy=f"take messages out, {wait}, or alter(max_bytes=...)",
+        )
+    limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
+    used = entries if status == "FULL_COUNT" else limit
+    remedy = f"take messages out, or {wait}"
+    if status == "FULL_RING":
+        remedy = _room_in_the_ring(wait, settings["maxsize"], settings["slots"])
+    return Full(
+        f"queue {name!r} is full",
+        resource="maxsize",
+        limit=limit,
+        used=used,
+        figures=f"{used:,} of {quantity(limit, 'message')}",
+        remedy=remedy,
+    )
+
+
+def no_memory_for_queue(lacking: Full | OutOfSpace, member: Member, name: str, broker: str) -> Full | OutOfSpace:
+    """The error of a queue that could not be made: what has the memory, and what makes room for it."""
+    usage = member.usage()
+    who, remedy = memory_users(member, name)
+    what = f"no memory for queue {name!r} in the broker {broker}"
+    if isinstance(lacking, OutOfSpace):
+        figures = f"{lacking.what}, {lacking.figures}; of this broker {who}"
+        remedies = ", ".join(filter(None, (remedy, lacking.remedy)))
+        return OutOfSpace(what, figures=figures, remedy=remedies, errno=lacking.errno)
+    if "never" in lacking.what:
+        who, remedy = lacking.figures, ""
+    return Full(
+        what,
+        resource="memory",
+        limit=usage["memory"],
+        used=usage["used"],
+        figures=f"{usage['used']:,} of {usage['memory']:,} bytes used; {lacking.what}: {who}",
+        remedy=", ".join(filter(None, (remedy, "make it with a smaller maxsize, or use a broker with more memory"))),
+    )
+
+
+def _way_to_wait(overflow: str | None) -> str:
+    """How a producer comes to wait for room; where the queue rejects at once, a timeout changes nothing."""
+    return 'alter(overflow="wait") and put with a timeout' if overflow == "reject" else "wait with a longer timeout"
+
+
+def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
+    """What helps where all slots are in use, whose number was fixed when the queue was made."""
+    remedy = f"let more consumers take messages, {wait}, or make the queue anew "
+    if maxsize != 0:  # given after it was made
+        return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
+    more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
+    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
+
+
+def _way_to_alter(there: Queue[Any], settings: QueueSettings, differs: str) -> str:
+    """How the queue comes to have this value; "" if it cannot."""
+    if differs in FIXED_QUEUE_OPTIONS or (
+        differs == "maxsize" and (settings.maxsize or 0) > there._settings()["slots"]
+    ):
+        return ""
+    wanted = as_given(QueueSettings(**{differs: getattr(settings, differs)}))
+    ((_, value),) = wanted.items()
+    command = shlex.join(["shmq", "declare", there.name, *as_written(wanted)])
+    return f"queue.alter({differs}={value!r}) or `{command}` changes it for all of its users; else "
+
+
+def options_mismatch(
+    there: Queue[Any], settings: QueueSettings, differs: str, *, altering: bool = False
+) -> OptionsMismatch:
+    """These settings are not those of the queue that is there: both values, who set the first, and what helps.
+
+    altering: by alter(), which only options that are fixed resist.
+    """
+    remedy = f"{_way_to_alter(there, settings, differs)}open it without {differs}, or use another name"
+    if altering:
+        remedy = f"{differs} is fixed when a queue is made; leave it out, or make another queue"
+    state = there._settings()
+    by = state["given_by"][SETTINGS.index(differs)] or state["created_by"]
+    here, has = (dict(as_given(each)).get(differs) for each in (settings, decode_settings(state)))
+    return OptionsMismatch(
+        f"queue {there.name!r} has another {differs}",
+        figures=f"{differs}={here!r} here, {has!r} since it was set by pid {by}",
+        remedy=remedy,
+    )
+
+
+def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseException:
+    """The exception for a failed call on this queue; called by the native core."""
+    name = queue._name
+    what, figures, remedy = parts_of(trail)
+    if status == "NO_SPACE":
+        who, most = memory_users(queue._membership.member, name)
+        return OutOfSpace(
+            f"{what}, no room for a message of queue {name!r}",
+            figures=f"{figures}; of this broker {who}",
+            remedy=f"{most or 'take messages out'}, {remedy}",
+            errno=errno or None,
+        )
+    if status == "EMPTY":
+        return Empty(f"nothing came to queue {name!r} within the timeout", remedy="wait longer, or do other work")
+    if status.startswith("FULL"):
+        return _full(queue, status)
+    if status == "SHUT_DOWN":
+        return ShutDown(f"queue {name!r} is shut down", remedy="reopen() takes it back into service")
+    if status == "NOT_FOUND":
+        return NotFound(f"queue {name!r} was deleted", remedy="broker.queue(name) makes it anew")
+    if status == "CLOSED" and not queue._membership.closed:
+        return Closed(f"this consumer of queue {name!r} is closed", remedy="make a new one")
+    if status == "CLOSED":
+        return Closed(f"the broker of queue {name!r} is closed in this process", remedy="open it again")
+    if status == "TIMEOUT":
+        return Timeout(f"queue {name!r} was not done within the timeout", remedy="wait longer, or see shmq ls and ps")
+    if status == "SETTLED":
+        return SettlementError(f"this loan on queue {name!r} is over", remedy="use a new loan for each message")
+    if status == "TAKEN_OUT":
+        return Returned(
+            f"the message was taken out of queue {name!r} before a consumer had it: purged, dropped, expired, or "
+            "deleted with its queue",
+            remedy="put it again if it is still wanted",
+        )
+    if status == "RETURNED":
+        return Returned(
+            f"no consumer of queue {name!r} took the message in time; it is withdrawn",
+            reason="no_consumer",
+            remedy="put it without immediate, or give consumers longer with immediate=seconds",
+        )
+    if status == "REFUSED":
+        return ConsumerRefused(
+            f"queue {name!r} refuses this consumer: {trail}",
+            remedy="close the other one first; an exclusive consumer is alone",
+        )
+    if status == "LIMIT":
+        crowd = queue._crowd()
+        return ConsumerRefused(
+            f"queue {name!r} can have no consumer more",
+            figures=f"{quantity(crowd['consumers'], 'consumer')} of 1,024, "
+            f"{quantity(crowd['asleep'], 'waiting thread')}, 1,087 places for both",
+            remedy="close consumers, or use more queues",
+        )
+    if status == "TOO_LARGE":
+        limit, remedy = largest_body(queue._membership.memory)
+        return MessageTooLarge(
+            f"the message does not fit into queue {name!r}",
+            figures=f"at most {limit:,} bytes",
+            remedy=f"the limit is {remedy}",
+        )
+    if status == "CORRUPT":
+        return CorruptionError(
+            f"damage in queue {name!r}: {what}",
+            figures=figures,
+            remedy="the rest works on; shmq check tells what is damaged",
+        )
+    return exception_of(status, trail, errno)
+
+
+def dropped_text(count: int, queue: str) -> str:
+    """What became of messages that nobody settled."""
+    went = "was dropped unsettled; it went back" if count == 1 else "were dropped unsettled; they went back"
+    return f"{quantity(count, 'message')} of queue {queue!r} {went}"

@@ -1,0 +1,74 @@
+"""A word in the log of a put that waits for room, and has no time-out that would end it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.engine.handle.failure import failure_of
+from shmq.errors import Full, ShmqError
+from shmq.quantity import quantity
+from shmq.wait_time import LONG_WAIT
+
+if TYPE_CHECKING:
+    from shmq.engine.queue.queue import Queue
+
+__all__ = ["LONG_WAIT", "tell_of_long_wait", "takers"]
+
+_LOG: Final = logging.getLogger("shmq.queue")
+_MOST_PIDS: Final = 5
+_local = threading.local()
+
+# Which limit was reached, and what raises it.
+_LIMITS: Final = {
+    "FULL_COUNT": ("full at its maxsize", "give it a larger maxsize"),
+    "FULL_BYTES": ("full at its max_bytes", "give it a larger max_bytes"),
+    "FULL_RING": ("all slots in use", "make it with a maxsize that has room for all"),
+    "FULL_MEMORY": ("the broker's memory is used up", "open a broker with more memory="),
+}
+
+
+def takers(queue: Queue[Any]) -> str:
+    """Who has a consumer of the queue, for people."""
+    pids = sorted(queue._takers())
+    if not pids:
+        return "consumers: none"
+    shown = ", ".join(f"{pid} (this process)" if pid == os.getpid() else str(pid) for pid in pids[:_MOST_PIDS])
+    more = f" and {len(pids) - _MOST_PIDS} more" if len(pids) > _MOST_PIDS else ""
+    return f"consumers: pid {shown}{more}"
+
+
+def tell_of_long_wait(queue: Queue[Any], status: str, seconds: float) -> bool:
+    """Called by the native core between two pieces of a put's wait. True: it was told, and is not told again.
+
+    Arguments:
+        queue: that has no room.
+        status: of the core, which says which limit it is.
+        seconds: for which this put has waited so far.
+    """
+    if seconds < LONG_WAIT:
+        return False
+    if getattr(_local, "telling", False):
+        return True  # a handler of the log puts into a queue, and waits there: that is this very wait
+    _local.telling = True
+    try:
+        full = failure_of(queue, status, "", 0)
+        limit, larger = _LIMITS[status]
+        _LOG.warning(
+            "put into queue %r waits for room for %s now, and goes on waiting: %s (%s); %s; "
+            "start what takes from it, %s, or put with a timeout",
+            queue.name,
+            quantity(round(seconds), "second") if seconds >= 1 else f"{seconds:.1f} s",
+            limit,
+            full.figures if isinstance(full, Full) else "",
+            takers(queue),
+            larger,
+            extra={"queue": queue.name, "pid": os.getpid()},
+        )
+    except ShmqError:
+        pass  # deleted or closed meanwhile: the put itself says so next
+    finally:
+        _local.telling = False
+    return True

@@ -1,0 +1,197 @@
+"""This process in one broker: what all its Broker and Queue handles on the same broker share."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Final
+
+from shmq.core.segment import SHM_DIRECTORY, Member
+from shmq.errors import Closed
+from shmq.names import broker_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shmq.engine.burial.dead_letter import Grave
+    from shmq.engine.consumer.consumer import Consumer
+    from shmq.engine.consumer.readiness import Readiness
+
+__all__ = ["Membership", "close_all"]
+
+_OPEN: Final[dict[str, Membership]] = {}
+_LOCK = threading.RLock()  # reentrant: garbage that is collected while it is held may be a handle that leaves
+
+
+class Membership:
+    """Shared by every handle on one broker in this process, and counted: the last close is the close.
+
+    After a fork the child finds it, too, and becomes a member of its own at its first operation.
+
+    Arguments:
+        key: what two handles on the same broker have in common, the name of its segment.
+        path: of the broker's directory; None: anonymous.
+        member: the native membership.
+    """
+
+    def __init__(self, key: str, path: str | None, member: Member) -> None:
+        self.key = key
+        self.path = path
+        self.member = member
+        self.handles = 0
+        self.clock_offset_ns = member.header()["clock_offset_ns"]
+        self.memory = member.header()["memory"]
+        self.consumers: dict[tuple[int, int], Consumer[Any]] = {}  # the implicit ones of Queue.receive
+        self.graves: list[Grave] = []  # dead messages that found no room among the dead
+        self.readiness: weakref.WeakSet[Readiness] = weakref.WeakSet()
+        self.lock = threading.RLock()
+
+    def keep(self, grave: Grave) -> None:
+        """A dead message for which there is no room among the dead: whoever takes tries again first."""
+        self.graves.append(grave)
+        self.member.graves = len(self.graves)
+
+    def take_graves(self) -> list[Grave]:
+        """All of them, to be tried again."""
+        waiting, self.graves = self.graves, []
+        self.member.graves = 0
+        return waiting
+
+    @property
+    def url(self) -> str:
+        if self.path is not None:
+            return broker_url(self.path)
+        return broker_url(f"{SHM_DIRECTORY}/{self.member.name}")
+
+    def live(self) -> Member:
+        """The native membership of this very process. Raises Closed."""
+        if self.member.closed:
+            raise Closed(f"the broker {self.name} is closed in this process", remedy="open it again")
+        if self.member.forked:
+            self.member.after_fork()
+        return self.member
+
+    @property
+    def name(self) -> str:
+        """For error texts."""
+        return self.path or f"anonymous ({self.key})"
+
+    @property
+    def closed(self) -> bool:
+        return self.member.closed
+
+    def close(self) -> None:
+        """Ends the membership, whoever still has handles. Repeatable."""
+        with _LOCK:
+            if _OPEN.get(self.key) is self:
+                del _OPEN[self.key]
+        try:
+            for consumer in list(self.consumers.values()):
+                consumer.close()
+        finally:
+            readiness = list(self.readiness)
+            for one in readiness:
+                one.stop()
+            self.member.close(False)  # wakes who sleeps
+            for one in readiness:
+                one.join()
+
+    def forget_consumers(self) -> None:
+        """Drops the implicit consumers of deleted queues that have nothing in hand: they keep the queue's memory."""
+        for key, consumer in list(self.consumers.items()):
+            if consumer._is_left():
+                with self.lock:
+                    if self.consumers.get(key) is consumer:
+                        del self.consumers[key]
+                consumer.close()
+
+    @staticmethod
+    def join(key: str, make: Callable[[], Membership]) -> Membership:
+        """The membership of this key, made if this process has none, with one handle more."""
+        _watch_exit()
+        with _LOCK:
+            found = _OPEN.get(key)
+            if found is not None:
+                found.handles += 1
+            if found is None or found.closed:
+                found = make()
+                found.handles += 1
+                _OPEN[found.key] = found
+            return found
+
+    @staticmethod
+    def of(key: str) -> Membership | None:
+        """The open membership of this key, if there is one, with one handle more."""
+        with _LOCK:
+            found = _OPEN.get(key)
+            if found is None or found.closed:
+                return None
+            found.handles += 1
+            return found
+
+    def leave(self) -> None:
+        """One handle less; the last one closes."""
+        with _LOCK:
+            self.handles -= 1
+            last = self.handles <= 0
+        if last:
+            self.close()
+
+
+def close_all() -> None:
+    """At the end of the process: leave every broker, so that nobody has to find out that we are gone."""
+    for membership in list(_OPEN.values()):
+        membership.close()
+
+
+_watching: set[str] = set()
+
+
+def _watch_exit() -> None:
+    if not _watching:
+        _watching.add("fork")
+        os.register_at_fork(after_in_child=_after_fork)
+        atexit.register(_at_exit)
+    _watch_multiprocessing()
+
+
+def _at_exit() -> None:
+    # multiprocessing's own exit function joins the children first and then runs our finalizer; atexit would come before
+    # it, and an anonymous broker would be gone before a spawned child has joined it.
+    if "multiprocessing" not in _watching:
+        close_all()
+
+
+def _watch_multiprocessing() -> None:
+    """Children of multiprocessing end without atexit; it runs finalizers of its own, and forgets them at each fork.
+
+    Priority -100: after everything that programs register themselves, and after its own join of the children, so that
+    an anonymous broker outlives the children of the process that made it.
+    """
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and "multiprocessing" not in _watching:
+        _watching.add("multiprocessing")
+        util.Finalize(None, close_all, exitpriority=-100)
+        if "children" not in _watching:
+            _watching.add("children")
+            util.register_after_fork(close_all, _finalize_child)
+
+
+def _finalize_child(function: Callable[[], None]) -> None:
+    _watching.add("multiprocessing")
+    sys.modules["multiprocessing.util"].Finalize(None, function, exitpriority=-100)
+
+
+def _after_fork() -> None:
+    global _LOCK
+    _LOCK = threading.RLock()  # another thread of the parent may have held it
+    _watching.discard("multiprocessing")  # its finalizers are the parent's
+    _watch_multiprocessing()  # which may have been loaded since; a child of its own then finds our entry, see above
+    for membership in _OPEN.values():
+        membership.lock = threading.RLock()
+        membership.consumers.clear()  # the parent's
+        membership.take_graves()
+        membership.readiness.clear()

@@ -1,0 +1,387 @@
+"""One delivery of a message, and its settlement."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from shmq.codec import content_type_of, decode
+from shmq.core.queue import Browsed, Delivery, MessageHandle, browsed
+from shmq.death import Death
+from shmq.engine.burial.dead_letter import check_error
+from shmq.engine.message.theft import only_browsed, taken_away
+from shmq.errors import CorruptionError, SettlementError, ShmqError
+from shmq.headers import Header, HeaderBlock, decode_headers
+from shmq.options import check_bool, delay_in_ns
+from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from shmq.engine.consumer.consumer import Consumer
+    from shmq.engine.queue.queue import Queue
+
+__all__ = ["Message"]
+
+T = TypeVar("T")
+
+
+class Message(MessageHandle, Generic[T]):
+    """One delivery. Immutable but for its settlement, which happens once and may be done by any thread.
+
+    As a context manager: left normally: ack(). By an Exception: retry(error). By KeyboardInterrupt, SystemExit or
+    cancellation: release(). Settled inside: nothing more. Exceptions pass through. One that was only browsed:
+    SettlementError at once.
+
+    Made by Queue.receive, Consumer and Queue.browse, never by hand. Not to be sent to other processes: send m.body.
+    The four outcomes are those of AMQP 1.0: accepted (ack), released, modified (retry), rejected.
+
+    Example:
+        >>> queue.put("a")
+        1
+        >>> with queue.receive() as m:
+        ...     print(m.body)
+        a
+    """
+
+    __slots__ = ("__weakref__",)
+
+    if TYPE_CHECKING:  # in C, see native/python/py_message.c
+        _queue: Queue[T]
+        _consumer: Consumer[T] | None
+        _block: HeaderBlock | None  # the head, decoded at first use
+
+        @property
+        def body(self) -> T: ...
+        def ack(self) -> None: ...
+        def __enter__(self) -> Self: ...
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+        ) -> None: ...
+
+    @classmethod
+    def _of_browse(cls, queue: Queue[T], seen: Browsed) -> Message[T]:
+        return browsed(cls, queue, seen)
+
+    def __init__(self) -> None:
+        raise TypeError("a Message is made by receive(), a consumer or browse(), not by hand")
+
+    def __repr__(self) -> str:
+        return f"<Message {self._id} at {self._position} of {self._queue.name!r}, {self._outcome or 'unsettled'}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Message belongs to the process that received it and cannot be pickled; send m.body")
+
+    # ---- what it says ------------------------------------------------------------------------------------------
+
+    def _headers(self) -> HeaderBlock:
+        if self._block is None:
+            self._block = decode_headers(self._head)
+        return self._block
+
+    @property
+    def headers(self) -> Mapping[str, Header]:
+        """Read-only. Raises DecodeError for damaged ones."""
+        return self._headers().user
+
+    @property
+    def id(self) -> int:
+        """Unique in the broker for ever."""
+        return self._id
+
+    @property
+    def position(self) -> int:
+        """Place in its queue, growing."""
+        return self._position
+
+    @property
+    def queue(self) -> Queue[T]:
+        """The queue that it was taken from."""
+        return self._queue
+
+    @property
+    def size(self) -> int:
+        """Bytes of the encoded body."""
+        return self._size
+
+    @property
+    def content_type(self) -> str:
+        """What the body is, as the producer's codec named it."""
+        return content_type_of(self._content, self._headers().content_type if self._content == 255 else None)
+
+    @property
+    def enqueued_at(self) -> float:
+        """POSIX seconds."""
+        return self._wall(self._enqueued_ns)
+
+    def _wall(self, monotonic_ns: int) -> float:
+        return (monotonic_ns + self._queue._membership.clock_offset_ns) / 1e9
+
+    @property
+    def expires_at(self) -> float | None:
+        """POSIX seconds; None: it has no time to live, of its own (ttl) or by its queue (max_ttl).
+
+        Example:
+            >>> queue.put("a", ttl=60)
+            1
+            >>> with queue.receive() as m:
+            ...     round(m.expires_at - m.enqueued_at)
+            60
+        """
+        return self._wall(self._expires_ns) if self._expires_ns else None
+
+    @property
+    def priority(self) -> int:
+        """0 to 9; 4 where nobody gave one. Larger goes first on a queue with priorities."""
+        return self._priority
+
+    @property
+    def group(self) -> str | None:
+        """As the producer gave it: messages of one group are handled one after the other. Raises DecodeError."""
+        return self._headers().group
+
+    @property
+    def redelivered(self) -> bool:
+        """It was with a consumer before: released, retried, or its process died."""
+        return self._redelivered
+
+    @property
+    def delivery_count(self) -> int:
+        """Deliveries, deaths included, this one too; release() takes its one back."""
+        return self._failed + self._deaths + (0 if self._browsed else 1)
+
+    @property
+    def death(self) -> Death | None:
+        """On a dead message: why."""
+        death = self._headers().death
+        if death is None or death.signal is not None:
+            return death
+        from shmq.engine.membership.obituary import completed  # for the few that are dead
+
+        try:
+            return completed(self._queue._membership.live(), death)
+        except ShmqError:
+            return death  # the broker is closed by now
+
+    # ---- the body ----------------------------------------------------------------------------------------------
+
+    def _encoded(self) -> bytes | memoryview:
+        """The encoded body: where it lies if it is pinned, else an own copy."""
+        data = self._data()
+        if data is None:
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} {self._fate()}; its body has gone with it",
+                figures=f"position {self._position}",
+                remedy="read m.body before you settle",
+            )
+        if data is False:
+            raise self._damaged()
+        return data
+
+    def _damaged(self) -> CorruptionError | SettlementError:
+        if self._outcome is None and not self._is_ours:
+            return SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} was taken away, and its body has gone with it",
+                figures=f"position {self._position}",
+                remedy="read m.body before its time is over, or its queue full",
+            )
+        return CorruptionError(
+            f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
+            figures=f"position {self._position}, {quantity(self._size, 'byte')}",
+            remedy="reject() takes it out; shmq check tells more",
+        )
+
+    def _decoded(self) -> T:
+        """Behind `body`, for what the core does not decode by itself."""
+        content_type = self._headers().content_type if self._content == 255 else None
+        body = decode(self._content, content_type, self._encoded(), self._queue._codec)
+        if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
+            raise self._damaged()
+        return cast(T, body)
+
+    def view(self) -> memoryview:
+        """The encoded body, read-only, of `size` bytes. One that lies in a block is not copied but pinned, also after
+        the settlement, until the view goes; a small one, which lies in its slot, is copied.
+
+        Raises CorruptionError for a damaged body, SettlementError when it has gone with the message.
+
+        Example:
+            >>> queue.put(b"hello")
+            1
+            >>> with queue.receive() as m:
+            ...     bytes(m.view()[1:3])
+            b'el'
+        """
+        data = self._encoded()
+        return (data if isinstance(data, memoryview) else memoryview(data)).toreadonly()
+
+    def array(self) -> NDArray[Any]:
+        """The same as numpy, read-only: an array in the shape and dtype that were put; of other bodies a vector of
+        `size` uint8.
+
+        Not copied but pinned where view() is. Raises as view(), and DecodeError for a damaged description.
+
+        Example:
+            >>> import numpy
+            >>> queue.put(numpy.ones((2, 3)))
+            1
+            >>> with queue.receive() as m:
+            ...     m.array().shape
+            (2, 3)
+        """
+        from shmq.codec_array import array_view
+
+        if self._content == 3:
+            return array_view(self.view())
+        import numpy
+
+        array = numpy.frombuffer(self.view(), dtype=numpy.uint8)
+        array.flags.writeable = False
+        return array
+
+    # ---- settlement --------------------------------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """True after one of the four outcomes."""
+        return self._outcome is not None and not self._browsed
+
+    def _fate(self) -> str:
+        """By whom and when it was settled, for error texts."""
+        if self._browsed:
+            return "was only browsed"
+        if self._outcome is None:
+            return "went back when its consumer or broker was closed, its loop was left, or its lease was over"
+        by = next((t.name for t in threading.enumerate() if t.ident == self._settled_by), "that has ended")
+        return f"was {self._outcome} by thread {by} {time.monotonic() - self._settled_at:.3f} s ago"
+
+    def _claim(self, outcome: str) -> Delivery:
+        """The right to settle; one call gets it. Raises SettlementError."""
+        delivery = self._claimed()
+        if delivery is None:
+            self._cannot(outcome)
+        return cast(Delivery, delivery)
+
+    def _cannot(self, outcome: str) -> None:
+        """Raises the error of a settlement that there is no right to."""
+        if self._browsed:
+            raise only_browsed(self._queue, self._id)
+        if self._is_held and self._consumer is not None and not self._consumer._is_ours():
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} belongs to the parent process",
+                remedy="settle it there, or receive in each process for itself",
+            )
+        raise SettlementError(
+            f"message {self._id} of queue {self._queue.name!r} {self._fate()}; it cannot be {outcome}",
+            figures=f"position {self._position}",
+            remedy="settle each message once, while its consumer is open",
+        )
+
+    def _end(self, done: bool, outcome: str) -> None:
+        self._mark(outcome)
+        if not done:
+            self._late(outcome)
+
+    def _late(self, outcome: str) -> None:
+        """Raises the error of a settlement behind the loss of the message."""
+        self._outcome = "taken away"
+        raise taken_away(self._queue, self._id, self._position, self._expires_ns, outcome)
+
+    def release(self, *, delay: float = 0.0, elsewhere: bool = False) -> None:
+        """Untouched: back in its place, the attempt not counted. Once it has returned, nobody gets a later one first.
+        AMQP 1.0: released.
+
+        delay: seconds until somebody can receive it. It keeps its place; until then later ones go before it.
+        elsewhere: True: never again to this consumer; for all others it is as before. Kept by the consumer, so another
+            one of the same process, or the next one after its close, may get it.
+        Raises SettlementError as ack(); ValueError, TypeError for an unfit delay or elsewhere.
+
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.receive().release()
+            >>> queue.get()
+            'a'
+            >>> queue.receive().release(delay=60)
+            >>> queue.qsize(), queue.statistics().delayed
+            (0, 1)
+        """
+        delay_ns = delay_in_ns(delay)
+        check_bool(elsewhere, "elsewhere")
+        consumer = self._consumer
+        delivery = self._claim("released")
+        if elsewhere and consumer is not None:
+            consumer._refuse(delivery.position)
+        self._end(delivery.release(False, delay_ns), "released")
+
+    def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
+        """Failed: back in its place, counted; at max_deliveries it is dead, with `error` as the reason.
+        AMQP 1.0: modified, with delivery-failed.
+
+        error: why; an exception with its traceback, or a text. Kept with a dead message, see Message.death.
+        delay: seconds until it is tried again; None: as the queue's retry_delay says. Later ones go before it.
+        Raises SettlementError as ack(); ValueError, TypeError for an unfit error or delay, and it is still in hand.
+
+        Example:
+            >>> _ = queue.put("a")
+            >>> queue.receive().retry("no connection")
+            >>> with queue.receive() as m:
+            ...     m.delivery_count, m.redelivered
+            (2, True)
+        """
+        delay_ns = None if delay is None else delay_in_ns(delay)
+        check_error(error)
+        delivery = self._claim("retried")
+        self._end(self._queue._retry(delivery, error, delay_ns), "retried")
+
+    def reject(self, error: BaseException | str | None = None) -> None:
+        """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
+
+        error: why; an exception with its traceback, or a text. See Message.death.
+        Raises SettlementError as ack(), TypeError for an unfit error, and it is still in hand.
+
+        Example:
+            >>> _ = queue.put("a")
+            >>> queue.receive().reject("not wanted")
+            >>> with broker.queue("jobs.dead").receive() as dead:
+            ...     dead.body, dead.death.reason, dead.death.error
+            ('a', 'rejected', 'not wanted')
+        """
+        check_error(error)
+        delivery = self._claim("rejected")
+        self._end(self._queue._reject(delivery, error), "rejected")
+
+    def touch(self) -> None:
+        """The lease begins anew, where the queue has one; else this only asks whether the message is still ours.
+
+        Raises SettlementError when it was settled, or taken away: then somebody else may be at work on it.
+
+        Example:
+            >>> jobs = broker.queue("jobs", lease=60)
+            >>> _ = jobs.put("a")
+            >>> with jobs.receive() as m:
+            ...     m.touch()
+        """
+        ours = self._touch()
+        if ours is None:
+            raise SettlementError(
+                f"message {self._id} of queue {self._queue.name!r} {self._fate()}; it cannot be touched",
+                figures=f"position {self._position}",
+                remedy="touch it while you hold it",
+            )
+        if not ours:
+            raise taken_away(self._queue, self._id, self._position, self._expires_ns, "touched")
+
+    def _leave_by(self, error: BaseException) -> None:
+        """The block has ended by an exception, and the message is unsettled."""
+        try:
+            if isinstance(error, Exception):
+                self.retry(error)
+            else:
+                self.release()
+        except SettlementError as late:
+            error.add_note(str(late))  # what ended the block is what the caller has to see

@@ -1,0 +1,70 @@
+"""Which messages a selector means: headers by name, the message's own fields by their JMS names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shmq.core.selector import Selector
+
+if TYPE_CHECKING:
+    from shmq.core.queue import Browsed
+    from shmq.engine.message.message import Message
+
+__all__ = ["Selects", "entry_selection", "loaded", "selection"]
+
+Selects = Callable[["Message[Any]"], bool]
+
+
+def loaded(selector: str | None) -> Selector | None:
+    """A selector, checked and made ready for the native core; None: it selects every message.
+
+    selector: None and an empty text are none, as in JMS.
+    Raises SelectorError with the place of the error, TypeError.
+    """
+    if selector is None or (isinstance(selector, str) and not selector.strip()):
+        return None
+    from shmq.selector import compiled  # here: its parser is a library that most programs need not load
+
+    return Selector(compiled(selector))
+
+
+def entry_selection(selector: str | None, clock_offset_ns: int) -> Callable[[Browsed], bool] | None:
+    """The same for entries as the core shows them; clock_offset_ns: from the broker's clock to the time of day."""
+    found = loaded(selector)
+    if found is None:
+        return None
+    ask = found.selects
+
+    def selects(entry: Browsed) -> bool:
+        _, number, enqueued_ns, _, failed, deaths, redelivered, priority, head, *_ = entry
+        wall_ms = max((enqueued_ns + clock_offset_ns) // 1_000_000, 0)
+        return ask(head, number, wall_ms, priority, bool(redelivered), failed + deaths + 1)
+
+    return selects
+
+
+def selection(selector: str | None) -> Selects | None:
+    """A function that says whether a message is selected; None where there is no selector, as in loaded().
+
+    Raises SelectorError with the place of the error, TypeError. Headers that are damaged are unknown, which selects
+    nothing.
+    """
+    found = loaded(selector)
+    if found is None:
+        return None
+    ask = found.selects
+
+    def selects(message: Message[Any]) -> bool:
+        enqueued_ns = message._enqueued_ns + message._queue._membership.clock_offset_ns
+        next_delivery = message._failed + message._deaths + 1  # as its next consumer will see it
+        return ask(
+            message._head,
+            message._id,
+            max(enqueued_ns // 1_000_000, 0),
+            message.priority,
+            message._redelivered,
+            next_delivery,
+        )
+
+    return selects

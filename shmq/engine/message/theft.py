@@ -1,0 +1,49 @@
+"""What is said of a message that was taken from its consumer, or was never its own."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from shmq.errors import SettlementError
+from shmq.options.queue import OVERFLOWS
+
+if TYPE_CHECKING:
+    from shmq.engine.queue.queue import Queue
+
+__all__ = ["only_browsed", "taken_away"]
+
+
+def only_browsed(queue: Queue[Any], number: int) -> SettlementError:
+    """The error of whoever settles the message of this id, which was only shown."""
+    return SettlementError(
+        f"message {number} of queue {queue.name!r} was only browsed",
+        remedy="receive() lends a message; browse() only shows it",
+    )
+
+
+def taken_away(queue: Queue[Any], number: int, position: int, expires_ns: int, outcome: str) -> SettlementError:
+    """The error of whoever settles it, or touches it, too late.
+
+    Arguments:
+        queue: where it was received.
+        number: the message's id.
+        position: in the queue.
+        expires_ns: monotonic; 0: never.
+        outcome: what was to be done: "acked", "touched" ...
+    """
+    why, remedy = "", "its consumer was closed, or its queue had other options then; the work may be done twice"
+    lease = queue._lease()
+    if expires_ns and time.monotonic_ns() >= expires_ns:
+        why, remedy = ": it had expired", "put it with a longer ttl, or work faster; what was done is done"
+    elif lease is not None:
+        why = f": its lease of {lease:g} s was over"
+        remedy = "others may have it by now; touch() it while you work, or give the queue a longer lease"
+    elif queue._settings()["overflow"] == OVERFLOWS.index("drop_oldest"):
+        why = ": its queue was full, and drops its oldest for the newest"
+        remedy = "what was done is done; give the queue a larger maxsize or max_bytes, or take messages faster"
+    return SettlementError(
+        f"message {number} of queue {queue.name!r} was taken away before it was {outcome}{why}",
+        figures=f"position {position}",
+        remedy=remedy,
+    )

@@ -1,0 +1,470 @@
+"""A handle on one queue: produce, take, borrow, look. Managing it is in queue_management."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
+
+from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
+from shmq.core.queue import (
+    CODEC_BYTES,
+    CODEC_DEFAULT,
+    CODEC_OTHER,
+    CODEC_PICKLE,
+    Delivery,
+    Extras,
+    QueueHandle,
+    encode_extras,
+)
+from shmq.engine.burial.dead_letter import bury, retry_graves
+from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.handle.failure import failure_of, largest_body, too_large
+from shmq.engine.handle.long_wait import tell_of_long_wait
+from shmq.engine.handle.places import first_of, places_from
+from shmq.engine.message.loan import Loan
+from shmq.engine.message.message import Message
+from shmq.engine.message.selection import selection
+from shmq.engine.queue.queue_management import QueueManagement
+from shmq.errors import CorruptionError, DecodeError, ShutDown
+from shmq.headers import decode_headers, encode_headers
+from shmq.options import QueueSettings, check_bool, check_limit, check_put_options, check_timeout
+from shmq.quantity import quantity
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import DTypeLike
+
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.burial.dead_letter import TakingPool
+    from shmq.engine.membership.membership import Membership
+    from shmq.options import PutOptions, PutSettings
+
+__all__ = ["Queue"]
+
+T = TypeVar("T")
+
+_LAST_PLACE = (1 << 64) - 1  # nothing is so far behind
+
+
+def _kind_of(codec: AnyCodec) -> int:
+    if codec is None:
+        return CODEC_DEFAULT
+    if codec == "pickle":
+        return CODEC_PICKLE
+    return CODEC_BYTES if codec == "bytes" else CODEC_OTHER
+
+
+class Queue(QueueManagement, QueueHandle, Generic[T]):
+    """A handle on one queue. Shared by threads, survives fork, can be pickled; holds nothing, needs no close.
+
+    `get` takes a message for good. `receive` lends it until it is settled. Choose `receive` when losing the message
+    in hand to a crash would matter.
+
+    Made by Broker.queue(). put, put_many, get and get_many are written in C; help(Queue.put) tells of them.
+
+    Example:
+        >>> jobs = broker.queue("jobs", maxsize=1000)
+        >>> jobs.put({"id": 7})
+        1
+        >>> jobs.get()
+        {'id': 7}
+    """
+
+    _broker: Broker
+    _membership: Membership
+    _name: str
+    _codec: AnyCodec
+    _pool: TakingPool | None = None  # that takes by this handle
+
+    if TYPE_CHECKING:  # in C, see native/python/py_put.c and py_get.c
+
+        def put(self, body: T, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> int: ...
+        def put_many(
+            self, bodies: Iterable[T], *, timeout: float | None = None, **options: Unpack[PutOptions]
+        ) -> None: ...
+        def get(self, *, timeout: float | None = None) -> T: ...
+        def get_many(self, limit: int, *, timeout: float | None = None) -> list[T]: ...
+        def _receive(self, timeout: float | None, /) -> Message[T]: ...
+
+    @classmethod
+    def _open(cls, broker: Broker, name: str, codec: AnyCodec, index: int, incarnation: int) -> Queue[Any]:
+        self: Queue[Any] = cls.__new__(cls)
+        self._broker, self._membership, self._name, self._codec = broker, broker._membership, name, codec
+        self._bind(broker._membership.live(), index, incarnation, _kind_of(codec))
+        return self
+
+    def __init__(self) -> None:
+        raise TypeError("a Queue is made by Broker.queue(name)")
+
+    def __repr__(self) -> str:
+        return f"<Queue {self._name!r} of {self._membership.name}>"
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (self._broker, self._name, self._codec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Queue):
+            return NotImplemented
+        return self._name == other._name and self._membership is other._membership
+
+    def __hash__(self) -> int:
+        return hash((self._name, self._membership.key))
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that it was opened with."""
+        return self._broker
+
+    # ---- called by the native core -----------------------------------------------------------------------------
+
+    def _attach(self) -> None:
+        self._membership.live()
+        raise AssertionError("a queue without a binding")  # only between __new__ and _open
+
+    def _failure(self, status: str, trail: str, errno: int) -> BaseException:
+        return failure_of(self, status, trail, errno)
+
+    def _waits_for_room(self, status: str, seconds: float) -> bool:
+        return tell_of_long_wait(self, status, seconds)
+
+    def _check_lives(self, settings: PutSettings) -> None:
+        """A message that is to be taken or withdrawn must not expire before: then it would be neither."""
+        window = settings.immediate or self._membership.live().header()["patience_ns"] / 1e9
+        max_ttl = self._settings()["max_ttl"] / 1e9
+        for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
+            if life is not None and life <= window:
+                raise ValueError(
+                    f"immediate: {name} is {life:g} s, and somebody has {window:g} s to take the message; "
+                    "what is immediate has to live longer than that"
+                )
+
+    def _check_delay(self, settings: PutSettings) -> None:
+        """A message that expires before it can be received is never received."""
+        max_ttl = self._settings()["max_ttl"] / 1e9
+        for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
+            if life is not None and life <= settings.delay:
+                raise ValueError(
+                    f"delay={settings.delay:g}: {name} is {life:g} s, counted from the put, so the message would "
+                    "expire before anybody could receive it; give a shorter delay or a longer ttl"
+                )
+
+    def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
+        """The options of a put, as far as this queue knows of them; single: of put(). Raises TypeError, ValueError."""
+        settings = check_put_options(options)
+        if settings.immediate is not None and (not single or settings.delay):
+            with_what = "together with delay; leave one out" if single else "with put_many() and loans; use put()"
+            raise ValueError(f"immediate={options.get('immediate')!r} does not go {with_what}")
+        if settings.delay:
+            self._check_delay(settings)
+        if settings.immediate is not None:
+            self._check_lives(settings)
+        if settings.priority is not None and self._settings()["priorities"] == 1:
+            raise ValueError(
+                f"priority={settings.priority}: queue {self._name!r} has no priorities; make one with priorities=2 to "
+                f"10 under another name, or leave it out"
+            )
+        if settings.group is not None and self._settings()["groups"] == 0:
+            raise ValueError(
+                f"group={settings.group!r}: queue {self._name!r} has no groups; make one with groups='shared' or "
+                f"'sticky' under another name, or leave it out"
+            )
+        return settings
+
+    def _put_slow(self, body: T, options: dict[str, Any]) -> int:
+        timeout = check_timeout(options.pop("timeout", None))
+        settings = self._put_settings(options, single=True)
+        content, head, pieces = self._encode(body, settings)
+        return self._put_encoded(content, head, pieces, timeout, encode_extras(settings))
+
+    def _batch_options(self, bodies: Iterable[T], options: dict[str, Any]) -> tuple[PutSettings | None, Extras | None]:
+        options.pop("timeout", None)
+        settings = self._put_settings(options)
+        has_head = settings.headers is not None or settings.group is not None
+        return settings if has_head else None, encode_extras(settings)
+
+    def _encode(
+        self, body: T, settings: PutSettings | None
+    ) -> tuple[int, bytes | None, tuple[bytes | memoryview, ...]]:
+        encoded = encode(body, self._codec)
+        if encoded.size > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, encoded.size, self._membership.memory)
+        headers, group = (settings.headers, settings.group) if settings is not None else (None, None)
+        head = encode_headers(headers, content_type=encoded.content_type, group=group) or None
+        return encoded.content, head, tuple(encoded.pieces)
+
+    def _bury(self, delivery: Delivery) -> None:
+        """It died too often before this delivery, or has expired; it is not handed out again."""
+        retry_graves(self._membership)
+        reason = delivery.why_buried or "max_deliveries"
+        if reason == "expired":
+            self._bury_one_expired(delivery)
+            return
+        bury(self, delivery, reason)
+
+    def _take(self, delivery: Delivery) -> tuple[T] | None:
+        """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
+        content_type = None
+        retry_graves(self._membership)
+        try:
+            if delivery.content == NAMED:
+                content_type = decode_headers(delivery.head()).content_type
+            check_decodable(delivery.content, content_type, self._codec)
+        except DecodeError:
+            delivery.release(False)  # an unknown content type: the message stays in its place
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        view = delivery.view()
+        data = memoryview(view) if view is not None else delivery.body()
+        if data is False or (view is not None and not delivery.intact()):
+            if not delivery.ours():
+                return None
+            delivery.release(True)
+            raise CorruptionError(
+                f"the checksum of a message of queue {self._name!r} does not fit",
+                figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
+                remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
+            )
+        try:
+            body = decode(delivery.content, content_type, data, self._codec)
+        except DecodeError as error:
+            self._retry(delivery, error)  # the codec failed: the attempt counts
+            raise
+        except BaseException:
+            delivery.release(False)
+            raise
+        return (cast(T, body),) if delivery.settle() else None
+
+    # ---- outcomes ----------------------------------------------------------------------------------------------
+
+    def _retry(self, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
+        if self._pool is not None:
+            self._pool.fails(delivery)
+        if delivery.is_last_attempt:
+            return bury(self, delivery, "max_deliveries", error)
+        return delivery.release(True, self._retry_delay_ns(delivery) if delay_ns is None else delay_ns)
+
+    def _reject(self, delivery: Delivery, error: BaseException | str | None) -> bool:
+        if self._is_for_the_dead():
+            return delivery.release(True)  # nothing dies further from here
+        return bury(self, delivery, "rejected", error)
+
+    # ---- produce -----------------------------------------------------------------------------------------------
+
+    def loan(self, nbytes: int, *, timeout: float | None = None, **options: Unpack[PutOptions]) -> Loan:
+        """Memory for a message of `nbytes` bytes, to be written in place and put by commit().
+
+        nbytes: of the body; commit() may use fewer.
+        timeout: seconds to wait for memory, and at commit for room; None waits for ever, 0 does not wait.
+        options: as for put(): headers, priority, group, ttl, delay.
+        Raises ValueError, TypeError for an unfit nbytes, MessageTooLarge, Full, OutOfSpace, NotFound, Closed; at commit
+        ShutDown.
+
+        Example:
+            >>> with queue.loan(5) as loan:
+            ...     loan.view[:] = b"hello"
+            >>> queue.get()
+            b'hello'
+        """
+        if isinstance(nbytes, bool) or not isinstance(nbytes, int):
+            raise TypeError(f"loan({nbytes!r}): a number of bytes is expected, not {type(nbytes).__name__}")
+        if nbytes < 0:
+            raise ValueError(f"loan({nbytes!r}): 0 or more bytes are expected")
+        if nbytes > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, nbytes, self._membership.memory)
+        timeout = check_timeout(timeout)
+        settings = self._put_settings(options)
+        head = encode_headers(settings.headers, group=settings.group) or None
+        return Loan(self, self._loan(head, nbytes, timeout), OCTETS, timeout, encode_extras(settings))
+
+    def loan_array(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[PutOptions],
+    ) -> Loan:
+        """Memory for an array, to be filled in place (loan.array) and put by commit().
+
+        shape: as for numpy.empty, of any number of dimensions; an int is the length of a vector.
+        dtype: as for numpy.empty; no objects.
+        timeout, options: as for loan().
+        Raises as loan(), and TypeError or ValueError for an unfit shape or dtype.
+
+        Example:
+            >>> with queue.loan_array((480, 640), "uint8") as loan:
+            ...     loan.array[:] = 7
+            >>> queue.get().shape
+            (480, 640)
+        """
+        import numpy
+
+        from shmq.codec_array import array_prefix
+
+        prefix = array_prefix(shape, dtype)
+        kind = numpy.dtype(dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        count = 1
+        for size in sizes:
+            count *= size
+        nbytes = len(prefix) + count * kind.itemsize
+        if nbytes > largest_body(self._membership.memory)[0]:
+            raise too_large(self._name, nbytes, self._membership.memory)
+        timeout = check_timeout(timeout)
+        settings = self._put_settings(options)
+        head = encode_headers(settings.headers, group=settings.group) or None
+        buffer = self._loan(head, nbytes, timeout)
+        with memoryview(buffer) as view:
+            view[: len(prefix)] = prefix
+        return Loan(self, buffer, ARRAY, timeout, encode_extras(settings), (len(prefix), kind, sizes))
+
+    # ---- borrow ------------------------------------------------------------------------------------------------
+
+    def _implicit(self) -> Consumer[T]:
+        """The consumer of this process whose messages Queue.receive lends."""
+        member = self._membership.live()
+        key = self._identity()
+        with self._membership.lock:
+            found = self._membership.consumers.get(key)
+            if found is None or found.closed or found._serial != member.serial:
+                found = Consumer(self, implicit=True)
+                self._membership.consumers[key] = found
+        return cast("Consumer[T]", found)
+
+    def receive(self, *, timeout: float | None = None) -> Message[T]:
+        """Borrow the first message until it is settled.
+
+        timeout: seconds; None waits for ever, 0 does not wait.
+        Raises Empty, ShutDown (shut down and drained), NotFound, Closed; SettlementError once, after messages of this
+        process were dropped unsettled (they went back, counted). What a signal handler raises is raised as it is, and
+        nothing was delivered. If this process dies before it has settled the message, it is with others within 50 ms,
+        marked as redelivered.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> with queue.receive(timeout=1.0) as m:
+            ...     print(m.body)
+            a
+        """
+        return self._receive(timeout)._delivered
+
+    def receive_many(self, limit: int, *, timeout: float | None = None) -> list[Message[T]]:
+        """Wait for the first message, then borrow what is there, at most `limit`; [] after the timeout.
+
+        limit: 1 or more.
+        timeout: seconds to wait for the first one; None waits for ever, 0 does not wait.
+        Raises ShutDown (shut down and drained), NotFound, Closed, ValueError for an unfit limit; SettlementError as
+        receive().
+
+        Example:
+            >>> queue.put_many("abc")
+            >>> for m in queue.receive_many(2, timeout=0):
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
+        """
+        check_limit(limit)
+        return self._receive_many(limit, check_timeout(timeout))._delivered
+
+    def consumer(
+        self, *, prefetch: int | None = None, selector: str | None = None, priority: int = 0, exclusive: bool = False
+    ) -> Consumer[T]:
+        """A subscription of one's own.
+
+        prefetch: at most so many unsettled at once; None: taken when asked for, no limit.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000"; the others are left, in
+            order, for other consumers. Each message is looked at once, until it comes back.
+        priority: an int; larger is served first: as long as such a consumer waits for a message that it would take, one
+            of lower priority leaves it. One that is at work, or has all that its prefetch allows, does not wait.
+        exclusive: True: the only one; get() and receive() of others raise ConsumerRefused, too. The consumer that
+            receive() has made for a process is in its way only while it has messages in hand.
+        Raises ConsumerRefused beside an exclusive consumer, or exclusive beside others, or for the 1,025th consumer
+        (or when consumers and waiting threads together use up 1,087 places); SelectorError for a malformed selector,
+        with the place of the error; ValueError, TypeError for an unfit prefetch, priority or exclusive; NotFound,
+        Closed.
+
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.shutdown()
+            >>> for m in queue.consumer():
+            ...     with m:
+            ...         print(m.body)
+            a
+            b
+        """
+        return Consumer(self, prefetch, selector, priority, exclusive)
+
+    # ---- look --------------------------------------------------------------------------------------------------
+
+    def browse(
+        self, *, start: Literal["first", "next"] | int = "first", follow: bool = False, selector: str | None = None
+    ) -> Iterator[Message[T]]:
+        """The messages in order, without taking any. Counts nothing; settling what it yields is a SettlementError.
+
+        start: "first"; "next": only newcomers; int: from that position.
+        follow: True: wait for more, until the queue is shut down.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        Raises SelectorError for a malformed selector, ValueError, TypeError for an unfit start, NotFound, Closed. Each
+        message is shown at most once, in order.
+
+        Example:
+            >>> queue.put_many("ab")
+            >>> queue.put("c", headers={"width": 2000})
+            3
+            >>> for m in queue.browse():
+            ...     print(m.position, m.body)
+            0 a
+            1 b
+            2 c
+            >>> [m.body for m in queue.browse(selector="width > 1000")]
+            ['c']
+        """
+        selects = selection(selector)
+        check_bool(follow, "follow")
+        self._is_ready()  # or raises: deleted, closed
+        self._chores()
+        ends = self._ends()
+        if start == "first":
+            places = first_of(ends)
+        elif start == "next":
+            places = list(ends)
+        elif isinstance(start, bool) or not isinstance(start, int | str):
+            raise TypeError(f'start={start!r}: "first", "next" or a position is expected')
+        elif isinstance(start, int) and start >= 0:
+            places = places_from(min(start, _LAST_PLACE), ends)
+        else:
+            raise ValueError(f'start={start!r}: "first", "next" or a position from 0 on is expected')
+        found = self._browsed(places, None if follow else ends)  # without follow newcomers are not waited for
+        return found if selects is None else filter(selects, found)
+
+    def _browsed(self, places: list[int], ends: tuple[int, ...] | None) -> Iterator[Message[T]]:
+        """places: where to go on, by level, the most important first; ends: where to stop; None: nowhere."""
+        depth = 0
+        while depth < len(places):
+            places[depth], seen = self._browse(places[depth])
+            if seen is not None and (ends is None or seen[0] < ends[depth]):
+                yield Message._of_browse(self, seen)
+                depth = 0 if ends is None else depth  # meanwhile something more important may have come
+            elif ends is not None or depth + 1 < len(places):
+                depth += 1
+            else:
+                try:
+                    self._browse_wait(tuple(places), None)
+                except ShutDown:
+                    return
+                depth = 0
+
+
+def _unpickled(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:
+    broker._leave_when_dropped()  # nobody but this queue may know of the handle, so nobody could close it
+    return broker._declare(name, codec, QueueSettings(), create=False)

@@ -1,0 +1,372 @@
+"""The part of a queue that manages: counts, settings, shutdown, purge, deletion."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from shmq.core.queue import SETTINGS, QueueHandle, decode_settings, encode_settings, reap
+from shmq.engine.burial.chores import bury_expired, bury_left, do_chores, put_in_order
+from shmq.engine.burial.dead_letter import SUFFIX, bury, default_name, retry_graves
+from shmq.engine.handle.failure import options_mismatch
+from shmq.engine.handle.places import first_of
+from shmq.engine.message.selection import loaded
+from shmq.engine.queue.transfer import transfer
+from shmq.errors import Full, SelectorError, ShmqError, Timeout
+from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
+from shmq.wait_time import BURIAL_LOOK
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from shmq.core.queue import Delivery
+    from shmq.engine.broker.broker import Broker
+    from shmq.engine.burial.dead_letter import TakingPool
+    from shmq.engine.membership.membership import Membership
+    from shmq.engine.message.message import Message
+    from shmq.engine.queue.queue import Queue
+    from shmq.statistics import QueueStatistics
+
+__all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
+
+OPEN, DRAINING, STOPPED = 0, 1, 2
+_NEVER_NS = (1 << 64) - 1
+_DEAD_LETTER_BIT = 1 << SETTINGS.index("dead_letter")
+_RETRY_DELAY_BIT = 1 << SETTINGS.index("retry_delay")
+
+
+def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
+    """Of the queue `name`. Raises ValueError for that queue itself, and for one of another broker."""
+    if name is not None and name in (target, getattr(target, "name", None)):
+        raise ValueError(
+            f"dead_letter={name!r}: what dies in queue {name!r} would come back to it; name another queue, or leave it "
+            f"out for {default_name(name)!r}"
+        )
+    if isinstance(target, QueueManagement) and target._membership is not membership:
+        raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
+
+
+class QueueManagement(QueueHandle):
+    """Base of Queue."""
+
+    if TYPE_CHECKING:
+        _broker: Broker
+        _membership: Membership
+        _name: str
+        _pool: TakingPool | None
+
+        def _bury(self, delivery: Delivery) -> None: ...
+        def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
+
+    # ---- look --------------------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> QueueOptions:
+        """All options, as in force."""
+        self._is_ready()  # or raises: deleted, closed
+        options = as_given(decode_settings(self._settings()))
+        options["dead_letter"] = self._dead_letter_name()
+        return options
+
+    def _given(self) -> QueueOptions:
+        """Those options that somebody gave: what makes another queue like this one."""
+        self._is_ready()
+        found = self._settings()
+        settings = decode_settings(found)
+        given = {name: getattr(settings, name) for i, name in enumerate(SETTINGS) if found["given"] >> i & 1}
+        return as_given(QueueSettings(**given))
+
+    def qsize(self) -> int:
+        """How many messages can be received now: counted in the slots, exact at rest.
+
+        Looks at every slot in use. Raises NotFound if the queue was deleted, Closed.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.qsize()
+            2
+        """
+        self._chores()  # what came back to a deleted queue may belong here
+        return self._census()["ready"]
+
+    def statistics(self) -> QueueStatistics:
+        """A snapshot. Counts of messages are taken from the slots themselves; those since the queue exists are sums.
+
+        Raises NotFound if the queue was deleted, Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.statistics().ready
+            1
+        """
+        put_in_order(self._broker)
+        return self._statistics()
+
+    def _statistics(self) -> QueueStatistics:
+        from shmq.statistics import QueueStatistics  # here: most programs never look
+
+        self._is_ready()  # or raises: deleted, closed
+        census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
+        age = None
+        if census["oldest_ns"]:
+            age = max(0.0, (time.monotonic_ns() - census["oldest_ns"]) / 1e9)
+        first = census["first_position"]
+        return QueueStatistics(
+            name=self._name,
+            ready=census["ready"],
+            unsettled=census["unsettled"],
+            delayed=census["delayed"],
+            bytes=census["bytes"],
+            memory_bytes=census["memory_bytes"],
+            reserved_bytes=census["reserved_bytes"],
+            disk_bytes=0,
+            flowed=False,
+            oldest_age=age,
+            first_position=None if first == (1 << 64) - 1 else first,
+            next_position=census["next_position"],
+            consumers=crowd["consumers"],
+            producers_waiting=crowd["producers_waiting"],
+            shut_down=settings["shut_down"] != OPEN,
+            put=counters["put"],
+            delivered=counters["got"] + counters["received"],
+            acked=counters["got"] + counters["acked"],
+            redelivered=counters["redelivered"],
+            deaths=counters["died"],
+            dead_lettered=counters["dead_lettered"],
+            expired=counters["expired"],
+            dropped=counters["dropped"],
+        )
+
+    def join(self, *, timeout: float | None = None) -> None:
+        """Wait until nothing is ready, delayed or unsettled. What is put meanwhile is waited for, too.
+
+        timeout: seconds; None waits for ever, 0 only looks.
+        Raises Timeout, NotFound, Closed.
+
+        Example:
+            >>> queue.put("a")
+            1
+            >>> queue.get()
+            'a'
+            >>> queue.join(timeout=1.0)
+        """
+        timeout = check_timeout(timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._chores()  # what expires in the wait, too: nobody may come who would do it
+            self._bury_poisoned()
+            left = BURIAL_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+            try:
+                self._join(min(left, BURIAL_LOOK))
+                return
+            except Timeout:
+                if left <= BURIAL_LOOK and deadline is not None:
+                    raise
+
+    # ---- manage ------------------------------------------------------------------------------------------------
+
+    def purge(self, *, selector: str | None = None) -> int:
+        """Settle everything that is ready or delayed; how many. What consumers hold stays theirs, newcomers stay.
+
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        Raises SelectorError for a malformed or empty selector, NotFound, Closed. The memory is given back before it
+        returns.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.purge()
+            2
+        """
+        if selector is None:
+            return self._purge()
+        if loaded(selector) is None:  # a variable that is empty by mistake must not throw everything away
+            raise SelectorError("the selector is empty", remedy="leave it out to purge everything")
+        return sum(self._purge_at(message.position) for message in self.browse(selector=selector))
+
+    def move(self, to: Queue[Any], *, selector: str | None = None, limit: int | None = None, copy: bool = False) -> int:
+        """Moves what is ready or delayed to another queue of the broker, in order; how many.
+
+        Each message in one step: it is in one of the two queues, whoever dies when. It keeps headers, priority, what is
+        left of its delay and of its time to live; its id and position are new, attempts and deaths start anew, and what
+        was dead lives again. What consumers hold stays theirs, newcomers stay. One mover at a time keeps the order of
+        the queue, also where the one before it was killed on the way: what that one had in hand is moved first.
+
+        to: another queue.
+        selector: only messages for which it is true, such as "kind = 'png' AND width > 1000".
+        limit: at most so many, 1 or more; None: all.
+        copy: True: leave them here, and put copies there, without their delays, of what consumers hold, too.
+        Raises Full without room there; ValueError for the queue itself, one of another broker, an unfit limit;
+        SelectorError for a malformed selector, ShutDown, NotFound, Closed. The error's attribute `accepted` says how
+        many were moved.
+
+        Example:
+            >>> queue.put_many(["a", "b"])
+            >>> queue.move(broker.queue("archive"), limit=1)
+            1
+            >>> queue.get()
+            'b'
+        """
+        self._chores()
+        return transfer(cast("Queue[Any]", self), to, selector, limit, copy)
+
+    def alter(self, **options: Unpack[QueueOptions]) -> None:
+        """Changes options of the queue, for all of its users at once; the others stay as they are.
+
+        options: see QueueOptions. A maxsize may be less than what is in the queue: nothing is lost, puts wait until
+            there is room again. It may be as much as the slots that the queue got when it was made.
+        Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
+        TypeError for an unfit one; NotFound, Closed. Who waits for room looks again.
+
+        Example:
+            >>> queue.alter(maxsize=500, max_deliveries=5)
+            >>> queue.options["maxsize"]
+            500
+        """
+        settings = check_queue_options(cast("dict[str, object]", options))
+        check_dead_letter(self._membership, self._name, options.get("dead_letter"))
+        slots = self._settings()["slots"]
+        if settings.maxsize is not None and settings.maxsize > slots:
+            raise ValueError(
+                f"maxsize={settings.maxsize} is out of range: queue {self._name!r} has {slots:,} slots since it was "
+                f"made; give at most {slots:,}, 0 for no limit of its own, or make another queue"
+            )
+        differs = self._alter(encode_settings(settings))
+        if differs is not None:
+            raise options_mismatch(cast("Queue[Any]", self), settings, SETTINGS[differs], altering=True)
+
+    def shutdown(self, *, immediate: bool = False) -> None:
+        """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
+
+        immediate: True: takers end at once, messages stay.
+        Raises NotFound, Closed. Who waits in put, get or receive is woken. Twice is fine.
+
+        Example:
+            >>> queue.put("last")
+            1
+            >>> queue.shutdown()
+            >>> queue.get()
+            'last'
+            >>> queue.get()
+            Traceback (most recent call last):
+            shmq.errors.ShutDown: queue 'jobs' is shut down; reopen() takes it back into service
+        """
+        self._shut_down(STOPPED if check_bool(immediate, "immediate") else DRAINING)
+
+    def reopen(self) -> None:
+        """Takes a queue that was shut down back into service. Raises NotFound, Closed. Twice is fine.
+
+        Example:
+            >>> queue.shutdown()
+            >>> queue.reopen()
+            >>> queue.put("on we go")
+            1
+        """
+        self._shut_down(OPEN)
+
+    def delete(self) -> None:
+        """Deletes the queue. Its users get NotFound, those that wait, too. Its messages go to dead_letter if one was
+        named, else with it. What a consumer has in hand stays there: it can settle it as ever; what it gives back, or
+        holds when it dies, goes the way of the others.
+
+        Raises Full without room for them there, and the queue stays; NotFound if it was deleted before; Closed.
+
+        Example:
+            >>> queue.delete()
+            >>> broker.queue("jobs", create=False)
+            Traceback (most recent call last):
+            shmq.errors.NotFound: there is no queue 'jobs' in the broker ...; check the name, ...
+        """
+        settings = self._settings()
+        has_grave = settings["given"] & _DEAD_LETTER_BIT != 0
+        if has_grave:
+            retry_graves(self._membership)
+            self._shut_down(STOPPED)
+            self._move_to_the_dead()
+            if self._graves():
+                self._shut_down(settings["shut_down"])
+                raise Full(
+                    f"queue {self._name!r} cannot be deleted: no room for its messages among the dead",
+                    figures=f"dead_letter={self._dead_letter_name()!r}",
+                    remedy="take messages out there, or purge() this queue first",
+                )
+        self._delete()
+        if has_grave:
+            bury_left(cast("Queue[Any]", self))
+
+    def _graves(self) -> set[int]:
+        """Positions of dead messages that this process holds, since there was no room for them."""
+        mine = self._identity()
+        return {grave.delivery.position for grave in self._membership.graves if grave.queue._identity() == mine}
+
+    def _move_to_the_dead(self) -> None:
+        waiting = self._graves()
+        reap(self._membership.live())  # a dead mover's message is to be in one queue before it is stolen from there
+        for place in first_of(self._ends()):
+            while True:
+                place, seen = self._browse(place)
+                if seen is None:
+                    break
+                if seen[0] in waiting:
+                    continue
+                delivery: Delivery | None = self._steal(seen[0], True)
+                if delivery is not None:
+                    bury(cast("Queue[Any]", self), delivery, "queue_deleted")
+
+    # ---- time --------------------------------------------------------------------------------------------------
+
+    def _lease(self) -> float | None:
+        lease = self._settings()["lease"]
+        return None if lease == _NEVER_NS else lease / 1e9
+
+    def _retry_delay_ns(self, delivery: Delivery) -> int:
+        """Until it is tried again, having failed once more."""
+        settings = self._settings()
+        if self._pool is not None and not settings["given"] & _RETRY_DELAY_BIT:
+            return self._pool.retry_delay_ns(delivery.delivery)
+        steps = settings["retry_delay"]
+        return steps[min(delivery.delivery, len(steps) - 1)] if steps else 0
+
+    def _chores(self) -> None:
+        """What waits for somebody who looks or takes."""
+        do_chores(self._broker)
+
+    def _bury_expired(self) -> None:
+        """Called by the native core when it has found that there is something."""
+        bury_expired(self._broker)
+
+    def _bury_poisoned(self) -> None:
+        """What failed on its last attempt in a hand that could not bury it. A taker that comes does the same."""
+        while (delivery := self._steal_poisoned()) is not None:
+            self._bury(delivery)
+
+    def _bury_one_expired(self, delivery: Delivery) -> None:
+        if self._is_for_the_dead():
+            delivery.expire()  # nothing dies further from here
+        else:
+            bury(cast("Queue[Any]", self), delivery, "expired")
+
+    # ---- the dead ----------------------------------------------------------------------------------------------
+
+    def _dead_letter_name(self) -> str:
+        return self._settings()["dead_letter"].decode(errors="replace") or default_name(self._name)
+
+    def _is_for_the_dead(self) -> bool:
+        """Made for the dead of another queue: from here nothing dies further."""
+        settings = self._settings()
+        return (
+            self._name.endswith(SUFFIX)
+            and not settings["given"] & _DEAD_LETTER_BIT
+            and settings["max_deliveries"] == 0
+            and settings["max_deaths"] == 0
+        )
+
+    def _dead_letter_queue(self) -> Queue[Any]:
+        name, declare = self._dead_letter_name(), self._broker._declare  # also of a handle that is closed
+        if not self._settings()["given"] & _DEAD_LETTER_BIT:
+            try:
+                return declare(name, None, QueueSettings(max_deliveries=0, max_deaths=0), create=True)
+            except ShmqError:
+                pass  # somebody made it with limits of his own: his they are
+        return declare(name, None, QueueSettings(), create=True)
