@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from shmq.engine.broker.broker import Broker
-from shmq.engine.membership.opening import open_anonymous_broker, open_directory
+from shmq.engine.membership.opening import join_anonymous, join_directory
 from shmq.names import parse_broker_path
 from shmq.options import Size, check_bool, check_broker_options
 
@@ -49,5 +49,5 @@ def open(
         memory=memory, mode=mode, patience=patience, disk=disk, durability=durability, encryption_key=encryption_key
     )
     if path is None:
-        return open_anonymous_broker(settings)
-    return open_directory(parse_broker_path(path), settings, create=create)
+        return Broker(join_anonymous(settings))
+    return Broker(join_directory(parse_broker_path(path), settings, create=create))

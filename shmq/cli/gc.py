@@ -119,6 +119,7 @@ def _tell(
 def _reap(session: Session) -> int | None:
     """How many dead members were reaped; None: there is no broker to look into."""
     from shmq.core.queue import reap
+    from shmq.engine.broker.broker import live_membership
     from shmq.runtime import open
 
     if not session.directory:
@@ -126,6 +127,6 @@ def _reap(session: Session) -> int | None:
     with usage():
         try:
             with open(session.directory, create=False) as broker:
-                return reap(broker._live().live())
+                return reap(live_membership(broker).live())
         except BrokerNotFound:
             return None

@@ -11,6 +11,8 @@ import click
 
 from shmq.cli.session import Session, pass_session
 from shmq.cli.text import age, size, table
+from shmq.engine.broker.broker import live_membership
+from shmq.engine.queue.queue_management import given_options
 from shmq.options import as_written
 from shmq.statistics import BrokerStatistics, QueueStatistics, as_json
 
@@ -99,7 +101,7 @@ def stat(session: Session, queue: str | None, options: bool) -> None:
     with session.open() as broker:
         if queue is not None and options:
             found = session.queue(broker, queue)
-            given = found._given()
+            given = given_options(found)
             known = {"name": queue, "options": dict(given), "in_force": dict(found.options)}
             session.result(known, "\n".join(as_written(given)) or None)
             return
@@ -111,7 +113,7 @@ def stat(session: Session, queue: str | None, options: bool) -> None:
 
 def _health(broker: Broker) -> dict[str, int]:
     """Since the broker was made: damaged places met, sleeps that only their time limit ended, processes that died."""
-    used = broker._live().live().usage()
+    used = live_membership(broker).live().usage()
     return {"damage": used["damage"], "rescues": used["rescues"], "deaths": used["deaths"]}
 
 

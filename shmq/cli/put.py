@@ -12,6 +12,7 @@ import click
 from shmq.cli.header import parsed_headers
 from shmq.cli.look import complete_queue
 from shmq.cli.session import Count, Refused, Seconds, Session, pass_session, say, usage
+from shmq.engine.queue.queue import put_settings
 from shmq.errors import DecodeError, ShmqError
 from shmq.options import check_put_options
 from shmq.quantity import quantity
@@ -114,7 +115,7 @@ def put(
         needs = (" priorities=10" if priority is not None else "") + (" groups=shared" if group is not None else "")
         target = session.queue(broker, queue, _codec(kind), create=not needs, needs=needs)
         with usage():
-            target._put_settings(given)
+            put_settings(target, given)
         if lines:
             _put_lines(session, target, kind, given, timeout)
             return

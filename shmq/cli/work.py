@@ -134,7 +134,7 @@ def work(
       shmq work orders shop.invoices:handle --selector "total > 1000"
     """
     with loading():
-        from shmq.pool.worker_pool import WorkerPool
+        from shmq.pool.worker_pool import WorkerPool, tell_of_interrupts
     handler = _function(function)
     with session.open() as broker:
         source = session.queue(broker, queue)
@@ -148,7 +148,7 @@ def work(
                 selector=selector,
                 progress=sys.stderr.isatty(),
             )
-        pool._tell_of_interrupt = _say_what_happens
+        tell_of_interrupts(pool, _say_what_happens)
         warn_of_text(source, selector)
         with _noticed() as came:
             try:

@@ -50,12 +50,15 @@ __all__ = [
     "CODEC_OTHER",
     "CODEC_PICKLE",
     "DEAD",
+    "DRAINING",
     "EXPIRED",
     "MOVED",
     "NAME_MAX",
     "OBITUARY_MOVER",
     "OBITUARY_PROCESS",
+    "OPEN",
     "SETTINGS",
+    "STOPPED",
     "ConsumerHandle",
     "Delivery",
     "Drop",
@@ -91,6 +94,11 @@ CODEC_DEFAULT: Final = 0
 CODEC_BYTES: Final = 1
 CODEC_OTHER: Final = 2
 CODEC_PICKLE: Final = 3  # as DEFAULT for exact bytes and str, OTHER for all else
+
+# Whether a queue is in service: puts are refused while it drains, takers too once it is stopped.
+OPEN: Final = 0
+DRAINING: Final = 1
+STOPPED: Final = 2
 
 # Why a message is moved, as its queue counts it.
 MOVED: Final = 0

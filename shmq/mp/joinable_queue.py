@@ -8,7 +8,9 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from shmq.core.handles import acquire, open_row
 from shmq.core.queue import release_all
+from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import Empty, ShmqError
 from shmq.mp.queue import Queue, wait_seconds
 
@@ -26,21 +28,21 @@ class _Hand:
 
     def __init__(self, queue: ObjectQueue) -> None:
         self._queue = queue
-        self._own = queue._row_open(0, False)
+        self._own = open_row(queue, 0, False)
         self._row = self._own.number
-        self._serial = queue._membership.live().serial
+        self._serial = membership_of(queue).live().serial
         self._undone: deque[Delivery] = deque()
         self._waiting = threading.Lock()  # held by the thread that sleeps on the row of this hand
 
     def is_ours(self) -> bool:
         """False in a forked child: it has nothing in its hand."""
-        member = self._queue._membership.member
+        member = membership_of(self._queue).member
         return not member.forked and member.serial == self._serial
 
     def get(self, timeout: float | None) -> Any:
         own_row = self._waiting.acquire(blocking=False)
         try:
-            delivery = self._queue._acquire(self._row, self._row if own_row else 0, timeout)
+            delivery = acquire(self._queue, self._row, self._row if own_row else 0, timeout)
         finally:
             if own_row:
                 self._waiting.release()
@@ -66,7 +68,7 @@ class _Hand:
                 return True
 
     def __del__(self) -> None:
-        member = self._queue._membership.member
+        member = membership_of(self._queue).member
         if getattr(self, "_undone", None) is None or member.closed or not self.is_ours():
             return
         try:
@@ -117,7 +119,7 @@ class JoinableQueue(Queue[T]):
     def _hand(self) -> _Hand:
         held = self._held
         if held is None or not held.is_ours():
-            key = (self._queue._membership.key, self._queue.name)
+            key = (membership_of(self._queue).key, self._queue.name)
             with _LOCK:
                 held = _HANDS.get(key)
                 if held is None or not held.is_ours():

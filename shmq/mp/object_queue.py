@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from shmq.codec import OCTETS, PICKLE, TEXT, decode
 from shmq.codec_pickle import encode_pickle, load_pickle
 from shmq.core.queue import SETTINGS
+from shmq.engine.broker.broker import declared_for
+from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.queue.queue import Queue
 from shmq.errors import CorruptionError, NotFound, SettlementError
 from shmq.options import QueueSettings
@@ -33,18 +35,16 @@ class ObjectQueue(Queue[Any]):
     def make(cls, broker: Broker, name: str, maxsize: int) -> ObjectQueue:
         """Raises ValueError for a maxsize that is too large, Full or OutOfSpace without memory for its slots."""
         settings = QueueSettings(maxsize=maxsize or None, max_deliveries=0, max_deaths=0)
-        return cls._of(broker._declare(name, "pickle", settings, create=True))
+        return cls._of(declared_for(broker, name, "pickle", settings, create=True))
 
     @classmethod
     def find(cls, broker: Broker, name: str) -> ObjectQueue:
         """Raises NotFound."""
-        return cls._of(broker._declare(name, "pickle", QueueSettings(), create=False))
+        return cls._of(declared_for(broker, name, "pickle", QueueSettings(), create=False))
 
     @classmethod
     def _of(cls, queue: Queue[Any]) -> ObjectQueue:
-        found = cls._open(queue.broker, queue.name, "pickle", *queue._identity())
-        assert isinstance(found, cls)
-        return found
+        return cls._open(queue.broker, membership_of(queue), queue.name, "pickle", *queue._identity())
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class ObjectQueue(Queue[Any]):
 
         Kept with the queue, so that any process can say so: that somebody has said it is not temporary.
         """
-        self._broker._declare(self._name, "pickle", QueueSettings(temporary=False), create=False)
+        declared_for(self.broker, self._name, "pickle", QueueSettings(temporary=False), create=False)
 
     def is_public(self) -> bool:
         """Whether publish() was called, by whomever."""

@@ -8,8 +8,8 @@ import threading
 import weakref
 from typing import Final
 
-from shmq.engine.broker.broker import Broker
-from shmq.engine.membership.opening import open_anonymous_broker, rejoin
+from shmq.engine.broker.broker import Broker, broker_membership, leave_when_dropped
+from shmq.engine.membership.opening import join_anonymous, rejoin
 from shmq.options import BrokerSettings
 
 __all__ = ["joined_broker", "own_broker"]
@@ -27,9 +27,9 @@ def own_broker() -> Broker:
     """
     global _own
     with _LOCK:
-        if _own is None or _own[0] != os.getpid() or _own[1]._membership.closed:
-            broker = open_anonymous_broker(BrokerSettings())
-            _joined[broker._membership.key] = broker
+        if _own is None or _own[0] != os.getpid() or broker_membership(_own[1]).closed:
+            broker = Broker(join_anonymous(BrokerSettings()))
+            _joined[broker_membership(broker).key] = broker
             _own = (os.getpid(), broker)
         return _own[1]
 
@@ -38,9 +38,9 @@ def joined_broker(key: str) -> Broker:
     """The broker of a queue that was pickled. Raises BrokerNotFound when its last process has gone."""
     with _LOCK:
         found = _joined.get(key)
-        if found is None or found._membership.closed:
-            found = _joined[key] = rejoin(key, None)
-            found._leave_when_dropped()
+        if found is None or broker_membership(found).closed:
+            found = _joined[key] = Broker(rejoin(key, None))
+            leave_when_dropped(found)
         return found
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from uuid import uuid4
 
+from shmq.core.handles import ends_of, is_ready, settings_of, used_of
+from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import Closed, Empty, ShmqError
 from shmq.mp.heirs import Bequest, bequeath
 from shmq.mp.object_queue import ObjectQueue
@@ -16,7 +20,7 @@ from shmq.options import check_queue_options
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Queue", "wait_seconds"]
+__all__ = ["Queue", "is_closed", "refusal_of", "told_of", "wait_seconds"]
 
 T = TypeVar("T")
 
@@ -67,7 +71,7 @@ class Queue(Generic[T]):
     def __getstate__(self) -> tuple[Any, ...]:
         if self._bequest is None or not self._bequest.hand_over():
             self._queue.publish()
-        return (self._queue._membership.key, self._queue.name, self._maxsize)
+        return (membership_of(self._queue).key, self._queue.name, self._maxsize)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         key, name, self._maxsize = state
@@ -76,7 +80,7 @@ class Queue(Generic[T]):
         self._bind(ObjectQueue.find(joined_broker(key), name))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._queue.name}{', closed' if self._closed else ''}>"
+        return f"<{type(self).__name__} {told_of(self)}>"
 
     def _refusal(self) -> Closed:
         return Closed(f"{type(self).__name__} {self._queue.name} is closed", remedy="close() ends only this object")
@@ -183,9 +187,9 @@ class Queue(Generic[T]):
             >>> todo.empty()
             True
         """
-        if self._closed and self._queue._ends() != (0,):
+        if self._closed and ends_of(self._queue) != (0,):
             raise OSError(str(self._refusal()))
-        return not self._queue._is_ready()
+        return not is_ready(self._queue)
 
     def full(self) -> bool:
         """Whether a put() would have to wait now. Raises nothing of its own.
@@ -197,8 +201,8 @@ class Queue(Generic[T]):
             False
         """
         if self._maxsize:
-            return self._queue._used()[0] >= self._maxsize
-        return self._queue.qsize() >= self._queue._settings()["slots"]
+            return used_of(self._queue)[0] >= self._maxsize
+        return self._queue.qsize() >= settings_of(self._queue)["slots"]
 
     # ---- event loops -------------------------------------------------------------------------------------------
 
@@ -246,7 +250,7 @@ class Queue(Generic[T]):
         """With the last object the descriptor is not readable any more, as that of multiprocessing's queue."""
         watch = self._watch
         with suppress(ShmqError):  # then get() has something else to say, and it stays readable
-            if watch is not None and not self._queue._is_ready():
+            if watch is not None and not is_ready(self._queue):
                 watch.reset()
 
     # ---- end ---------------------------------------------------------------------------------------------------
@@ -309,3 +313,17 @@ class Queue(Generic[T]):
         self._queue.shutdown(immediate=immediate)
         if immediate:
             self._queue.purge()
+
+
+# For SimpleQueue; no frame of Python where each object is put and got.
+is_closed: Final[Callable[[Queue[Any]], bool]] = attrgetter("_closed")
+
+
+def refusal_of(queue: Queue[Any]) -> Closed:
+    """What is raised when it is used after its close()."""
+    return queue._refusal()
+
+
+def told_of(queue: Queue[Any]) -> str:
+    """Which one it is, for people."""
+    return f"{queue._queue.name}{', closed' if queue._closed else ''}"

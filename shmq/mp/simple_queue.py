@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from shmq.mp.queue import Queue
+from shmq.mp.queue import Queue, is_closed, refusal_of, told_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -32,11 +32,11 @@ class SimpleQueue(Generic[T]):
         self._all: Queue[T] = Queue()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._all._queue.name}{', closed' if self._all._closed else ''}>"
+        return f"<{type(self).__name__} {told_of(self._all)}>"
 
     def _check_open(self) -> None:
-        if self._all._closed:
-            raise OSError(str(self._all._refusal()))  # where Queue raises ValueError, as with multiprocessing
+        if is_closed(self._all):
+            raise OSError(str(refusal_of(self._all)))  # where Queue raises ValueError, as with multiprocessing
 
     def put(self, obj: T) -> None:
         """Put an object at the end.

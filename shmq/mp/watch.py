@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
+from shmq.core.handles import open_row
 from shmq.engine.consumer.readiness import Readiness
+from shmq.engine.handle.open_queue import membership_of
 
 if TYPE_CHECKING:
     from shmq.core.queue import Part
@@ -22,14 +24,14 @@ class Watch:
         queue: what it stands for.
     """
 
-    _takers = 0  # nobody takes by it
-    _can_take = True
+    takers = 0  # nobody takes by it
+    can_take = True
 
     def __init__(self, handle: object, queue: ObjectQueue) -> None:
         self._queue = queue
-        self._row = queue._row_open(0, False)
+        self._row = open_row(queue, 0, False)
         try:
-            self._readiness = Readiness(self, queue._membership, queue.name, True, (self._row,))
+            self._readiness = Readiness(weakref.ref(self), membership_of(queue), queue.name, True, (self._row,))
         except BaseException:
             self._row.close()
             raise
@@ -53,14 +55,15 @@ class Watch:
         """Ends the thread; the descriptor is closed with the last reference to this. Twice is fine."""
         self._end()
 
-    def _all_parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
+        """Where it waits."""
         return ((self._queue, self._row.number, None),)
 
     def _leave(self) -> None:
         if not self._readiness.is_ours():
             return
         self._readiness.stop()
-        if self._queue._membership.closed:
+        if membership_of(self._queue).closed:
             return
         self._row.closing()
         if self._readiness.join():

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from shmq.engine.burial.dead_letter import last_line
+from shmq.core.handles import failed_of, outcome_of, settings_of
+from shmq.engine.burial.dead_letter import dead_letter_name, grave_positions, last_line
 from shmq.engine.handle import long_wait
 from shmq.errors import Closed, Full, NotFound, ShutDown
 from shmq.pool.report import Dead, Failed, Stalled
@@ -18,7 +19,7 @@ from shmq.quantity import quantity
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
-    from shmq.engine.burial.dead_letter import FailureReason
+    from shmq.engine.handle.taking_pool import FailureReason
     from shmq.engine.message.message import Message
     from shmq.engine.queue.queue import Queue
     from shmq.pool.job import Job
@@ -78,7 +79,7 @@ class Handling:
             failure = self._handle(message)
         finally:
             self._hand = None
-            self.tally.end(_OUTCOMES.get(message._outcome, "returned") if hand.dead is None else hand.dead.reason)
+            self.tally.end(_OUTCOMES.get(outcome_of(message), "returned") if hand.dead is None else hand.dead.reason)
         if failure is not None:
             self.report(_failed(message, failure, hand.dead))
         elif hand.dead is not None:
@@ -89,7 +90,7 @@ class Handling:
         try:
             result = self._result_of(message)
             # Who settled it as failed has no result; who acked it early has one.
-            if self.job.results is not None and message._outcome in (None, "acked"):
+            if self.job.results is not None and outcome_of(message) in (None, "acked"):
                 self._put_result(message, result)
         except ResultsUnusable:
             raise
@@ -218,8 +219,8 @@ def _text_of(error: Exception) -> str:
 
 
 def _failed(message: Message[Any], error: Exception, dead: Dead | None) -> Failed:
-    limit = message.queue._settings()["max_deliveries"]
-    return Failed(message.id, message._failed + 1, limit, _text_of(error), None if dead is None else dead.fate)
+    limit = settings_of(message.queue)["max_deliveries"]
+    return Failed(message.id, failed_of(message) + 1, limit, _text_of(error), None if dead is None else dead.fate)
 
 
 class Finding:
@@ -255,7 +256,7 @@ class Finding:
 
 
 def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: str | None, *, in_hand: bool) -> Dead:
-    settings = queue._settings()
+    settings = settings_of(queue)
     if reason == "max_deaths":
         why = f"{quantity(delivery.deaths, 'process')} died with it, max_deaths={settings['max_deaths']}"
     elif reason == "max_deliveries":
@@ -269,7 +270,7 @@ def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: s
 
 
 def _fate_of(queue: Queue[Any], position: int) -> str:
-    name = queue._dead_letter_name()
-    if position in queue._graves():
+    name = dead_letter_name(queue)
+    if position in grave_positions(queue):
         return f"it waits for room in queue {name!r}"
     return f"it went to queue {name!r}"

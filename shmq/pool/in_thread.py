@@ -7,6 +7,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from shmq.engine.handle.open_queue import set_pool
 from shmq.errors import Empty, ShutDown, WorkerError
 from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Handling, ResultsUnusable
@@ -74,7 +75,7 @@ class InThread:
             job.initializer(*job.initargs)
         self._thread = threading.get_ident()
         self._intake = Intake(job.queue, job.selector)
-        job.queue._pool = self._handling
+        set_pool(job.queue, self._handling)
         if self._stopping:  # asked before there was anything to stop
             self._intake.stopping = True
         try:
@@ -88,7 +89,7 @@ class InThread:
                 remedy="keep the results queue in service until the pool has ended; no message is lost",
             ) from error
         finally:
-            job.queue._pool = None
+            set_pool(job.queue, None)
             self._intake.close()
             if self._progress is not None:
                 self._progress.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from shmq.core.handles import was_closed
 from shmq.errors import Closed
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Intake:
             if not consumer.closed or not self._is_stopping():
                 raise
             return None
-        return None if consumer._closed else message
+        return None if was_closed(consumer) else message
 
     def _is_stopping(self) -> bool:
         return self.stopping

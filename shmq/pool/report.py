@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from shmq.engine.burial.dead_letter import FailureReason
+    from shmq.engine.handle.taking_pool import FailureReason
 
 __all__ = ["Dead", "Ended", "Failed", "Logged", "Report", "Reports", "Sign", "Stalled"]
 

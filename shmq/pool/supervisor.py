@@ -17,6 +17,7 @@ from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
 from shmq.core.queue import obituary_signal, reap
+from shmq.engine.handle.open_queue import membership_of, set_pool
 from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
 from shmq.pool.handling import Finding
@@ -220,7 +221,7 @@ class Supervisor:
         """By a handle of its own: whoever looks buries what is dead, and here that counts. Others may use the job's."""
         if self._looking is None:
             queue = self._job.queue.broker.queue(self._job.queue.name, create=False)
-            queue._pool = Finding(queue, self._total.found_dead, self._tell_found)
+            set_pool(queue, Finding(queue, self._total.found_dead, self._tell_found))
             self._looking = replace(self._job, queue=queue)
         return self._looking.is_done()
 
@@ -250,7 +251,7 @@ class Supervisor:
 
     def _tell_of_death(self, pid: int, code: int) -> None:
         """So that its messages are back at once, though nobody may be waiting, and their Death can say why."""
-        member = self._job.queue.broker._membership.live()
+        member = membership_of(self._job.queue).live()
         reap(member)
         if code < 0:
             obituary_signal(member, pid, -code)
@@ -304,7 +305,7 @@ class Supervisor:
                 if isinstance(report, Failed | Dead | Logged):
                     self._note(worker, report)
             code = worker.collect()
-            if code != 0 and not self._job.queue.broker._membership.closed:
+            if code != 0 and not membership_of(self._job.queue).closed:
                 self._tell_of_death(worker.pid, code)
             self._total.add(worker.pid, worker.tally)
 

@@ -6,12 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.membership.obituary import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
 from shmq.wait_time import NOTED_WITHIN
 
 if TYPE_CHECKING:
-    from shmq.engine.burial.dead_letter import FailureReason
+    from shmq.engine.handle.taking_pool import FailureReason
     from shmq.engine.queue.queue import Queue
     from shmq.statistics import PoolCounts
 
@@ -69,5 +70,5 @@ class Total:
                 self._sum.end(doubt.intent)
 
     def _came_back(self, doubt: _Doubt) -> bool:
-        membership = self._queue.broker._membership
+        membership = membership_of(self._queue)
         return not membership.closed and came_back(membership.live(), doubt.message_id, doubt.pid)

@@ -12,6 +12,7 @@ import traceback
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from shmq.engine.handle.open_queue import set_pool
 from shmq.errors import Empty, NotFound, ShutDown
 from shmq.pool.handling import Handling, ResultsUnusable
 from shmq.pool.intake import Intake
@@ -53,7 +54,7 @@ class Worker:
         self._intake = intake
         self._reports = reports
         self._handling = Handling(job, lambda: intake.stopping, reports.send, in_worker=True, tally=tally)
-        job.queue._pool = self._handling
+        set_pool(job.queue, self._handling)
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         if not self._intake.stopping:

@@ -12,6 +12,7 @@ from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from shmq.core.process_table import processes as members
+from shmq.engine.broker.broker import live_membership
 from shmq.engine.message.selection import loaded
 from shmq.engine.queue.queue import Queue
 from shmq.errors import Timeout
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from shmq.engine.message.message import Message
     from shmq.statistics import PoolCounts, ProcessInfo
 
-__all__ = ["WorkerPool"]
+__all__ = ["WorkerPool", "tell_of_interrupts"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -264,7 +265,7 @@ class WorkerPool(Generic[T, R]):
         if run is None:
             return []
         pids = set(run.runner.pids())
-        return [info for info in members(self._job.queue.broker._live().live()) if info.pid in pids]
+        return [info for info in members(live_membership(self._job.queue.broker).live()) if info.pid in pids]
 
     def __enter__(self) -> Self:
         run = self._claim(until_empty=False)
@@ -316,3 +317,8 @@ def _check_count(name: str, value: int | None, least: int) -> None:
         raise TypeError(f"{name}={value!r}: an int is expected, or None")
     if value < least:
         raise ValueError(f"{name}={value!r}: {least} or more, or None")
+
+
+def tell_of_interrupts(pool: WorkerPool[Any, Any], told: Callable[[int], None]) -> None:
+    """From now on `told` is called in the signal handler of a run, with how many came."""
+    pool._tell_of_interrupt = told

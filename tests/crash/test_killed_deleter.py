@@ -8,8 +8,9 @@ import pytest
 
 import shmq
 from shmq.core import segment
+from shmq.engine.broker.broker import Broker, live_membership
 from shmq.engine.directory.removal import destroy
-from shmq.engine.membership.opening import open_directory
+from shmq.engine.membership.opening import join_directory
 from shmq.errors import BrokerNotFound
 from shmq.options import BrokerSettings
 from tests.support.syscall_killer import killed_at
@@ -39,7 +40,7 @@ def by_destroy(path: Path) -> None:
 
 
 def by_delete(path: Path) -> None:
-    open_directory(str(path), BrokerSettings(), create=False).delete(force=True)
+    Broker(join_directory(str(path), BrokerSettings(), create=False)).delete(force=True)
 
 
 @pytest.mark.parametrize(("delete", "then"), [(by_destroy, "destroy"), (by_destroy, "open"), (by_delete, "destroy")])
@@ -54,7 +55,7 @@ def test_a_deletion_that_is_killed_at_any_system_call_is_finished_by_the_next_on
         with shmq.open(broker_dir) as member:
             queue = member.queue("jobs")
             killed = killed_at(stop, lambda: delete(broker_dir))
-            if member._live().live().gone():
+            if live_membership(member).live().gone():
                 with pytest.raises(BrokerNotFound, match="deleted"):
                     queue.get(timeout=0)
                 gone += 1

@@ -271,7 +271,7 @@ def consume(queue: Queue, say: Say) -> None:
 
 def claim(here: Queue, there: Queue, say: Say) -> None:
     say("here")
-    while not here._broker.queue("stop").qsize():
+    while not here.broker.queue("stop").qsize():
         if not here._claim(there, 100, 1 << 20, None)[0]:
             time.sleep(0.0005)
 

@@ -6,6 +6,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -125,14 +126,15 @@ def came(work: Callable[[], object], depth: int = 12) -> int:
 
 
 @pytest.mark.parametrize("side", [ahead, behind])
-@pytest.mark.parametrize("where", ["_forgot", "_is_ours", "_retry", "_retry_delay_ns"])
+@pytest.mark.parametrize("where", ["_forgot", "_is_ours", "consumer.consumer.retry", "burial.outcome.retry_delay_ns"])
 def test_what_a_handler_raises_while_a_dropped_message_goes_back_reaches_the_caller(
     queue: Queue, monkeypatch: Patch, strike: Callable[[], None], side: Any, where: str
 ) -> None:
     queue.put("a")
     with queue.consumer() as consumer:
-        owner = queue if "_retry" in where else consumer
-        monkeypatch.setattr(owner, where, side(strike, getattr(owner, where)))
+        room, _, name = where.rpartition(".")
+        owner = import_module(f"shmq.engine.{room}") if room else consumer
+        monkeypatch.setattr(owner, name, side(strike, getattr(owner, name)))
 
         def drop() -> None:
             consumer.receive(timeout=0)  # gone at once; in a destructor nothing can be raised

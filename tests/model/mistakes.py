@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import shmq
+from shmq.engine.burial.outcome import retry_delay_ns
 from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.message import message as message_module
 from shmq.engine.queue.queue import Queue
 from tests.model.entry import Entry, Wants, anything
 from tests.model.player import Actor
@@ -84,10 +86,10 @@ class NeverDead(Actor):
         super().__init__(path)
 
         def retry(queue: Queue[Any], delivery: Any, error: Any, delay_ns: int | None = None) -> bool:
-            answer: bool = delivery.release(True, queue._retry_delay_ns(delivery) if delay_ns is None else delay_ns)
+            answer: bool = delivery.release(True, retry_delay_ns(queue, delivery) if delay_ns is None else delay_ns)
             return answer
 
-        setattr(Queue, "_retry", retry)  # noqa: B010
+        setattr(message_module, "retry", retry)  # noqa: B010
 
 
 class TakesTheSecond(Actor):

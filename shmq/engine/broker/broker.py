@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import copyreg
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Unpack, cast, overload
 
 from shmq.codec import AnyCodec, Codec, check_codec
-from shmq.core.queue import declare, queue_names
+from shmq.core.queue import queue_names
 from shmq.engine.burial.chores import put_in_order
+from shmq.engine.consumer.consumer import forget_left
 from shmq.engine.consumer.consumer_of_several import ConsumerOfSeveral
-from shmq.engine.handle.failure import no_memory_for_queue, options_mismatch
+from shmq.engine.handle.declaration import declared
+from shmq.engine.handle.open_queue import codec_of, membership_of
 from shmq.engine.membership.membership import Membership
-from shmq.engine.queue.queue import Queue
-from shmq.engine.queue.queue_management import check_dead_letter
-from shmq.errors import Closed, CorruptionError, Full, NotFound, OptionsMismatch, OutOfSpace
-from shmq.names import check_queue_name
+from shmq.engine.membership.opening import rejoin
+from shmq.engine.queue.queue import Queue, opened_for
+from shmq.engine.queue.queue_management import check_dead_letter, statistics_of
+from shmq.errors import Closed, CorruptionError, NotFound
 from shmq.options import QueueOptions, QueueSettings, check_bool, check_queue_options
 from shmq.version import __version__
 
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
     from shmq.engine.consumer.consumer import Consumer
     from shmq.statistics import BrokerStatistics, QueueStatistics
 
-__all__ = ["Broker"]
+__all__ = ["Broker", "broker_membership", "declared_for", "leave_when_dropped", "live_membership"]
 
 T = TypeVar("T")
 
@@ -54,9 +59,7 @@ class Broker:
 
     def __reduce__(self) -> Any:
         self._live()
-        from shmq.engine.membership.opening import rejoin
-
-        return rejoin, (self._membership.key, self._membership.path)
+        return _unpickled, (self._membership.key, self._membership.path)
 
     @property
     def path(self) -> str | None:
@@ -127,31 +130,14 @@ class Broker:
         return self._declare(name, checked, settings, create=create)
 
     def _declare(self, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
-        encoded = check_queue_name(name)
         membership = self._membership
         if membership.consumers:
-            membership.forget_consumers()
-        for _ in range(100):
-            try:
-                index, incarnation, differs = declare(membership.live(), encoded, settings, create)
-            except (Full, OutOfSpace) as lacking:
-                raise no_memory_for_queue(lacking, membership.live(), name, membership.name) from None
-            except NotFound:
-                raise NotFound(
-                    f"there is no queue {name!r} in the broker {membership.name}",
-                    remedy="check the name, or leave out create=False to make it",
-                ) from None
-            if differs is not None:
-                raise self._mismatch(name, settings, differs)
-            try:
-                return Queue._open(self, name, codec, index, incarnation)
-            except NotFound:
-                continue  # deleted in between
-        raise NotFound(f"queue {name!r} is deleted again and again", remedy="look who deletes it")
+            forget_left(membership)
 
-    def _mismatch(self, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:
-        there = self._declare(name, None, QueueSettings(), create=False)
-        return options_mismatch(there, settings, differs)
+        def opened(index: int, incarnation: int) -> Queue[Any]:
+            return opened_for(self, membership, name, codec, index, incarnation)
+
+        return declared(membership, name, settings, create=create, opened=opened)
 
     def queues(self) -> list[Queue[Any]]:
         """All queues, by name, with the default codec. What nobody has used for its time (expires) goes before.
@@ -163,7 +149,7 @@ class Broker:
             ['jobs']
         """
         self._live()
-        put_in_order(self)  # the consumers of the dead are none
+        put_in_order(self._membership)  # the consumers of the dead are none
         return self._queues()
 
     def _queues(self) -> list[Queue[Any]]:
@@ -176,7 +162,7 @@ class Broker:
                     remedy="take out what the others hold; shmq check tells what is damaged",
                 )
             try:
-                found.append(Queue._open(self, raw.decode(errors="replace"), None, index, incarnation))
+                found.append(opened_for(self, self._membership, raw.decode(errors="replace"), None, index, incarnation))
             except NotFound:
                 continue
         return found
@@ -216,7 +202,7 @@ class Broker:
         for queue in queues:
             if not isinstance(queue, Queue):
                 raise TypeError(f"consumer({queue!r}): queues are expected, as broker.queue(name) answers them")
-            if queue._membership is not self._membership:
+            if membership_of(queue) is not self._membership:
                 raise ValueError(f"consumer({queue!r}): a queue of another broker; name queues of this one")
             if queues.count(queue) > 1:
                 raise ValueError(f"consumer(): queue {queue.name!r} is given twice; name each once")
@@ -243,7 +229,7 @@ class Broker:
         from shmq.statistics import BrokerStatistics
 
         member = self._live().live()
-        put_in_order(self)
+        put_in_order(self._membership)
         usage = member.usage()
         return BrokerStatistics(
             path=self._membership.path,
@@ -261,7 +247,7 @@ class Broker:
         found = {}
         for queue in self._queues():
             with suppress(NotFound):  # deleted meanwhile; or by this very look, as one that nobody uses
-                found[queue.name] = queue._statistics()
+                found[queue.name] = statistics_of(queue)
         return found
 
     def close(self) -> None:
@@ -301,7 +287,7 @@ class Broker:
         check_bool(force, "force")
         from shmq.engine.directory.removal import delete_joined  # here: most programs never delete one
 
-        delete_joined(membership, force=force)
+        delete_joined(membership.live(), membership.path, membership.name, force=force)
         self._closed = True
         membership.close()
 
@@ -320,3 +306,39 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+# A user of Broker is to see none of these.
+broker_membership: Final[Callable[[Broker], Membership]] = attrgetter("_membership")
+
+
+def live_membership(broker: Broker) -> Membership:
+    """That of a handle that is open. Raises Closed."""
+    return broker._live()
+
+
+def leave_when_dropped(broker: Broker) -> None:
+    """Nobody else knows of the handle, so nobody could close it."""
+    broker._leave_when_dropped()
+
+
+def declared_for(broker: Broker, name: str, codec: AnyCodec, settings: QueueSettings, *, create: bool) -> Queue[Any]:
+    """As Broker.queue(), with settings that were checked, and also by a handle that is closed."""
+    return broker._declare(name, codec, settings, create=create)
+
+
+def _unpickled(key: str, path: str | None) -> Broker:
+    return Broker(rejoin(key, path))
+
+
+def _unpickled_queue(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:
+    leave_when_dropped(broker)  # it came with the queue
+    return declared_for(broker, name, codec, QueueSettings(), create=False)
+
+
+def _reduced(queue: Queue[Any]) -> tuple[Any, ...]:
+    return _unpickled_queue, (queue.broker, queue.name, codec_of(queue))
+
+
+# Here, for a queue that is unpickled brings its broker along.
+copyreg.pickle(Queue, _reduced)

@@ -9,57 +9,45 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
-from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, Delivery
+from shmq.core.handles import directory_entry, settings_of, steal
+from shmq.core.queue import DEAD, EXPIRED, NAME_MAX, SETTINGS, Delivery
 from shmq.death import Death, DeathReason
+from shmq.engine.handle.declaration import declared
+from shmq.engine.handle.open_queue import OpenQueue, membership_of, open_queue, pool_of
+from shmq.engine.handle.taking_pool import FailureReason
 from shmq.engine.membership.obituary import endings
 from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError, ShutDown
 from shmq.headers import decode_headers, encode_headers
+from shmq.options import QueueSettings
 
 if TYPE_CHECKING:
     from shmq.engine.membership.membership import Membership
-    from shmq.engine.queue.queue import Queue
 
 __all__ = [
-    "SUFFIX",
-    "FailureReason",
-    "Grave",
-    "TakingPool",
     "bury",
     "check_error",
+    "dead_letter_name",
     "default_name",
+    "grave_positions",
+    "is_for_the_dead",
+    "is_named",
     "last_line",
     "retry_graves",
 ]
 
 SUFFIX: Final = ".dead"
-FailureReason = Literal["rejected", "max_deliveries", "max_deaths"]  # those of which the log tells
+_NAMED: Final = 1 << SETTINGS.index("dead_letter")
 _FAILURES: Final = get_args(FailureReason)
 _LOG: Final = logging.getLogger("shmq.broker")
-
-
-class TakingPool(Protocol):
-    """A pool of workers, as far as the queue's handle by which it takes knows of it."""
-
-    def fails(self, delivery: Delivery) -> None:
-        """An attempt has failed, and the message is about to go back or to die."""
-
-    def dies(self, delivery: Delivery, reason: FailureReason) -> None:
-        """A message is about to die."""
-
-    def died(self, delivery: Delivery, reason: FailureReason, error: str | None) -> None:
-        """It has; the pool tells of it in the log."""
-
-    def retry_delay_ns(self, failed: int) -> int:
-        """Where the queue names no retry_delay: until the next attempt of what had failed so often before."""
 
 
 @dataclass(slots=True)
 class Grave:
     """A dead message that is locked by this process and not yet among the dead."""
 
-    queue: Queue[Any]
+    queue: OpenQueue
     delivery: Delivery
     death: Death
 
@@ -71,6 +59,43 @@ def default_name(name: str) -> str:
     if shortened + SUFFIX == name:  # as long as a name can be, with the suffix: it would be its own
         shortened = shortened[:-1]
     return shortened + SUFFIX
+
+
+def dead_letter_name(queue: OpenQueue) -> str:
+    """Of the queue for its dead."""
+    return settings_of(queue)["dead_letter"].decode(errors="replace") or default_name(queue.name)
+
+
+def is_named(queue: OpenQueue) -> bool:
+    """Somebody has said where its dead go."""
+    return settings_of(queue)["given"] & _NAMED != 0
+
+
+def is_for_the_dead(queue: OpenQueue) -> bool:
+    """Made for the dead of another queue: from here nothing dies further."""
+    settings = settings_of(queue)
+    return (
+        queue.name.endswith(SUFFIX)
+        and not settings["given"] & _NAMED
+        and settings["max_deliveries"] == 0
+        and settings["max_deaths"] == 0
+    )
+
+
+def _dead_letter_queue(queue: OpenQueue) -> OpenQueue:
+    """Made when it is needed, by whatever handle: also by one on a broker that is closed."""
+    name, membership = dead_letter_name(queue), membership_of(queue)
+
+    def opened(index: int, incarnation: int) -> OpenQueue:
+        return open_queue(membership, name, index, incarnation)
+
+    if not is_named(queue):
+        try:
+            unlimited = QueueSettings(max_deliveries=0, max_deaths=0)
+            return declared(membership, name, unlimited, create=True, opened=opened)
+        except ShmqError:
+            pass  # somebody made it with limits of his own: his they are
+    return declared(membership, name, QueueSettings(), create=True, opened=opened)
 
 
 def check_error(error: object) -> None:
@@ -87,15 +112,15 @@ def _reason_text(error: BaseException | str | None) -> str | None:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-def _death_of(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
-    pids, number = endings(queue._membership.live(), delivery.message_id)
+def _death_of(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None) -> Death:
+    pids, number = endings(membership_of(queue).live(), delivery.message_id)
     return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=time.time(), pids=pids, signal=number)
 
 
 def _entomb(grave: Grave) -> bool:
     """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
     delivery = grave.delivery
-    target = grave.queue._dead_letter_queue()
+    target = _dead_letter_queue(grave.queue)
     try:
         block = decode_headers(delivery.head())
         head = encode_headers(block.user, content_type=block.content_type, group=block.group, death=grave.death)
@@ -111,7 +136,7 @@ def _entomb(grave: Grave) -> bool:
     return delivery.move(target, delivery.content, head, (body,), why)
 
 
-def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None) -> bool:
+def bury(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None) -> bool:
     """Move an acquired message to the dead.
 
     Arguments:
@@ -126,7 +151,7 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
     if not delivery.lock():
         return False
     grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
-    pool, failure = queue._pool if reason in _FAILURES else None, cast("FailureReason", reason)
+    pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
     try:
@@ -140,7 +165,7 @@ def bury(queue: Queue[Any], delivery: Delivery, reason: DeathReason, error: Base
     else:
         told = reason not in _FAILURES or pool is not None
     if dead and not told:
-        _say(grave, f"; it went to queue {queue._dead_letter_name()!r}")
+        _say(grave, f"; it went to queue {dead_letter_name(queue)!r}")
     if dead and pool is not None:
         pool.died(delivery, failure, grave.death.error)
     return dead
@@ -162,11 +187,11 @@ def last_line(text: str) -> str:
 
 def _keep(grave: Grave) -> bool:
     """Until there is room. In the name of the process: its consumer may be closed before, and the row be another's."""
-    mine = grave.queue._steal(grave.delivery.position)
+    mine = steal(grave.queue, grave.delivery.position)
     if mine is None:
         return False  # deleted with its queue
     grave.delivery = mine
-    grave.queue._membership.keep(grave)
+    membership_of(grave.queue).keep(grave)
     return True
 
 
@@ -179,6 +204,13 @@ def retry_graves(membership: Membership) -> None:
         for grave in waiting:
             try:
                 if grave.delivery.lock():  # else deleted with its queue
-                    _entomb(grave)
+                    _entomb(cast("Grave", grave))
             except ShmqError:
                 membership.keep(grave)
+
+
+def grave_positions(queue: OpenQueue) -> set[int]:
+    """Of its dead messages that this process holds, since there was no room for them."""
+    mine = directory_entry(queue)
+    graves = cast("list[Grave]", membership_of(queue).graves)
+    return {grave.delivery.position for grave in graves if directory_entry(grave.queue) == mine}

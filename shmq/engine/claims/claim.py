@@ -10,7 +10,21 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from shmq.core.handles import (
+    browse_columns,
+    browse_entry,
+    census_of,
+    claim_entries,
+    directory_entry,
+    ends_of,
+    purge_at,
+    wait_for_newcomers,
+)
+from shmq.core.handles import discard_below as discard_entries
 from shmq.core.queue import Browsed, Subscription, reap
+from shmq.engine.broker.broker import broker_membership
+from shmq.engine.burial.chores import do_chores
+from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.handle.places import first_of
 from shmq.engine.message.selection import loaded
 from shmq.errors import Empty, Full, OutOfSpace, ShutDown, Timeout
@@ -84,8 +98,8 @@ class Claimer:
         """
         deadline = time.monotonic() + timeout
         while True:
-            ends = self._source._ends()  # before the look: what comes after it ends the wait
-            self._source._chores()
+            ends = ends_of(self._source)  # before the look: what comes after it ends the wait
+            do_chores(membership_of(self._source))
             claimed = self._claimed(entries, nbytes)
             left = deadline - time.monotonic()
             if claimed.entries or claimed.full or left <= 0:
@@ -94,13 +108,13 @@ class Claimer:
 
     def _claimed(self, entries: int, nbytes: int) -> Claimed:
         try:
-            return Claimed(*self._source._claim(self._target, entries, nbytes, self._subscription))
+            return Claimed(*claim_entries(self._source, self._target, entries, nbytes, self._subscription))
         except (Full, OutOfSpace):  # and nothing was moved
             return Claimed(0, 0, True)
 
     def _wait(self, ends: tuple[int, ...], seconds: float) -> None:
         try:
-            self._source._browse_wait(ends, min(seconds, LEFT_TO_TAKE_LOOK))
+            wait_for_newcomers(self._source, ends, min(seconds, LEFT_TO_TAKE_LOOK))
         except (Empty, Timeout):
             pass
         except ShutDown:  # nobody puts any more, but a consumer may give something back
@@ -109,41 +123,41 @@ class Claimer:
 
 def identity_of(queue: Queue[Any]) -> str:
     """Another text for another queue, also if it has the same name, in the same broker or in one that was made anew."""
-    index, incarnation = queue._identity()
-    return f"{queue._membership.live().header()['uuid'].hex()}-{index}-{incarnation}"
+    index, incarnation = directory_entry(queue)
+    return f"{membership_of(queue).live().header()['uuid'].hex()}-{index}-{incarnation}"
 
 
 def clock_offset_of(broker: Broker) -> int:
     """Nanoseconds from the broker's clock to the time of day."""
-    return broker._membership.clock_offset_ns
+    return broker_membership(broker).clock_offset_ns
 
 
 def bounds_of(queue: Queue[Any]) -> tuple[int, int]:
     """The position of the first entry, and that of the next newcomer; equal: there is none."""
-    census = queue._census()
+    census = census_of(queue)
     first = census["first_position"]
     return (census["next_position"] if first == _NEVER else first), census["next_position"]
 
 
 def levels_of(queue: Queue[Any]) -> list[tuple[int, int]]:
     """Of each level, the most important first, its first place and the one behind its last."""
-    ends = queue._ends()
+    ends = ends_of(queue)
     return list(zip(first_of(ends), ends, strict=True))
 
 
 def settle_the_dead(queue: Queue[Any]) -> None:
     """What killed movers had in hand is in one of its two queues from now on, and visible."""
-    reap(queue._membership.live())
+    reap(membership_of(queue).live())
 
 
 def discard_below(queue: Queue[Any], position: int) -> int:
     """Removes the entries before a position of a queue of claims; how many there were. Idempotent."""
-    return queue._discard_below(position)
+    return discard_entries(queue, position)
 
 
 def discard_at(queue: Queue[Any], position: int) -> bool:
     """Removes one entry, if it is there and with nobody. Idempotent."""
-    return queue._purge_at(position)
+    return purge_at(queue, position)
 
 
 def columns_between(
@@ -158,13 +172,13 @@ def columns_between(
 
     Returns where to go on, whether that was all, how many entries, and their columns as _native.Columns says.
     """
-    return queue._browse_columns(begin, end, max_rows, max_bytes, wall_offset_ns)
+    return browse_columns(queue, begin, end, max_rows, max_bytes, wall_offset_ns)
 
 
 def entries_between(queue: Queue[Any], begin: int, end: int) -> Iterator[Browsed]:
     """The entries from position `begin` on and before `end`, in order, without taking any."""
     while begin < end:
-        begin, seen = queue._browse(begin)
+        begin, seen = browse_entry(queue, begin)
         if seen is None or seen[0] >= end:
             return
         yield seen

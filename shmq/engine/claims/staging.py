@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shmq.codec import Codec, encode
+from shmq.core.handles import counters_of, put_column, put_encoded
 from shmq.core.queue import encode_extras
 from shmq.engine.handle.failure import largest_body, too_large
+from shmq.engine.handle.open_queue import membership_of
+from shmq.engine.queue.queue import put_settings
 from shmq.headers import encode_headers
 
 if TYPE_CHECKING:
@@ -37,13 +40,13 @@ def put_staged(
 
     Raises Full, OutOfSpace at once; ValueError, TypeError for an option that does not fit; MessageTooLarge.
     """
-    settings = target._put_settings(options)
+    settings = put_settings(target, options)
     encoded = encode(body, None if content_type is None else _codec_of(content_type))
-    if encoded.size > largest_body(stage._membership.memory)[0]:
-        raise too_large(target.name, encoded.size, stage._membership.memory)
+    if encoded.size > largest_body(membership_of(stage).memory)[0]:
+        raise too_large(target.name, encoded.size, membership_of(stage).memory)
     head = encode_headers(settings.headers, content_type=encoded.content_type, group=settings.group) or None
     extras = encode_extras(replace(settings, headers=None, group=None))
-    stage._put_encoded(encoded.content, head, tuple(encoded.pieces), 0, extras)
+    put_encoded(stage, encoded.content, head, tuple(encoded.pieces), 0, extras)
 
 
 @dataclass(frozen=True)
@@ -125,12 +128,13 @@ def put_staged_bodies(stage: Queue[Any], target: Queue[Any], bodies: Bodies) -> 
     that the target does not take, before anything is put.
     """
     for options in () if bodies.options is None else bodies.options.asking:
-        target._put_settings(options)
+        put_settings(target, options)
     largest = bodies.largest()
-    if largest > largest_body(stage._membership.memory)[0]:
-        raise too_large(target.name, largest, stage._membership.memory)
+    if largest > largest_body(membership_of(stage).memory)[0]:
+        raise too_large(target.name, largest, membership_of(stage).memory)
     if bodies.count:
-        stage._put_column(
+        put_column(
+            stage,
             bodies.content,
             bodies.wide,
             bodies.ends,
@@ -147,4 +151,4 @@ def _codec_of(content_type: str) -> Codec[Any]:
 
 def put_count(queue: Queue[Any]) -> int:
     """How many messages were ever put into it, whatever became of them."""
-    return queue._counters()["put"]
+    return counters_of(queue)["put"]

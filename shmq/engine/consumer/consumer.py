@@ -6,15 +6,21 @@ import logging
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from shmq.core.queue import ConsumerHandle, Drop, Subscription, if_free
+from shmq.core.handles import directory_entry, is_ready, open_row, settings_of
+from shmq.core.queue import STOPPED, Drop, Subscription, if_free
+from shmq.engine.burial.chores import do_chores
+from shmq.engine.burial.outcome import retry
 from shmq.engine.handle.failure import dropped_text
+from shmq.engine.handle.open_queue import membership_of
+from shmq.engine.message.lender import Lender
 from shmq.engine.message.message import Message
 from shmq.engine.message.selection import loaded
-from shmq.engine.queue.queue_management import STOPPED
 from shmq.errors import Closed, Empty, NotFound, SettlementError, ShmqError, ShutDown
 from shmq.options import check_bool, check_consumer_priority, check_limit, check_prefetch, check_timeout
 from shmq.quantity import quantity
@@ -24,11 +30,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from shmq.core.queue import Delivery, Part, Row
+    from shmq.core.queue import ConsumerHandle, Delivery, Part, Row
     from shmq.engine.consumer.readiness import Readiness
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.handle.open_queue import OpenQueue
+    from shmq.engine.membership.membership import Membership
 
-__all__ = ["Consumer"]
+__all__ = ["Consumer", "forget_left", "implicit_consumer"]
 
 T = TypeVar("T")
 
@@ -36,7 +43,7 @@ _LOG = logging.getLogger("shmq.broker")
 _LOOPS: Final = count(1)  # a number for each loop over a consumer: what was lent in it goes back when it is left
 
 
-class Consumer(ConsumerHandle, Generic[T]):
+class Consumer(Lender, Generic[T]):
     """A subscription to a queue, or to several. Iterating yields messages until shutdown; then the loop ends.
 
     Shared by threads, not by fork: in a child its calls raise SettlementError. What it has lent and nobody settled goes
@@ -62,7 +69,7 @@ class Consumer(ConsumerHandle, Generic[T]):
 
     def __init__(
         self,
-        queue: Queue[T],
+        queue: OpenQueue,
         prefetch: int | None = None,
         selector: str | None = None,
         priority: int = 0,
@@ -82,8 +89,8 @@ class Consumer(ConsumerHandle, Generic[T]):
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         self._readiness: Readiness | None = None  # of fileno()
-        queue._membership.live()
-        self._own = queue._row_open(check_consumer_priority(priority), exclusive, implicit)
+        membership_of(queue).live()
+        self._own = open_row(queue, check_consumer_priority(priority), exclusive, implicit)
         self._begin(queue, self._own.number, self._subscription, Message, prefetch or 0, whole)
         self._closed = self._ended = False
 
@@ -100,7 +107,7 @@ class Consumer(ConsumerHandle, Generic[T]):
         if self._in_hand() or self._takers or self._closed:
             return False
         try:
-            self._queue._is_ready()
+            is_ready(self._queue)
         except NotFound:
             return True
         except ShmqError:
@@ -110,7 +117,7 @@ class Consumer(ConsumerHandle, Generic[T]):
     @property
     def closed(self) -> bool:
         """True after close(), or when its broker was closed."""
-        return self._closed or self._queue._membership.closed
+        return self._closed or membership_of(self._queue).closed
 
     # ---- receiving ---------------------------------------------------------------------------------------------
 
@@ -139,7 +146,7 @@ class Consumer(ConsumerHandle, Generic[T]):
         message: Message[T] | None = None
         try:
             while message is None:
-                self._queue._chores()
+                do_chores(membership_of(self._queue))
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 message = self._take_now(left)
                 if message is None:
@@ -224,7 +231,8 @@ class Consumer(ConsumerHandle, Generic[T]):
                 own_row = not self._sleeping
                 try:
                     self._sleeping = True
-                    readiness = Readiness(self, self._queue._membership, self._queue.name, own_row, self._rows())
+                    membership, taker = membership_of(self._queue), partial(_taking, weakref.ref(self))
+                    readiness = Readiness(taker, membership, self._queue.name, own_row, self._rows())
                     self._watch(readiness)
                     self._watched = True
                 except BaseException:
@@ -261,7 +269,7 @@ class Consumer(ConsumerHandle, Generic[T]):
         self._starved = True  # from now on this consumer is told when some comes
         while not self._can_take:
             now, takers = time.monotonic(), self._takers
-            places = sorted(m._position for m in self._in_hand())
+            places = sorted(m.position for m in self._in_hand())
             if deadline is not None and now >= deadline:
                 raise Empty(
                     f"this consumer of {self._told()} has all that its prefetch allows",
@@ -289,19 +297,14 @@ class Consumer(ConsumerHandle, Generic[T]):
 
     def _check_service(self) -> None:
         """Raises what a look at the queue would raise."""
-        self._queue._is_ready()  # or raises: deleted, closed
-        if self._queue._settings()["shut_down"] == STOPPED:
+        is_ready(self._queue)  # or raises: deleted, closed
+        if settings_of(self._queue)["shut_down"] == STOPPED:
             raise ShutDown(f"queue {self._queue.name!r} is shut down", remedy="reopen() takes it back into service")
-
-    def _is_ours(self) -> bool:
-        """Its broker is open, and this is the process that made it."""
-        member = self._queue._membership.member
-        return not member.closed and not member.forked and member.serial == self._serial
 
     def _check(self) -> None:
         if self._closed:
             raise Closed(f"this consumer of {self._told()} is closed", remedy="make a new one")
-        member = self._queue._membership.member
+        member = membership_of(self._queue).member
         if member.forked or member.serial != self._serial:
             raise SettlementError(
                 f"this consumer of {self._told()} belongs to the parent process",
@@ -323,18 +326,13 @@ class Consumer(ConsumerHandle, Generic[T]):
 
     # ---- what is in hand ---------------------------------------------------------------------------------------
 
-    def _refuse(self, position: int) -> None:
-        """Never again the message there: it is released for others."""
-        with self._lock:
-            self._subscription.refuse(self._queue, position)
-
     def _forgot(self, delivery: Delivery) -> None:
         """A message object was dropped unsettled: the next call says so, and the attempt counts.
 
         It is in no hand already. Called again when a signal handler has ended it half-way.
         """
         try:
-            back = self._is_ours() and (self._queue._retry(delivery, "dropped unsettled") or delivery.ended)
+            back = self._is_ours() and (retry(self._queue, delivery, "dropped unsettled") or delivery.ended)
         except ShmqError as error:
             _LOG.debug("a message that was dropped went back: %s", error)
             back = True
@@ -361,7 +359,7 @@ class Consumer(ConsumerHandle, Generic[T]):
         if self._ended:
             return
         self._closed = True  # all of the rest can be done again: a handler that raises may end it anywhere
-        readiness, member = self._readiness, self._queue._membership.member
+        readiness, member = self._readiness, membership_of(self._queue).member
         if member.forked or member.serial != self._serial:
             self._forget()
             self._readiness, self._ended = None, True
@@ -408,3 +406,49 @@ class Consumer(ConsumerHandle, Generic[T]):
 def _loop_left(left: tuple[Consumer[T], int]) -> None:
     consumer, loop = left
     consumer._give_back(loop)
+
+
+class _Taking:
+    """A consumer as its readiness sees it."""
+
+    def __init__(self, consumer: Consumer[Any]) -> None:
+        self._consumer = consumer
+
+    @property
+    def takers(self) -> int:
+        return self._consumer._takers
+
+    @property
+    def can_take(self) -> bool:
+        return self._consumer._can_take
+
+    def parts(self) -> tuple[Part, ...]:
+        return self._consumer._all_parts()
+
+
+def _taking(consumer: weakref.ref[Consumer[Any]]) -> _Taking | None:
+    """None: it is garbage."""
+    found = consumer()
+    return None if found is None else _Taking(found)
+
+
+def implicit_consumer(queue: OpenQueue) -> Consumer[Any]:
+    """The consumer of this process whose messages Queue.receive lends."""
+    membership = membership_of(queue)
+    member = membership.live()
+    key = directory_entry(queue)
+    with membership.lock:
+        found = membership.consumers.get(key)
+        if not isinstance(found, Consumer) or found.closed or found._serial != member.serial:
+            found = membership.consumers[key] = Consumer(queue, implicit=True)
+    return found
+
+
+def forget_left(membership: Membership) -> None:
+    """Drops the implicit consumers of deleted queues that have nothing in hand: they keep the queue's memory."""
+    for key, consumer in list(membership.consumers.items()):
+        if isinstance(consumer, Consumer) and consumer._is_left():
+            with membership.lock:
+                if membership.consumers.get(key) is consumer:
+                    del membership.consumers[key]
+            consumer.close()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.message.message import Message
 from shmq.errors import Empty, ShutDown
 from shmq.options import check_prefetch
@@ -14,7 +15,7 @@ from shmq.options import check_prefetch
 if TYPE_CHECKING:
     from shmq.core.queue import Part, Row
     from shmq.engine.consumer.readiness import Readiness
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.handle.open_queue import OpenQueue
 
 __all__ = ["ConsumerOfSeveral"]
 
@@ -36,7 +37,7 @@ class ConsumerOfSeveral(Consumer[T]):
     """
 
     def __init__(
-        self, queues: Sequence[Queue[T]], prefetch: int | None, selector: str | None, priority: int, exclusive: bool
+        self, queues: Sequence[OpenQueue], prefetch: int | None, selector: str | None, priority: int, exclusive: bool
     ) -> None:
         check_prefetch(prefetch)
         self._ended = True  # until all rows are ours
@@ -47,7 +48,7 @@ class ConsumerOfSeveral(Consumer[T]):
         self._lock = threading.RLock()
         self._room = threading.Condition(self._lock)
         self._readiness = None
-        self._queue._membership.live()
+        membership_of(self._queue).live()
         self._begin(self._queue, 0, None, Message, prefetch or 0, None)
         self._parts: list[Consumer[T]] = []
         try:

@@ -8,7 +8,6 @@ import queue
 import signal
 import threading
 import time
-import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,6 +16,8 @@ from shmq.errors import ShmqError
 from shmq.wait_time import CREDIT_LOOK, THREAD_END
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shmq.core.queue import Part, Row
     from shmq.engine.membership.membership import Membership
 
@@ -37,14 +38,14 @@ class Taker(Protocol):
     """For whom a Readiness waits: a consumer, or whoever else takes from queues."""
 
     @property
-    def _takers(self) -> int:
+    def takers(self) -> int:
         """How many threads are taking just now."""
 
-    def _all_parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """Where it waits."""
 
     @property
-    def _can_take(self) -> bool:
+    def can_take(self) -> bool:
         """Within its credit."""
 
 
@@ -77,15 +78,22 @@ class Readiness:
     a finalizer, too.
 
     Arguments:
-        taker: held weakly.
+        taker: answers for whom it waits, if that one is not garbage yet: it is not kept from here.
         membership: whose close ends the thread.
         name: of the thread, "shmq-fileno-" before it.
         own_rows: the thread sleeps on the rows of the parts; False: it borrows some.
         rows: of the parts; as long as the thread may sleep there nobody else gets them, also if the taker is garbage.
     """
 
-    def __init__(self, taker: Taker, membership: Membership, name: str, own_rows: bool, rows: tuple[Row, ...]) -> None:
-        self._taker = weakref.ref(taker)
+    def __init__(
+        self,
+        taker: Callable[[], Taker | None],
+        membership: Membership,
+        name: str,
+        own_rows: bool,
+        rows: tuple[Row, ...],
+    ) -> None:
+        self._taker = taker
         self._patience = membership.live().header()["patience_ns"] / 1e9
         self._own_rows, self._rows = own_rows, rows
         self._pid = os.getpid()
@@ -193,11 +201,11 @@ class Readiness:
     def _parts(self) -> tuple[Part, ...] | None:
         """None: it shall end. No reference to the taker stays here: it may be garbage while the thread sleeps."""
         taker = self._taker() if not self._stopping else None
-        return None if taker is None else taker._all_parts()
+        return None if taker is None else taker.parts()
 
     def _can_take(self) -> bool:
         taker = self._taker()
-        return taker is None or taker._can_take
+        return taker is None or taker.can_take
 
     def _starve(self, parts: tuple[Part, ...]) -> None:
         self._starved = True
@@ -229,7 +237,7 @@ class Readiness:
 
     def _is_inside(self) -> bool:
         taker = self._taker()
-        return taker is not None and taker._takers > 0
+        return taker is not None and taker.takers > 0
 
     @staticmethod
     def _pass_on(owed: tuple[Part, ...] | None) -> None:

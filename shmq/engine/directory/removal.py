@@ -23,7 +23,6 @@ from shmq.errors import BrokerError, BrokerNotFound, CorruptionError, VersionMis
 
 if TYPE_CHECKING:
     from shmq.core.segment import Member
-    from shmq.engine.membership.membership import Membership
     from shmq.statistics import ProcessInfo
 
 __all__ = ["Removal", "delete_joined", "destroy", "discard_unusable"]
@@ -49,13 +48,18 @@ class Removal:
     directory: bool
 
 
-def delete_joined(membership: Membership, *, force: bool) -> None:
-    """Deletes the broker of which this process is a member. Raises what Broker.delete() says."""
-    member = membership.live()
-    if membership.path is None or member.gone():
-        _delete_name(member, membership.name, force)
+def delete_joined(member: Member, path: str | None, name: str, *, force: bool) -> None:
+    """Deletes the broker of which this process is a member. Raises what Broker.delete() says.
+
+    Arguments:
+        path: of its directory; None: anonymous.
+        name: for error texts.
+        force: although other processes use it.
+    """
+    if path is None or member.gone():
+        _delete_name(member, name, force)
         return
-    directory = BrokerDirectory(membership.path)
+    directory = BrokerDirectory(path)
     with directory.locked() as dir_fd:
         record = None if dir_fd is None else read_record(directory.path, dir_fd)
         if dir_fd is None or record is None or not _is_here(member, record, dir_fd):
@@ -65,7 +69,7 @@ def delete_joined(membership: Membership, *, force: bool) -> None:
                 remedy="open it where it lies now, and delete it there",
                 filename=directory.path,
             )
-        _delete_name(member, membership.name, force)
+        _delete_name(member, name, force)
         _remove_files(directory.path, dir_fd)
 
 

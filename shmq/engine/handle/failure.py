@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from shmq.core.handles import crowd_of, settings_of, used_of
 from shmq.core.queue import SETTINGS, decode_settings
 from shmq.core.status import exception_of, parts_of
 from shmq.engine.membership.memory_users import memory_users
@@ -27,8 +28,9 @@ from shmq.options import FIXED_QUEUE_OPTIONS, QueueSettings, as_given, as_writte
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
+    from shmq.core.queue import QueueHandle
     from shmq.core.segment import Member
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.membership.membership import Membership
 
 __all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
@@ -52,10 +54,8 @@ def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
     )
 
 
-def _full(queue: Queue[Any], status: str) -> Full:
-    name = queue.name
+def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
     if status == "FULL_MEMORY":
-        member = queue._membership.member
         usage = member.usage()
         who, remedy = memory_users(member, name)
         return Full(
@@ -66,9 +66,9 @@ def _full(queue: Queue[Any], status: str) -> Full:
             figures=f"{usage['used']:,} of {usage['memory']:,} bytes used: {who}",
             remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
         )
-    settings = queue._settings()
+    settings = settings_of(queue)
     wait = _way_to_wait(decode_settings(settings).overflow)
-    entries, weight = queue._used()
+    entries, weight = used_of(queue)
     if status == "FULL_BYTES":
         return Full(
             f"queue {name!r} is full",
@@ -128,44 +128,45 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
 
 
-def _way_to_alter(there: Queue[Any], settings: QueueSettings, differs: str) -> str:
+def _way_to_alter(there: QueueHandle, name: str, settings: QueueSettings, differs: str) -> str:
     """How the queue comes to have this value; "" if it cannot."""
     if differs in FIXED_QUEUE_OPTIONS or (
-        differs == "maxsize" and (settings.maxsize or 0) > there._settings()["slots"]
+        differs == "maxsize" and (settings.maxsize or 0) > settings_of(there)["slots"]
     ):
         return ""
     wanted = as_given(QueueSettings(**{differs: getattr(settings, differs)}))
     ((_, value),) = wanted.items()
-    command = shlex.join(["shmq", "declare", there.name, *as_written(wanted)])
+    command = shlex.join(["shmq", "declare", name, *as_written(wanted)])
     return f"queue.alter({differs}={value!r}) or `{command}` changes it for all of its users; else "
 
 
 def options_mismatch(
-    there: Queue[Any], settings: QueueSettings, differs: str, *, altering: bool = False
+    there: QueueHandle, name: str, settings: QueueSettings, differs: str, *, altering: bool = False
 ) -> OptionsMismatch:
     """These settings are not those of the queue that is there: both values, who set the first, and what helps.
 
     altering: by alter(), which only options that are fixed resist.
     """
-    remedy = f"{_way_to_alter(there, settings, differs)}open it without {differs}, or use another name"
+    remedy = f"{_way_to_alter(there, name, settings, differs)}open it without {differs}, or use another name"
     if altering:
         remedy = f"{differs} is fixed when a queue is made; leave it out, or make another queue"
-    state = there._settings()
+    state = settings_of(there)
     by = state["given_by"][SETTINGS.index(differs)] or state["created_by"]
     here, has = (dict(as_given(each)).get(differs) for each in (settings, decode_settings(state)))
     return OptionsMismatch(
-        f"queue {there.name!r} has another {differs}",
+        f"queue {name!r} has another {differs}",
         figures=f"{differs}={here!r} here, {has!r} since it was set by pid {by}",
         remedy=remedy,
     )
 
 
-def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseException:
-    """The exception for a failed call on this queue; called by the native core."""
-    name = queue._name
+def failure_of(
+    queue: QueueHandle, name: str, membership: Membership, status: str, trail: str, errno: int
+) -> BaseException:
+    """The exception for a failed call on this queue, as the core tells of it."""
     what, figures, remedy = parts_of(trail)
     if status == "NO_SPACE":
-        who, most = memory_users(queue._membership.member, name)
+        who, most = memory_users(membership.member, name)
         return OutOfSpace(
             f"{what}, no room for a message of queue {name!r}",
             figures=f"{figures}; of this broker {who}",
@@ -175,12 +176,12 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
     if status == "EMPTY":
         return Empty(f"nothing came to queue {name!r} within the timeout", remedy="wait longer, or do other work")
     if status.startswith("FULL"):
-        return _full(queue, status)
+        return _full(queue, name, membership.member, status)
     if status == "SHUT_DOWN":
         return ShutDown(f"queue {name!r} is shut down", remedy="reopen() takes it back into service")
     if status == "NOT_FOUND":
         return NotFound(f"queue {name!r} was deleted", remedy="broker.queue(name) makes it anew")
-    if status == "CLOSED" and not queue._membership.closed:
+    if status == "CLOSED" and not membership.closed:
         return Closed(f"this consumer of queue {name!r} is closed", remedy="make a new one")
     if status == "CLOSED":
         return Closed(f"the broker of queue {name!r} is closed in this process", remedy="open it again")
@@ -206,7 +207,7 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
             remedy="close the other one first; an exclusive consumer is alone",
         )
     if status == "LIMIT":
-        crowd = queue._crowd()
+        crowd = crowd_of(queue)
         return ConsumerRefused(
             f"queue {name!r} can have no consumer more",
             figures=f"{quantity(crowd['consumers'], 'consumer')} of 1,024, "
@@ -214,7 +215,7 @@ def failure_of(queue: Queue[Any], status: str, trail: str, errno: int) -> BaseEx
             remedy="close consumers, or use more queues",
         )
     if status == "TOO_LARGE":
-        limit, remedy = largest_body(queue._membership.memory)
+        limit, remedy = largest_body(membership.memory)
         return MessageTooLarge(
             f"the message does not fit into queue {name!r}",
             figures=f"at most {limit:,} bytes",

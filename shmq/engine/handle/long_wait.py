@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from shmq.core.handles import takers_of
 from shmq.engine.handle.failure import failure_of
 from shmq.errors import Full, ShmqError
 from shmq.quantity import quantity
 from shmq.wait_time import LONG_WAIT
 
 if TYPE_CHECKING:
-    from shmq.engine.queue.queue import Queue
+    from shmq.core.queue import QueueHandle
+    from shmq.engine.membership.membership import Membership
 
 __all__ = ["LONG_WAIT", "tell_of_long_wait", "takers"]
 
@@ -30,9 +32,9 @@ _LIMITS: Final = {
 }
 
 
-def takers(queue: Queue[Any]) -> str:
+def takers(queue: QueueHandle) -> str:
     """Who has a consumer of the queue, for people."""
-    pids = sorted(queue._takers())
+    pids = sorted(takers_of(queue))
     if not pids:
         return "consumers: none"
     shown = ", ".join(f"{pid} (this process)" if pid == os.getpid() else str(pid) for pid in pids[:_MOST_PIDS])
@@ -40,11 +42,13 @@ def takers(queue: Queue[Any]) -> str:
     return f"consumers: pid {shown}{more}"
 
 
-def tell_of_long_wait(queue: Queue[Any], status: str, seconds: float) -> bool:
-    """Called by the native core between two pieces of a put's wait. True: it was told, and is not told again.
+def tell_of_long_wait(queue: QueueHandle, name: str, membership: Membership, status: str, seconds: float) -> bool:
+    """Between two pieces of a put's wait. True: it was told, and is not told again.
 
     Arguments:
         queue: that has no room.
+        name: of the queue.
+        membership: in its broker.
         status: of the core, which says which limit it is.
         seconds: for which this put has waited so far.
     """
@@ -54,18 +58,18 @@ def tell_of_long_wait(queue: Queue[Any], status: str, seconds: float) -> bool:
         return True  # a handler of the log puts into a queue, and waits there: that is this very wait
     _local.telling = True
     try:
-        full = failure_of(queue, status, "", 0)
+        full = failure_of(queue, name, membership, status, "", 0)
         limit, larger = _LIMITS[status]
         _LOG.warning(
             "put into queue %r waits for room for %s now, and goes on waiting: %s (%s); %s; "
             "start what takes from it, %s, or put with a timeout",
-            queue.name,
+            name,
             quantity(round(seconds), "second") if seconds >= 1 else f"{seconds:.1f} s",
             limit,
             full.figures if isinstance(full, Full) else "",
             takers(queue),
             larger,
-            extra={"queue": queue.name, "pid": os.getpid()},
+            extra={"queue": name, "pid": os.getpid()},
         )
     except ShmqError:
         pass  # deleted or closed meanwhile: the put itself says so next

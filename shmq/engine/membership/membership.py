@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import SHM_DIRECTORY, Member
 from shmq.errors import Closed
@@ -16,14 +16,37 @@ from shmq.names import broker_url
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shmq.engine.burial.dead_letter import Grave
-    from shmq.engine.consumer.consumer import Consumer
-    from shmq.engine.consumer.readiness import Readiness
+    from shmq.core.queue import Delivery
+    from shmq.death import Death
 
-__all__ = ["Membership", "close_all"]
+__all__ = ["Closable", "Membership", "Sleeper", "Unburied", "close_all"]
 
 _OPEN: Final[dict[str, Membership]] = {}
 _LOCK = threading.RLock()  # reentrant: garbage that is collected while it is held may be a handle that leaves
+
+
+class Closable(Protocol):
+    """What ends with the broker: a consumer that nobody else closes."""
+
+    def close(self) -> None:
+        """What it has lent goes back."""
+
+
+class Sleeper(Protocol):
+    """A thread that sleeps in the broker and that nobody calls."""
+
+    def stop(self) -> None:
+        """It ends as soon as it is woken."""
+
+    def join(self) -> bool:
+        """Waits for that. False: it does not come."""
+
+
+class Unburied(Protocol):
+    """A dead message that found no room among the dead."""
+
+    delivery: Delivery
+    death: Death
 
 
 class Membership:
@@ -44,17 +67,17 @@ class Membership:
         self.handles = 0
         self.clock_offset_ns = member.header()["clock_offset_ns"]
         self.memory = member.header()["memory"]
-        self.consumers: dict[tuple[int, int], Consumer[Any]] = {}  # the implicit ones of Queue.receive
-        self.graves: list[Grave] = []  # dead messages that found no room among the dead
-        self.readiness: weakref.WeakSet[Readiness] = weakref.WeakSet()
+        self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
+        self.graves: list[Unburied] = []
+        self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
         self.lock = threading.RLock()
 
-    def keep(self, grave: Grave) -> None:
+    def keep(self, grave: Unburied) -> None:
         """A dead message for which there is no room among the dead: whoever takes tries again first."""
         self.graves.append(grave)
         self.member.graves = len(self.graves)
 
-    def take_graves(self) -> list[Grave]:
+    def take_graves(self) -> list[Unburied]:
         """All of them, to be tried again."""
         waiting, self.graves = self.graves, []
         self.member.graves = 0
@@ -98,15 +121,6 @@ class Membership:
             self.member.close(False)  # wakes who sleeps
             for one in readiness:
                 one.join()
-
-    def forget_consumers(self) -> None:
-        """Drops the implicit consumers of deleted queues that have nothing in hand: they keep the queue's memory."""
-        for key, consumer in list(self.consumers.items()):
-            if consumer._is_left():
-                with self.lock:
-                    if self.consumers.get(key) is consumer:
-                        del self.consumers[key]
-                consumer.close()
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:

@@ -1,4 +1,4 @@
-"""Opening: from a path, a URL or a pickled handle to a Broker."""
+"""Opening: from a path, or from what a pickled handle knows, to this process's membership, with one handle more."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ import os
 
 from shmq.core import segment
 from shmq.core.queue import reap
-from shmq.engine.broker.broker import Broker
 from shmq.engine.directory.broker_directory import BrokerDirectory, open_anonymous
 from shmq.engine.membership.membership import Membership
 from shmq.errors import BrokerNotFound, ShmqError
 from shmq.options import BrokerSettings
 
-__all__ = ["open_anonymous_broker", "open_directory", "rejoin"]
+__all__ = ["join_anonymous", "join_directory", "rejoin"]
 
 
-def open_anonymous_broker(settings: BrokerSettings) -> Broker:
+def join_anonymous(settings: BrokerSettings) -> Membership:
     """A broker without a directory, shared by passing handles, gone with its last user."""
     member = open_anonymous(memory=settings.memory, patience=settings.patience)
-    return Broker(Membership.join(member.name, lambda: Membership(member.name, None, member)))
+    return Membership.join(member.name, lambda: Membership(member.name, None, member))
 
 
-def first_look(broker: Broker) -> Broker:
+def _first_look(membership: Membership) -> Membership:
     """What the dead held goes back before anything is taken: nobody may have been here to notice when they died."""
     try:
-        reap(broker._membership.live())
+        reap(membership.live())
     except ShmqError:
         pass  # damage hinders no opening: whoever meets it says so
     except BaseException:
-        broker.close()
+        membership.leave()
         raise
-    return broker
+    return membership
 
 
-def join_segment(name: str) -> Broker:
+def _join_segment(name: str) -> Membership:
     """Join an anonymous broker by the name of its segment. Raises BrokerNotFound when its last member has gone."""
     found = Membership.of(name)
     if found is not None:
-        return Broker(found)
+        return found
     try:
-        return first_look(Broker(Membership.join(name, lambda: Membership(name, None, segment.attach(name)))))
+        return _first_look(Membership.join(name, lambda: Membership(name, None, segment.attach(name))))
     except BrokerNotFound as error:
         raise BrokerNotFound(
             "the anonymous broker of this handle has gone",
@@ -48,25 +47,25 @@ def join_segment(name: str) -> Broker:
         ) from error
 
 
-def open_directory(path: str, settings: BrokerSettings, *, create: bool) -> Broker:
-    """The broker in a directory. Opening it again in this process gives another handle on the same membership."""
+def join_directory(path: str, settings: BrokerSettings, *, create: bool) -> Membership:
+    """The broker in a directory. Joining it again in this process gives another handle on the same membership."""
     if os.path.dirname(path) == segment.SHM_DIRECTORY and segment.is_segment_name(os.path.basename(path)):
-        return join_segment(os.path.basename(path))
+        return _join_segment(os.path.basename(path))
     member = BrokerDirectory(path).open(
         create=create, memory=settings.memory, mode=settings.mode, patience=settings.patience
     )
     known = Membership.of(member.name)
     if known is not None:
         member.close(True)
-        return Broker(known)
-    return first_look(Broker(Membership.join(member.name, lambda: Membership(member.name, path, member))))
+        return known
+    return _first_look(Membership.join(member.name, lambda: Membership(member.name, path, member)))
 
 
-def rejoin(key: str, path: str | None) -> Broker:
-    """A Broker that was pickled."""
+def rejoin(key: str, path: str | None) -> Membership:
+    """Of a handle that was pickled."""
     found = Membership.of(key)
     if found is not None:
-        return Broker(found)
+        return found
     if path is None:
-        return join_segment(key)
-    return open_directory(path, BrokerSettings(), create=False)
+        return _join_segment(key)
+    return join_directory(path, BrokerSettings(), create=False)

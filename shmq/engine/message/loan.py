@@ -6,6 +6,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
+from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import SettlementError
 from shmq.quantity import quantity
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from shmq.core.queue import Extras, LoanBuffer
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.handle.open_queue import OpenQueue
 
 __all__ = ["Loan"]
 
@@ -36,7 +37,7 @@ class Loan:
 
     def __init__(
         self,
-        queue: Queue[Any],
+        queue: OpenQueue,
         buffer: LoanBuffer,
         content: int,
         timeout: float | None,
@@ -52,7 +53,7 @@ class Loan:
         self._memory: memoryview | None = None
         self._numpy: NDArray[Any] | None = None
         self._busy = threading.Lock()
-        self._serial = queue._membership.member.serial
+        self._serial = membership_of(queue).member.serial
 
     def _must_be_open(self) -> None:
         if self._buffer.state != _OPEN:
@@ -157,7 +158,7 @@ class Loan:
         buffer = getattr(self, "_buffer", None)
         if buffer is None or buffer.state != _OPEN:
             return
-        member = self._queue._membership.member
+        member = membership_of(self._queue).member
         if not member.forked and member.serial == self._serial:  # else it is the parent's
             warnings.warn(
                 f"a loan of {quantity(buffer.size, 'byte')} on queue {self._queue.name!r} was dropped; it is "

@@ -8,9 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from shmq.codec import content_type_of, decode
-from shmq.core.queue import Browsed, Delivery, MessageHandle, browsed
+from shmq.core.queue import Delivery, MessageHandle
 from shmq.death import Death
 from shmq.engine.burial.dead_letter import check_error
+from shmq.engine.burial.outcome import reject, retry
+from shmq.engine.handle.open_queue import codec_of, membership_of
+from shmq.engine.message.lender import refuse, still_ours
 from shmq.engine.message.theft import only_browsed, taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from shmq.engine.consumer.consumer import Consumer
+    from shmq.engine.handle.open_queue import OpenQueue
+    from shmq.engine.message.lender import Lender
     from shmq.engine.queue.queue import Queue
 
 __all__ = ["Message"]
@@ -52,8 +56,8 @@ class Message(MessageHandle, Generic[T]):
     __slots__ = ("__weakref__",)
 
     if TYPE_CHECKING:  # in C, see native/python/py_message.c
-        _queue: Queue[T]
-        _consumer: Consumer[T] | None
+        _queue: OpenQueue
+        _consumer: Lender | None
         _block: HeaderBlock | None  # the head, decoded at first use
 
         @property
@@ -63,10 +67,6 @@ class Message(MessageHandle, Generic[T]):
         def __exit__(
             self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
         ) -> None: ...
-
-    @classmethod
-    def _of_browse(cls, queue: Queue[T], seen: Browsed) -> Message[T]:
-        return browsed(cls, queue, seen)
 
     def __init__(self) -> None:
         raise TypeError("a Message is made by receive(), a consumer or browse(), not by hand")
@@ -102,7 +102,7 @@ class Message(MessageHandle, Generic[T]):
     @property
     def queue(self) -> Queue[T]:
         """The queue that it was taken from."""
-        return self._queue
+        return cast("Queue[T]", self._queue)
 
     @property
     def size(self) -> int:
@@ -120,7 +120,7 @@ class Message(MessageHandle, Generic[T]):
         return self._wall(self._enqueued_ns)
 
     def _wall(self, monotonic_ns: int) -> float:
-        return (monotonic_ns + self._queue._membership.clock_offset_ns) / 1e9
+        return (monotonic_ns + membership_of(self._queue).clock_offset_ns) / 1e9
 
     @property
     def expires_at(self) -> float | None:
@@ -164,7 +164,7 @@ class Message(MessageHandle, Generic[T]):
         from shmq.engine.membership.obituary import completed  # for the few that are dead
 
         try:
-            return completed(self._queue._membership.live(), death)
+            return completed(membership_of(self._queue).live(), death)
         except ShmqError:
             return death  # the broker is closed by now
 
@@ -199,7 +199,7 @@ class Message(MessageHandle, Generic[T]):
     def _decoded(self) -> T:
         """Behind `body`, for what the core does not decode by itself."""
         content_type = self._headers().content_type if self._content == 255 else None
-        body = decode(self._content, content_type, self._encoded(), self._queue._codec)
+        body = decode(self._content, content_type, self._encoded(), codec_of(self._queue))
         if not self._intact():  # it was when it was delivered; what lies in shared memory may have changed since
             raise self._damaged()
         return cast(T, body)
@@ -271,7 +271,7 @@ class Message(MessageHandle, Generic[T]):
         """Raises the error of a settlement that there is no right to."""
         if self._browsed:
             raise only_browsed(self._queue, self._id)
-        if self._is_held and self._consumer is not None and not self._consumer._is_ours():
+        if self._is_held and self._consumer is not None and not still_ours(self._consumer):
             raise SettlementError(
                 f"message {self._id} of queue {self._queue.name!r} belongs to the parent process",
                 remedy="settle it there, or receive in each process for itself",
@@ -315,7 +315,7 @@ class Message(MessageHandle, Generic[T]):
         consumer = self._consumer
         delivery = self._claim("released")
         if elsewhere and consumer is not None:
-            consumer._refuse(delivery.position)
+            refuse(consumer, delivery.position)
         self._end(delivery.release(False, delay_ns), "released")
 
     def retry(self, error: BaseException | str | None = None, *, delay: float | None = None) -> None:
@@ -336,7 +336,7 @@ class Message(MessageHandle, Generic[T]):
         delay_ns = None if delay is None else delay_in_ns(delay)
         check_error(error)
         delivery = self._claim("retried")
-        self._end(self._queue._retry(delivery, error, delay_ns), "retried")
+        self._end(retry(self._queue, delivery, error, delay_ns), "retried")
 
     def reject(self, error: BaseException | str | None = None) -> None:
         """Never again: dead at once, with `error` as the reason. AMQP 1.0: rejected.
@@ -353,7 +353,7 @@ class Message(MessageHandle, Generic[T]):
         """
         check_error(error)
         delivery = self._claim("rejected")
-        self._end(self._queue._reject(delivery, error), "rejected")
+        self._end(reject(self._queue, delivery, error), "rejected")
 
     def touch(self) -> None:
         """The lease begins anew, where the queue has one; else this only asks whether the message is still ours.

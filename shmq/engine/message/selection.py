@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from shmq.core.handles import deaths_of, enqueued_ns_of, failed_of, head_of, id_of, was_redelivered
 from shmq.core.selector import Selector
 
 if TYPE_CHECKING:
@@ -44,8 +45,10 @@ def entry_selection(selector: str | None, clock_offset_ns: int) -> Callable[[Bro
     return selects
 
 
-def selection(selector: str | None) -> Selects | None:
+def selection(selector: str | None, clock_offset_ns: int) -> Selects | None:
     """A function that says whether a message is selected; None where there is no selector, as in loaded().
+
+    clock_offset_ns: as above.
 
     Raises SelectorError with the place of the error, TypeError. Headers that are damaged are unknown, which selects
     nothing.
@@ -56,14 +59,13 @@ def selection(selector: str | None) -> Selects | None:
     ask = found.selects
 
     def selects(message: Message[Any]) -> bool:
-        enqueued_ns = message._enqueued_ns + message._queue._membership.clock_offset_ns
-        next_delivery = message._failed + message._deaths + 1  # as its next consumer will see it
+        next_delivery = failed_of(message) + deaths_of(message) + 1  # as its next consumer will see it
         return ask(
-            message._head,
-            message._id,
-            max(enqueued_ns // 1_000_000, 0),
+            head_of(message),
+            id_of(message),
+            max((enqueued_ns_of(message) + clock_offset_ns) // 1_000_000, 0),
             message.priority,
-            message._redelivered,
+            was_redelivered(message),
             next_delivery,
         )
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
+from shmq.core.handles import settings_of
 from shmq.errors import SettlementError
 from shmq.options.queue import OVERFLOWS
 
 if TYPE_CHECKING:
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.handle.open_queue import OpenQueue
 
 __all__ = ["only_browsed", "taken_away"]
 
+_NEVER_NS: Final = (1 << 64) - 1
 
-def only_browsed(queue: Queue[Any], number: int) -> SettlementError:
+
+def only_browsed(queue: OpenQueue, number: int) -> SettlementError:
     """The error of whoever settles the message of this id, which was only shown."""
     return SettlementError(
         f"message {number} of queue {queue.name!r} was only browsed",
@@ -22,7 +25,7 @@ def only_browsed(queue: Queue[Any], number: int) -> SettlementError:
     )
 
 
-def taken_away(queue: Queue[Any], number: int, position: int, expires_ns: int, outcome: str) -> SettlementError:
+def taken_away(queue: OpenQueue, number: int, position: int, expires_ns: int, outcome: str) -> SettlementError:
     """The error of whoever settles it, or touches it, too late.
 
     Arguments:
@@ -33,13 +36,13 @@ def taken_away(queue: Queue[Any], number: int, position: int, expires_ns: int, o
         outcome: what was to be done: "acked", "touched" ...
     """
     why, remedy = "", "its consumer was closed, or its queue had other options then; the work may be done twice"
-    lease = queue._lease()
+    settings = settings_of(queue)
     if expires_ns and time.monotonic_ns() >= expires_ns:
         why, remedy = ": it had expired", "put it with a longer ttl, or work faster; what was done is done"
-    elif lease is not None:
-        why = f": its lease of {lease:g} s was over"
+    elif settings["lease"] != _NEVER_NS:
+        why = f": its lease of {settings['lease'] / 1e9:g} s was over"
         remedy = "others may have it by now; touch() it while you work, or give the queue a longer lease"
-    elif queue._settings()["overflow"] == OVERFLOWS.index("drop_oldest"):
+    elif settings["overflow"] == OVERFLOWS.index("drop_oldest"):
         why = ": its queue was full, and drops its oldest for the newest"
         remedy = "what was done is done; give the queue a larger maxsize or max_bytes, or take messages faster"
     return SettlementError(

@@ -6,20 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
-from shmq.core.queue import (
-    CODEC_BYTES,
-    CODEC_DEFAULT,
-    CODEC_OTHER,
-    CODEC_PICKLE,
-    Delivery,
-    Extras,
-    QueueHandle,
-    encode_extras,
-)
-from shmq.engine.burial.dead_letter import bury, retry_graves
-from shmq.engine.consumer.consumer import Consumer
-from shmq.engine.handle.failure import failure_of, largest_body, too_large
-from shmq.engine.handle.long_wait import tell_of_long_wait
+from shmq.core.queue import Delivery, Extras, browsed, encode_extras
+from shmq.engine.burial.chores import do_chores
+from shmq.engine.burial.dead_letter import retry_graves
+from shmq.engine.burial.outcome import retry
+from shmq.engine.consumer.consumer import Consumer, implicit_consumer
+from shmq.engine.handle.failure import largest_body, too_large
 from shmq.engine.handle.places import first_of, places_from
 from shmq.engine.message.loan import Loan
 from shmq.engine.message.message import Message
@@ -27,35 +19,26 @@ from shmq.engine.message.selection import selection
 from shmq.engine.queue.queue_management import QueueManagement
 from shmq.errors import CorruptionError, DecodeError, ShutDown
 from shmq.headers import decode_headers, encode_headers
-from shmq.options import QueueSettings, check_bool, check_limit, check_put_options, check_timeout
+from shmq.options import check_bool, check_limit, check_put_options, check_timeout
 from shmq.quantity import quantity
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Self, Unpack
 
     from numpy.typing import DTypeLike
 
     from shmq.engine.broker.broker import Broker
-    from shmq.engine.burial.dead_letter import TakingPool
     from shmq.engine.membership.membership import Membership
     from shmq.options import PutOptions, PutSettings
 
-__all__ = ["Queue"]
+__all__ = ["Queue", "opened_for", "put_settings"]
 
 T = TypeVar("T")
 
 _LAST_PLACE = (1 << 64) - 1  # nothing is so far behind
 
 
-def _kind_of(codec: AnyCodec) -> int:
-    if codec is None:
-        return CODEC_DEFAULT
-    if codec == "pickle":
-        return CODEC_PICKLE
-    return CODEC_BYTES if codec == "bytes" else CODEC_OTHER
-
-
-class Queue(QueueManagement, QueueHandle, Generic[T]):
+class Queue(QueueManagement, Generic[T]):
     """A handle on one queue. Shared by threads, survives fork, can be pickled; holds nothing, needs no close.
 
     `get` takes a message for good. `receive` lends it until it is settled. Choose `receive` when losing the message
@@ -71,11 +54,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         {'id': 7}
     """
 
-    _broker: Broker
-    _membership: Membership
-    _name: str
-    _codec: AnyCodec
-    _pool: TakingPool | None = None  # that takes by this handle
+    _broker: object
 
     if TYPE_CHECKING:  # in C, see native/python/py_put.c and py_get.c
 
@@ -88,10 +67,11 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         def _receive(self, timeout: float | None, /) -> Message[T]: ...
 
     @classmethod
-    def _open(cls, broker: Broker, name: str, codec: AnyCodec, index: int, incarnation: int) -> Queue[Any]:
-        self: Queue[Any] = cls.__new__(cls)
-        self._broker, self._membership, self._name, self._codec = broker, broker._membership, name, codec
-        self._bind(broker._membership.live(), index, incarnation, _kind_of(codec))
+    def _open(
+        cls, broker: object, membership: Membership, name: str, codec: AnyCodec, index: int, incarnation: int
+    ) -> Self:
+        self = cls._opened(membership, name, codec, index, incarnation)
+        self._broker = broker
         return self
 
     def __init__(self) -> None:
@@ -99,9 +79,6 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
 
     def __repr__(self) -> str:
         return f"<Queue {self._name!r} of {self._membership.name}>"
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (self._broker, self._name, self._codec)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Queue):
@@ -112,26 +89,11 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         return hash((self._name, self._membership.key))
 
     @property
-    def name(self) -> str:
-        """Its name."""
-        return self._name
-
-    @property
     def broker(self) -> Broker:
         """The broker that it was opened with."""
-        return self._broker
+        return cast("Broker", self._broker)
 
     # ---- called by the native core -----------------------------------------------------------------------------
-
-    def _attach(self) -> None:
-        self._membership.live()
-        raise AssertionError("a queue without a binding")  # only between __new__ and _open
-
-    def _failure(self, status: str, trail: str, errno: int) -> BaseException:
-        return failure_of(self, status, trail, errno)
-
-    def _waits_for_room(self, status: str, seconds: float) -> bool:
-        return tell_of_long_wait(self, status, seconds)
 
     def _check_lives(self, settings: PutSettings) -> None:
         """A message that is to be taken or withdrawn must not expire before: then it would be neither."""
@@ -176,6 +138,9 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             )
         return settings
 
+    def _implicit(self) -> Consumer[T]:
+        return implicit_consumer(self)
+
     def _put_slow(self, body: T, options: dict[str, Any]) -> int:
         timeout = check_timeout(options.pop("timeout", None))
         settings = self._put_settings(options, single=True)
@@ -197,15 +162,6 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         headers, group = (settings.headers, settings.group) if settings is not None else (None, None)
         head = encode_headers(headers, content_type=encoded.content_type, group=group) or None
         return encoded.content, head, tuple(encoded.pieces)
-
-    def _bury(self, delivery: Delivery) -> None:
-        """It died too often before this delivery, or has expired; it is not handed out again."""
-        retry_graves(self._membership)
-        reason = delivery.why_buried or "max_deliveries"
-        if reason == "expired":
-            self._bury_one_expired(delivery)
-            return
-        bury(self, delivery, reason)
 
     def _take(self, delivery: Delivery) -> tuple[T] | None:
         """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
@@ -235,26 +191,12 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         try:
             body = decode(delivery.content, content_type, data, self._codec)
         except DecodeError as error:
-            self._retry(delivery, error)  # the codec failed: the attempt counts
+            retry(self, delivery, error)  # the codec failed: the attempt counts
             raise
         except BaseException:
             delivery.release(False)
             raise
         return (cast(T, body),) if delivery.settle() else None
-
-    # ---- outcomes ----------------------------------------------------------------------------------------------
-
-    def _retry(self, delivery: Delivery, error: BaseException | str | None, delay_ns: int | None = None) -> bool:
-        if self._pool is not None:
-            self._pool.fails(delivery)
-        if delivery.is_last_attempt:
-            return bury(self, delivery, "max_deliveries", error)
-        return delivery.release(True, self._retry_delay_ns(delivery) if delay_ns is None else delay_ns)
-
-    def _reject(self, delivery: Delivery, error: BaseException | str | None) -> bool:
-        if self._is_for_the_dead():
-            return delivery.release(True)  # nothing dies further from here
-        return bury(self, delivery, "rejected", error)
 
     # ---- produce -----------------------------------------------------------------------------------------------
 
@@ -327,17 +269,6 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         return Loan(self, buffer, ARRAY, timeout, encode_extras(settings), (len(prefix), kind, sizes))
 
     # ---- borrow ------------------------------------------------------------------------------------------------
-
-    def _implicit(self) -> Consumer[T]:
-        """The consumer of this process whose messages Queue.receive lends."""
-        member = self._membership.live()
-        key = self._identity()
-        with self._membership.lock:
-            found = self._membership.consumers.get(key)
-            if found is None or found.closed or found._serial != member.serial:
-                found = Consumer(self, implicit=True)
-                self._membership.consumers[key] = found
-        return cast("Consumer[T]", found)
 
     def receive(self, *, timeout: float | None = None) -> Message[T]:
         """Borrow the first message until it is settled.
@@ -429,10 +360,10 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
             >>> [m.body for m in queue.browse(selector="width > 1000")]
             ['c']
         """
-        selects = selection(selector)
+        selects = selection(selector, self._membership.clock_offset_ns)
         check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
-        self._chores()
+        do_chores(self._membership)
         ends = self._ends()
         if start == "first":
             places = first_of(ends)
@@ -453,7 +384,7 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
         while depth < len(places):
             places[depth], seen = self._browse(places[depth])
             if seen is not None and (ends is None or seen[0] < ends[depth]):
-                yield Message._of_browse(self, seen)
+                yield browsed(Message, self, seen)
                 depth = 0 if ends is None else depth  # meanwhile something more important may have come
             elif ends is not None or depth + 1 < len(places):
                 depth += 1
@@ -465,6 +396,13 @@ class Queue(QueueManagement, QueueHandle, Generic[T]):
                 depth = 0
 
 
-def _unpickled(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:
-    broker._leave_when_dropped()  # nobody but this queue may know of the handle, so nobody could close it
-    return broker._declare(name, codec, QueueSettings(), create=False)
+def opened_for(
+    broker: object, membership: Membership, name: str, codec: AnyCodec, index: int, incarnation: int
+) -> Queue[Any]:
+    """The queue of a directory entry, with the Broker that its user sees. Raises NotFound when it was deleted."""
+    return Queue._open(broker, membership, name, codec, index, incarnation)
+
+
+def put_settings(queue: Queue[Any], options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
+    """The options of a put, as far as the queue knows of them; single: of put(). Raises TypeError, ValueError."""
+    return queue._put_settings(options, single=single)

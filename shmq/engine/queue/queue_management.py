@@ -6,14 +6,16 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from shmq.core.queue import SETTINGS, QueueHandle, decode_settings, encode_settings, reap
-from shmq.engine.burial.chores import bury_expired, bury_left, do_chores, put_in_order
-from shmq.engine.burial.dead_letter import SUFFIX, bury, default_name, retry_graves
+from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
+from shmq.engine.burial.chores import bury_expired, do_chores, put_in_order
+from shmq.engine.burial.dead_letter import dead_letter_name, default_name
+from shmq.engine.burial.deletion import delete
+from shmq.engine.burial.outcome import bury_found, bury_poisoned
 from shmq.engine.handle.failure import options_mismatch
-from shmq.engine.handle.places import first_of
+from shmq.engine.handle.open_queue import OpenQueue, membership_of
 from shmq.engine.message.selection import loaded
 from shmq.engine.queue.transfer import transfer
-from shmq.errors import Full, SelectorError, ShmqError, Timeout
+from shmq.errors import SelectorError, Timeout
 from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
 from shmq.wait_time import BURIAL_LOOK
 
@@ -21,19 +23,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from shmq.core.queue import Delivery
-    from shmq.engine.broker.broker import Broker
-    from shmq.engine.burial.dead_letter import TakingPool
     from shmq.engine.membership.membership import Membership
     from shmq.engine.message.message import Message
     from shmq.engine.queue.queue import Queue
     from shmq.statistics import QueueStatistics
 
-__all__ = ["DRAINING", "OPEN", "STOPPED", "QueueManagement"]
+__all__ = ["QueueManagement", "check_dead_letter", "given_options", "statistics_of"]
 
-OPEN, DRAINING, STOPPED = 0, 1, 2
-_NEVER_NS = (1 << 64) - 1
-_DEAD_LETTER_BIT = 1 << SETTINGS.index("dead_letter")
-_RETRY_DELAY_BIT = 1 << SETTINGS.index("retry_delay")
 
 
 def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
@@ -43,20 +39,15 @@ def check_dead_letter(membership: Membership, name: str | None, target: object) 
             f"dead_letter={name!r}: what dies in queue {name!r} would come back to it; name another queue, or leave it "
             f"out for {default_name(name)!r}"
         )
-    if isinstance(target, QueueManagement) and target._membership is not membership:
+    if isinstance(target, OpenQueue) and membership_of(target) is not membership:
         raise ValueError(f"dead_letter={target!r}: a queue of another broker; name one of this broker")
 
 
-class QueueManagement(QueueHandle):
+class QueueManagement(OpenQueue):
     """Base of Queue."""
 
     if TYPE_CHECKING:
-        _broker: Broker
-        _membership: Membership
-        _name: str
-        _pool: TakingPool | None
 
-        def _bury(self, delivery: Delivery) -> None: ...
         def browse(self, *, selector: str | None) -> Iterator[Message[Any]]: ...
 
     # ---- look --------------------------------------------------------------------------------------------------
@@ -66,7 +57,7 @@ class QueueManagement(QueueHandle):
         """All options, as in force."""
         self._is_ready()  # or raises: deleted, closed
         options = as_given(decode_settings(self._settings()))
-        options["dead_letter"] = self._dead_letter_name()
+        options["dead_letter"] = dead_letter_name(self)
         return options
 
     def _given(self) -> QueueOptions:
@@ -87,7 +78,7 @@ class QueueManagement(QueueHandle):
             >>> queue.qsize()
             2
         """
-        self._chores()  # what came back to a deleted queue may belong here
+        do_chores(self._membership)  # what came back to a deleted queue may belong here
         return self._census()["ready"]
 
     def statistics(self) -> QueueStatistics:
@@ -101,7 +92,7 @@ class QueueManagement(QueueHandle):
             >>> queue.statistics().ready
             1
         """
-        put_in_order(self._broker)
+        put_in_order(self._membership)
         return self._statistics()
 
     def _statistics(self) -> QueueStatistics:
@@ -155,8 +146,8 @@ class QueueManagement(QueueHandle):
         timeout = check_timeout(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            self._chores()  # what expires in the wait, too: nobody may come who would do it
-            self._bury_poisoned()
+            do_chores(self._membership)  # what expires in the wait, too: nobody may come who would do it
+            bury_poisoned(self)
             left = BURIAL_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
             try:
                 self._join(min(left, BURIAL_LOOK))
@@ -208,8 +199,8 @@ class QueueManagement(QueueHandle):
             >>> queue.get()
             'b'
         """
-        self._chores()
-        return transfer(cast("Queue[Any]", self), to, selector, limit, copy)
+        do_chores(self._membership)
+        return transfer(self, to, selector, limit, copy)
 
     def alter(self, **options: Unpack[QueueOptions]) -> None:
         """Changes options of the queue, for all of its users at once; the others stay as they are.
@@ -234,7 +225,7 @@ class QueueManagement(QueueHandle):
             )
         differs = self._alter(encode_settings(settings))
         if differs is not None:
-            raise options_mismatch(cast("Queue[Any]", self), settings, SETTINGS[differs], altering=True)
+            raise options_mismatch(self, self._name, settings, SETTINGS[differs], altering=True)
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
@@ -278,95 +269,23 @@ class QueueManagement(QueueHandle):
             Traceback (most recent call last):
             shmq.errors.NotFound: there is no queue 'jobs' in the broker ...; check the name, ...
         """
-        settings = self._settings()
-        has_grave = settings["given"] & _DEAD_LETTER_BIT != 0
-        if has_grave:
-            retry_graves(self._membership)
-            self._shut_down(STOPPED)
-            self._move_to_the_dead()
-            if self._graves():
-                self._shut_down(settings["shut_down"])
-                raise Full(
-                    f"queue {self._name!r} cannot be deleted: no room for its messages among the dead",
-                    figures=f"dead_letter={self._dead_letter_name()!r}",
-                    remedy="take messages out there, or purge() this queue first",
-                )
-        self._delete()
-        if has_grave:
-            bury_left(cast("Queue[Any]", self))
+        delete(self)
 
-    def _graves(self) -> set[int]:
-        """Positions of dead messages that this process holds, since there was no room for them."""
-        mine = self._identity()
-        return {grave.delivery.position for grave in self._membership.graves if grave.queue._identity() == mine}
-
-    def _move_to_the_dead(self) -> None:
-        waiting = self._graves()
-        reap(self._membership.live())  # a dead mover's message is to be in one queue before it is stolen from there
-        for place in first_of(self._ends()):
-            while True:
-                place, seen = self._browse(place)
-                if seen is None:
-                    break
-                if seen[0] in waiting:
-                    continue
-                delivery: Delivery | None = self._steal(seen[0], True)
-                if delivery is not None:
-                    bury(cast("Queue[Any]", self), delivery, "queue_deleted")
-
-    # ---- time --------------------------------------------------------------------------------------------------
-
-    def _lease(self) -> float | None:
-        lease = self._settings()["lease"]
-        return None if lease == _NEVER_NS else lease / 1e9
-
-    def _retry_delay_ns(self, delivery: Delivery) -> int:
-        """Until it is tried again, having failed once more."""
-        settings = self._settings()
-        if self._pool is not None and not settings["given"] & _RETRY_DELAY_BIT:
-            return self._pool.retry_delay_ns(delivery.delivery)
-        steps = settings["retry_delay"]
-        return steps[min(delivery.delivery, len(steps) - 1)] if steps else 0
-
-    def _chores(self) -> None:
-        """What waits for somebody who looks or takes."""
-        do_chores(self._broker)
+    # ---- called by the native core -----------------------------------------------------------------------------
 
     def _bury_expired(self) -> None:
-        """Called by the native core when it has found that there is something."""
-        bury_expired(self._broker)
+        """It has found that there is something."""
+        bury_expired(self._membership)
 
-    def _bury_poisoned(self) -> None:
-        """What failed on its last attempt in a hand that could not bury it. A taker that comes does the same."""
-        while (delivery := self._steal_poisoned()) is not None:
-            self._bury(delivery)
+    def _bury(self, delivery: Delivery) -> None:
+        bury_found(self, delivery)
 
-    def _bury_one_expired(self, delivery: Delivery) -> None:
-        if self._is_for_the_dead():
-            delivery.expire()  # nothing dies further from here
-        else:
-            bury(cast("Queue[Any]", self), delivery, "expired")
 
-    # ---- the dead ----------------------------------------------------------------------------------------------
+def given_options(queue: QueueManagement) -> QueueOptions:
+    """Those options that somebody gave: what makes another queue like this one."""
+    return queue._given()
 
-    def _dead_letter_name(self) -> str:
-        return self._settings()["dead_letter"].decode(errors="replace") or default_name(self._name)
 
-    def _is_for_the_dead(self) -> bool:
-        """Made for the dead of another queue: from here nothing dies further."""
-        settings = self._settings()
-        return (
-            self._name.endswith(SUFFIX)
-            and not settings["given"] & _DEAD_LETTER_BIT
-            and settings["max_deliveries"] == 0
-            and settings["max_deaths"] == 0
-        )
-
-    def _dead_letter_queue(self) -> Queue[Any]:
-        name, declare = self._dead_letter_name(), self._broker._declare  # also of a handle that is closed
-        if not self._settings()["given"] & _DEAD_LETTER_BIT:
-            try:
-                return declare(name, None, QueueSettings(max_deliveries=0, max_deaths=0), create=True)
-            except ShmqError:
-                pass  # somebody made it with limits of his own: his they are
-        return declare(name, None, QueueSettings(), create=True)
+def statistics_of(queue: QueueManagement) -> QueueStatistics:
+    """As its own, where what the dead held is in order already."""
+    return queue._statistics()

@@ -5,13 +5,23 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from shmq.core.handles import (
+    content_of,
+    data_of,
+    expires_ns_of,
+    head_of,
+    own_expires_ns_of,
+    put_encoded,
+    steal,
+)
 from shmq.core.queue import MOVED, Delivery, encode_extras, reap
+from shmq.engine.handle.open_queue import OpenQueue, membership_of
 from shmq.headers import HeaderBlock, decode_headers, encode_headers
 from shmq.options import PutSettings, check_bool
 
 if TYPE_CHECKING:
     from shmq.engine.message.message import Message
-    from shmq.engine.queue.queue import Queue
+    from shmq.engine.queue.queue_management import QueueManagement
 
 __all__ = ["transfer"]
 
@@ -37,7 +47,7 @@ def _give_back(delivery: Delivery) -> None:
     delivery.release(False, max(delivery.held_until_ns - time.monotonic_ns(), 0))
 
 
-def _move(delivery: Delivery, to: Queue[Any]) -> bool:
+def _move(delivery: Delivery, to: OpenQueue) -> bool:
     """False: it expired, is damaged, or was taken away; it is left to its queue."""
     view = delivery.view()
     body = memoryview(view) if view is not None else delivery.body()
@@ -48,8 +58,8 @@ def _move(delivery: Delivery, to: Queue[Any]) -> bool:
     return delivery.move(to, delivery.content, head, (body,), MOVED)
 
 
-def _move_from(source: Queue[Any], position: int, to: Queue[Any]) -> bool:
-    delivery = source._steal(position, True)
+def _move_from(source: OpenQueue, position: int, to: OpenQueue) -> bool:
+    delivery = steal(source, position, True)
     if delivery is None:
         return False  # a consumer has it, or has had it
     try:
@@ -59,29 +69,29 @@ def _move_from(source: Queue[Any], position: int, to: Queue[Any]) -> bool:
         raise
 
 
-def _copy(message: Message[Any], to: Queue[Any]) -> bool:
-    body = message._data()
-    if _is_over(message._expires_ns) or not isinstance(body, bytes):
+def _copy(message: Message[Any], to: OpenQueue) -> bool:
+    body = data_of(message)
+    if _is_over(expires_ns_of(message)) or not isinstance(body, bytes):
         return False
-    own = message._own_expires_ns  # what its queue says in addition (max_ttl) stays there
+    own = own_expires_ns_of(message)  # what its queue says in addition (max_ttl) stays there
     ttl = None if not own else max(own - time.monotonic_ns(), 0) / 1e9
-    head = _head_without_death(decode_headers(message._head))
+    head = _head_without_death(decode_headers(head_of(message)))
     extras = encode_extras(PutSettings(priority=message.priority, ttl=ttl))
-    to._put_encoded(message._content, head, (body,), 0, extras)
+    put_encoded(to, content_of(message), head, (body,), 0, extras)
     return True
 
 
-def transfer(source: Queue[Any], to: Queue[Any], selector: str | None, limit: int | None, copy: bool) -> int:
+def transfer(source: QueueManagement, to: object, selector: str | None, limit: int | None, copy: bool) -> int:
     """See Queue.move."""
-    if not hasattr(to, "_membership"):
+    if not isinstance(to, OpenQueue):
         raise TypeError(f"to={to!r}: a Queue is expected, not {type(to).__name__}; use broker.queue(name)")
     if to == source:
         raise ValueError(f"queue {source.name!r} cannot be moved to itself; name another queue")
-    if to._membership is not source._membership:
+    if membership_of(to) is not membership_of(source):
         raise ValueError(f"to={to!r}: a queue of another broker; receive here and put there")
     _check_limit(limit)
     check_bool(copy, "copy")
-    reap(source._membership.live())  # what a dead mover had goes first: it is back in its place before the first look
+    reap(membership_of(source).live())  # what a dead mover had goes first: it is in its place before the first look
     moved = 0
     try:
         for message in source.browse(selector=selector):
