@@ -1,10 +1,22 @@
 from collections.abc import Callable
-from threading import RLock
-from typing import Any, Literal, Self, TypedDict, TypeVar, final
+from typing import Any, Literal, Protocol, Self, TypeVar, final
 
 from typing_extensions import Buffer
 
-from shmq.options.queue_table import SettingValues
+from shmq._native_records import Browsed as Browsed
+from shmq._native_records import Census as Census
+from shmq._native_records import Columns as Columns
+from shmq._native_records import Counters as Counters
+from shmq._native_records import Crowd as Crowd
+from shmq._native_records import Extras as Extras
+from shmq._native_records import HeadColumns as HeadColumns
+from shmq._native_records import Header as Header
+from shmq._native_records import Identity as Identity
+from shmq._native_records import ProcessRow as ProcessRow
+from shmq._native_records import Settings as Settings
+from shmq._native_records import Sight as Sight
+from shmq._native_records import Texts as Texts
+from shmq._native_records import Usage as Usage
 
 T = TypeVar("T")
 M = TypeVar("M", bound="MessageHandle")
@@ -33,56 +45,6 @@ ROW_LIVE: int
 ROW_CLOSING: int
 ROW_REAPING: int
 
-class Identity(TypedDict):
-    memory: int
-    created_ns: int
-    patience_ns: int
-    uid: int
-    owner: int
-    mode: int
-    anonymous: bool
-    has_members: bool
-    directory: tuple[int, int, bytes]
-    uuid: bytes
-    boot_id: bytes
-    path: str
-
-class Header(TypedDict):
-    version: int
-    fingerprint: int
-    memory: int
-    features_required: int
-    features: int
-    created_ns: int
-    patience_ns: int
-    clock_offset_ns: int
-    granules: int
-    uid: int
-    mode: int
-    anonymous: bool
-    uuid: bytes
-    boot_id: bytes
-    path: str
-
-class Usage(TypedDict):
-    memory: int
-    reserved: int
-    used: int
-    granules: int
-    granules_free: int
-    slabs: int
-    blocks: int
-    blocks_used: int
-    blocks_building: int
-    block_bytes_used: int
-    block_bytes: int
-    damage: int
-    rescues: int
-    deaths: int
-
-# row, generation, state, pid, start_time, pid_namespace, attached_ns, name, held, pinned_bytes, inside, dead
-ProcessRow = tuple[int, int, int, int, int, int, int, str, int, int, int, bool]
-
 def set_exception_factory(factory: Callable[[str, str, int], BaseException] | None, /) -> None: ...
 def crc32c(data: Buffer, start: int = 0) -> int: ...
 def monotonic_ns() -> int: ...
@@ -104,16 +66,6 @@ def segment_sweep(name: str, /) -> bool: ...
 def segment_remove(name: str, home: tuple[int, bytes], force: bool, /) -> None: ...
 def boot_id() -> bytes: ...
 def filesystem_type(fd: int, /) -> int: ...
-
-class Sight(TypedDict):
-    """A queue as an Observer saw it."""
-
-    words: tuple[str, int | None, int | None] | None  # what is wrong, on which level, in which slot
-    messages: tuple[str, int | None, int | None] | None
-    undecided: str | None  # what looked wrong, but never twice in the same way
-    broken: int
-    entries: int
-    bodies: tuple[int, int, int, int, int]  # entries, verified, without checksums, moved, damaged
 
 @final
 class Observer:
@@ -154,67 +106,12 @@ class Member:
 
 # ---- queues ----------------------------------------------------------------------------------------------------
 
-class Census(TypedDict):
-    ready: int
-    unsettled: int
-    delayed: int
-    claimed: int
-    holes: int
-    broken: int
-    bytes: int
-    memory_bytes: int
-    oldest_ns: int
-    first_position: int
-    next_position: int
-    reserved_bytes: int
-
-class Counters(TypedDict):
-    put: int
-    got: int
-    received: int
-    acked: int
-    redelivered: int
-    dead_lettered: int
-    died: int
-    expired: int
-    dropped: int
-
-class Settings(SettingValues):
-    given: int
-    slots: int
-    shut_down: int
-    created_ns: int
-    created_by: int
-    given_by: tuple[int, ...]
-
-class Crowd(TypedDict):
-    consumers: int
-    asleep: int
-    producers_waiting: int
-
-# position, id, enqueued_ns, content, delivery, deaths, redelivered, priority, head, body, expires_ns, own_expires_ns
-Browsed = tuple[int, int, int, int, int, int, int, int, bytes, bytes, int, int]
-
-# Of each entry position, id, time in us (int64), priority, attempts (int32), content (uint8); then ends (int32, one
-# more than entries) and bytes of heads; the same of bodies
-Columns = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
-
-# Of each head whether there is a group (bits), ends (int32, one more than heads) and bytes of groups; the same of
-# content types; ends of the user's headers, counted; ends and bytes of their names; the same of their values as text
-HeadColumns = tuple[bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes]
-
-# Of a column of text: is there one (a byte each), ends (int32, one more), bytes
-Texts = tuple[Buffer, Buffer, Buffer]
-
-# priority, ttl in ns, delay in ns, group, immediate in ns; 2**64 - 1 for a time that was not given
-Extras = tuple[int, int, int, bytes | None, int]
-
 # queue, row of the consumer, what it takes
 Part = tuple[QueueHandle, int, Subscription | None]
 
 def peek_any(parts: tuple[Part, ...], own_rows: bool, /) -> None: ...
 def peek_pass_on(parts: tuple[Part, ...], /) -> None: ...
-def if_free(lock: RLock, callback: Callable[[], object], /) -> None: ...
+def if_free(lock: LockCalls, callback: Callable[[], object], /) -> None: ...
 def release_all(deliveries: list[Delivery], /) -> None: ...
 def queue_declare(
     member: Member,
@@ -475,3 +372,61 @@ class Selector:
         /,
     ) -> bool: ...
     def count(self, heads: list[bytes], /) -> int: ...
+
+# ---- what C calls back -----------------------------------------------------------------------------------------
+
+# tests/repo/test_native_calls.py compares the names and the numbers of arguments with native/python.
+
+class OpenQueueCalls(Protocol):
+    """Of each QueueHandle."""
+
+    def _attach(self) -> None: ...
+    def _failure(self, status: str, trail: str, errno: int, /) -> BaseException: ...
+    def _waits_for_room(self, status: str, seconds: float, /) -> bool: ...
+
+class QueueCalls(OpenQueueCalls, Protocol):
+    """Of one that bodies are put into, and that messages are taken from."""
+
+    def _bury_expired(self) -> None: ...
+    def _bury(self, delivery: Delivery, /) -> None: ...
+    def _take(self, delivery: Delivery, /) -> tuple[Any] | None: ...
+    def _put_slow(self, body: Any, options: dict[str, Any], /) -> int: ...
+    def _batch_options(self, bodies: Any, options: dict[str, Any], /) -> tuple[Any, Extras | None]: ...
+    def _encode(self, body: Any, settings: Any, /) -> tuple[int, bytes | None, tuple[bytes | memoryview, ...]]: ...
+    def _implicit(self) -> ConsumerHandle: ...
+
+class ConsumerCalls(Protocol):
+    """Of each ConsumerHandle that has begun."""
+
+    def _check(self) -> None: ...
+    def _credit_came(self) -> None: ...
+    def _forgot(self, delivery: Delivery, /) -> None: ...
+    def _give_row_back(self) -> None: ...
+    def _receive_slow(self, timeout: float | None, /) -> MessageHandle: ...
+
+class MessageCalls(Protocol):
+    """Of each MessageHandle."""
+
+    def _cannot(self, outcome: str, /) -> None: ...
+    def _decoded(self) -> Any: ...
+    def _late(self, outcome: str, /) -> None: ...
+    def _leave_by(self, error: BaseException, /) -> None: ...
+
+class LockCalls(Protocol):
+    """Of what if_free() takes."""
+
+    def acquire(self, blocking: bool, /) -> bool: ...
+    def release(self) -> None: ...
+
+class AcceptedCalls(Protocol):
+    """Of the error of a batch."""
+
+    accepted: int
+
+class ErrorCalls(Protocol):
+    """Of the module shmq.errors."""
+
+    @property
+    def Empty(self) -> type[BaseException]: ...
+    @property
+    def ShmqError(self) -> type[BaseException]: ...
