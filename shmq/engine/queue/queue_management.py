@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
 from shmq.engine.burial.chores import bury_expired, do_chores, put_in_order
 from shmq.engine.burial.dead_letter import dead_letter_name, default_name
@@ -59,14 +60,6 @@ class QueueManagement(OpenQueue):
         options = as_given(decode_settings(self._settings()))
         options["dead_letter"] = dead_letter_name(self)
         return options
-
-    def _given(self) -> QueueOptions:
-        """Those options that somebody gave: what makes another queue like this one."""
-        self._is_ready()
-        found = self._settings()
-        settings = decode_settings(found)
-        given = {name: getattr(settings, name) for i, name in enumerate(SETTINGS) if found["given"] >> i & 1}
-        return as_given(QueueSettings(**given))
 
     def qsize(self) -> int:
         """How many messages can be received now: counted in the slots, exact at rest.
@@ -281,9 +274,13 @@ class QueueManagement(OpenQueue):
         bury_found(self, delivery)
 
 
-def given_options(queue: QueueManagement) -> QueueOptions:
+def given_options(queue: OpenQueue) -> QueueOptions:
     """Those options that somebody gave: what makes another queue like this one."""
-    return queue._given()
+    is_ready(queue)  # or raises: deleted, closed
+    found = settings_of(queue)
+    settings = decode_settings(found)
+    given = {name: getattr(settings, name) for i, name in enumerate(SETTINGS) if found["given"] >> i & 1}
+    return as_given(QueueSettings(**given))
 
 
 def statistics_of(queue: QueueManagement) -> QueueStatistics:
