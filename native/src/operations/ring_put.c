@@ -332,8 +332,7 @@ SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
         shmq_notify(r->queue);
     } while (--wake != 0 && shmq_anybody_idle(r->queue));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->queue->m->met) != 0)) {
-        shmq_reap_met(
-            r->queue->m); /* it may be the only one that was served, or have a group: others wait for its end */
+        shmq_reap_met(r->queue->m); /* it may be the only one served, or have a group: others wait for its end */
     }
     while (*done != 0 && !put_in_time(r, &o[*done - 1])) {
         --*done;

@@ -36,7 +36,8 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* False: it has changed, or was cleared. Still CLAIMED after a short wait, it is worth a system call to ask whether the claimant lives. */
+/* False: it has changed, or was cleared. Still CLAIMED after a short wait, it is worth a system call to ask whether the
+ * claimant lives. */
 static bool meet_claim(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (!still_offered(slot, word)) {
         return false;
@@ -121,8 +122,8 @@ static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     return result;
 }
 
-/* Is it for this taker? If not, its group remembers that it was refused. What the slot says is read before the CAS from `word`, which fails if it was of another entry.
- * One whose message makes no sense is for everybody: whoever takes it finds the damage. */
+/* Is it for this taker? If not, its group remembers that it was refused. What the slot says is read before the CAS from
+ * `word`, which fails if it was of another entry. One whose message makes no sense is for everybody: whoever takes it finds the damage. */
 static bool consider(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;

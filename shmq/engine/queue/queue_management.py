@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["QueueManagement", "check_dead_letter", "given_options", "statistics_of"]
 
 
-
 def check_dead_letter(membership: Membership, name: str | None, target: object) -> None:
     """Of the queue `name`. Raises ValueError for that queue itself, and for one of another broker."""
     if name is not None and name in (target, getattr(target, "name", None)):

@@ -1,4 +1,4 @@
-"""python -m tests.protocols.pump [--fault NAME] [--plan NAME] RUNS [SEED]: random schedules; a fault's seed is printed."""
+"""python -m tests.protocols.pump [--fault NAME] [--plan NAME] RUNS [SEED]: random schedules; a fault tells its seed."""
 
 from __future__ import annotations
 
