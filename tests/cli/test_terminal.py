@@ -32,7 +32,7 @@ def test_a_long_input_shows_how_far_it_is(shell: Shell, tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     lines.write_text("1\n2\n3\n")
     # Long is what takes a second; here everything is long.
-    source = "import sys, shmq.cli.main as m, shmq.cli.progress as p; p._PATIENCE = 0; m.main(sys.argv[1:])"
+    source = "import sys, shmq.cli.main as m, shmq.cli.progress as p; p._SHORT = 0; m.main(sys.argv[1:])"
     with lines.open("rb") as stdin:
         arguments = ("put", "orders", "-", "--lines")
         outcome = shell.on_terminal(*arguments, stdin=stdin, program=[sys.executable, "-c", source])
