@@ -9,8 +9,8 @@ typedef struct shmq_waiter {
     shmq_queue *q;
     uint32_t owner, row; /* row 0: any spare one of this process */
     shmq_subscription *by; /* another thread may refuse an entry meanwhile: shmq_taker() is asked at each look */
-    bool peek; /* until there is something; nothing is offered */
 
+    bool peek; /* until there is something; nothing is offered */
     uint32_t borrowed; /* the spare row; 0: none */
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
     bool left; /* in this look: there is something, for a consumer of higher rank */
