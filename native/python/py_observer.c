@@ -122,7 +122,7 @@ static int view_of(shmq_member *m, unsigned int index, unsigned int incarnation,
     if (shmq_load_seq(&m->directory[index].word) != live) {
         return 0;
     }
-    *wrong = *wrong != NULL || own ? *wrong : "page of another queue";
+    *wrong = *wrong != NULL || own ? *wrong : "its page is that of another queue";
     return *wrong == NULL ? 1 : -1;
 }
 
@@ -213,7 +213,7 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
     }
     if (there < 0) {
         words = (shmq_judgement){.opinion = SHMQ_DAMAGED, .where = SHMQ_NO_SLOT};
-        snprintf(words.fault, sizeof words.fault, "its %s makes no sense", wrong);
+        snprintf(words.fault, sizeof words.fault, "%s", wrong);
         census = (shmq_census){0};
     }
     const shmq_judgement *open = words.opinion == SHMQ_UNDECIDED ? &words : &messages;

@@ -75,7 +75,7 @@ static bool in_service(shmq_member *m, uint32_t index, char *name, uint32_t *inc
         return false;
     }
     if (!m->read_only && shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_peek(&m->directory[index].name_hash)) {
-        (void)shmq_damage(m, "the name of a queue", index);
+        (void)shmq_damage(m, "the name of a queue does not match its hash, at queue", index);
         name[0] = 0; /* nobody's: Python says so where it matters */
     }
     return true;

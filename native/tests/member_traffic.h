@@ -1,6 +1,6 @@
 /* Random traffic of one thread on one queue, as one membership: everything that a process does, and each body says which
- * message it is. Who settles a message notes it on the board; a message settled twice is found at once, a lost one at the
- * end. */
+ * message it is. A thread that settles a message notes it on the board; a message settled twice is found at once, a lost one
+ * at the end. */
 #ifndef SHMQ_TESTS_MEMBER_TRAFFIC_H
 #define SHMQ_TESTS_MEMBER_TRAFFIC_H
 

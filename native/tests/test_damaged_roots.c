@@ -56,7 +56,7 @@ static void look_at_everything(void) {
         (void)shmq_processes_valid(m);
         (void)shmq_counters_valid(m);
         (void)shmq_count_valid(q);
-        (void)shmq_consumers_valid(q, &where);
+        (void)shmq_consumers_valid(q);
         (void)shmq_directory_valid(m);
         (void)shmq_watch_valid(m);
         (void)shmq_segment_valid(m);

@@ -76,20 +76,20 @@ static void an_owner_that_is_not_there_is_told(void) {
     CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
     SOUND();
     set_owner(0, SHMQ_ACQUIRED, row + 1);
-    TOLD("a consumer's that is not there", 0);
+    TOLD("a consumer that does not exist", 0);
     set_owner(0, SHMQ_ACQUIRED, 999);
-    TOLD("a consumer's that is not there", 0);
+    TOLD("a consumer that does not exist", 0);
     set_owner(0, SHMQ_ACQUIRED, SHMQ_OWNER_PROCESS | 77);
-    TOLD("a process' that is not there", 0);
+    TOLD("a process that does not exist", 0);
     set_owner(0, SHMQ_ACQUIRED, row);
     SOUND();
     set_owner(1, SHMQ_DEQUEUED, SHMQ_OWNER_PROCESS | 77);
-    TOLD("a process' that is not there", 1);
+    TOLD("a process that does not exist", 1);
     set_owner(1, SHMQ_ACQUIRED, shmq_self(qb));
     shmq_consumer_shm *consumer = shmq_row_at(qa, row);
     uint64_t word = shmq_load_seq(&consumer->word);
     shmq_store_seq(&consumer->word, shmq_row_word(0, 77, SHMQ_ROW_LIVE));
-    TOLD("a process' that is not there", 0);
+    TOLD("a process that does not exist", 0);
     shmq_store_seq(&consumer->word, word);
     /* Dead and not reaped: everything that it owns waits for its reaper, and is no damage. */
     (void)of_consumer, (void)of_process;
@@ -108,20 +108,20 @@ static void a_body_whose_block_does_not_know_it_is_told(void) {
     uint64_t body = slot->body, refs = shmq_load_seq(&place.block->word), state = shmq_load_seq(&place.block->state);
     SOUND();
     slot->body = body + 1;
-    TOLD("lies in no block", 2);
+    TOLD("leads to no block", 2);
     slot->body = body | UINT64_C(20) << 40;
-    TOLD("lies in no block", 2);
+    TOLD("leads to no block", 2);
     slot->body = body | UINT64_C(3) << 40;
-    TOLD("does not know it", 2);
+    TOLD("does not count the message", 2);
     slot->body = body;
     slot->body_gen += 1;
-    TOLD("does not know it", 2);
+    TOLD("does not count the message", 2);
     slot->body_gen -= 1;
     shmq_store_seq(&place.block->word, refs & ~UINT64_C(1));
-    TOLD("does not know it", 2);
+    TOLD("does not count the message", 2);
     shmq_store_seq(&place.block->word, refs);
     shmq_store_seq(&place.block->state, (state & ~UINT64_C(0xff)) | SHMQ_BLOCK_FREE);
-    TOLD("block is free", 2);
+    TOLD("the block of the message's body is free", 2);
     shmq_store_seq(&place.block->state, state);
     SOUND();
     end();
@@ -141,7 +141,7 @@ static void a_block_that_is_nobodys_is_told(void) {
     CHECK(shmq_block_locate(a, lent.offset, &place));
     uint64_t state = shmq_load_seq(&place.block->state);
     shmq_store_seq(&place.block->state, (state & ~UINT64_C(0xffff00)) | 77 << 8);
-    TOLD("being built by nobody", SHMQ_NO_SLOT);
+    TOLD("being filled, but no process owns it", SHMQ_NO_SLOT);
     shmq_store_seq(&place.block->state, state);
     /* A body more than its message: bit 5 of a block that slot 1 names with bit 0. */
     CHECK(shmq_block_locate(a, shmq_body_offset(shmq_slot_at(&qa->first, 1)->body), &place));
@@ -169,7 +169,7 @@ static void deliveries_that_nobody_admits_to_are_told(void) {
     shmq_delivery one = receive(qb, shmq_self(qb)), two = receive(qb, shmq_self(qb));
     SOUND();
     shmq_store_seq(&b->process->held, 1);
-    TOLD("holds 2 messages and says 1", SHMQ_NO_SLOT);
+    TOLD("has 2 messages in hand, but counts 1", SHMQ_NO_SLOT);
     shmq_store_seq(&b->process->held, 3); /* a thief that died before it told: too many, which costs a look */
     SOUND();
     shmq_store_seq(&b->process->held, 2);
@@ -238,7 +238,7 @@ static void bodies_are_compared_with_their_checksums(void) {
     body[4000] ^= 1;
     shmq_slot_at(&qa->first, 6)->inline_area[3] ^= 1;
     const char *wrong = shmq_bodies_valid(&qa->first, &found);
-    CHECK(wrong != NULL && strstr(wrong, "wrong checksum") != NULL);
+    CHECK(wrong != NULL && strstr(wrong, "does not match its checksum") != NULL);
     CHECK_EQUAL(found.damaged, 2);
     CHECK_EQUAL(found.slot, 3);
     CHECK_EQUAL(found.verified, 8);
@@ -246,7 +246,7 @@ static void bodies_are_compared_with_their_checksums(void) {
     shmq_slot_at(&qa->first, 6)->inline_area[3] ^= 1;
     shmq_slot_at(&qa->first, 5)->body_len = 100000;
     wrong = shmq_bodies_valid(&qa->first, &found);
-    CHECK(wrong != NULL && strstr(wrong, "leads nowhere") != NULL);
+    CHECK(wrong != NULL && strstr(wrong, "lie where none can") != NULL);
     CHECK_EQUAL(found.slot, 5);
     shmq_slot_at(&qa->first, 5)->body_len = sizeof(uint64_t);
     CHECK(shmq_bodies_valid(&qa->first, &found) == NULL);

@@ -181,7 +181,8 @@ static void the_head_does_not_stay_behind_where_nobody_takes(void) {
     end();
 }
 
-/* Who looks whether there is anything begins at the head, which says nothing of what is older than a lap. Shows S2. */
+/* A consumer that looks whether there is anything begins at the head, which says nothing of what is older than a lap. Shows
+ * S2. */
 static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
     begin(0);
     put_some(0, 1);

@@ -236,7 +236,7 @@ static void look_at_everything(void) {
             (void)checks[i](a);
         }
         (void)shmq_blocks_valid(a);
-        (void)shmq_consumers_valid(jobs, &where);
+        (void)shmq_consumers_valid(jobs);
         shmq_structure_unlock(a);
     }
 }

@@ -133,7 +133,7 @@ static void test_an_offer_is_waited_for(void) {
     end();
 }
 
-/* Who sleeps is woken by the put, and gets the patience to come. */
+/* A sleeping consumer is woken by the put, and gets the patience to come. */
 static void test_while_somebody_sleeps_it_has_the_patience(void) {
     begin();
     uint32_t row = 0;

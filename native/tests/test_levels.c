@@ -237,12 +237,12 @@ static void damage_is_told_with_its_level_and_slot(void) {
         uint64_t word = shmq_load_seq(&slot->word), head = shmq_load_seq(&level->shm->head);
         shmq_store_seq(&slot->word, word | 15);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "a state that this version does not write") != NULL);
+        CHECK(strstr(judgement.fault, "the slot is in a state that this version does not know") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, 4 + depth);
         shmq_store_seq(&slot->word, shmq_word_to(word, SHMQ_ACQUIRED, SHMQ_OWNER_PROCESS | 77, 1));
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "a process' that is not there") != NULL);
+        CHECK(strstr(judgement.fault, "a process that does not exist") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, 4 + depth);
         shmq_store_seq(&slot->word, word);
@@ -253,7 +253,7 @@ static void damage_is_told_with_its_level_and_slot(void) {
         CHECK_EQUAL(judgement.where, SHMQ_NO_SLOT);
         shmq_store_seq(&level->shm->head, 5);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "that nobody will be offered") != NULL);
+        CHECK(strstr(judgement.fault, "no consumer will be offered it") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         CHECK_EQUAL(judgement.where, 0);
         shmq_store_seq(&level->shm->head, head);
@@ -284,7 +284,7 @@ static void bodies_and_deliveries_of_all_levels_are_counted(void) {
         held[i] = receive(theirs, shmq_self(theirs));
     }
     shmq_store_seq(&other->process->held, 2);
-    CHECK(strstr(part_fault("references of blocks"), "holds 3 messages and says 2") != NULL);
+    CHECK(strstr(part_fault("references of blocks"), "has 3 messages in hand, but counts 2") != NULL);
     shmq_store_seq(&other->process->held, 3);
     for (int i = 0; i < LEVELS; i++) {
         CHECK_EQUAL(shmq_settle(theirs, &held[i]), SHMQ_OK);
@@ -305,13 +305,13 @@ static void constants_of_a_level_that_make_no_sense_are_told(void) {
         ring->slots = shmq_level_ring(q, depth - 1)->slots;
         CHECK(part_fault("queue directory")[0] != 0);
         ring->slots = page->ring.slots - SHMQ_GRANULE_BYTES; /* somebody else's memory */
-        CHECK(strstr(part_fault("queue directory"), "ring place") != NULL);
+        CHECK(strstr(part_fault("queue directory"), "the offset of the queue's ring makes no sense") != NULL);
         CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "its ring place makes no sense") != NULL);
+        CHECK(strstr(judgement.fault, "the offset of the queue's ring makes no sense") != NULL);
         CHECK_EQUAL(judgement.depth, depth);
         ring->slots = slots;
         ring->carried = m->size;
-        CHECK(strstr(part_fault("queue directory"), "ring place") != NULL);
+        CHECK(strstr(part_fault("queue directory"), "the offset of the queue's ring makes no sense") != NULL);
         ring->carried = carried;
         ring->shift++;
         CHECK(part_fault("queue directory")[0] != 0);
@@ -324,10 +324,10 @@ static void constants_of_a_level_that_make_no_sense_are_told(void) {
     page->level_rings = rings + 64;
     CHECK(part_fault("queue directory")[0] != 0);
     page->level_rings = m->size;
-    CHECK(strstr(part_fault("queue directory"), "levels of a queue") != NULL);
+    CHECK(strstr(part_fault("queue directory"), "the queue's levels makes no sense") != NULL);
     page->level_rings = rings;
     page->levels = SHMQ_LEVELS_MAX + 1;
-    CHECK(strstr(part_fault("queue directory"), "levels of a queue") != NULL);
+    CHECK(strstr(part_fault("queue directory"), "the queue's levels makes no sense") != NULL);
     page->levels = 2;
     CHECK(part_fault("queue directory")[0] != 0);
     page->levels = LEVELS;
@@ -432,7 +432,7 @@ static void each_level_has_cold_records_of_its_own(void) {
     end();
 }
 
-/* Who takes wakes another one only for what is there, on its level or below. Shows S45, S55. */
+/* A consumer that takes wakes another one only for what is there, on its level or below. Shows S45, S55. */
 static void the_baton_looks_into_the_levels_below(void) {
     static const struct {
         uint8_t taken, other; /* 0: nothing else */

@@ -365,10 +365,10 @@ static void a_ticket_that_makes_no_sense_is_told(void) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         shmq_store_seq(word, wrong[i]);
         CHECK(shmq_line_valid(qa) != NULL);
-        CHECK(strcmp(shmq_line_valid(qa), "a ticket that nobody writes") == 0);
+        CHECK(strstr(shmq_line_valid(qa), "has a value that no process writes") != NULL);
     }
     shmq_store_seq(word, shmq_ticket_word(1, 60, SHMQ_TICKET_WAITING));
-    CHECK(strcmp(shmq_line_valid(qa), "a ticket of nobody") == 0);
+    CHECK(strstr(shmq_line_valid(qa), "is taken, but no process owns it") != NULL);
     shmq_store_seq(word, before);
     end();
 }

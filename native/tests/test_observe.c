@@ -115,12 +115,12 @@ static void beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at(void)
     uint64_t hash = entry->name_hash;
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
     CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_UNDECIDED);
-    CHECK(strstr(judgement.why, "is at work on the structure, or was stopped there") != NULL);
+    CHECK(strstr(judgement.why, "is changing the structure, or was stopped while it did") != NULL);
     CHECK_EQUAL(opinion_of("queue directory"), SHMQ_SOUND);
     CHECK_EQUAL(opinion_of_queue(), SHMQ_SOUND);
     entry->name_hash ^= 1;
     CHECK_EQUAL(opinion_of("queue directory"), SHMQ_UNDECIDED); /* it may be half of the holder's change */
-    CHECK(strstr(judgement.fault, "a name under which nobody finds it") != NULL);
+    CHECK(strstr(judgement.fault, "its name does not match the hash by which processes look it up") != NULL);
     shmq_structure_unlock(b);
     CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
     entry->name_hash = hash;

@@ -1,4 +1,4 @@
-/* Who of several consumers is served: worked out from their rows, and in force for every look. */
+/* Which of several consumers is served: worked out from their rows, and in force for every look. */
 #include "scratch_queue.h"
 #include "shmq/ranks.h"
 #include "shmq/structure.h"

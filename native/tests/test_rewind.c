@@ -77,7 +77,7 @@ static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     end();
 }
 
-/* Who releases for the dead does not know what was released before: everybody looks from the beginning. Shows S38. */
+/* A reaper that releases for the dead does not know what was released before: everybody looks from the beginning. Shows S38. */
 static void test_a_rewind_without_a_position_names_none(void) {
     begin();
     put();

@@ -1,4 +1,4 @@
-/* Who is woken, consumer rows, and who watches for deaths; with members that die by losing their lock. */
+/* Wakes, consumer rows, and the watch for deaths; with members that die by losing their lock. */
 #include <signal.h>
 
 #include "scratch_queue.h"
@@ -162,7 +162,8 @@ static void a_batch_tells_a_browser_when_nobody_else_sleeps(void) {
     end();
 }
 
-/* Who takes an entry wakes another sleeper for the next one, also behind what somebody holds. Shows S45, S55, C7. */
+/* A consumer that takes an entry wakes another sleeper for the next one, also behind what somebody holds. Shows S45, S55, C7.
+ * */
 static void the_baton_is_passed_over_holes(void) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
-/* Claims to be first that nobody uses: of a watcher, its deputy, a volunteer, consumers of higher priority, in reserve. Who is
- * stopped is a member of this process that does nothing. */
+/* Claims to be first that nobody uses: of a watcher, its deputy, a volunteer, consumers of higher priority, in reserve. A
+ * stopped process is a member of this process that does nothing. */
 #include "scratch_queue.h"
 #include "shmq/due.h"
 #include "shmq/ranks.h"

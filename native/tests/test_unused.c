@@ -139,7 +139,7 @@ static void with_zero_it_waits_for_its_first_consumer(void) {
     end();
 }
 
-/* Who waits in a get has no row of a consumer, but the queue is used. */
+/* A thread that waits in a get has no row of a consumer, but the queue is used. */
 static void who_waits_for_a_message_uses_it(void) {
     begin(LONG);
     uint32_t row = open_row(qb, SHMQ_GETTER);
@@ -170,7 +170,7 @@ static void what_goes_to_the_dead_is_left_to_the_interpreter(void) {
     end();
 }
 
-/* Who does what is due waits for nobody: another one has the lock of the structure, perhaps for long. */
+/* A process that does what is due waits for no other: another one has the lock of the structure, perhaps for long. */
 static void while_the_structure_is_locked_it_stays_until_later(void) {
     begin(LONG);
     let_it_be_old();

@@ -81,15 +81,15 @@ static void a_process_row_that_makes_no_sense_is_told(void) {
     BREAK(shmq_processes_valid, HALF(a->header->process_high), SHMQ_PROCESS_ROWS + 1, "1025 process rows");
     BREAK(shmq_processes_valid, WORD(row->word), live + 4, "makes no sense");
     BREAK(shmq_processes_valid, WORD(row->word), live | 0x100, "makes no sense");
-    BREAK(shmq_processes_valid, WORD(unused->word), shmq_row_word(1, 0, SHMQ_ROW_FREE), "only 2 rows are looked at");
-    BREAK(shmq_processes_valid, row->pin_cells, 0u, "without a page");
-    BREAK(shmq_processes_valid, row->counters, row->counters + 8, "without a page");
-    BREAK(shmq_processes_valid, row->pid, 0u, "without a process");
-    BREAK(shmq_processes_valid, row->name[39], (char)'x', "without a process");
-    BREAK(shmq_processes_valid, WORD(row->pinned_bytes), UINT64_C(1) << 60, "more bytes than there are");
-    BREAK(shmq_processes_valid, row->magazines, UINT64_C(1), "a field that nobody writes");
-    BREAK(shmq_processes_valid, WORD(row->ops[3].lsn), UINT64_C(1), "a field that nobody writes");
-    BREAK(shmq_processes_valid, HALF(row->memory_waiting), 3u, "3 threads wait for memory, 0 are counted");
+    BREAK(shmq_processes_valid, WORD(unused->word), shmq_row_word(1, 0, SHMQ_ROW_FREE), "counts only 2 rows");
+    BREAK(shmq_processes_valid, row->pin_cells, 0u, "but has no page");
+    BREAK(shmq_processes_valid, row->counters, row->counters + 8, "but has no page");
+    BREAK(shmq_processes_valid, row->pid, 0u, "but names no process");
+    BREAK(shmq_processes_valid, row->name[39], (char)'x', "but names no process");
+    BREAK(shmq_processes_valid, WORD(row->pinned_bytes), UINT64_C(1) << 60, "more bytes than the segment can lend");
+    BREAK(shmq_processes_valid, row->magazines, UINT64_C(1), "a field that this version does not use");
+    BREAK(shmq_processes_valid, WORD(row->ops[3].lsn), UINT64_C(1), "a field that this version does not use");
+    BREAK(shmq_processes_valid, HALF(row->memory_waiting), 3u, "3 threads wait for memory, but only 0 are counted");
     end();
 }
 
@@ -98,35 +98,44 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     uint64_t entry = shmq_load_seq(&a->directory[0].word);
     shmq_queue_shm *page = qa->page;
     BREAK(shmq_directory_valid, HALF(a->header->queue_high), SHMQ_QUEUES + 1, "4097 queues");
-    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry | 7, "an entry that makes no sense");
-    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry | 0x100, "an entry that makes no sense");
-    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry + (UINT64_C(1) << 32), "the page of another queue");
+    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry | 7, "its directory entry makes no sense");
+    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry | 0x100, "its directory entry makes no sense");
+    BREAK(shmq_directory_valid, WORD(a->directory[0].word), entry + (UINT64_C(1) << 32),
+          "its page is that of another queue");
     BREAK(shmq_directory_valid, WORD(a->directory[900].word), shmq_entry_word(1, SHMQ_ENTRY_FREE),
-          "was made, but only");
-    BREAK(shmq_directory_valid, a->directory[0].name_hash, UINT64_C(1), "under which nobody finds it");
-    BREAK(shmq_directory_valid, page->index, 5u, "the page of another queue");
-    BREAK(shmq_directory_valid, page->name_len, 0u, "a name that is too long");
-    BREAK(shmq_directory_valid, WORD(page->settings.dead_letter), UINT64_C(201), "a name that is too long");
-    BREAK(shmq_directory_valid, HALF(page->settings.overflow), 3u, "a setting that there is not");
-    BREAK(shmq_directory_valid, HALF(page->settings.priorities), 0u, "a setting that there is not");
-    BREAK(shmq_directory_valid, HALF(page->settings.retry_steps), 9u, "a setting that there is not");
-    BREAK(shmq_directory_valid, WORD(page->given), UINT64_C(1) << 40, "a setting that there is not");
-    BREAK(shmq_directory_valid, HALF(page->temporary), 2u, "a setting that there is not");
-    BREAK(shmq_directory_valid, HALF(page->checksum), 2u, "a setting that there is not");
-    BREAK(shmq_directory_valid, page->temporary_row, SHMQ_PROCESS_ROWS, "a setting that there is not");
-    BREAK(shmq_directory_valid, WORD(page->settings.lease_ns), UINT64_C(5000), "settings that do not fit");
-    BREAK(shmq_directory_valid, HALF(page->max_deaths), 9u, "settings that do not fit");
-    BREAK(shmq_directory_valid, WORD(page->settings.seal), UINT64_C(0), "settings that do not fit");
-    BREAK(shmq_directory_valid, HALF(page->shut_down), 3u, "a way to be shut down");
-    BREAK(shmq_directory_valid, HALF(page->state), 3u, "a page that is not in service");
-    BREAK(shmq_directory_valid, page->ring.shift, 31u, "ring geometry");
-    BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "ring geometry");
-    BREAK(shmq_directory_valid, page->ring.slots, page->ring.slots + 64, "does not fill its run");
+          "was made, but the header counts only");
+    BREAK(shmq_directory_valid, a->directory[0].name_hash, UINT64_C(1),
+          "does not match the hash by which processes look it up");
+    BREAK(shmq_directory_valid, page->index, 5u, "its page is that of another queue");
+    BREAK(shmq_directory_valid, page->name_len, 0u, "its name is empty or too long");
+    BREAK(shmq_directory_valid, WORD(page->settings.dead_letter), UINT64_C(201),
+          "the name of its dead-letter queue is too long");
+    BREAK(shmq_directory_valid, HALF(page->settings.overflow), 3u,
+          "the setting overflow has a value that this version");
+    BREAK(shmq_directory_valid, HALF(page->settings.priorities), 0u,
+          "the setting priorities has a value that this version");
+    BREAK(shmq_directory_valid, HALF(page->settings.retry_steps), 9u,
+          "a setting has a value that this version does not know");
+    BREAK(shmq_directory_valid, WORD(page->given), UINT64_C(1) << 40,
+          "a setting has a value that this version does not know");
+    BREAK(shmq_directory_valid, HALF(page->temporary), 2u, "the setting temporary has a value that this version");
+    BREAK(shmq_directory_valid, HALF(page->checksum), 2u, "the setting checksum has a value that this version");
+    BREAK(shmq_directory_valid, page->temporary_row, SHMQ_PROCESS_ROWS, "a process row that is out of range");
+    BREAK(shmq_directory_valid, WORD(page->settings.lease_ns), UINT64_C(5000),
+          "its settings do not match their checksum");
+    BREAK(shmq_directory_valid, HALF(page->max_deaths), 9u, "its settings do not match their checksum");
+    BREAK(shmq_directory_valid, WORD(page->settings.seal), UINT64_C(0), "its settings do not match their checksum");
+    BREAK(shmq_directory_valid, HALF(page->shut_down), 3u, "its word for a shutdown");
+    BREAK(shmq_directory_valid, HALF(page->state), 3u, "its page is not in service");
+    BREAK(shmq_directory_valid, page->ring.shift, 31u, "the size of the queue's ring makes no sense");
+    BREAK(shmq_directory_valid, page->ring.slot_size, 100u, "the size of the queue's ring makes no sense");
+    BREAK(shmq_directory_valid, page->ring.slots, page->ring.slots + 64,
+          "does not fill the memory that was reserved for it");
     BREAK(shmq_structure_valid, WORD(page->ring.laid), shmq_slot_count(&qa->first), "slots without memory");
-    BREAK(shmq_directory_valid, WORD(page->ring.laid), UINT64_C(0), "more slots than it has");
+    BREAK(shmq_directory_valid, WORD(page->ring.laid), UINT64_C(0), "more slots with memory than it has");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "cold records");
     BREAK(shmq_directory_valid, page->ring.cold, page->ring.slots, "cold records");
-    BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that nobody writes");
+    BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that this version does not use");
     /* Two of one name. */
     must_say(verdict_of(shmq_directory_valid), "", __FILE__, __LINE__);
     shmq_queue_shm before = *limited->page;
@@ -135,7 +144,7 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     limited->page->name_len = qa->page->name_len;
     a->directory[limited->index].name_hash = a->directory[qa->index].name_hash;
     shmq_settings_seal(limited->page);
-    must_say(verdict_of(shmq_segment_valid), "have one name", __FILE__, __LINE__);
+    must_say(verdict_of(shmq_segment_valid), "have the same name", __FILE__, __LINE__);
     memcpy(limited->page->name, before.name, SHMQ_NAME_MAX);
     limited->page->name_len = before.name_len;
     shmq_settings_seal(limited->page);
@@ -151,25 +160,29 @@ static void a_consumer_row_or_sleeper_that_makes_no_sense_is_told(void) {
     shmq_sleepers_shm *group = &qa->page->sleepers[0];
     shmq_consumer_shm *consumer = shmq_row_at(qa, row);
     uint64_t live = shmq_load_seq(&consumer->word), used = shmq_load_seq(&group->used), other = UINT64_C(1) << 40;
-    BREAK(shmq_directory_valid, HALF(qa->page->groups), SHMQ_CHUNKS + 1, "more groups");
-    BREAK(shmq_directory_valid, HALF(qa->page->groups), 0u, "that no notifier looks at");
+    BREAK(shmq_directory_valid, HALF(qa->page->groups), SHMQ_CHUNKS + 1,
+          "chunks of consumer rows, but there can be only");
+    BREAK(shmq_directory_valid, HALF(qa->page->groups), 0u, "producers do not look there");
     BREAK(shmq_directory_valid, WORD(group->used), used | 1, "consumer row 0 is in use");
     BREAK(shmq_directory_valid, WORD(group->idle), shmq_load_seq(&group->idle) | 1, "consumer row 0 is in use");
-    BREAK(shmq_directory_valid, WORD(group->want), other, "not in use, row 40");
-    BREAK(shmq_directory_valid, WORD(group->idle), shmq_load_seq(&group->idle) | other, "not in use, row 40");
-    BREAK(shmq_directory_valid, WORD(group->browse), other, "not in use, row 40");
-    BREAK(shmq_directory_valid, WORD(group->used), used | other, "in use and FREE, row 40");
-    BREAK(shmq_directory_valid, WORD(consumer->word), live + 3, "in a state that there is not");
-    BREAK(shmq_directory_valid, WORD(consumer->word), shmq_row_word(1, 999, SHMQ_ROW_LIVE), "a consumer row of nobody");
+    BREAK(shmq_directory_valid, WORD(group->want), other, "on consumer row 40, which is not in use");
+    BREAK(shmq_directory_valid, WORD(group->idle), shmq_load_seq(&group->idle) | other,
+          "on consumer row 40, which is not in use");
+    BREAK(shmq_directory_valid, WORD(group->browse), other, "on consumer row 40, which is not in use");
+    BREAK(shmq_directory_valid, WORD(group->used), used | other,
+          "consumer row 40 is marked as used, but its state is FREE");
+    BREAK(shmq_directory_valid, WORD(consumer->word), live + 3, "is in a state that this version does not know");
+    BREAK(shmq_directory_valid, WORD(consumer->word), shmq_row_word(1, 999, SHMQ_ROW_LIVE),
+          "is in use, but no process owns it");
     BREAK(shmq_directory_valid, WORD(consumer->word), shmq_row_word(1, 5000, SHMQ_ROW_LIVE),
-          "a consumer row of nobody");
-    BREAK(shmq_directory_valid, HALF(consumer->kind), 3u, "of a kind that there is not");
-    BREAK(shmq_directory_valid, HALF(consumer->sleeps), 2u, "a field that nobody writes");
+          "is in use, but no process owns it");
+    BREAK(shmq_directory_valid, HALF(consumer->kind), 3u, "is of a kind that this version does not know");
+    BREAK(shmq_directory_valid, HALF(consumer->sleeps), 2u, "a field that no process writes");
     uint64_t own = (uint64_t)((unsigned char *)qb->m->process->targets - qb->m->base);
     uint64_t others = (uint64_t)((unsigned char *)qa->m->process->targets - qa->m->base);
     uint64_t wrong[] = {64, others, own - 4, own + 2, own + SHMQ_TARGETS * 4, UINT64_MAX, qa->m->size};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        BREAK(shmq_directory_valid, WORD(consumer->target), wrong[i], "a word that is not its process'");
+        BREAK(shmq_directory_valid, WORD(consumer->target), wrong[i], "sleeps on a word of another process");
     }
     shmq_store_seq(&consumer->target, own + 4);
     must_say(verdict_of(shmq_segment_valid), "", __FILE__, __LINE__);
@@ -187,20 +200,23 @@ static void a_counter_line_that_makes_no_sense_is_told(void) {
     begin();
     shmq_counters_shm *line = qb->counters;
     shmq_process_page_shm *page = shmq_process_page(a, b->row);
-    BREAK(shmq_counters_valid, HALF(line->moving), UINT32_MAX, "more threads in a call");
-    BREAK(shmq_counters_valid, HALF(line->waiting), UINT32_MAX, "more threads in a call");
-    BREAK(shmq_counters_valid, HALF(line->waiting), 2u, "2 threads wait for room, 0 are counted");
-    BREAK(shmq_counters_valid, WORD(line->attached), UINT64_C(77), "uses a queue 0 that has not been");
-    BREAK(shmq_counters_valid, WORD(line->attached), UINT64_C(1) << 40, "uses a queue 0 that has not been");
+    BREAK(shmq_counters_valid, HALF(line->moving), UINT32_MAX,
+          "counts more threads in calls on queue 0 than a process can have");
+    BREAK(shmq_counters_valid, HALF(line->waiting), UINT32_MAX,
+          "counts more threads in calls on queue 0 than a process can have");
+    BREAK(shmq_counters_valid, HALF(line->waiting), 2u, "2 threads wait for room, but only 0 are counted");
+    BREAK(shmq_counters_valid, WORD(line->attached), UINT64_C(77), "uses queue 0, which was never made");
+    BREAK(shmq_counters_valid, WORD(line->attached), UINT64_C(1) << 40, "uses queue 0, which was never made");
     must_say(verdict_of(shmq_counters_valid), "", __FILE__, __LINE__);
     uint64_t chunk = shmq_load_seq(&page->chunks[0]);
     shmq_store_seq(&page->chunks[0], chunk + 8);
-    must_say(verdict_of(shmq_counters_valid), "lies nowhere", __FILE__, __LINE__);
+    must_say(verdict_of(shmq_counters_valid), "has an offset of counter chunk 0 that makes no sense", __FILE__,
+             __LINE__);
     must_say(verdict_of(shmq_structure_valid), "offset of a chunk of counters", __FILE__, __LINE__);
     shmq_store_seq(&page->chunks[0], chunk);
     shmq_queue_unbind(qb);
     CHECK_EQUAL(shmq_member_leave(b, true), SHMQ_OK);
-    BREAK(shmq_counters_valid, HALF(shmq_counters_at(a, b->row, 0)->moving), 1u, "but the row is FREE");
+    BREAK(shmq_counters_valid, HALF(shmq_counters_at(a, b->row, 0)->moving), 1u, "but no process owns the row");
     shmq_member_free(b);
     shmq_queue_unbind(limited);
     shmq_queue_unbind(qa);
@@ -218,12 +234,12 @@ static void a_pin_that_makes_no_sense_is_told(void) {
     shmq_pin_shm *cell = &b->page->pins[pin];
     uint64_t sound = shmq_load_seq(&cell->cell), generation = shmq_load_seq(&cell->generation);
     uint64_t view = UINT64_C(1) << 40;
-    BREAK(shmq_pins_valid, WORD(cell->cell), sound ^ UINT64_C(1) << 50, "marked as another process'");
-    BREAK(shmq_pins_valid, WORD(cell->cell), sound & ~(UINT64_C(0xff) << 40), "a view that there is not: 0");
-    BREAK(shmq_pins_valid, WORD(cell->cell), sound + 9 * view, "a view that there is not: 10");
-    BREAK(shmq_pins_valid, WORD(cell->cell), sound + view, "that its block does not know");
-    BREAK(shmq_pins_valid, WORD(cell->generation), generation + 1, "that its block does not know");
-    BREAK(shmq_pins_valid, WORD(cell->cell), sound + 1, "names no block");
+    BREAK(shmq_pins_valid, WORD(cell->cell), sound ^ UINT64_C(1) << 50, "marked as that of another process");
+    BREAK(shmq_pins_valid, WORD(cell->cell), sound & ~(UINT64_C(0xff) << 40), "a view that does not exist: 0");
+    BREAK(shmq_pins_valid, WORD(cell->cell), sound + 9 * view, "a view that does not exist: 10");
+    BREAK(shmq_pins_valid, WORD(cell->cell), sound + view, "that its block does not count");
+    BREAK(shmq_pins_valid, WORD(cell->generation), generation + 1, "that its block does not count");
+    BREAK(shmq_pins_valid, WORD(cell->cell), sound + 1, "names a block that does not exist");
     /* Tentative: its generation may be of the cell's last use, its bit is not there yet. */
     shmq_store_seq(&cell->generation, 0);
     shmq_store_seq(&cell->cell, shmq_pin_cell(shmq_body_offset(d.body), SHMQ_PIN_TENTATIVE, b->row_generation));
@@ -245,20 +261,23 @@ static void a_watch_word_or_obituary_that_makes_no_sense_is_told(void) {
     uint64_t word = shmq_load_seq(&header->watch[0]);
     BREAK(shmq_watch_valid, WORD(header->watch[0]), word | 0x100000, "watch word 0 makes no sense");
     BREAK(shmq_watch_valid, WORD(header->watch[1]), UINT64_C(1025), "watch word 1 makes no sense");
-    BREAK(shmq_watch_valid, WORD(header->watch[0]), word + (UINT64_C(5) << 32), "a process that has not been yet");
-    BREAK(shmq_watch_valid, WORD(header->watch_wake[1]), UINT64_C(8190), "watcher 1 sleeps nowhere");
-    BREAK(shmq_watch_valid, WORD(header->watch_wake[0]), a->size, "watcher 0 sleeps nowhere");
-    BREAK(shmq_watch_valid, WORD(header->volunteers[7]), UINT64_C(16), "volunteer 7 sleeps nowhere");
+    BREAK(shmq_watch_valid, WORD(header->watch[0]), word + (UINT64_C(5) << 32), "a process that has not existed yet");
+    BREAK(shmq_watch_valid, WORD(header->watch_wake[1]), UINT64_C(8190),
+          "watcher 1 sleeps at an offset that makes no sense");
+    BREAK(shmq_watch_valid, WORD(header->watch_wake[0]), a->size, "watcher 0 sleeps at an offset that makes no sense");
+    BREAK(shmq_watch_valid, WORD(header->volunteers[7]), UINT64_C(16),
+          "volunteer 7 sleeps at an offset that makes no sense");
     shmq_watch_leave(&watcher);
-    BREAK(shmq_watch_valid, WORD(header->obituaries[3].message_id), UINT64_C(9), "obituary 3 was not written");
+    BREAK(shmq_watch_valid, WORD(header->obituaries[3].message_id), UINT64_C(9),
+          "death record 3 is in use, but the header does not count it");
     shmq_delivery d = receive(qa, shmq_self(qa));
     CHECK(shmq_death_count(qa, shmq_slot_at(&qa->first, d.position), d.word, 1234));
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
-    BREAK(shmq_watch_valid, header->obituaries[0].at_ns, UINT64_C(0), "obituary 0 makes no sense");
-    BREAK(shmq_watch_valid, header->obituaries[0].signal, 99, "obituary 0 makes no sense");
-    BREAK(shmq_watch_valid, header->obituaries[0].signal, -1, "obituary 0 makes no sense");
-    BREAK(shmq_watch_valid, header->obituaries[0].reserved, 1u, "obituary 0 makes no sense");
-    BREAK(shmq_watch_valid, WORD(header->watch_looked[0]), UINT64_MAX, "looked at a time that has not been yet");
+    BREAK(shmq_watch_valid, header->obituaries[0].at_ns, UINT64_C(0), "death record 0 makes no sense");
+    BREAK(shmq_watch_valid, header->obituaries[0].signal, 99, "death record 0 makes no sense");
+    BREAK(shmq_watch_valid, header->obituaries[0].signal, -1, "death record 0 makes no sense");
+    BREAK(shmq_watch_valid, header->obituaries[0].reserved, 1u, "death record 0 makes no sense");
+    BREAK(shmq_watch_valid, WORD(header->watch_looked[0]), UINT64_MAX, "watcher 0 has looked at a time in the future");
     end();
 }
 
@@ -293,12 +312,13 @@ static void pointers_of_a_ring_that_make_no_sense_are_told(void) {
     BREAK_RING(limited, WORD(ring->head), head + 11, none, "the head is beyond the tail");
     BREAK_RING(limited, WORD(ring->head), head - epoch, none, "the head's epoch is behind");
     BREAK_RING(limited, WORD(ring->floor), UINT64_C(10), none, "the floor is beyond the tail");
-    BREAK_RING(limited, WORD(ring->cells[1]), cell + epoch, none, "a cell of another epoch");
-    BREAK_RING(limited, WORD(ring->cells[2]), cell, none, "a cell of another epoch");
-    BREAK_RING(limited, WORD(ring->cells[1]), cell + 500, none, "beyond the tail was released");
-    BREAK_RING(limited, HALF(ring->joiners), 2u, none, "a joiner flag");
+    BREAK_RING(limited, WORD(ring->cells[1]), cell + epoch, none,
+               "a cell of released positions has the epoch of another cell");
+    BREAK_RING(limited, WORD(ring->cells[2]), cell, none, "a cell of released positions has the epoch of another cell");
+    BREAK_RING(limited, WORD(ring->cells[1]), cell + 500, none, "a released position is beyond the tail");
+    BREAK_RING(limited, HALF(ring->joiners), 2u, none, "the joiner flag has a value that no process writes");
     BREAK_RING(limited, WORD(limited->page->count), UINT64_C(8), none, "the count says 8 entries, the slots say 9");
-    BREAK_RING(limited, HALF(limited->page->recount_due), 3u, none, "a request to count");
+    BREAK_RING(limited, HALF(limited->page->recount_due), 3u, none, "the request for a recount");
     /* A claim that nobody has helped yet is ahead of the tail; one epoch more in the head is a death in a release. */
     WORD(ring->head) = head + epoch;
     must_find(limited, "", 0, __FILE__, __LINE__);
@@ -329,31 +349,40 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     CHECK_EQUAL(shmq_word_state(word), SHMQ_AVAILABLE);
     CHECK(shmq_word_carried(shmq_load_seq(&carried->word)));
     uint64_t lap = UINT64_C(1) << 32;
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_SEALED, last, "a state that this version");
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_PENDING, last, "without an owner");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_SEALED, last,
+               "a state that this version does not know");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_PENDING, last, "but the slot names none");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, shmq_self(limited), 0), last,
-               "does not say where from");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, 3, 0), last, "a claim of a consumer");
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_HELD, last, "does not say until when");
+               "does not name the queue that it comes from");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, 3, 0), last,
+               "the slot's state is a producer's, but its owner is a consumer");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_HELD, last,
+               "has no time at which its delay ends");
     BREAK_RING(limited, slot->props, 1, last, "a property that this version");
-    BREAK_RING(limited, slot->props, SHMQ_PROP_NOT_BEFORE, last, "without the record");
-    BREAK_RING(limited, WORD(limited->first.shm->due), UINT64_MAX - 1, SHMQ_NO_SLOT, "a time that nobody");
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_BROKEN, last, "a broken slot");
+    BREAK_RING(limited, slot->props, SHMQ_PROP_NOT_BEFORE, last, "needs a cold record, but has none");
+    BREAK_RING(limited, WORD(limited->first.shm->due), UINT64_MAX - 1, SHMQ_NO_SLOT,
+               "the time at which something is due");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_BROKEN, last,
+               "the slot is broken, and its message is lost");
     BREAK_RING(limited, WORD(slot->word), word | SHMQ_FLAG_FLOWED, last, "a flag that this version");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "without an owner");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_AVAILABLE, 3, 1), last, "in a state that has none");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, 0, 1), last, "but the slot names none");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_AVAILABLE, 3, 1), last,
+               "names an owner, but its state has none");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_ACQUIRED, SHMQ_CONSUMER_ROWS, 1), last,
                "out of range");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_CLAIMED, 3, 0), last, "a claim of a consumer");
-    BREAK_RING(limited, WORD(slot->word), word + lap, last, "a lap ahead of the tail");
-    BREAK_RING(limited, WORD(slot->word), word - lap, last, "but nobody has used");
-    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_FREE, 0, 0), last, "but nobody has used");
-    BREAK_RING(limited, WORD(slot->position), tail - 2, last, "another slot's");
-    BREAK_RING(limited, WORD(slot->position), tail - 1 - 1024, last, "of another lap");
-    BREAK_RING(limited, WORD(carried->position), held.position + 4096, held_at, "of another lap");
-    BREAK_RING(limited, WORD(limited->first.carried[held_at / 64]), UINT64_C(0), held_at, "without its bit");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_CLAIMED, 3, 0), last,
+               "the slot's state is a producer's, but its owner is a consumer");
+    BREAK_RING(limited, WORD(slot->word), word + lap, last, "the slot's lap is ahead of the tail");
+    BREAK_RING(limited, WORD(slot->word), word - lap, last, "but no producer has used it");
+    BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_FREE, 0, 0), last, "but no producer has used it");
+    BREAK_RING(limited, WORD(slot->position), tail - 2, last, "that of another slot");
+    BREAK_RING(limited, WORD(slot->position), tail - 1 - 1024, last, "that of another lap");
+    BREAK_RING(limited, WORD(carried->position), held.position + 4096, held_at, "that of another lap");
+    BREAK_RING(limited, WORD(limited->first.carried[held_at / 64]), UINT64_C(0), held_at,
+               "but the message's bit is not set");
     must_find(qa, "", 0, __FILE__, __LINE__);
-    BREAK_RING(qa, WORD(shmq_slot_at(&qa->first, 50)->word), UINT64_C(1) << 32, 50, "ahead of the tail is in use");
+    BREAK_RING(qa, WORD(shmq_slot_at(&qa->first, 50)->word), UINT64_C(1) << 32, 50,
+               "is in use, but the tail has not reached it");
     CHECK_EQUAL(shmq_settle(limited, &held), SHMQ_OK);
     end();
 }

@@ -214,7 +214,7 @@ static void a_wake_goes_to_the_words_of_its_process_only(void) {
     CHECK_EQUAL(shmq_load_seq(word), seen + 1);
     CHECK_EQUAL(shmq_load_seq(&row_of(0)->wake), of_row);
     CHECK(!is_idle(0));
-    /* Who claimed the bit has died before the wake. */
+    /* The notifier that claimed the bit has died before the wake. */
     shmq_sleepers_recover(q[0], &all_live);
     CHECK_EQUAL(shmq_load_seq(word), seen + 2);
     CHECK(shmq_withdraw(theirs[0], rows[0], false));
@@ -295,8 +295,8 @@ static void it_ends_with_its_time_and_with_a_queue(void) {
     end();
 }
 
-/* Who was to wake it has died with its bit: it looks by itself, and that is counted, unless the put was so late in its sleep
- * that this was no rescue, which happens on a busy machine. Behind a claim it looks more often. */
+/* The notifier has died with its bit: the consumer looks by itself, and that is counted, unless the put was so late in its
+ * sleep that this was no rescue, which happens on a busy machine. Behind a claim it looks more often. */
 static void it_looks_by_itself_when_nobody_wakes_it(void) {
     begin();
     sleeper s;

@@ -158,7 +158,7 @@ def _examine_segment(observer: Observer, report: Report) -> None:
         if why is not None:
             report.undecided.append(f"{part}: {why}")
     if report.damage:
-        report.findings.append(Finding("segment", "damage was met and quarantined by processes", count=report.damage))
+        report.findings.append(Finding("segment", "processes have found damage and set it aside", count=report.damage))
 
 
 def _examine_queue(observer: Observer, name: str, index: int, incarnation: int, bodies: bool, report: Report) -> None:

@@ -77,7 +77,7 @@ def test_check_names_the_level_of_a_queue_with_priorities(shell: Shell) -> None:
     assert shell("check").out.endswith("1 queue, 3 messages (3 verified): sound\n")
     damage_the_slot_of(shell.directory, b"where is this message?")
     outcome = shell("check", expected=1)
-    assert "queue 'orders', level 2, slot 1: a state that this version does not write" in outcome.out
+    assert "queue 'orders', level 2, slot 1: the slot is in a state that this version does not know" in outcome.out
     finding = shell("check", "--json", expected=1).json["findings"][0]
     assert (finding["level"], finding["slot"]) == (2, 1)
 
@@ -86,7 +86,7 @@ def test_check_finds_a_slot_that_makes_no_sense(shell: Shell) -> None:
     shell("put", "orders", "where is this message?")
     damage_the_slot_of(shell.directory, b"where is this message?")
     outcome = shell("check", expected=1)
-    assert "queue 'orders', slot 0: a state that this version does not write" in outcome.out
+    assert "queue 'orders', slot 0: the slot is in a state that this version does not know" in outcome.out
     report = shell("check", "--json", expected=1).json
     assert report["findings"][0]["place"] == "queue 'orders'"
 

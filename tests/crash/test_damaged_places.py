@@ -162,10 +162,10 @@ def test_a_damaged_slot_is_quarantined_counted_and_named_by_check_and_doctor(bar
     assert queue._census()["broken"] == 1
     assert usage(broker)["damage"] == 1
     shown = shell("check", expected=1).out
-    assert "queue 'orders', slot 2: a broken slot" in shown
+    assert "queue 'orders', slot 2: the slot is broken, and its message is lost" in shown
     told = json.loads(shell("doctor", "--json", expected=1).out)
     bad = [check["detail"] for check in told["checks"] if check["check"] == "damage"]
-    assert "queue 'orders', slot 2: a broken slot" in bad
+    assert "queue 'orders', slot 2: the slot is broken, and its message is lost" in bad
     assert shell("stat", "--json").json["damage"] == 1
     broker.close()
 
@@ -207,6 +207,6 @@ def test_a_setting_that_there_is_not_is_damage_also_where_an_error_was_about_to_
         lambda: broker.queue("jobs", maxsize=2),
     ]
     for ask in asked:
-        with pytest.raises(shmq.CorruptionError, match=r"a setting that there is not|the setting [a-z_]+ of a queue"):
+        with pytest.raises(shmq.CorruptionError, match="has a value that this version does not know"):
             ask()
     assert queue.get(timeout=0) == "kept"

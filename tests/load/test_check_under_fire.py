@@ -127,13 +127,13 @@ def write_a_state_that_there_is_not(memory: mmap.mmap, slot: int) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (flip_a_bit_of_the_body, "a message with a wrong checksum"),
-        (give_it_to_a_process_that_is_not_there, "it is a process' that is not there"),
-        (give_it_to_a_consumer_that_is_not_there, "it is a consumer's that is not there"),
-        (raise_its_lap, "a lap ahead of the tail"),
-        (move_its_position, "an entry whose position is another slot's"),
-        (point_its_body_elsewhere, "its body lies in no block"),
-        (write_a_state_that_there_is_not, "a state that this version does not write"),
+        (flip_a_bit_of_the_body, "the message does not match its checksum"),
+        (give_it_to_a_process_that_is_not_there, "the message's owner is a process that does not exist"),
+        (give_it_to_a_consumer_that_is_not_there, "the message's owner is a consumer that does not exist"),
+        (raise_its_lap, "the slot's lap is ahead of the tail"),
+        (move_its_position, "the message's position is that of another slot"),
+        (point_its_body_elsewhere, "the offset of the message's body leads to no block"),
+        (write_a_state_that_there_is_not, "the slot is in a state that this version does not know"),
     ],
 )
 def test_real_damage_is_found_beside_traffic(broker_dir: Path, seed: int, damage: Damage, words: str) -> None:
@@ -172,6 +172,6 @@ def test_a_message_behind_the_head_is_found_once_nobody_can_be_releasing_it(brok
             holding.ack()
             found = look(broker_dir).findings
             memory[slot : slot + 8] = taken
-        expected = ("queue 'still'", 0, "an available message that nobody will be offered")
+        expected = ("queue 'still'", 0, "the message is available, but no consumer will be offered it")
         assert [(finding.place, finding.slot, finding.fault) for finding in found] == [expected]
         assert queue.get() == b"third"

@@ -197,7 +197,7 @@ def test_a_check_beside_one_who_is_stopped_inside_the_structure_lock_has_an_answ
         assert report.findings == []
         assert report.verified == 100
         assert [text.split(":")[0] for text in report.undecided] == ["map of the memory"]
-        assert f"process {process.pid} is at work on the structure, or was stopped there" in report.undecided[0]
+        assert f"process {process.pid} is changing the structure, or was stopped while it did" in report.undecided[0]
         assert seconds < 20  # half a second, on a machine that has others to do
     finally:
         kill(process)
@@ -210,7 +210,8 @@ def test_a_check_behind_one_who_died_inside_the_structure_lock_blames_nobody(fil
     report = examine(str(filled))
     assert report.findings == []
     assert report.undecided == [
-        "map of the memory: a process died while it changed the structure; whoever looks for the dead mends that"
+        "map of the memory: a process died while it changed the structure; "
+        "the next process that looks for dead ones repairs that"
     ]
     assert state_of(filled) == before
     with shmq.open(filled) as broker:  # to join is a change

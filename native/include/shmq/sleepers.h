@@ -1,4 +1,4 @@
-/* Who is woken: the consumer table of a queue.
+/* Waking: the consumer table of a queue.
  *
  * One bit is the truth: idle bit r set = consumer row r sleeps or is about to, and nobody has claimed it. Claiming is
  * fetch_and(~bit): exactly one winner, who owes one wake. Lists of consumers by state are these bitmaps:
@@ -52,7 +52,7 @@ bool shmq_wake_idle(shmq_queue *q, uint32_t row);
 void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l);
 /* Rows of the dead become FREE. Under the structure lock, when no word names them any more. */
 void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l);
-/* NULL, or what is wrong, with the row in *where. Under the structure lock, while others sleep and wake. */
-const char *shmq_consumers_valid(const shmq_queue *q, uint64_t *where);
+/* NULL, or what is wrong, with its row. Under the structure lock, while others sleep and wake. */
+const char *shmq_consumers_valid(const shmq_queue *q);
 
 #endif

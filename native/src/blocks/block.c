@@ -119,7 +119,7 @@ static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_bloc
     }
     if (!shmq_cas_seq(&place->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {
         /* No reference of this generation can be there yet. The block stays out of use: nobody knows what it is. */
-        shmq_damage(m, "reference word of a free block", shmq_place_offset(m, place));
+        shmq_damage(m, "the reference word of a free block makes no sense, at offset", shmq_place_offset(m, place));
         return NOT_FREE;
     }
     *block = (shmq_block){shmq_place_offset(m, place), shmq_class_bytes(place->size_class), generation};
@@ -168,8 +168,8 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
     return false;
 }
 
-/* The slab has no FREE block for us. Who frees one sets the free bit, then looks whether the class bit is set; we clear
- * the class bit, then look at the free bits: one of the two sees the other. Without the second look the bit that a
+/* The slab has no FREE block for us. A process that frees one sets the free bit, then looks whether the class bit is set; we
+ * clear the class bit, then look at the free bits: one of the two sees the other. Without the second look the bit that a
  * dropper saw set, and therefore did not set, is cleared here, and the block is lost until a sweep. SYNC block.hint */
 static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule) {
     shmq_a64 *class_bits = shmq_class_bits(m, size_class, granule);
@@ -224,8 +224,8 @@ static bool nobody(void *context, uint32_t row) {
     return false;
 }
 
-/* Blocks that a death left without a hint, or with a view bit that nobody names, are found by a sweep. Who would have to
- * say "no memory" makes one first, but not every time: it looks at every block. */
+/* Blocks that a death left without a hint, or with a view bit that nobody names, are found by a sweep. A process that would
+ * have to say "no memory" makes one first, but not every time: it looks at every block. */
 static bool sweep_is_due(shmq_member *m) {
     uint64_t now = shmq_now_ns(), swept = shmq_load_relaxed(&m->swept_ns);
     return now - swept >= SHMQ_SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);

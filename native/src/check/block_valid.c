@@ -1,5 +1,6 @@
 /* Looks at all blocks that change nothing: figures for people, and the check of their words. */
 #include "blocks/slab.h"
+#include "shmq/verdict.h"
 
 void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
     *usage = (shmq_block_usage){0};
@@ -27,33 +28,34 @@ void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
 static const char *check_block(uint64_t state, uint64_t word, uint32_t size_class) {
     uint32_t generation = shmq_state_gen(state), refs = shmq_block_refs(word);
     if (shmq_state_class(state) != size_class) {
-        return "a block is of another class than its slab";
+        return "it is of another class than its slab";
     }
     switch (shmq_state_of(state)) {
     case SHMQ_BLOCK_FREE:
     case SHMQ_BLOCK_RETIRED:
         if (shmq_state_row(state) != 0) {
-            return "a free block has an owner";
+            return "it is free, but has an owner";
         }
-        return word == shmq_block_word(generation, 0) ? NULL : "a free block has references, or another generation";
+        return word == shmq_block_word(generation, 0) ? NULL : "it is free, but has references, or another generation";
     case SHMQ_BLOCK_BUILDING:
     case SHMQ_BLOCK_SHARED:
         if (shmq_state_row(state) >= SHMQ_PROCESS_ROWS) {
-            return "a block is built by a process row that does not exist";
+            return "its owner is a process row that does not exist";
         }
         if (word == shmq_block_word(generation + 1, 0)) {
             return NULL; /* being freed, or a death in between: the next sweep ends it */
         }
         if (shmq_block_gen(word) != generation) {
-            return "a used block's two words are of different generations";
+            return "its two words are of different generations";
         }
-        return refs != 0 || shmq_state_of(state) == SHMQ_BLOCK_BUILDING ? NULL : "a shared block has no reference";
+        return refs != 0 || shmq_state_of(state) == SHMQ_BLOCK_BUILDING ? NULL
+                                                                        : "it holds a message, but has no reference";
     default:
-        return "a block is in a state that does not exist";
+        return "it is in a state that does not exist";
     }
 }
 
-static const char *check_slab(shmq_slab_shm *slab, uint32_t size_class) {
+static const char *check_slab(const shmq_member *m, uint32_t granule, shmq_slab_shm *slab, uint32_t size_class) {
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         shmq_block_shm *block = &slab->block[i];
         for (int tries = 0; tries < 8; tries++) { /* a block that never rests is in use, and its words are too */
@@ -64,7 +66,9 @@ static const char *check_slab(shmq_slab_shm *slab, uint32_t size_class) {
             }
             const char *wrong = check_block(state, word, size_class);
             if (wrong != NULL && shmq_slab_class(slab) == size_class && shmq_load_seq(&block->state) == state) {
-                return wrong;
+                shmq_place place = {slab, block, granule, i, size_class};
+                return shmq_verdict("the block at 0x%llx makes no sense: %s",
+                                    (unsigned long long)shmq_place_offset(m, &place), wrong);
             }
             break;
         }
@@ -78,7 +82,8 @@ const char *shmq_blocks_valid(const shmq_member *m) {
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint64_t class_word = slab == NULL ? 0 : shmq_load_acquire(&slab->class_word); /* SYNC block.slab */
         if (class_word > SHMQ_CLASSES) {
-            return "a slab is of a class that does not exist";
+            return shmq_verdict("the slab at granule %u is of a class that does not exist: %llu", granule,
+                                (unsigned long long)class_word);
         }
         if (class_word == 0) {
             granule += 1;
@@ -86,9 +91,9 @@ const char *shmq_blocks_valid(const shmq_member *m) {
         }
         uint32_t size_class = (uint32_t)class_word - 1;
         if (shmq_class_granules(size_class) > m->granule_count - granule) {
-            return "a slab reaches beyond the segment";
+            return shmq_verdict("the slab at granule %u reaches beyond the segment", granule);
         }
-        const char *wrong = check_slab(slab, size_class);
+        const char *wrong = check_slab(m, granule, slab, size_class);
         if (wrong != NULL) {
             return wrong;
         }

@@ -10,10 +10,12 @@ static const char *check_line(shmq_member *m, uint32_t row, uint32_t index, bool
     shmq_counters_shm *line = shmq_counters_at(m, row, index);
     uint64_t attached = shmq_load_seq(&line->attached);
     if (shmq_load_seq(&line->moving) > MANY_THREADS || shmq_load_seq(&line->waiting) > MANY_THREADS) {
-        return shmq_verdict("process row %u, queue %u: more threads in a call than there can be", row, index);
+        return shmq_verdict("process row %u counts more threads in calls on queue %u than a process can have", row,
+                            index);
     }
     if (free && (shmq_load_seq(&line->moving) | shmq_load_seq(&line->waiting) | shmq_load_seq(&line->changing)) != 0) {
-        return shmq_verdict("process row %u, queue %u: somebody is in a call, but the row is FREE", row, index);
+        return shmq_verdict("process row %u counts threads in calls on queue %u, but no process owns the row", row,
+                            index);
     }
     if (attached == 0) {
         return NULL;
@@ -22,7 +24,7 @@ static const char *check_line(shmq_member *m, uint32_t row, uint32_t index, bool
     uint64_t entry = shmq_load_seq(&m->directory[index].word);
     if (attached > UINT64_C(1) << 32 || index >= shmq_queue_high(m) ||
         (int32_t)(shmq_entry_incarnation(entry) - (uint32_t)(attached - 1)) < 0) {
-        return shmq_verdict("process row %u uses a queue %u that has not been", row, index);
+        return shmq_verdict("process row %u uses queue %u, which was never made", row, index);
     }
     return NULL;
 }
@@ -36,7 +38,7 @@ static const char *check_lines(shmq_member *m, uint32_t row) {
             continue;
         }
         if (shmq_counters_at(m, row, first) == NULL) {
-            return shmq_verdict("process row %u: chunk %u of its counters lies nowhere", row, chunk);
+            return shmq_verdict("process row %u has an offset of counter chunk %u that makes no sense", row, chunk);
         }
         for (uint32_t i = 0; i < SHMQ_COUNTERS_A_CHUNK; i++) {
             const char *wrong = check_line(m, row, first + i, free);
@@ -70,7 +72,7 @@ static const char *check_waiters(shmq_member *m, uint32_t index) {
         }
         shmq_pause();
     }
-    return shmq_verdict("queue %u: %u threads wait for room, %u are counted", index, parts, sum);
+    return shmq_verdict("queue %u: %u threads wait for room, but only %u are counted", index, parts, sum);
 }
 
 const char *shmq_counters_valid(shmq_member *m) {

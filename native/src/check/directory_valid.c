@@ -14,19 +14,19 @@
 
 static const char *check_settings(shmq_queue_shm *page) {
     if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX) {
-        return "a name that is too long";
+        return "its name is empty or too long";
     }
     const char *wrong = shmq_settings_valid(page);
     if (wrong != NULL) {
         return wrong;
     }
     if (page->temporary_row >= SHMQ_PROCESS_ROWS) {
-        return "a setting that there is not";
+        return "its temporary setting names a process row that is out of range";
     }
     if (shmq_load_seq(&page->shut_down) > SHMQ_STOPPED) {
-        return "a way to be shut down that there is not";
+        return "its word for a shutdown has a value that this version does not know";
     }
-    return shmq_settings_sealed(page) ? NULL : "settings that do not fit their checksum";
+    return shmq_settings_sealed(page) ? NULL : "its settings do not match their checksum";
 }
 
 static const char *check_constants(const shmq_ring *r) {
@@ -39,17 +39,17 @@ static const char *check_constants(const shmq_ring *r) {
         ring->carried != first->run + run.carried + r->depth * run.bitmap || q->page->level_rings != rings ||
         ring->shift != first->shift || ring->slot_size != first->slot_size ||
         ring->run_granules != (r->depth > 0 ? 0 : run.granules) || (r->depth > 0 && ring->run != 0)) {
-        return "a ring that does not fill its run";
+        return "its ring does not fill the memory that was reserved for it";
     }
     if (laid == 0 || (laid >= run.count && laid != SHMQ_LAID_ALL)) {
-        return "a ring with more slots than it has, or none";
+        return "its ring counts more slots with memory than it has, or none";
     }
     uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
                      shmq_load_relaxed(&ring->level_shift);
     later |= shmq_load_relaxed(&ring->level_delta) | shmq_load_relaxed(&ring->level_inhaled) |
              shmq_load_relaxed(&ring->level_backed) | shmq_load_relaxed(&ring->level_moved) |
              shmq_load_relaxed(&ring->level_aside);
-    return later != 0 ? "a ring with a field that nobody writes" : shmq_cold_valid(r);
+    return later != 0 ? "its ring has a value in a field that this version does not use" : shmq_cold_valid(r);
 }
 
 static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
@@ -59,18 +59,18 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
         return wrong;
     }
     if (q.page->index != index || q.page->incarnation != shmq_entry_incarnation(word)) {
-        return "the page of another queue";
+        return "its page is that of another queue";
     }
     if ((wrong = check_settings(q.page)) != NULL) {
         return wrong;
     }
     if (m->directory[index].name_hash != shmq_name_hash(q.page->name, q.page->name_len)) {
-        return "a name under which nobody finds it";
+        return "its name does not match the hash by which processes look it up";
     }
     /* Out of service first in the page; the entry leads to it for as long as messages are in hand. */
     uint32_t state = shmq_load_seq(&q.page->state);
     if (state != SHMQ_QUEUE_DELETED && (state != SHMQ_QUEUE_LIVE || shmq_entry_state(word) != SHMQ_ENTRY_LIVE)) {
-        return "a page that is not in service";
+        return "its page is not in service";
     }
     shmq_ring level;
     for (uint32_t depth = 0; depth < q.levels; depth++) {
@@ -82,9 +82,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if ((wrong = shmq_groups_valid(&q)) != NULL || (wrong = shmq_line_valid(&q)) != NULL) {
         return wrong;
     }
-    uint64_t row;
-    wrong = shmq_consumers_valid(&q, &row);
-    return wrong == NULL ? NULL : shmq_verdict("%s, row %llu", wrong, (unsigned long long)row);
+    return shmq_consumers_valid(&q);
 }
 
 static const char *check_names(shmq_member *m, uint32_t high) {
@@ -99,7 +97,7 @@ static const char *check_names(shmq_member *m, uint32_t high) {
                     shmq_load_seq(&one->state) == SHMQ_QUEUE_LIVE && shmq_load_seq(&other->state) == SHMQ_QUEUE_LIVE;
                 if (in_service && one->name_len == other->name_len &&
                     memcmp(one->name, other->name, one->name_len) == 0) {
-                    return shmq_verdict("queues %u and %u have one name", k, i);
+                    return shmq_verdict("queues %u and %u have the same name", k, i);
                 }
             }
         }
@@ -110,15 +108,16 @@ static const char *check_names(shmq_member *m, uint32_t high) {
 const char *shmq_directory_valid(shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->queue_high);
     if (high > SHMQ_QUEUES) {
-        return shmq_verdict("%u queues, there are %u", high, SHMQ_QUEUES);
+        return shmq_verdict("the header counts %u queues, but there can be only %u", high, SHMQ_QUEUES);
     }
     for (uint32_t index = 0; index < SHMQ_QUEUES; index++) {
         uint64_t word = shmq_load_seq(&m->directory[index].word);
         if (index >= high && word != 0) {
-            return shmq_verdict("queue %u was made, but only %u are looked at", index, high);
+            return shmq_verdict("queue %u was made, but the header counts only %u queues", index, high);
         }
         if (shmq_entry_state(word) > SHMQ_ENTRY_DELETED || (word & 0xffffff00u) != 0) {
-            return shmq_verdict("queue %u: an entry that makes no sense: 0x%llx", index, (unsigned long long)word);
+            return shmq_verdict("queue %u: the state word of its directory entry makes no sense: 0x%llx", index,
+                                (unsigned long long)word);
         }
         const char *wrong = shmq_entry_state(word) == SHMQ_ENTRY_FREE ? NULL : check_page(m, index, word);
         if (wrong != NULL) {

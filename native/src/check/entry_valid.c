@@ -25,7 +25,7 @@ static const char *check_owner(const shmq_queue *q, shmq_slot_shm *slot, uint64_
         shmq_consumer_shm *consumer = shmq_row_at(q, owner);
         uint64_t taken = consumer != NULL ? shmq_load_acquire(&consumer->word) : 0; /* SYNC row.owner */
         if (consumer == NULL || is_nobodys(&consumer->word, slot, word)) {
-            return "it is a consumer's that is not there";
+            return "the message's owner is a consumer that does not exist";
         }
         if (shmq_row_state(taken) == SHMQ_ROW_FREE) {
             return NULL; /* it was, a moment ago: the row is used again, and the word is another one */
@@ -33,7 +33,7 @@ static const char *check_owner(const shmq_queue *q, shmq_slot_shm *slot, uint64_
         row = shmq_row_inner(taken);
     }
     bool there = row < SHMQ_PROCESS_ROWS && !is_nobodys(&q->m->rows[row].word, slot, word);
-    return there ? NULL : "it is a process' that is not there";
+    return there ? NULL : "the message's owner is a process that does not exist";
 }
 
 /* The reference is dropped after the entry has gone: as long as the word stays, its bit is set. */
@@ -45,13 +45,14 @@ static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, ui
     uint32_t generation = shmq_peek(&slot->body_gen), bit = shmq_body_bit(body);
     shmq_place place;
     if (bit >= SHMQ_ENTRY_BITS || !shmq_block_locate(q->m, shmq_body_offset(body), &place)) {
-        return "its body lies in no block";
+        return "the offset of the message's body leads to no block";
     }
     uint64_t state = shmq_load_seq(&place.block->state), refs = shmq_load_seq(&place.block->word);
     if (shmq_block_gen(refs) != generation || (shmq_block_refs(refs) >> bit & 1) == 0) {
-        return "its body's block does not know it";
+        return "the block of the message's body does not count the message";
     }
-    return shmq_state_used(state) && shmq_state_gen(state) == generation ? NULL : "its body's block is free";
+    return shmq_state_used(state) && shmq_state_gen(state) == generation ? NULL
+                                                                         : "the block of the message's body is free";
 }
 
 /* A walk begins at the head, or in the old region if the head lies below tail - N. The head is read first: one that is below
@@ -123,7 +124,7 @@ static bool anybody_is_dead(shmq_member *m) {
     return false;
 }
 
-/* Who releases an entry turns the head back after it, and holds the entry until then, as far as `held` says. So when
+/* A process that releases an entry turns the head back after it, and holds the entry until then, as far as `held` says. So when
  * everybody was seen holding nothing, the word is still the same and no dead process waits for its reaper, nobody is about
  * to turn the head back. A process that always holds something leaves the question open. */
 bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
@@ -189,7 +190,9 @@ const char *shmq_bodies_valid(const shmq_ring *r, shmq_bodies *bodies) {
         } else if (intact) {
             bodies->verified++;
         } else {
-            wrong = wrong != NULL ? wrong : leads ? "a message with a wrong checksum" : "a message that leads nowhere";
+            wrong = wrong != NULL ? wrong
+                    : leads       ? "the message does not match its checksum"
+                                  : "the message's headers or body lie where none can";
             bodies->slot = bodies->damaged++ == 0 ? i : bodies->slot;
         }
     }

@@ -49,7 +49,7 @@ static void pause_for(uint64_t ns) {
     }
 }
 
-/* The same but for decimal numbers, which go on under load: "holds 4 messages and says 3". */
+/* The same but for decimal numbers, which go on under load: "has 4 messages in hand, but counts 3". */
 static bool same_words(const char *one, const char *other) {
     while (*one != 0 && *other != 0) {
         bool hex = one[0] == '0' && one[1] == 'x';
@@ -105,7 +105,7 @@ static void sound(shmq_judgement *j) { *j = (shmq_judgement){.opinion = SHMQ_SOU
 static void give_up(shmq_judgement *j, shmq_calm calm, uint32_t holder) {
     if (calm == SHMQ_BUSY) {
         undecided(j, "");
-        snprintf(j->why, sizeof j->why, "process %u is at work on the structure, or was stopped there", holder);
+        snprintf(j->why, sizeof j->why, "process %u is changing the structure, or was stopped while it did", holder);
     } else {
         undecided(j, "it was never the same at two looks");
     }
@@ -120,7 +120,9 @@ void shmq_part_examine(shmq_member *m, int number, shmq_judgement *j) {
         shmq_moment moment = shmq_moment_begin(m);
         bool counts = false;
         if (p->needs == SETTLED && moment.calm == SHMQ_LEFT) {
-            undecided(j, "a process died while it changed the structure; whoever looks for the dead mends that");
+            undecided(
+                j,
+                "a process died while it changed the structure; the next process that looks for dead ones repairs that");
             return;
         }
         if (p->needs != SETTLED || moment.calm == SHMQ_CALM) {
@@ -164,7 +166,7 @@ static void look_at_level(const shmq_queue *q, uint32_t depth, level_look *look,
     *f = (finding){.depth = depth, .slot = SHMQ_NO_SLOT};
     const char *wrong = shmq_level_look(q, depth, &level);
     if (wrong != NULL) {
-        snprintf(f->fault, sizeof f->fault, "its %s makes no sense", wrong);
+        snprintf(f->fault, sizeof f->fault, "%s", wrong);
     } else if ((wrong = look(&level, context, &f->slot)) != NULL) {
         snprintf(f->fault, sizeof f->fault, "%s", wrong);
         f->word = f->slot != SHMQ_NO_SLOT ? shmq_load_seq(&shmq_slot_at(&level, f->slot)->word) : 0;
@@ -219,7 +221,7 @@ static const char *look_at_words(shmq_ring *level, void *context, uint64_t *slot
     }
     if (found == NULL && stray.found && shmq_stray_is_lost(level, &stray)) {
         *slot = stray.slot;
-        found = "an available message that nobody will be offered";
+        found = "the message is available, but no consumer will be offered it";
     }
     return found;
 }

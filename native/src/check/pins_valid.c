@@ -14,10 +14,10 @@ static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uin
             return NULL;
         }
         if (shmq_pin_mark(cell) != (row_generation & 0xffffu)) {
-            return shmq_verdict("a pin of process row %u is marked as another process'", row);
+            return shmq_verdict("a pin of process row %u is marked as that of another process", row);
         }
         if (view != SHMQ_PIN_TENTATIVE && (view == 0 || view > SHMQ_VIEW_BITS)) {
-            return shmq_verdict("a pin of process row %u is of a view that there is not: %u", row, view);
+            return shmq_verdict("a pin of process row %u names a view that does not exist: %u", row, view);
         }
         /* A slab with a pinned block stays; a tentative pin may be late for a block that is gone. */
         bool there = shmq_block_locate(m, shmq_pin_offset(cell), &place);
@@ -32,7 +32,7 @@ static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uin
         if (shmq_load_seq(&pin->cell) == cell && shmq_load_seq(&pin->generation) == generation &&
             look == SHMQ_LOOKS - 1) {
             return shmq_verdict("a pin of process row %u names %s", row,
-                                there ? "a view that its block does not know" : "no block");
+                                there ? "a view that its block does not count" : "a block that does not exist");
         }
         shmq_pause();
     }

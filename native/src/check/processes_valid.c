@@ -17,25 +17,27 @@ static const char *check_live(const shmq_member *m, uint32_t row) {
     const shmq_process_shm *process = &m->rows[row];
     if (shmq_process_page(m, row) == NULL || process->pin_cells != SHMQ_PINS ||
         process->counters != process->pins + offsetof(shmq_process_page_shm, chunks)) {
-        return shmq_verdict("process row %u is LIVE without a page", row);
+        return shmq_verdict("process row %u is in use, but has no page", row);
     }
     if (process->pid == 0 || process->name[sizeof(process->name) - 1] != 0) {
-        return shmq_verdict("process row %u is LIVE without a process", row);
+        return shmq_verdict("process row %u is in use, but names no process", row);
     }
     /* Each view and each loan counts its bytes, at most a segment each. */
     if (shmq_load_relaxed((shmq_a64 *)&process->pinned_bytes) > m->size * (SHMQ_PINS + 1u)) {
-        return shmq_verdict("process row %u pins more bytes than there are", row);
+        return shmq_verdict("process row %u has views of more bytes than the segment can lend", row);
     }
-    return has_unused_fields(process) ? shmq_verdict("process row %u has a field that nobody writes", row) : NULL;
+    return has_unused_fields(process)
+               ? shmq_verdict("process row %u has a value in a field that this version does not use", row)
+               : NULL;
 }
 
 static const char *check_row(const shmq_member *m, uint32_t row, uint32_t high) {
     uint64_t word = shmq_load_seq(&m->rows[row].word);
     if (row >= high && (word != 0 || m->rows[row].pins != 0)) {
-        return shmq_verdict("process row %u was used, but only %u rows are looked at", row, high);
+        return shmq_verdict("process row %u was used, but the header counts only %u rows", row, high);
     }
     if (shmq_row_state(word) > SHMQ_ROW_REAPING || shmq_row_inner(word) != 0) {
-        return shmq_verdict("process row %u has a word that makes no sense: 0x%llx", row, (unsigned long long)word);
+        return shmq_verdict("the state word of process row %u makes no sense: 0x%llx", row, (unsigned long long)word);
     }
     return shmq_row_state(word) == SHMQ_ROW_LIVE ? check_live(m, row) : NULL;
 }
@@ -54,13 +56,13 @@ static const char *check_memory_waiters(const shmq_member *m) {
         }
         shmq_pause();
     }
-    return shmq_verdict("%u threads wait for memory, %u are counted", parts, sum);
+    return shmq_verdict("%u threads wait for memory, but only %u are counted", parts, sum);
 }
 
 const char *shmq_processes_valid(shmq_member *m) {
     uint32_t high = shmq_load_seq(&m->header->process_high);
     if (high > SHMQ_PROCESS_ROWS) {
-        return shmq_verdict("%u process rows, there are %u", high, SHMQ_PROCESS_ROWS);
+        return shmq_verdict("the header counts %u process rows, but there are only %u", high, SHMQ_PROCESS_ROWS);
     }
     for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS; row++) {
         const char *wrong = check_row(m, row, high);

@@ -174,7 +174,7 @@ static void compare_block(recount *r, const shmq_place *place, reference *one) {
     if (shmq_state_of(state) == SHMQ_BLOCK_BUILDING && row < SHMQ_PROCESS_ROWS &&
         shmq_row_state(shmq_load_seq(&r->m->rows[row].word)) == SHMQ_ROW_FREE &&
         shmq_load_seq(&place->block->state) == state) {
-        found = shmq_verdict("the block at 0x%llx is being built by nobody",
+        found = shmq_verdict("the block at 0x%llx is being filled, but no process owns it",
                              (unsigned long long)shmq_place_offset(r->m, place));
     }
     uint64_t word = shmq_load_seq(&place->block->word);
@@ -203,7 +203,7 @@ static const char *check_held(recount *r) {
     for (uint32_t row = 0; row < SHMQ_PROCESS_ROWS && r->trace == trace; row++) {
         if (before[row] < first[row] && r->owned[row] == first[row] &&
             shmq_load_seq(&r->m->rows[row].held) == before[row]) {
-            return shmq_verdict("process row %u holds %u messages and says %u", row, first[row], before[row]);
+            return shmq_verdict("process row %u has %u messages in hand, but counts %u", row, first[row], before[row]);
         }
     }
     return NULL;

@@ -35,41 +35,42 @@ static const char *check_lap(const shmq_ring *r, const sight *s) {
         uint64_t passed = s->index + ((s->before - 1 - s->index) >> r->shift << r->shift);
         int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, passed));
         if (ahead < 0 || (ahead == 0 && is_free)) {
-            return "a slot that the tail has passed, but nobody has used";
+            return "the tail has passed the slot, but no producer has used it";
         }
     }
     if (s->after < s->index) {
-        return s->word == 0 ? NULL : "a slot ahead of the tail is in use";
+        return s->word == 0 ? NULL : "the slot is in use, but the tail has not reached it";
     }
     uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
     int32_t ahead = shmq_lap_ahead(s->word, shmq_turn(r, last));
-    return ahead > (is_free ? 1 : 0) ? "a lap ahead of the tail" : NULL;
+    return ahead > (is_free ? 1 : 0) ? "the slot's lap is ahead of the tail" : NULL;
 }
 
 static const char *check_word(shmq_ring *r, const sight *s) {
     uint32_t state = shmq_word_state(s->word), owner = shmq_word_owner(s->word);
     if (state >= SHMQ_SEALED) {
-        return "a state that this version does not write";
+        return "the slot is in a state that this version does not know";
     }
     if ((s->word & (SHMQ_FLAG_FLOWED | SHMQ_FLAG_INTENT)) != 0) {
-        return "a flag that this version does not write";
+        return "the slot has a flag that this version does not know";
     }
     if (state == SHMQ_BROKEN) {
-        return "a broken slot";
+        return "the slot is broken, and its message is lost";
     }
     if (is_owned(state) != (owner != 0)) {
-        return is_owned(state) ? "an owned state without an owner" : "an owner in a state that has none";
+        return is_owned(state) ? "the slot's state needs an owner, but the slot names none"
+                               : "the slot names an owner, but its state has none";
     }
     if ((owner & 0xfffu) >= (owner & SHMQ_OWNER_PROCESS ? SHMQ_PROCESS_ROWS : SHMQ_CONSUMER_ROWS)) {
-        return "an owner row out of range";
+        return "the slot names an owner whose row number is out of range";
     }
     if (!(owner & SHMQ_OWNER_PROCESS) && owner != 0 &&
         (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING)) {
-        return "a claim of a consumer";
+        return "the slot's state is a producer's, but its owner is a consumer";
     }
     if (shmq_word_carried(s->word) && shmq_state_is_entry(state) &&
         !(shmq_load_seq(&r->carried[s->index >> 6]) >> (s->index & 63) & 1)) {
-        return "a carried entry without its bit";
+        return "the ring has lapped the message, but the message's bit is not set";
     }
     return check_lap(r, s);
 }
@@ -82,26 +83,26 @@ static const char *check_times(shmq_ring *r, const sight *s) {
         return NULL;
     }
     if ((props & ~SHMQ_PROPS_KNOWN) != 0) {
-        return "an entry with a property that this version does not write";
+        return "the message has a property that this version does not know";
     }
     if (state == SHMQ_HELD && (props & SHMQ_PROP_NOT_BEFORE) == 0) {
-        return "a held entry that does not say until when";
+        return "the message is delayed, but has no time at which its delay ends";
     }
     if (state == SHMQ_PENDING && (props & SHMQ_PROP_INTENT) == 0) {
-        return "an entry on its way here that does not say where from";
+        return "the message is being moved here, but does not name the queue that it comes from";
     }
     if (props == 0) {
         return NULL;
     }
     shmq_cold_shm *cold = shmq_cold_at(r, slot);
     if (cold == NULL) {
-        return "an entry without the record that it needs";
+        return "the message needs a cold record, but has none";
     }
     if ((props & SHMQ_PROP_GROUP) != 0 && shmq_group_of(r, slot, props) == 0) {
-        return "an entry of a group that there is not";
+        return "the message is of a group that does not exist";
     }
     uint64_t until = (props & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_load_relaxed(&cold->not_before_ns) : 0;
-    return until <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "an entry that is held for ever";
+    return until <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "the message's delay ends later than any delay can";
 }
 
 /* Written before the entry is there, and as long as it is. */
@@ -112,13 +113,13 @@ static const char *check_position(const shmq_ring *r, const sight *s) {
     shmq_slot_shm *slot = shmq_slot_at(r, s->index);
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     if ((p & r->mask) != s->index) {
-        return "an entry whose position is another slot's";
+        return "the message's position is that of another slot";
     }
     /* Its lap as a position: laps of 32 bits are compared near the tail, for a carried one may be from any time ago. */
     uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
     uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(r, last)) << r->shift);
     if (s->after < s->index || (shmq_word_carried(s->word) ? p >= at : p != at)) {
-        return "an entry whose position is of another lap";
+        return "the message's position is that of another lap";
     }
     return NULL;
 }
@@ -172,12 +173,12 @@ static const char *check_cells(const shmq_ring *r) {
             continue;
         }
         if ((cell >> SHMQ_POSITION_BITS) % SHMQ_CELLS != i) {
-            return "a cell of another epoch than its place";
+            return "a cell of released positions has the epoch of another cell";
         }
         /* One of long ago, of a ring in which hardly anything is released, may say anything else. */
         uint64_t beyond = (cell - tail) & SHMQ_POSITION_MASK;
         if (beyond > 0 && beyond <= shmq_slot_count(r)) {
-            return "a cell says that something beyond the tail was released";
+            return "a released position is beyond the tail";
         }
     }
     return NULL;
@@ -188,7 +189,9 @@ const char *shmq_ring_valid(shmq_ring *r, uint64_t *where) {
     const char *wrong = check_head(r);
     wrong = wrong != NULL ? wrong : check_cells(r);
     wrong = wrong != NULL ? wrong : shmq_due_valid(shmq_load_seq(&r->shm->due));
-    wrong = wrong != NULL ? wrong : shmq_load_seq(&r->shm->joiners) > 1 ? "a joiner flag that nobody sets" : NULL;
+    wrong = wrong != NULL                         ? wrong
+            : shmq_load_seq(&r->shm->joiners) > 1 ? "the joiner flag has a value that no process writes"
+                                                  : NULL;
     for (uint64_t i = 0; i < shmq_slots_laid(r) && wrong == NULL; i++) {
         wrong = check_slot(r, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;

@@ -16,14 +16,16 @@ static const char *check_watch_word(const shmq_member *m, int place) {
     uint32_t now = shmq_row_generation(shmq_load_acquire(&m->rows[row].word)); /* SYNC row.owner */
     return (int32_t)(now - (uint32_t)(word >> 32)) >= 0
                ? NULL
-               : shmq_verdict("watch word %d is of a process that has not been yet: row %u", place, row);
+               : shmq_verdict("watch word %d names a process that has not existed yet: row %u", place, row);
 }
 
 static const char *check_sleeping_place(const shmq_member *m, shmq_a64 *place, const char *what, int index) {
     uint64_t offset = shmq_load_seq(place);
     bool sense = offset == 0 ||
                  ((offset & 3) == 0 && shmq_inside(m, offset, 4) && offset >= offsetof(shmq_segment_shm, memory_full));
-    return sense ? NULL : shmq_verdict("%s %d sleeps nowhere: 0x%llx", what, index, (unsigned long long)offset);
+    return sense ? NULL
+                 : shmq_verdict("%s %d sleeps at an offset that makes no sense: 0x%llx", what, index,
+                                (unsigned long long)offset);
 }
 
 /* An id stands there after all else of its obituary, and nothing of it goes back to zero. */
@@ -35,11 +37,11 @@ static const char *check_obituaries(shmq_segment_shm *header) {
             continue;
         }
         if (shmq_load_seq(&header->obituaries_next) <= i) {
-            return shmq_verdict("obituary %u was not written by anybody", i);
+            return shmq_verdict("death record %u is in use, but the header does not count it", i);
         }
         int32_t signal = shmq_peek(&o->signal);
         if (shmq_peek(&o->at_ns) == 0 || signal < 0 || signal > 64 || o->reserved != 0) {
-            return shmq_verdict("obituary %u makes no sense", i);
+            return shmq_verdict("death record %u makes no sense", i);
         }
     }
     return NULL;
@@ -55,7 +57,7 @@ const char *shmq_watch_valid(shmq_member *m) {
         uint64_t looked = shmq_load_seq(&m->header->watch_looked[i]);
         if (wrong == NULL && looked > shmq_now_ns()) {
             wrong =
-                shmq_verdict("watch %d looked at a time that has not been yet: 0x%llx", i, (unsigned long long)looked);
+                shmq_verdict("watcher %d has looked at a time in the future: 0x%llx", i, (unsigned long long)looked);
         }
     }
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {

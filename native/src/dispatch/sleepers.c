@@ -190,7 +190,7 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     SHMQ_TRY(find_row(q, row));
     shmq_consumer_shm *consumer = shmq_row_at(q, *row);
     if (consumer == NULL) {
-        return shmq_damage(m, "offset of a chunk of consumer rows", *row);
+        return shmq_damage(m, "the offset of a chunk of consumer rows makes no sense", *row);
     }
     uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
     uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);

@@ -42,7 +42,7 @@ static shmq_status attach_line(const shmq_member *m, shmq_queue *q) {
 static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *q) {
     SHMQ_TRY(shmq_queue_view(m, index, q));
     bool own = q->page->index == index && q->page->incarnation == incarnation;
-    return own ? SHMQ_OK : shmq_damage(m, "page of another queue", index);
+    return own ? SHMQ_OK : shmq_damage(m, "the page of a queue is that of another, at queue", index);
 }
 
 /* Under handles_lock. */
@@ -91,7 +91,7 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
     }
     incarnation = shmq_entry_incarnation(word);
     if (SHMQ_UNLIKELY(word != shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE))) {
-        return shmq_damage(m, "directory entry of a queue", index);
+        return shmq_damage(m, "the directory entry of a queue makes no sense, at queue", index);
     }
     shmq_counters_shm *counters; /* before the mutex: it may wait for the structure lock */
     SHMQ_TRY(shmq_counters_of(m, index, &counters));

@@ -26,7 +26,7 @@ static shmq_queue_shm *page_of(shmq_member *m, uint32_t index) {
     uint64_t offset = shmq_load_acquire(&m->directory[index].page); /* SYNC directory.entry */
     shmq_queue_shm *page = page_at(m, offset);
     if (page == NULL) {
-        (void)shmq_damage(m, "queue page", offset);
+        (void)shmq_damage(m, "the offset of a queue's page makes no sense", offset);
     }
     return page;
 }
@@ -230,7 +230,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
                 status = queue_page != NULL ? shmq_settings_check(m, queue_page) : SHMQ_CORRUPT;
                 status = status == SHMQ_OK ? shmq_settings_agree(queue_page, d, differs) : status;
             } else if (is_hidden(m, name, name_len, hash)) {
-                status = shmq_damage(m, "the name of a queue", hash);
+                status = shmq_damage(m, "the name of a queue does not match its hash", hash);
             } else if (d->create) {
                 status = make(m, name, name_len, d, hash, &index);
                 found = (int)index;
@@ -258,7 +258,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             return status; /* else it was deleted in between: again */
         }
     }
-    return shmq_damage(m, "directory entry of a queue", index);
+    return shmq_damage(m, "the directory entry of a queue makes no sense, at queue", index);
 }
 
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs) {

@@ -56,7 +56,7 @@ static void empty_out(shmq_queue *q) {
     }
 }
 
-/* D4. Under the structure lock. Who publishes behind D1 takes it back, see shmq_put_in_time. */
+/* D4. Under the structure lock. A producer that publishes behind D1 takes it back, see shmq_put_in_time. */
 static void take_root(shmq_queue *q) {
     if (!any(q, shmq_state_is_entry)) {
         uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
@@ -74,7 +74,8 @@ static bool mark_deleted(shmq_queue *q) {
     return true;
 }
 
-/* Without the lock for what may take long. Who cannot have it at once leaves the root to the next who makes a queue. */
+/* Without the lock for what may take long. A process that cannot have it at once leaves the root to the next one that makes a
+ * queue. */
 static void end_service(shmq_queue *q) {
     empty_out(q);
     if (shmq_structure_try(q->m) == SHMQ_OK) {

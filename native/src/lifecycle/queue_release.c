@@ -71,7 +71,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     uint64_t offset = shmq_load_seq(&entry->page);
     if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 || !shmq_inside(m, offset, SHMQ_PAGE_BYTES)) {
         /* Left as it is: the entry is lost, the rest works. */
-        (void)shmq_damage(m, "offset of a deleted queue's page", offset);
+        (void)shmq_damage(m, "the offset of a deleted queue's page makes no sense", offset);
         return;
     }
     shmq_queue_shm *page = shmq_at(m, offset);

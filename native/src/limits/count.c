@@ -2,8 +2,8 @@
  * for queues with a maxsize or a max_bytes.
  *
  * Raised before a claim, lowered after each transition to FREE; a word's version changes with every step. A process that dies
- * in between leaves a word that is too high. Who is stopped by a limit while `recount_due` says that somebody died counts the
- * slots, and believes the result only if nobody was between a slot and the words (`moving`) before and after, and the
+ * in between leaves a word that is too high. A producer that a limit stops while `recount_due` says that somebody died counts
+ * the slots, and believes the result only if nobody was between a slot and the words (`moving`) before and after, and the
  * versions are the same: then nothing was on its way. A claim does not say yet what it weighs: while there is one, bytes are
  * not counted. */
 #include "shmq/ring.h"
@@ -239,7 +239,7 @@ bool shmq_recount(shmq_queue *q) {
  * shows in `moving` until its reaper has asked for a recount. */
 const char *shmq_count_valid(shmq_queue *q) {
     if (shmq_load_seq(&q->page->recount_due) > COUNTING) {
-        return "a request to count that nobody makes";
+        return "the request for a recount has a value that no process writes";
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         uint32_t limited = shmq_load_seq(&q->page->limited);

@@ -3,6 +3,7 @@
 #include "shmq/ring.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
+#include "shmq/verdict.h"
 
 /* Of a ticket's turn, which grows by one with each use: 2^32 tickets of 256 at a time. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
@@ -232,7 +233,7 @@ static bool make_room(shmq_queue *q, uint64_t line) {
     uint32_t number = front_of(line);
     uint64_t word = shmq_load_seq(&ticket_at(q, number)->word);
     if (end_of(line) - number > SHMQ_TICKETS) {
-        (void)shmq_damage(q->m, "a line longer than it can be", q->index);
+        (void)shmq_damage(q->m, "the line of blocked producers is longer than it can be, at queue", q->index);
         return shmq_cas_seq(&q->page->line, line, line_word(end_of(line), end_of(line)));
     }
     if (turns_ahead(word, number) != 0) {
@@ -248,7 +249,7 @@ static bool take_ticket(shmq_queue *q, uint32_t number) {
     uint64_t word = shmq_load_seq(&ticket->word);
     int32_t ahead = turns_ahead(word, number);
     if (ahead < 0) {
-        (void)shmq_damage(q->m, "ticket of a blocked producer", q->index);
+        (void)shmq_damage(q->m, "the ticket of a blocked producer makes no sense, at queue", q->index);
         shmq_cas_seq(&ticket->word, word, shmq_ticket_word(turn_of(number), 0, SHMQ_TICKET_FREE));
         return false;
     }
@@ -344,18 +345,19 @@ void shmq_line_recover(shmq_queue *q, const shmq_liveness *l) {
 
 const char *shmq_line_valid(const shmq_queue *q) {
     if (shmq_line_length(q) > SHMQ_TICKETS) {
-        return "a line longer than it can be";
+        return shmq_verdict("the line of blocked producers has %u tickets, but there are only %u", shmq_line_length(q),
+                            SHMQ_TICKETS);
     }
     for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
         uint64_t word = shmq_load_seq(&q->tickets[i].word);
         uint32_t state = shmq_ticket_state(word), row = shmq_ticket_row(word);
         if (state > SHMQ_TICKET_PASSED || row >= SHMQ_PROCESS_ROWS || shmq_ticket_turn(word) > TURN_MASK ||
             (state == SHMQ_TICKET_FREE && row != 0)) {
-            return "a ticket that nobody writes";
+            return shmq_verdict("ticket %u of the line of blocked producers has a value that no process writes", i);
         }
         if (state != SHMQ_TICKET_FREE && shmq_row_state(shmq_load_seq(&q->m->rows[row].word)) == SHMQ_ROW_FREE &&
             shmq_load_seq(&q->tickets[i].word) == word) {
-            return "a ticket of nobody";
+            return shmq_verdict("ticket %u of the line of blocked producers is taken, but no process owns it", i);
         }
     }
     return NULL;

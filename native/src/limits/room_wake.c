@@ -1,4 +1,4 @@
-/* Who is woken when room has come, or for good: producers that wait for it, and those who wait until all is done. */
+/* Wakes producers that wait for room when it has come, or for good, and threads that wait until all is done. */
 #include "shmq/line.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"

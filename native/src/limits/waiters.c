@@ -64,8 +64,8 @@ static bool add_up(const shmq_member *m, words_of of, void *context, uint32_t *p
     return true;
 }
 
-/* The sum from what it was before the parts were added up: the version says that nobody has joined since. Who had begun,
- * or was leaving, shows in `changing` before its part is read or after it. */
+/* The sum from what it was before the parts were added up: the version says that nobody has joined since. A process that had
+ * begun, or was leaving, shows in `changing` before its part is read or after it. */
 static void recount(const shmq_member *m, shmq_a64 *sum, words_of of, void *context) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t seen = shmq_load_seq(sum);

@@ -8,5 +8,5 @@ shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, u
         return SHMQ_OK; /* it changed: not damaged, or somebody else has marked it */
     }
     shmq_recount_ask(r->queue); /* a broken slot is no place of the queue any more */
-    return shmq_damage(r->queue->m, "slot", index);
+    return shmq_damage(r->queue->m, "the words of a slot make no sense, at slot", index);
 }

@@ -124,7 +124,9 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
     SHMQ_TRY(shmq_queue_usable(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
-    shmq_status status = consumer != NULL ? SHMQ_OK : shmq_damage(q->m, "offset of a chunk of consumer rows", row);
+    shmq_status status = consumer != NULL
+                             ? SHMQ_OK
+                             : shmq_damage(q->m, "the offset of a chunk of consumer rows makes no sense, at row", row);
     uint64_t slice_end = shmq_slice_end(q->m);
     while (status == SHMQ_OK) {
         shmq_ring *level;

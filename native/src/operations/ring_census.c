@@ -144,8 +144,8 @@ bool shmq_ring_ready(shmq_queue *q) {
     return false;
 }
 
-/* Who waits arms the flag before each look; who frees a slot and finds it armed disarms it and wakes. While much is left
- * a look costs more than it tells, so the flag stays down and the look comes by time. */
+/* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes the
+ * thread. While much is left a look costs more than it tells, so the flag stays down and the look comes by time. */
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     shmq_status slept = SHMQ_OK;
     bool arm = false;

@@ -123,7 +123,7 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
     o->prepared = false;
 }
 
-/* The tail lags by a few places at the most. Who has helped it so often is misled by a damaged word. */
+/* The tail lags by a few places at the most. A producer that has helped it so often is misled by a damaged word. */
 #define LONGEST_HELP (UINT64_C(1) << 20)
 
 /* Steps 1 to 5 of put. Answers with o->position CLAIMED by this process. */
@@ -146,7 +146,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
              * without help every producer would spin here for ever. */
             shmq_cas_seq(&ring->tail, t, t + 1);
             if (SHMQ_UNLIKELY(steps > LONGEST_HELP)) {
-                return shmq_damage(r->queue->m, "a tail that the ring has left far behind", t);
+                return shmq_damage(r->queue->m, "the tail of a ring is far behind its slots", t);
             }
             continue;
         }

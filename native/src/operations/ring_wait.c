@@ -260,7 +260,7 @@ static shmq_status lay_down(waiting *w, uint32_t *from) {
         }
         of->consumer = shmq_row_at(of->q, row_of(of));
         if (of->consumer == NULL) {
-            return shmq_damage(w->m, "offset of a chunk of consumer rows", row_of(of));
+            return shmq_damage(w->m, "the offset of a chunk of consumer rows makes no sense, at row", row_of(of));
         }
         if (w->count > 1) {
             shmq_row_share(w->m, of->consumer, w->word);

@@ -203,7 +203,7 @@ static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) 
     if (d->by == NULL && find_head(r) && away) {
         return SHMQ_INTERRUPTED;
     }
-    return shmq_damage(r->queue->m, "a position that the ring has not reached", p);
+    return shmq_damage(r->queue->m, "the position of an entry is beyond the tail", p);
 }
 
 /* Offered by us at another position than the entry's, which is where the tail says that a slot of this lap is. */
@@ -441,7 +441,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
             if (find_head(level)) {
                 continue;
             }
-            return shmq_damage(q->m, "a head that leads elsewhere", elsewhere);
+            return shmq_damage(q->m, "the head of a ring leads away from the first entry", elsewhere);
         }
         shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */

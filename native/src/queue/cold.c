@@ -25,7 +25,7 @@ shmq_cold_shm *shmq_cold_at(const shmq_ring *r, const shmq_slot_shm *slot) {
         return NULL;
     }
     if (SHMQ_UNLIKELY(!lies_well(r, offset) || !is_run(r, offset))) {
-        (void)shmq_damage(r->queue->m, "offset of cold records", offset);
+        (void)shmq_damage(r->queue->m, "the offset of cold records makes no sense", offset);
         return NULL;
     }
     uint64_t index = (uint64_t)((const unsigned char *)slot - r->slots) / r->slot_size;
@@ -71,5 +71,5 @@ const char *shmq_cold_valid(const shmq_ring *r) {
     if (offset == 0) {
         return NULL;
     }
-    return lies_well(r, offset) && is_run(r, offset) ? NULL : "cold records that lie nowhere";
+    return lies_well(r, offset) && is_run(r, offset) ? NULL : "its offset of cold records makes no sense";
 }

@@ -11,7 +11,7 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     shmq_directory_shm *entry = &m->directory[index];
     uint64_t page = *where = shmq_load_acquire(&entry->page); /* SYNC directory.entry */
     if ((page & (SHMQ_PAGE_BYTES - 1)) != 0 || page < m->data || !shmq_inside(m, page, SHMQ_PAGE_BYTES)) {
-        return "queue page";
+        return "the offset of the queue's page makes no sense";
     }
     q->m = m;
     q->index = index;
@@ -26,7 +26,7 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     uint64_t bytes = (uint64_t)(q->levels - 1) * sizeof(shmq_ring_shm);
     if (q->levels < 1 || q->levels > SHMQ_LEVELS_MAX ||
         (q->levels > 1 && (rings % 64 != 0 || rings < m->data || !shmq_inside(m, rings, bytes)))) {
-        return "levels of a queue";
+        return "the number or the offset of the queue's levels makes no sense";
     }
     q->level_rings = q->levels > 1 ? shmq_at(m, rings) : NULL;
     return shmq_level_look(q, 0, &q->first);

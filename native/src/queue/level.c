@@ -13,19 +13,19 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     uint64_t slots = ring->slots, carried = ring->carried;
     if (r->shift >= 32 || (UINT64_C(1) << r->shift) > SHMQ_RING_MAX || r->slot_size < SHMQ_SLOT_MIN ||
         r->slot_size > SHMQ_SLOT_MAX || r->slot_size % 64 != 0) {
-        return "ring geometry";
+        return "the size of the queue's ring makes no sense";
     }
     uint64_t count = UINT64_C(1) << r->shift;
     if (slots % 64 != 0 || slots < m->data || !shmq_inside(m, slots, count * r->slot_size) || carried % 64 != 0 ||
         carried < m->data || !shmq_inside(m, carried, (count + 63) / 64 * 8)) {
-        return "ring place";
+        return "the offset of the queue's ring makes no sense";
     }
     /* Every level's ring lies in the run of the first. */
     uint64_t first = q->page->ring.run, run = q->page->ring.run_granules;
     if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
         slots < carried + (count + 63) / 64 * 8 || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
-        return "ring place"; /* one of them was changed, and may lead into another ring */
+        return "the offset of the queue's ring makes no sense"; /* one of them was changed, and may lead into another ring */
     }
     r->mask = count - 1;
     r->slots = shmq_at(m, slots);

@@ -6,6 +6,7 @@
 
 #include "shmq/member.h"
 #include "shmq/queue.h"
+#include "shmq/verdict.h"
 
 /* Where a number is declared, in 8 bytes, and where it is kept, in 4 or 8; the page's name of a setting differs at times. */
 typedef struct number {
@@ -233,21 +234,21 @@ shmq_status shmq_settings_alter(shmq_queue_shm *page, const shmq_declaration *d,
 
 const char *shmq_settings_valid(const shmq_queue_shm *page) {
     if ((uint32_t)shmq_load_seq(&page->settings.dead_letter) > SHMQ_NAME_MAX) {
-        return "a name that is too long";
+        return "the name of its dead-letter queue is too long";
     }
     uint32_t steps = shmq_load_seq(&page->settings.retry_steps);
     if (shmq_load_seq(&page->given) >> SHMQ_SETTINGS != 0 || steps == 0 || steps > SHMQ_RETRY_STEPS) {
-        return "a setting that there is not";
+        return "a setting has a value that this version does not know";
     }
     uint32_t limited = shmq_load_seq(&page->limited);
     if (limited > (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES) ||
         (shmq_load_seq(&page->maxsize) != 0 && !(limited & SHMQ_LIMITED_COUNT)) ||
         (shmq_load_seq(&page->settings.max_bytes) != 0 && !(limited & SHMQ_LIMITED_BYTES))) {
-        return "a limit that is not counted for";
+        return "the queue has a limit, but does not count its messages";
     }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         if (is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
-            return "a setting that there is not";
+            return shmq_verdict("the setting %s has a value that this version does not know", shmq_setting_name(i));
         }
     }
     return NULL;

@@ -77,12 +77,13 @@ shmq_status shmq_settings_check(shmq_member *m, const shmq_queue_shm *page) {
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         if (i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_RETRY_DELAY &&
             !shmq_setting_possible(i, shmq_setting_value(page, i))) {
-            char what[64];
-            snprintf(what, sizeof(what), "the setting %s of a queue", shmq_setting_name(i));
+            char what[120];
+            snprintf(what, sizeof(what), "the setting %s of a queue has a value that this version does not know",
+                     shmq_setting_name(i));
             return shmq_damage(m, what, shmq_setting_value(page, i));
         }
     }
     uint64_t offset = (uint64_t)((const unsigned char *)&page->settings - m->base);
     return shmq_settings_sealed(page) ? SHMQ_OK
-                                      : shmq_damage(m, "settings of a queue that do not fit their checksum", offset);
+                                      : shmq_damage(m, "the settings of a queue do not match their checksum", offset);
 }

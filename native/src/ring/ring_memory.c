@@ -104,7 +104,7 @@ static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) 
 shmq_status shmq_rings_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
     SHMQ_ASSERT(m->structure_held);
     if ((offset - m->data) % SHMQ_GRANULE_BYTES != 0 || offset < m->data || !shmq_inside(m, offset, bytes)) {
-        return shmq_damage(m, "place of the slots of a queue", offset);
+        return shmq_damage(m, "the offset of the slots of a queue makes no sense", offset);
     }
     uint64_t kept = (uint64_t)shmq_granules_kept(m) << SHMQ_GRANULE_SHIFT;
     for (uint32_t i = granule_at(m, offset); bytes != 0; i++) {

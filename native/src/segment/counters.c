@@ -31,7 +31,7 @@ shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counte
         shmq_store_seq(chunk, offset); /* the root: the page comes zeroed */
     }
     *line = line_of(m, m->page, queue_index);
-    return *line != NULL ? SHMQ_OK : shmq_damage(m, "offset of a counter chunk", found);
+    return *line != NULL ? SHMQ_OK : shmq_damage(m, "the offset of a chunk of counters makes no sense", found);
 }
 
 shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line) {

@@ -294,7 +294,7 @@ uint64_t shmq_new_id(shmq_member *m) {
         uint64_t next = shmq_load_seq(&m->next_id);
         if (next % ID_BLOCK == 0) {
             uint64_t first = shmq_add_seq(&m->header->message_ids, ID_BLOCK);
-            /* Who loses this race uses one id of its block and drops the rest: there are enough. */
+            /* A thread that loses this race uses one id of its block and drops the rest: there are enough. */
             (void)shmq_cas_seq(&m->next_id, next, first + 1);
             if (first != 0) {
                 return first;
@@ -317,7 +317,7 @@ bool shmq_member_gone(shmq_member *m) {
     bool gone = deleted || directory.st_nlink == 0;
     if (said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
         if (!gone) {
-            (void)shmq_damage(m, "state of the segment", said);
+            (void)shmq_damage(m, "the state of the segment makes no sense", said);
         }
         shmq_store_seq(&m->header->state, gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE);
     }
@@ -328,6 +328,6 @@ shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where) {
     if (!m->read_only) {
         shmq_add_seq(&m->header->damage, 1);
     }
-    return shmq_fail(SHMQ_CORRUPT, "damage found in the segment %s\n%s, 0x%llx\nshmq check tells more", m->name, what,
+    return shmq_fail(SHMQ_CORRUPT, "damage found in the segment %s\n%s: 0x%llx\nshmq check tells more", m->name, what,
                      (unsigned long long)where);
 }

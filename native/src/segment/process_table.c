@@ -110,7 +110,7 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
     shmq_process_page_shm *page = shmq_process_page(m, row);
     if (page == NULL) {
         if (process->pins != 0) {
-            (void)shmq_damage(m, "offset of a process page", process->pins);
+            (void)shmq_damage(m, "the offset of a process's page makes no sense", process->pins);
         }
         uint64_t offset;
         SHMQ_TRY(shmq_page_take(m, &offset));
@@ -178,7 +178,7 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const des
         shmq_store_seq(&m->header->process_high, row + 1);
     }
     if (!shmq_cas_seq(&process->word, word, shmq_row_word(generation, 0, SHMQ_ROW_ATTACHING))) {
-        return shmq_damage(m, "word of a free process row", row);
+        return shmq_damage(m, "the state word of a free process row makes no sense, at row", row);
     }
     shmq_status status = prepare_page(m, row);
     if (status != SHMQ_OK) {

@@ -61,8 +61,8 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         return status;
     }
     m->structure_held = true;
-    /* Who looks without the lock reads `turns`, then `dirty`, and `turns` again behind its look: so we are dirty before the
-     * turn is ours, and it is ours before anything is changed, also by a rebuild. */
+    /* A process that looks without the lock reads `turns`, then `dirty`, and `turns` again behind its look: so we are dirty
+     * before the turn is ours, and it is ours before anything is changed, also by a rebuild. */
     bool left_dirty = shmq_load_seq(&m->header->dirty) != 0;
     if (!left_dirty) {
         shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
@@ -360,14 +360,14 @@ void shmq_run_give(shmq_member *m, uint64_t offset) {
     SHMQ_ASSERT(m->structure_held);
     uint32_t first;
     if (!granule_of(m, offset, SHMQ_GRANULE_BYTES, &first)) {
-        (void)shmq_damage(m, "offset of a run that is given back", offset);
+        (void)shmq_damage(m, "the offset of memory that is given back makes no sense", offset);
         return;
     }
     uint64_t word = granule(m, first);
     uint32_t kind = shmq_granule_kind(word);
     uint32_t length = shmq_granule_length(word);
     if ((kind != SHMQ_GRANULE_RING && kind != SHMQ_GRANULE_SLAB) || length == 0 || length > m->granule_count - first) {
-        (void)shmq_damage(m, "granule map where a run is given back", offset);
+        (void)shmq_damage(m, "the granule map does not know memory that is given back, at offset", offset);
         return;
     }
     for (uint32_t i = 0; i < length; i++) {
@@ -417,13 +417,13 @@ void shmq_page_give(shmq_member *m, uint64_t offset) {
     SHMQ_ASSERT(m->structure_held);
     uint32_t index;
     if (!granule_of(m, offset, SHMQ_PAGE_BYTES, &index)) {
-        (void)shmq_damage(m, "offset of a page that is given back", offset);
+        (void)shmq_damage(m, "the offset of a page that is given back makes no sense", offset);
         return;
     }
     uint32_t page = (uint32_t)((offset - granule_offset(m, index)) >> SHMQ_PAGE_SHIFT);
     uint32_t pages = shmq_granule_pages(granule(m, index));
     if (shmq_granule_kind(granule(m, index)) != SHMQ_GRANULE_PAGES || (pages & 1u << page) == 0) {
-        (void)shmq_damage(m, "granule map where a page is given back", offset);
+        (void)shmq_damage(m, "the granule map does not know a page that is given back, at offset", offset);
         return;
     }
     pages &= ~(1u << page);
@@ -438,8 +438,8 @@ static bool is_locked(const shmq_member *m) {
 }
 
 /* Left: nobody had the byte, the word said dirty, nobody had the byte. Once is not enough: the same process may lock again
- * behind the first look, before its turn is raised, and write the word that its last turn had. Who locks behind the second
- * look comes after the word was read; who locked before it and has gone has raised the turn. */
+ * behind the first look, before its turn is raised, and write the word that its last turn had. A process that locks behind
+ * the second look comes after the word was read; one that locked before it and has gone has raised the turn. */
 static bool is_left(const shmq_member *m, uint64_t dirty) {
     return !is_locked(m) && shmq_load_seq(&m->header->dirty) == dirty && !is_locked(m);
 }

@@ -61,7 +61,8 @@ static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offse
 /* A queue's rings have memory up to what `laid` says, at least; the beginning of the run at once. */
 static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
     uint64_t before = map->damaged, from = page->ring.run;
-    mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING, "offset of a ring");
+    mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING,
+             "the offset of a ring leads nowhere, or into memory that is in use");
     if (map->damaged != before) {
         return;
     }
@@ -80,7 +81,7 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
         for (uint64_t at = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES; at < end; at += SHMQ_GRANULE_BYTES) {
             uint64_t word = shmq_load_seq(&m->granules[first + (at >> SHMQ_GRANULE_SHIFT)]);
             if (shmq_granule_reserved(word) < SHMQ_GRANULE_BYTES && shmq_granule_reserved(word) < end - at) {
-                damaged(map, "slots without memory", from + at);
+                damaged(map, "a ring has slots without memory", from + at);
                 return;
             }
         }
@@ -88,7 +89,7 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
 }
 
 static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
-    if (!mark_page(m, map, offset, "offset of a queue page")) {
+    if (!mark_page(m, map, offset, "the offset of a queue's page leads nowhere, or into memory that is in use")) {
         return;
     }
     const shmq_queue_shm *page = shmq_at(m, offset);
@@ -97,13 +98,15 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
         shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
         if (cold != 0) {
-            mark_run(m, map, cold, shmq_cold_granules(ring->shift), SHMQ_GRANULE_RING, "offset of cold records");
+            mark_run(m, map, cold, shmq_cold_granules(ring->shift), SHMQ_GRANULE_RING,
+                     "the offset of cold records leads nowhere, or into memory that is in use");
         }
     }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         uint64_t chunk = shmq_load_seq(&page->chunks[i]);
         if (chunk != 0) {
-            mark_page(m, map, chunk, "offset of a chunk of consumer rows");
+            mark_page(m, map, chunk,
+                      "the offset of a chunk of consumer rows leads nowhere, or into memory that is in use");
         }
     }
 }
@@ -111,14 +114,15 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
 /* In whatever state the row is: its page stays with it for the next member. */
 static void mark_process(shmq_member *m, shmq_granule_map *map, uint32_t row) {
     uint64_t offset = m->rows[row].pins;
-    if (offset == 0 || !mark_page(m, map, offset, "offset of a process page")) {
+    if (offset == 0 ||
+        !mark_page(m, map, offset, "the offset of a process's page leads nowhere, or into memory that is in use")) {
         return;
     }
     const shmq_process_page_shm *page = shmq_at(m, offset);
     for (uint32_t i = 0; i < SHMQ_COUNTER_CHUNKS; i++) {
         uint64_t chunk = shmq_load_seq(&page->chunks[i]);
         if (chunk != 0) {
-            mark_page(m, map, chunk, "offset of a chunk of counters");
+            mark_page(m, map, chunk, "the offset of a chunk of counters leads nowhere, or into memory that is in use");
         }
     }
 }
@@ -131,11 +135,11 @@ static void mark_slab(shmq_member *m, shmq_granule_map *map, uint32_t granule) {
     }
     uint64_t offset = m->data + ((uint64_t)granule << SHMQ_GRANULE_SHIFT);
     if (class_word > SHMQ_CLASSES) {
-        damaged(map, "class of a slab", offset);
+        damaged(map, "a slab is of a class that does not exist", offset);
         return;
     }
     uint32_t length = shmq_class_granules((uint32_t)class_word - 1);
-    mark_run(m, map, offset, length, SHMQ_GRANULE_SLAB, "run of a slab");
+    mark_run(m, map, offset, length, SHMQ_GRANULE_SLAB, "a slab lies outside of the data, or in memory that is in use");
 }
 
 bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
@@ -165,8 +169,8 @@ bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
 
 void shmq_granule_map_free(shmq_granule_map *map) { munmap(map->words, map->bytes); }
 
-/* Who died between a reservation and its note in the map, or between the note and the giving back, has left memory that is
- * not counted: all that the map knows nothing of goes back. */
+/* A process that died between a reservation and its note in the map, or between the note and the giving back, has left memory
+ * that is not counted: all that the map knows nothing of goes back. */
 static void give_uncounted(shmq_member *m) {
     uint64_t from = m->data, end = from;
     for (uint32_t i = 0; i < m->granule_count; i++) {
@@ -221,21 +225,21 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
         uint64_t word = shmq_load_seq(&m->granules[i]);
         reserved += shmq_granule_reserved(word) + ((word & SHMQ_GRANULE_HEADERS) != 0 ? SHMQ_SLAB_BYTES : 0);
         if ((word & ~SHMQ_GRANULE_KEPT) != (map->words[i] & ~LAZY)) {
-            snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, the roots say 0x%llx", i,
+            snprintf(fault, sizeof(fault), "granule %u: the map says 0x%llx, but the roots say 0x%llx", i,
                      (unsigned long long)word, (unsigned long long)(map->words[i] & ~LAZY));
             return fault;
         }
         if (shmq_granule_kind(word) != SHMQ_GRANULE_FREE && (map->words[i] & LAZY) == 0 &&
             (word & SHMQ_GRANULE_RESERVED) == 0) {
-            snprintf(fault, sizeof(fault), "granule %u: in use (0x%llx), but never reserved", i,
+            snprintf(fault, sizeof(fault), "granule %u is in use (0x%llx), but was never reserved", i,
                      (unsigned long long)word);
             return fault;
         }
     }
     uint64_t said = shmq_load_seq(&m->header->reserved_bytes);
     if (said != reserved) {
-        snprintf(fault, sizeof(fault), "reserved_bytes is %llu, the map says %llu", (unsigned long long)said,
-                 (unsigned long long)reserved);
+        snprintf(fault, sizeof(fault), "the header counts %llu reserved bytes, but the map counts %llu",
+                 (unsigned long long)said, (unsigned long long)reserved);
         return fault;
     }
     return NULL;
@@ -248,8 +252,8 @@ const char *shmq_structure_valid(shmq_member *m) {
     }
     const char *answer = NULL;
     if (map.damaged != 0) {
-        snprintf(fault, sizeof(fault), "%s leads nowhere or into another: 0x%llx (%llu such)", map.what,
-                 (unsigned long long)map.where, (unsigned long long)map.damaged);
+        snprintf(fault, sizeof(fault), "%s: 0x%llx (the first of %llu faults)", map.what, (unsigned long long)map.where,
+                 (unsigned long long)map.damaged);
         answer = fault;
     } else {
         answer = compare(m, &map);

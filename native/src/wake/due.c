@@ -49,5 +49,7 @@ void shmq_due_recover(shmq_ring *r) {
 
 const char *shmq_due_valid(uint64_t word) {
     uint64_t time = shmq_due_time(word);
-    return time == SHMQ_DUE_NEVER || time <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "a time that nobody will see";
+    return time == SHMQ_DUE_NEVER || time <= shmq_now_ns() + SHMQ_DUE_LONGEST
+               ? NULL
+               : "the time at which something is due is later than any can be";
 }
