@@ -142,7 +142,8 @@ class Audit:
                 self.fault(f"{name} was taken for good {ends} times, and {fate.dead_done} times from the dead")
             if fate.fresh > 1:
                 self.fault(f"{name} was delivered {fate.fresh} times as if for the first time")
-        # Who is killed in get() may hold one message, which comes back to its place when others have passed it.
+        # A process that is killed in get() may hold one message, which comes back to its place when others have passed
+        # it.
         if len(self.late) > self.killed_gets:
             for text in self.late.values():
                 self.fault(f"{text}; calls of get() that were killed: {self.killed_gets}")

@@ -17,8 +17,8 @@ typedef struct verdict_rules {
 
 /* NULL, or what is wrong. The survivor has drained every queue before. */
 const char *verdict_of(board *b, const verdict_rules *rules);
-/* Of what is in an image alike: which messages have been there, and which of them must never come again. Who has died amid
- * which call makes what is asked later milder, and nothing else. */
+/* Of what is in an image alike: which messages have been there, and which of them must never come again. Which process died
+ * amid which call makes what is asked later milder, and nothing else. */
 uint64_t verdict_likeness(board *b, const verdict_rules *rules);
 
 #endif

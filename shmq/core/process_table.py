@@ -1,4 +1,4 @@
-"""Who is a member of a broker, for people."""
+"""The members of a broker, for people."""
 
 from __future__ import annotations
 

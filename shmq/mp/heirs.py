@@ -1,4 +1,4 @@
-"""Who may still have a queue that its maker has dropped: children that were forked or spawned with it.
+"""The processes that may still have a queue that its maker has dropped: children that were forked or spawned with it.
 
 A queue of multiprocessing ends with its last file descriptor. One of shmq has none, so its maker deletes it: at once if
 no process was started since and it was never pickled, else when every process that may have got it has ended. Nobody

@@ -1,4 +1,4 @@
-"""Who waits for a queue of multiprocessing's kind, so that its descriptor becomes readable."""
+"""Threads that wait for a queue of multiprocessing's kind, so that its descriptor becomes readable."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Handling:
         # Not `with message`: its error would have frames of the pool in front of those of the handler.
         try:
             result = self._result_of(message)
-            # Who settled it as failed has no result; who acked it early has one.
+            # A handler that settled it as failed has no result; one that acked it early has one.
             if self.job.results is not None and outcome_of(message) in (None, "acked"):
                 self._put_result(message, result)
         except ResultsUnusable:

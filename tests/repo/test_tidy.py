@@ -16,6 +16,10 @@ EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"
 # Split, so that this file does not hold what it looks for.
 FORBIDDEN_WORDS = ["../" + "shared", "/" + "work/"]
 
+# A sentence names its actor; what is written for people stands in these places.
+WITHOUT_ACTOR = re.compile(r"\b" + "W" + r"ho\b")
+WRITTEN_FOR_PEOPLE = [("native", ()), ("shmq", ()), ("tools", ()), ("docs", ()), (".", ("README.md",))]
+
 # Literals first: a brace or a comment sign inside one means nothing.
 C_NOISE = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 C_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
@@ -100,6 +104,32 @@ def test_no_file_names_places_outside_the_tree() -> None:
         if word.encode() in path.read_bytes()
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def sentences_without_actor(text: str) -> list[int]:
+    """The lines on which a sentence, a title or a question begins with that word: in the midst of one it is small."""
+    return [number for number, line in enumerate(text.splitlines(), 1) if WITHOUT_ACTOR.search(line)]
+
+
+def test_no_sentence_begins_without_its_actor() -> None:
+    wrong = [
+        f"{name_of(path)}:{number}"
+        for folder, names in WRITTEN_FOR_PEOPLE
+        for path in files(folder)
+        if not names or name_of(path) in names
+        for number in sentences_without_actor(path.read_text(errors="replace"))
+    ]
+    assert not wrong, "say which process or thread does it (docs/style.md):\n" + "\n".join(wrong)
+
+
+def test_a_sentence_without_actor_is_found_wherever_it_begins() -> None:
+    text = (
+        "/* W"
+        + "ho waits sleeps.\n * Done. W"
+        + "ho\n * looks: *W"
+        + "ho else?* The one who waits, whoever it is.\n */\n"
+    )
+    assert sentences_without_actor(text) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

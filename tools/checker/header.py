@@ -91,7 +91,8 @@ def judge_watch(image: Image, findings: Findings) -> None:
         findings.expect(plausible, "watch.word", f"watch[{place}]", f"0x{word:x}")
     for field, count in (("watch_wake", 2), ("volunteers", 10)):
         for i, offset in enumerate(image.words_at(SEGMENT[field], count).tolist()):
-            # Who waits for memory sleeps on a word of the header; for several queues, on one of its process row.
+            # A producer that waits for memory sleeps on a word of the header; a consumer of several queues on one of
+            # its process row.
             good = offset in (0, SEGMENT["memory_full"]) or image.holds(offset, 4, 4) or is_target(image, offset)
             findings.expect(good, "watch.wake", f"{field}[{i}]", f"0x{offset:x} is no wake word")
 

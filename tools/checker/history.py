@@ -227,7 +227,7 @@ def judge_missing(books: Books, left: set[Hashable]) -> None:
         and value not in left
         and (fate.holder is None or fate.holder in books.killed)
     ]
-    # Who had it in hand when he was killed was not in a get with it: that one comes back for certain.
+    # A process that had it in hand when it was killed was not in a get with it: that one comes back for certain.
     certain = [value for value in missing if books.fates[value].holder is not None and not books.swallowed]
     if len(missing) > books.swallowed:
         for value in certain or missing:

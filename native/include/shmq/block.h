@@ -11,8 +11,8 @@
  *               +---------+--------+-----------+           +---------+-------+-------+-------+
  *
  * A reference is its own bit, dropped by CAS only while the generation fits: repeating a drop does nothing, and a late
- * helper cannot touch the next use. Who clears the last bit raises the generation and frees. A counter could not be
- * repeated: a death between "counted down" and "word changed" is a leak or a use after free.
+ * helper cannot touch the next use. The process that clears the last bit raises the generation and frees. A counter could not
+ * be repeated: a death between "counted down" and "word changed" is a leak or a use after free.
  *
  * class bitmap c, bit g: the slab at granule g is of class c and may have a FREE block. A hint as well. */
 #ifndef SHMQ_BLOCK_H

@@ -1,4 +1,4 @@
-/* Cold records: 64 bytes a slot, in a run of their own that a ring gets when its first message needs one. Who uses no
+/* Cold records: 64 bytes a slot, in a run of their own that a ring gets when its first message needs one. A queue that uses no
  * delay, no time to live and no lease has none, and pays one test of slot.props. */
 #ifndef SHMQ_COLD_H
 #define SHMQ_COLD_H

@@ -1,8 +1,8 @@
 /* What is due, and when: delays that end, messages that expire, leases.
  *
  * There is no thread for it. Whoever makes something due writes the time down, in the ring and then in the segment's header;
- * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. Who polls, or
- * walks into something that is due, does it by himself. A word that is late costs a delay, never a message.
+ * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. A process that
+ * polls, or walks into something that is due, does it by itself. A word that is late costs a delay, never a message.
  *
  * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: somebody looks; the time is then when others
  * look again, for he may be stopped. Whoever makes something due while somebody looks clears the bit, since the look may

@@ -70,7 +70,7 @@ void shmq_queue_unbind(shmq_queue *q);
 shmq_status shmq_queue_rebind(shmq_queue *q);
 /* Shut down (SHMQ_DRAINING, SHMQ_STOPPED) or reopen (SHMQ_OPEN); wakes everybody. */
 shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
-/* Out of service for everybody; its entries are settled. Who waits gets SHMQ_NOT_FOUND. */
+/* Out of service for everybody; its entries are settled. A waiting thread gets SHMQ_NOT_FOUND. */
 shmq_status shmq_queue_delete(shmq_queue *q);
 /* The same for who holds the structure lock: may do with a view, and with what its maker has left. */
 void shmq_queue_take_out(shmq_queue *q);

@@ -1,8 +1,8 @@
 /* The line: blocked producers of a queue with a limit, in the order of their arrival.
  *
- * Who has to wait takes a ticket, and only the first one in line tries to get in; who comes meanwhile goes to its end. Tickets
- * are claimed like slots of a ring: by one CAS that names the claimant, then the end of the line is moved on. So none is taken
- * by nobody, and each death leaves its name. */
+ * A producer that has to wait takes a ticket, and only the first one in line tries to get in; one that comes meanwhile goes to
+ * its end. Tickets are claimed like slots of a ring: by one CAS that names the claimant, then the end of the line is moved on.
+ * So none is taken by nobody, and each death leaves its name. */
 #ifndef SHMQ_LINE_H
 #define SHMQ_LINE_H
 
@@ -35,9 +35,9 @@ typedef struct shmq_room {
     uint64_t entries, bytes;
 } shmq_room;
 
-/* Lets the holder of this ticket, or one that has none, try to get in, or not. In line only the first one that is to be served. Who has no
- * ticket may, if there is room beyond what all those in line want: *theirs. Whoever is dead at the front is taken out; who does
- * not answer a call for as long as the patience is passed. */
+/* Lets the holder of this ticket, or one that has none, try to get in, or not. In line only the first one that is to be
+ * served. One that has no ticket may, if there is room beyond what all those in line want: *theirs. Whoever is dead at the
+ * front is taken out; who does not answer a call for as long as the patience is passed. */
 bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs);
 /* To the end of the line. False: it is full. */
 bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes);

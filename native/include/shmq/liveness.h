@@ -1,4 +1,4 @@
-/* Who is dead? Everything that repairs a structure asks whoever calls it: in production the kernel's locks say so, in a
+/* Which process is dead? Everything that repairs a structure asks its caller: in production the kernel's locks say so, in a
  * test whatever the test wants to be true. The answer may not be "dead" for a process that can still write. */
 #ifndef SHMQ_LIVENESS_H
 #define SHMQ_LIVENESS_H

@@ -19,8 +19,8 @@ void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot);
 /* An entry has come back to a queue that is deleted: it goes as the others went. */
 void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot);
 
-/* Asked by whoever has just made an entry AVAILABLE or HELD, behind that CAS. Who deletes says so before it looks at the
- * words: one of the two sees the other. */
+/* Asked by whoever has just made an entry AVAILABLE or HELD, behind that CAS. A process that deletes says so before it looks
+ * at the words: one of the two sees the other. */
 static inline void shmq_came_back(shmq_ring *r, shmq_slot_shm *slot) {
     if (SHMQ_UNLIKELY(shmq_load_seq(&r->queue->page->state) != SHMQ_QUEUE_LIVE)) {
         shmq_goes_with_queue(r, slot);

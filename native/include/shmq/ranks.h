@@ -1,4 +1,4 @@
-/* Who of a queue's consumers is served: the exclusive one, so many live ones, those of higher priority first.
+/* Which of a queue's consumers is served: the exclusive one, so many live ones, those of higher priority first.
  *
  * The truth stands in the rows of the consumers: priority, exclusive, order of opening, live. `terms` in the queue's page
  * says which of it matters, so that a queue without any of it pays one test; it is worked out anew from the rows, under the

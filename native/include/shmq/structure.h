@@ -76,8 +76,8 @@ const char *shmq_segment_valid(shmq_member *m);
 void shmq_queues_release(shmq_member *m);
 /* That, and slabs without a used block: for whom the memory is not enough. True: there is more than before. Under the lock. */
 bool shmq_memory_regain(shmq_member *m);
-/* Deletions that are not at their end (queue_delete.c) go on: what nobody has in hand goes, and then the queue's entry. Who
- * deleted it may have died, or somebody may have settled the last message of it. Under the lock. */
+/* Deletions that are not at their end (queue_delete.c) go on: what nobody has in hand goes, and then the queue's entry. The
+ * process that deleted it may have died, or a consumer may have settled the last message of it. Under the lock. */
 void shmq_queues_end_deleted(shmq_member *m);
 
 #endif

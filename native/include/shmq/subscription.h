@@ -1,6 +1,6 @@
 /* A subscription as its own process sees it: what it wants, and how far it has looked. Private memory.
  *
- * A taker that wants whatever comes first shares the ring's head with all others like it and needs none of this. Who wants
+ * A taker that wants whatever comes first shares the ring's head with all others like it and needs none of this. One that wants
  * some entries only has a path of its own: a hint that nothing before `position` is for it, as far as the releases up to
  * `epoch` go. Going back is always safe; going forward is earned by having looked. So it looks at an entry once, and again
  * only when something was released before it.

@@ -1,5 +1,5 @@
-/* Who waits for room in a ring, or for memory: counted in one word that who makes room looks at, and in parts, each
- * process in its own line.
+/* Producers that wait for room in a ring, or for memory: counted in one word that a process looks at when it makes room, and
+ * in parts, each process in its own line.
  *
  * The word: version 32 | threads 32; each joining raises both. Joining: the sum, then the part; leaving: the part, then
  * the sum. So a death in between leaves the sum too high, which costs a system call for each message, and never too low,
@@ -11,7 +11,7 @@
 #include "shmq/handle.h"
 
 typedef struct shmq_waiters {
-    shmq_a64 *sum;             /* of all */
+    shmq_a64 *sum; /* of all */
     shmq_a32 *part, *changing; /* of one process */
 } shmq_waiters;
 

@@ -1,4 +1,4 @@
-/* Who notices a death while everybody sleeps.
+/* The watch: how a death is noticed while all processes sleep.
  *
  * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message, or has a seat (seat.h),
  * it wakes every SHMQ_TICK_NS and tests the lock bytes of those processes; else it sleeps as long as the others. A second one, of another

@@ -1,4 +1,4 @@
-/* Who has a group: claimed before an offer, given back when the last delivery of it has ended. */
+/* The owner of a group: it is claimed before an offer, and given back when the last delivery of it has ended. */
 #include "shmq/group.h"
 
 #include <stdlib.h>

@@ -59,8 +59,8 @@ void shmq_unused_declared(shmq_queue *q, uint32_t given) {
     }
 }
 
-/* Who waits in get() is no consumer for long, but is one now. Who always finds something never waits: that something was
- * taken since is seen here, so that get() need not say so. */
+/* A thread that waits in get() is no consumer for long, but is one now. A thread that always finds something never waits: that
+ * something was taken since is seen here, so that get() need not say so. */
 bool shmq_unused_is_used(shmq_queue *q) {
     return shmq_load_relaxed(&q->page->settings.expires_ns) != 0 &&
            (shmq_anybody_idle(q) || taken_from(q) != shmq_load_relaxed(&q->page->settings.unused_taken));

@@ -58,8 +58,8 @@ static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint6
 
 /* One entry: do what is due; answers when it is due next. */
 static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now) {
-    /* SYNC ring.publish. Seq: the look was announced in the due word, then comes this load. Who makes something due swaps
-     * the slot's word, then looks at the due word: one of the two sees the other. */
+    /* SYNC ring.publish. Seq: the look was announced in the due word, then comes this load. A process that makes something due
+     * swaps the slot's word, then looks at the due word: one of the two sees the other. */
     uint64_t word = shmq_load_seq(&slot->word);
     uint32_t state = shmq_word_state(word);
     if (!shmq_state_is_entry(state)) {

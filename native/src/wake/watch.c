@@ -58,8 +58,8 @@ static bool has_duty(shmq_member *m, int place) {
     return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(m, row));
 }
 
-/* Has the last look been longer ago than the patience? Who is told so has the look to do: nobody else is told, for another
- * patience. A time that has not been yet is damage. */
+/* Has the last look been longer ago than the patience? The watcher that is told so has the look to do: no other is told, for
+ * another patience. A time that has not been yet is damage. */
 static bool claim_look(shmq_member *m, int place) {
     shmq_a64 *looked = &m->header->watch_looked[place];
     uint64_t seen = shmq_load_seq(looked), now = shmq_now_ns();
@@ -111,7 +111,7 @@ static void summon(shmq_member *m) {
 
 static uint64_t sleeps_on(const shmq_watcher *w) { return (uint64_t)((unsigned char *)w->word - w->m->base); }
 
-/* Who had the place may have died, or been stopped, and others have died meanwhile: so look at once. */
+/* The last holder of the place may have died, or been stopped, and others have died meanwhile: so look at once. */
 static bool take(shmq_watcher *w, int place, uint64_t seen) {
     shmq_segment_shm *header = w->m->header;
     bool late = claim_look(w->m, place);
@@ -154,8 +154,8 @@ static void volunteer(shmq_watcher *w) {
         if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, wake)) {
             continue;
         }
-        /* Who leaves a place clears it, then looks for volunteers; we stand up, then look at the places again: one of
-         * the two sees the other. */
+        /* A watcher that leaves a place clears it, then looks for volunteers; we stand up, then look at the places again: one
+         * of the two sees the other. */
         if (take_place(w)) {
             shmq_cas_seq(&header->volunteers[i], wake, 0);
         } else {
@@ -210,8 +210,8 @@ static void move_up(shmq_watcher *w) {
     }
 }
 
-/* Who watched a moment ago goes on ticking when it sleeps again: else each message of a trickle, held for microseconds,
- * would first have to wake the watcher. */
+/* A process that watched a moment ago goes on ticking when it sleeps again: else each message of a trickle, held for
+ * microseconds, would first have to wake the watcher. */
 static bool watched_lately(const shmq_watcher *w) {
     uint64_t watched = shmq_load_relaxed(&w->m->watched_ns);
     return watched != 0 && shmq_now_ns() - watched < QUIET_TICKS * SHMQ_TICK_NS;

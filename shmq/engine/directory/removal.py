@@ -213,7 +213,7 @@ def _is_usable(name: str) -> bool:
 
 
 def _mapped_by(name: str) -> list[int]:
-    """Who has a segment mapped whose own table of members cannot be read."""
+    """The processes that have a segment mapped whose own table of members cannot be read."""
     import re
 
     found = []

@@ -33,7 +33,7 @@ _LIMITS: Final = {
 
 
 def takers(queue: QueueHandle) -> str:
-    """Who has a consumer of the queue, for people."""
+    """The processes that have a consumer of the queue, for people."""
     pids = sorted(takers_of(queue))
     if not pids:
         return "consumers: none"

@@ -1,6 +1,6 @@
 """How processes ended that had a message in hand: the last 128 notes, for people who ask why it is dead.
 
-Who repairs what a process has left writes down its pid; who waited for that process, such as a pool, the signal. Either
+The reaper of a process writes down its pid; a process that waited for that one, such as a pool, the signal. Either
 may come first, and the message may be buried in between. So a signal is looked for twice: when the message is buried,
 and when somebody reads the death of one that was buried without.
 """

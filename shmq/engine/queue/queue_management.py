@@ -200,7 +200,7 @@ class QueueManagement(OpenQueue):
         options: see QueueOptions. A maxsize may be less than what is in the queue: nothing is lost, puts wait until
             there is room again. It may be as much as the slots that the queue got when it was made.
         Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
-        TypeError for an unfit one; NotFound, Closed. Who waits for room looks again.
+        TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
 
         Example:
             >>> queue.alter(maxsize=500, max_deliveries=5)
@@ -223,7 +223,7 @@ class QueueManagement(OpenQueue):
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
 
         immediate: True: takers end at once, messages stay.
-        Raises NotFound, Closed. Who waits in put, get or receive is woken. Twice is fine.
+        Raises NotFound, Closed. All that wait in put, get or receive are woken. Twice is fine.
 
         Example:
             >>> queue.put("last")
