@@ -76,6 +76,8 @@ class Census(TypedDict):
     first_position: int
     next_position: int
     reserved_bytes: int
+    on_disk: int
+    disk_bytes: int
 
 class Counters(TypedDict):
     put: int

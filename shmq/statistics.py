@@ -25,8 +25,8 @@ class QueueStatistics:
         bytes: of all of them, bodies and headers.
         memory_bytes: of these, resident in shared memory.
         reserved_bytes: of shared memory that the queue has for its slots, whether messages are in them or not.
-        disk_bytes: of these, on disk; 0 in this stage.
-        flowed: whether part of it lies on disk; False in this stage.
+        disk_bytes: that the queue takes on disk.
+        flowed: whether part of it lies on disk.
         oldest_age: seconds since the oldest ready message was put; None: none is ready.
         first_position: of the oldest message; None: there is none.
         next_position: of the next newcomer.
@@ -107,7 +107,8 @@ class BrokerStatistics:
         memory: the budget.
         memory_reserved: what was taken from /dev/shm so far.
         memory_used: of it, in use.
-        disk_used, log_bytes: 0 in this stage.
+        disk_used: bytes on disk, of all queues.
+        log_bytes: 0 in this stage.
         processes: a ProcessInfo for each.
         queues: a QueueStatistics for each, by name.
 

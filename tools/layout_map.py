@@ -39,9 +39,14 @@ numbers computes another fingerprint, and is refused when it attaches.
 | data | `segment.data` | granules of 64 KiB: rings, slabs, or eight pages of 8 KiB |
 
 A page is a queue's ([queue](#queue)), 64 consumer rows ([consumer](#consumer)), a process's
-([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A ring's run is its [slots](#slot), then
-one bit a slot; its last 4,096 bytes are 256 tickets of blocked producers ([ticket](#ticket)). Header and tables are
-reserved when the segment is made; of the slab table and the data, each part is when it is first used.
+([process_page](#process_page)) or 64 counter lines ([counters](#counters)). A queue's run begins with 256 tickets of
+blocked producers ([ticket](#ticket)). Behind them lie the [ring](#ring) of each level but the first, which is in the
+page, and that of the front ring, if `queue.fronts` is 1; then a bitmap for each ring, one bit a slot, of a multiple of
+64 bytes; then the [slots](#slot) of the first level. The slots of each other ring begin at the next granule. All levels
+have slots of one number, 2^shift, and size; the front ring has slots of that size, 2^(shift - 2) of them, but no more
+than 2^12, and has memory for them, and [cold](#cold) records, once its queue has flowed. Only the first level's ring
+says `run` and `run_granules`. Header and tables are reserved when the segment is made; of the slab table and the data,
+each part is when it is first used.
 
 Where the regions lie follows from the size of the segment, a multiple of 64 KiB, alone: in this order, each at the next
 multiple of 4,096 bytes, the data at the next of 64 KiB; the bitmap of one class has a multiple of 128 bytes; and there
@@ -73,6 +78,8 @@ Fields of words, from the lowest bit on. What is not named is 0.
 | `slot.body` | offset of the block / 64: 40, number of the reference bit 8; 0: the body lies in the slot |
 | `slot.death_tag` | 0x8000 and the tag of the delivery that was counted last; 0: none |
 | `ring.head`, `ring.cells[e %% 64]` | position 44, epoch 20; a cell of epoch e names e, but for those that are 0 |
+| `ring.kind` | 0: producers put into it; 1: the front ring |
+| `ring.flow` | FLOWED 1, P 63; 0: never flowed: [the flow](protocol-flow.md#rings-rows-words) |
 | `queue.count` | count 32, version 32 |
 | `queue.line` | number of the ticket after the last 32, of the first that may be held 32 |
 | `ticket.word` | state 8 (FREE 0, WAITING, CALLED, PASSED 3), process row 16, 8 unused, turn 32: number / 256 |

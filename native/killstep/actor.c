@@ -178,18 +178,17 @@ static double seconds(void) {
 bool stage_sleepers_awake(stage *s, uint32_t count) {
     for (double end = seconds() + AWAKE_SECONDS; seconds() < end; sched_yield()) {
         uint32_t awake = 0;
-        for (uint32_t i = 0; i < s->actor_count; i++) {
-            const board_actor *shared = &the_board->actors[i];
-            awake += s->actors[i].kind == ACTOR_SLEEPER && shared->arm == shared->woken;
-        }
-        if (awake >= count) {
-            return true;
-        }
         bool all_asleep = true;
         for (uint32_t i = 0; i < s->actor_count; i++) {
             const board_actor *shared = &the_board->actors[i];
-            all_asleep = all_asleep && (s->actors[i].kind != ACTOR_SLEEPER || shared->arm == shared->woken ||
-                                        sleepers_on(s->actors[i].word) >= 1);
+            if (s->actors[i].kind == ACTOR_SLEEPER) {
+                bool is_awake = shared->arm == shared->woken; /* once: it may be said between two looks */
+                awake += is_awake;
+                all_asleep = all_asleep && (is_awake || sleepers_on(s->actors[i].word) >= 1);
+            }
+        }
+        if (awake >= count) {
+            return true;
         }
         if (all_asleep) {
             return false;

@@ -6,6 +6,7 @@
 #include "act_move.h"
 #include "act_time.h"
 #include "act_watch.h"
+#include "flow_aftermath.h"
 #include "report.h"
 #include "shmq/sleepers.h"
 #include "verdict.h"
@@ -76,7 +77,7 @@ static const char *work_on(act *a, unsigned queue, uint64_t wait_ns) {
         return NULL;
     }
     put(a, queue, 0);
-    if (a->last != SHMQ_OK && a->last != SHMQ_FULL_COUNT && a->last != SHMQ_FULL_RING) {
+    if (a->last != SHMQ_OK && a->last != SHMQ_FULL_COUNT && a->last != SHMQ_FULL_RING && a->last != SHMQ_FULL_BYTES) {
         return say("the survivor cannot put", a);
     }
     const char *wrong = drain(a, queue, wait_ns);
@@ -120,6 +121,7 @@ static const char *take_all(stage *s, const scenario *what) {
     act_line_clear(a);
     const char *wrong = settle_what_is_held(a);
     wrong = wrong == NULL ? work_on(a, QUEUE_A, wait) : wrong;
+    wrong = wrong == NULL && (what->flags & FLOWS) != 0 ? flow_look_at_end(s) : wrong;
     wrong = wrong == NULL ? work_on(a, QUEUE_LIMITED, 0) : wrong;
     if (wrong == NULL && (what->flags & MAKES) != 0) {
         wrong = use_extra(a);
@@ -153,7 +155,7 @@ static const stage_actor *nth_sleeper(const stage *s, uint32_t n) {
 
 /* As many sleepers are awake as the work asks for: one for the first entry, and when it has taken that (which the
  * survivor does in its place) the next for the next one. */
-static const char *look_at_sleepers(stage *s) {
+const char *aftermath_of_sleepers(stage *s) {
     uint32_t sleepers = 0;
     for (uint32_t i = 0; i < s->actor_count; i++) {
         sleepers += s->actors[i].kind == ACTOR_SLEEPER;
@@ -228,11 +230,12 @@ const char *aftermath_of_death(stage *s, const scenario *what, const char *where
             return say("the survivor cannot move the rest", &s->survivor);
         }
     }
-    const char *wrong = look_at_watch(s, what);
+    const char *wrong = (what->flags & FLOWS) != 0 ? flow_look(s) : NULL;
+    wrong = wrong == NULL ? look_at_watch(s, what) : wrong;
     wrong = wrong == NULL ? reap(s, what, where) : wrong;
     wrong = wrong == NULL ? stand_by(s, what) : wrong;
     if (wrong == NULL && check_sleepers) {
-        wrong = look_at_sleepers(s);
+        wrong = aftermath_of_sleepers(s);
     }
     wrong = wrong == NULL ? take_all(s, what) : wrong;
     if (wrong != NULL) {
@@ -298,7 +301,11 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
     if (wrong != NULL) {
         return wrong;
     }
-    wrong = is_there(a, QUEUE_A) ? others_work(a, QUEUE_A) : NULL;
+    if ((what->flags & FLOWS) != 0) {
+        wrong = flow_others_work(s, &next_value);
+    } else {
+        wrong = is_there(a, QUEUE_A) ? others_work(a, QUEUE_A) : NULL;
+    }
     if (wrong == NULL && (what->flags & ENDS_QUEUE) == 0) {
         wrong = others_work(a, QUEUE_LIMITED);
     }
@@ -308,6 +315,7 @@ const char *aftermath_of_pause(stage *s, const scenario *what, const char *where
 const char *aftermath_of_resumption(stage *s, const scenario *what, const char *where) {
     verdict_rules rules = aftermath_rules(what);
     rules.stopped_victim = true;
+    rules.in_turn = (what->flags & (FLOWS | KEEPS)) == FLOWS;
     const char *wrong = reap(s, what, where);
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;

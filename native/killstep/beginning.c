@@ -35,3 +35,9 @@ void beginning_apply(beginning b, shmq_queue *q) {
         ring_place(shmq_level(q, depth), beginnings[b].position, beginnings[b].epoch);
     }
 }
+
+void beginning_apply_front(beginning b, shmq_queue *q) {
+    if (b != BEGIN_NEW) {
+        ring_place(shmq_level(q, q->levels), beginnings[b].position, beginnings[b].epoch);
+    }
+}

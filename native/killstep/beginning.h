@@ -16,7 +16,9 @@ bool beginning_named(const char *name, beginning *found);
 const char *beginning_name(beginning b);
 /* The position of a queue's first message. */
 uint64_t beginning_position(beginning b);
-/* All rings of a queue that was made just now. */
+/* The rings of all levels of a queue that was made just now. */
 void beginning_apply(beginning b, shmq_queue *q);
+/* And the front ring, of one that may flow. */
+void beginning_apply_front(beginning b, shmq_queue *q);
 
 #endif

@@ -27,7 +27,7 @@ bool image_store(stage *s, uint32_t base_calls, stored_image *to) {
     for (uint32_t page = 0; page < pages; page++) {
         for (uint32_t i = 0; s->hot[page] && i < LINES; i++) {
             uint64_t number = (uint64_t)page * LINES + i;
-            const unsigned char *now = s->survivor.m->base + number * LINE;
+            const unsigned char *now = stage_page(s, page) + i * LINE;
             if (memcmp(now, s->origin + number * LINE, LINE) != 0) {
                 lines[to->lines].number = number;
                 memcpy(lines[to->lines++].bytes, now, LINE);

@@ -111,6 +111,10 @@ static void check_ending(killer *k, const victim_plan *plan) {
     if (tracee_finish(pid) && the_board->count > k->stage.base_calls) {
         last = &the_board->calls[the_board->count - 1];
     }
+    const char *wrong = (k->order->what->flags & WAKES) != 0 ? aftermath_of_sleepers(&k->stage) : NULL;
+    if (wrong != NULL) {
+        killer_report_broken(k, wrong);
+    }
     tracee_kill(pid);
     if (last == NULL || last->status != k->order->what->expected) {
         char text[160];

@@ -189,7 +189,7 @@ static void kill_all(killer *k, const victim_plan *plan, lineage *birth) {
 static void change_places(stage *s, delta *image, uint32_t calls) {
     stage_restore(s);
     s->base_calls = calls;
-    report_swap(image);
+    report_swap(s, image);
     stage_swap(s, image);
 }
 

@@ -12,8 +12,9 @@
 #include "tracee.h"
 
 static void list(void) {
-    for (unsigned i = 0; i < scenario_count; i++) {
-        printf("%s %u\n", scenarios[i].name, scenarios[i].flags);
+    const scenario *s;
+    for (unsigned i = 0; (s = scenario_at(i)) != NULL; i++) {
+        printf("%s %u\n", s->name, s->flags);
     }
 }
 

@@ -47,6 +47,15 @@ void report_line(const char *format, ...) {
     write_all(line, (size_t)length);
 }
 
+/* Of pages in their order those that are the segment's, and not the rows' behind it. */
+static uint32_t in_segment(const stage *s, const delta *d) {
+    uint32_t count = d->count;
+    while (count != 0 && d->pages[count - 1] >= s->segment_size / STAGE_PAGE) {
+        count--;
+    }
+    return count;
+}
+
 /* meta length, meta, page count, page numbers, pages */
 static void write_pages(enum frame_kind kind, const char *meta, uint32_t count, const uint32_t *pages,
                         const unsigned char *bytes) {
@@ -62,7 +71,7 @@ static void write_pages(enum frame_kind kind, const char *meta, uint32_t count, 
 void report_base(const stage *s) {
     delta d = {0};
     char meta[64];
-    for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
+    for (uint32_t page = 0; page < s->segment_size / STAGE_PAGE; page++) {
         const unsigned char *bytes = s->base + (uint64_t)page * STAGE_PAGE;
         bool empty = true;
         for (uint32_t i = 0; i < STAGE_PAGE && empty; i += 8) {
@@ -72,12 +81,14 @@ void report_base(const stage *s) {
             delta_add(&d, page, bytes);
         }
     }
-    snprintf(meta, sizeof(meta), "{\"size\": %llu}", (unsigned long long)s->size);
+    snprintf(meta, sizeof(meta), "{\"size\": %llu}", (unsigned long long)s->segment_size);
     write_pages(FRAME_BASE, meta, d.count, d.pages, d.bytes);
     delta_free(&d);
 }
 
-void report_swap(const delta *d) { write_pages(FRAME_SWAP, "{}", d->count, d->pages, d->bytes); }
+void report_swap(const stage *s, const delta *d) {
+    write_pages(FRAME_SWAP, "{}", in_segment(s, d), d->pages, d->bytes);
+}
 
 static int list_rows(char *text, size_t room, const stage *s, bool dead) {
     uint32_t rows[ROWS], count = stage_rows(s, dead, rows, ROWS);
@@ -96,7 +107,7 @@ bool report_image(enum frame_kind kind, const stage *s, const delta *d, const ch
     list_rows(dead, sizeof(dead), s, true);
     list_rows(live, sizeof(live), s, false);
     snprintf(meta, sizeof(meta), "{\"dead\": %s, \"live\": %s, \"where\": %s}", dead, live, where);
-    write_pages(kind, meta, d->count, d->pages, d->bytes);
+    write_pages(kind, meta, in_segment(s, d), d->pages, d->bytes);
     return true;
 }
 

@@ -16,7 +16,7 @@ enum frame_kind {
 
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_base(const stage *s);
-void report_swap(const delta *d);
+void report_swap(const stage *s, const delta *d);
 /* `where`: JSON that says which death it was. False: this image was told before. */
 bool report_image(enum frame_kind kind, const stage *s, const delta *d, const char *where);
 void report_history(const char *where);

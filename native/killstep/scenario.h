@@ -23,6 +23,10 @@
 #define LEVELS 512u /* queue "a" has three */
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
+#define FLOWS 131072u /* queue "a" flows to disk */
+#define WAKES 262144u /* undisturbed, too, the operation wakes who sleeps in the state */
+#define KEEPS 524288u /* what the victim has in hand comes back when it ends, before what others have had meanwhile */
+
 typedef struct scenario {
     const char *name;
     void (*build)(stage *);
@@ -32,8 +36,10 @@ typedef struct scenario {
     unsigned flags;
 } scenario;
 
-extern const scenario scenarios[];
-extern const unsigned scenario_count;
+extern const scenario scenarios[], flow_scenarios[];
+extern const unsigned scenario_count, flow_scenario_count;
+/* Of all of them; NULL: there are no more. */
+const scenario *scenario_at(unsigned index);
 const scenario *scenario_named(const char *name);
 
 /* states.c */
@@ -124,6 +130,25 @@ void state_groups_dead_thief(stage *s); /* took the first one from the survivor'
 void state_groups_both(stage *s); /* the limited queue has groups, too */
 void state_groups_dead_mover(stage *s); /* amid a move between the two, before its decision; somebody was refused */
 void state_groups_dead_moved(stage *s); /* after it */
+
+/* flow_states.c: so little of queue "a" may stay in memory that it flows to disk. */
+void state_flow_full(stage *s); /* the next put makes it flow */
+void state_flow_full_held(stage *s); /* and the survivor holds what would be a row */
+void state_flow_full_blocks(stage *s);
+void state_flow_full_ring(stage *s); /* there is memory, and no slot */
+void state_flowing(stage *s); /* messages in memory, rows, and messages in memory above them */
+void state_flowing_full(stage *s);
+void state_rows_first(stage *s); /* what is next is on disk */
+void state_rows_first_blocks(stage *s);
+void state_front(stage *s); /* two came back, one of them was delivered; rows are left */
+void state_front_held(stage *s); /* the survivor holds both */
+void state_front_held_sleeper(stage *s);
+void state_rows_gone(stage *s); /* it flows, all rows have left, and there are messages above */
+void state_rows_last(stage *s); /* and none are */
+void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
+void state_flow_dead_written(stage *s); /* before it said so */
+void state_flow_dead_decided(stage *s); /* behind that */
+void state_flow_dead_decided_full(stage *s);
 
 void state_held(stage *s); /* between others an entry that is held */
 void state_mortal(stage *s); /* an entry that expires, and others */

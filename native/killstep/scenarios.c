@@ -1,7 +1,5 @@
 #include "scenario.h"
 
-#include <string.h>
-
 #include "act_move.h"
 #include "act_any.h"
 #include "act_claim.h"
@@ -489,12 +487,3 @@ const scenario scenarios[] = {
 };
 
 const unsigned scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
-
-const scenario *scenario_named(const char *name) {
-    for (unsigned i = 0; i < scenario_count; i++) {
-        if (strcmp(scenarios[i].name, name) == 0) {
-            return &scenarios[i];
-        }
-    }
-    return NULL;
-}

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "rows.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "virtual.h"
@@ -45,7 +46,7 @@ void stage_unlink(void) {
     }
 }
 
-static void *shared_memory(size_t bytes) {
+void *shared_memory(size_t bytes) {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) {
         die("no memory");
@@ -90,7 +91,9 @@ void stage_open(stage *s, beginning b) {
     if (status != SHMQ_OK) {
         die("segment: %s %s", shmq_status_name(status), shmq_trail());
     }
-    s->size = m->size;
+    rows_open();
+    s->segment_size = m->size;
+    s->size = m->size + ROWS_BYTES;
     s->survivor = (act){.m = m, .who = WHO_BUILDER};
     m->memory = STAGE_MEMORY / 2; /* the ring of a queue without a limit is a share of it; here it shall be small */
     s->survivor.q[QUEUE_A] = declare(m, "a", 0);
@@ -122,10 +125,16 @@ void stage_open(stage *s, beginning b) {
     }
 }
 
+unsigned char *stage_page(const stage *s, uint32_t page) {
+    uint64_t at = (uint64_t)page * STAGE_PAGE;
+    return at < s->segment_size ? s->survivor.m->base + at : rows_bytes() + (at - s->segment_size);
+}
+
 static void mark_reserved(const stage *s, uint8_t *reserved) {
     const shmq_member *m = s->survivor.m;
     uint64_t slabs = (uint64_t)(m->slabs - m->base);
     memset(reserved, 1, slabs / STAGE_PAGE);
+    memset(reserved + s->segment_size / STAGE_PAGE, m->backing_of != NULL, ROWS_BYTES / STAGE_PAGE);
     for (uint32_t i = 0; i < m->granule_count; i++) {
         uint64_t word = shmq_load_relaxed(&m->granules[i]);
         if ((word & SHMQ_GRANULE_HEADERS) != 0) {
@@ -168,7 +177,7 @@ static void keep_private_state(stage *s) {
             die("too many queue handles");
         }
         s->handle_copies[at++] = *q;
-        for (uint32_t i = 0; i + 1 < q->levels; i++) {
+        for (uint32_t i = 0; i + 1 < q->rings; i++) {
             if (level == STAGE_LEVELS) {
                 die("too many levels");
             }
@@ -189,18 +198,17 @@ static void restore_private_state(stage *s) {
     act_bodies_restore();
     for (shmq_queue *q = m->handles; q != NULL; q = q->next) {
         *q = s->handle_copies[at++];
-        for (uint32_t i = 0; i + 1 < q->levels; i++) {
+        for (uint32_t i = 0; i + 1 < q->rings; i++) {
             q->lower[i] = s->level_copies[level++];
         }
     }
 }
 
 void stage_ready(stage *s) {
-    const unsigned char *now = s->survivor.m->base;
     mark_reserved(s, s->reserved);
     for (uint32_t page = 0; page < s->size / STAGE_PAGE; page++) {
         if (s->reserved[page]) {
-            memcpy(s->base + (uint64_t)page * STAGE_PAGE, now + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
+            memcpy(s->base + (uint64_t)page * STAGE_PAGE, stage_page(s, page), STAGE_PAGE);
         }
     }
     s->origin = own_memory(s->size);
@@ -216,8 +224,7 @@ void stage_ready(stage *s) {
 
 /* Pages that have come to memory only since are zero in the prepared image, as the kernel gives them. */
 static bool page_differs(const stage *s, uint32_t page) {
-    uint64_t at = (uint64_t)page * STAGE_PAGE;
-    return memcmp(s->survivor.m->base + at, s->base + at, STAGE_PAGE) != 0;
+    return memcmp(stage_page(s, page), s->base + (uint64_t)page * STAGE_PAGE, STAGE_PAGE) != 0;
 }
 
 static uint64_t mix(uint64_t a, uint64_t b) {
@@ -296,12 +303,11 @@ static uint64_t base_page_key(stage *s, uint32_t page) {
 
 /* A sum over the pages, so that the key is the image's, whatever image it is compared with. */
 static void add_to_key(stage *s, uint32_t page) {
-    const unsigned char *bytes = s->survivor.m->base + (uint64_t)page * STAGE_PAGE;
-    s->scratch.key += page_key(page, bytes) - base_page_key(s, page);
+    s->scratch.key += page_key(page, stage_page(s, page)) - base_page_key(s, page);
 }
 
 static void add_to_scratch(stage *s, uint32_t page) {
-    delta_add(&s->scratch, page, s->survivor.m->base + (uint64_t)page * STAGE_PAGE);
+    delta_add(&s->scratch, page, stage_page(s, page));
     add_to_key(s, page);
 }
 
@@ -319,8 +325,7 @@ uint64_t stage_hot_key(stage *s) {
 }
 
 static void put_back(stage *s, uint32_t page) {
-    uint64_t at = (uint64_t)page * STAGE_PAGE;
-    memcpy(s->survivor.m->base + at, s->base + at, STAGE_PAGE);
+    memcpy(stage_page(s, page), s->base + (uint64_t)page * STAGE_PAGE, STAGE_PAGE);
 }
 
 void stage_restore(stage *s) {

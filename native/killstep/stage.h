@@ -17,7 +17,7 @@
 #define STAGE_HANDLES 4u
 #define STAGE_ROWS 8u /* in whose name the survivor may have groups */
 #define STAGE_BOOKS 2u
-#define STAGE_LEVELS 2u /* below the first, of all queues together */
+#define STAGE_LEVELS 3u /* below the first, of all queues together; a front ring is one, too */
 
 /* Pages of the segment that differ from the prepared image, with their contents. */
 typedef struct delta {
@@ -49,7 +49,7 @@ typedef struct stage {
     stage_book book_copies[STAGE_BOOKS]; /* of the queues with groups */
     shmq_queue handle_copies[STAGE_HANDLES];
     shmq_ring level_copies[STAGE_LEVELS];
-    uint64_t size;
+    uint64_t segment_size, size; /* the rows on disk lie behind the segment, as if they were the last of its pages */
     unsigned char *base; /* the prepared image */
     unsigned char *origin; /* the first of them: base may be another one meanwhile */
     uint8_t *reserved; /* by page: memory is behind it in the prepared image */
@@ -95,6 +95,11 @@ bool stage_sleepers_awake(stage *s, uint32_t count);
 uint32_t stage_rows(const stage *s, bool dead, uint32_t *rows, uint32_t room);
 bool stage_structure_is_locked(const stage *s);
 
+/* Where a page is now: in the segment, or of the rows behind it. */
+unsigned char *stage_page(const stage *s, uint32_t page);
+
+/* Zeroed memory that all processes of the driver share. */
+void *shared_memory(size_t bytes);
 /* Zeroed memory for the driver alone: a victim does not need it, and its fork and its end are cheaper without. */
 void *own_memory(uint64_t bytes);
 void own_memory_end(void *at, uint64_t bytes);

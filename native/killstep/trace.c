@@ -73,14 +73,14 @@ static bool has_changed(stage *s, uint64_t *key, uint32_t look) {
 static uint64_t touched_in_segment(const stage *s, pid_t pid, const operands *list, uint64_t instruction) {
     uint64_t from = (uint64_t)(uintptr_t)s->survivor.m->base, touched;
     bool known = list != NULL && operands_touched(list, pid, instruction, &touched);
-    return known && touched >= from && touched < from + s->size ? touched : 0;
+    return known && touched >= from && touched < from + s->segment_size ? touched : 0;
 }
 
 /* An instruction that repeats itself writes where this register points. Elsewhere its turns make no difference to others. */
 static bool repeats_in_segment(const stage *s, pid_t pid) {
     uint64_t from = (uint64_t)(uintptr_t)s->survivor.m->base,
              to = tracee_register(pid, offsetof(struct user, regs.rdi));
-    return to >= from && to < from + s->size;
+    return to >= from && to < from + s->segment_size;
 }
 
 /* Executes the instruction at which the victim stands, or one turn of one that repeats itself in the segment. All that

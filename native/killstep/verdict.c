@@ -152,7 +152,8 @@ static void sweep_away(court *t, const call *c) {
         fate *f = &t->fates[v];
         bool deleted = c->kind == CALL_DELETE, held = f->holder != 0 && (deleted || f->holder != c->who + 1);
         if (f->put != NO && f->queue == c->queue && f->settled != YES && (!held || deleted)) {
-            raise_to(&f->settled, f->put == YES && !held ? certainty : MAYBE);
+            bool before = deleted || c->phase == CALL_BEGUN || f->settled == MAYBE; /* else it came meanwhile */
+            raise_to(&f->settled, f->put == YES && !held && before ? certainty : MAYBE);
         }
     }
     t->purging[c->queue] = c->phase == CALL_BEGUN;
@@ -206,7 +207,9 @@ static void hear(court *t, const call *c) {
         }
         break;
     case CALL_RESUMED: /* what it held comes back, maybe before what others have had meanwhile */
-        memset(t->last, 0, sizeof(t->last));
+        if (!t->rules->in_turn) {
+            memset(t->last, 0, sizeof(t->last));
+        }
         break;
     case CALL_PURGE:
     case CALL_DELETE:

@@ -9,6 +9,7 @@
 
 typedef struct verdict_rules {
     bool stopped_victim; /* one that was stopped puts its message later: then others may have overtaken it */
+    bool in_turn; /* and it has nothing in hand that would come back: no order changes when it goes on */
     bool victims_die;
     bool actors_die;
     unsigned groups; /* bits, by queue: the same says of which group it is; each has an order of its own */

@@ -7,7 +7,8 @@
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
     shmq_ring *level = shmq_level_of_place(self->q, place, position);
-    if (level == NULL) {
+    if (level == NULL || shmq_is_front(level)) {
+        level = NULL;
         PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
     }
     return level;
@@ -68,9 +69,7 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
 }
 
-static PyObject *browsed(shmq_ring *level, uint64_t position, const shmq_delivery *d, uint64_t own_expiry,
-                         PyObject *head, PyObject *body) {
-    uint64_t place = shmq_place_at(level->depth, position);
+static PyObject *browsed(uint64_t place, const shmq_delivery *d, uint64_t own_expiry, PyObject *head, PyObject *body) {
     return Py_BuildValue("(K(KKKIIIIINNKK))", (unsigned long long)place + 1, (unsigned long long)place,
                          (unsigned long long)d->message_id, (unsigned long long)d->enqueued_ns, (unsigned)d->content,
                          (unsigned)d->delivery, (unsigned)d->deaths, (unsigned)((d->word & SHMQ_FLAG_REDELIVERED) != 0),
@@ -96,13 +95,14 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
     for (;;) {
         shmq_delivery d;
         uint64_t at = position;
-        if (shmq_browse(level, &at, &d) != SHMQ_OK) {
+        if (shmq_browse_place(level, &at, &d) != SHMQ_OK) {
             return Py_BuildValue("(KO)", (unsigned long long)shmq_place_at(level->depth, at), Py_None);
         }
         PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
-        uint64_t own_expiry = shmq_own_expiry(self->q, &d);
-        if (head != NULL && body != NULL && shmq_browse_valid(level, &d)) {
+        uint64_t own_expiry = d.depth == SHMQ_ON_DISK ? d.expires_ns : shmq_own_expiry(self->q, &d);
+        bool row = d.depth == SHMQ_ON_DISK; /* a copy, that is as sound as the row was */
+        if (head != NULL && body != NULL && (row || shmq_browse_valid(shmq_level(self->q, d.depth), &d))) {
             d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
             d.bytes = (unsigned char *)PyBytes_AsString(body);
             if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
@@ -111,7 +111,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
                 position = at + 1; /* damaged: whoever takes it is told */
                 continue;
             }
-            return browsed(level, at, &d, own_expiry, head, body);
+            return browsed(shmq_place_at(level->depth, at), &d, own_expiry, head, body);
         }
         bool failed = head == NULL || body == NULL;
         Py_XDECREF(head);

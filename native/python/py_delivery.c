@@ -44,7 +44,7 @@ PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d) {
         delivery->serial = q->serial;
         delivery->d = *d;
         delivery->d.by = NULL; /* it may go before the delivery does */
-        delivery->place = shmq_place_at(d->depth, d->position);
+        delivery->place = shmq_place_of(q, d);
         pthread_mutex_lock(&q->m->handles_lock);
         q->refs++;
         pthread_mutex_unlock(&q->m->handles_lock);

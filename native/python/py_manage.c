@@ -45,10 +45,11 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
     shmq_look_for_dead(self->q->m); /* who only counts never sleeps, so it does here what sleepers do */
     shmq_ring_census(self->q, &c);
     END_WAIT(self)
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed", c.delayed,
-                         "claimed", c.claimed, "holes", c.holes, "broken", c.broken, "bytes", c.bytes, "memory_bytes",
-                         c.memory_bytes, "oldest_ns", c.oldest_ns, "first_position", c.first_position, "next_position",
-                         c.next_position, "reserved_bytes", shmq_queue_reserved(self->q));
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed",
+                         c.delayed, "claimed", c.claimed, "holes", c.holes, "broken", c.broken, "bytes", c.bytes,
+                         "memory_bytes", c.memory_bytes, "oldest_ns", c.oldest_ns, "first_position", c.first_position,
+                         "next_position", c.next_position, "reserved_bytes", shmq_queue_reserved(self->q), "on_disk",
+                         (unsigned long long)c.flowed, "disk_bytes", (unsigned long long)shmq_disk_bytes(self->q));
 }
 
 static PyObject *queue_counters(PyObject *o, PyObject *unused) {

@@ -7,6 +7,7 @@
 #include "py_usage.h"
 
 #include "shmq/examine.h"
+#include "shmq/flow.h"
 #include "shmq/handle.h"
 #include "shmq/reap.h"
 #include "shmq/structure.h"
@@ -362,7 +363,19 @@ static PyObject *member_burials(PyObject *o, PyObject *unused) {
                            shmq_cas32_seq(&self->member->burials, 1, 0));
 }
 
+static PyObject *member_flow_into(PyObject *self, PyObject *directory) {
+    PyObject *bytes;
+    if (!PyUnicode_FSConverter(directory, &bytes)) {
+        return NULL;
+    }
+    shmq_status status = shmq_flow_into(as_member(self)->member, PyBytes_AsString(bytes));
+    Py_DECREF(bytes);
+    return status == SHMQ_OK ? Py_NewRef(Py_None) : shmq_py_raise(status);
+}
+
 static PyMethodDef methods[] = {
+    {"flow_into", member_flow_into, METH_O,
+     "flow_into(directory)\n\nWhere messages of queues that flow lie on disk. Once, before the first queue."},
     {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,
      "close(unmap)\n\nLeave: the row is given back, and the mapping too if `unmap`. Repeatable."},
     {"after_fork", member_after_fork, METH_NOARGS, "In a forked child: become a member of its own. Repeatable."},

@@ -47,7 +47,7 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     self->checksum = consumer->q->checksum;
     self->d = *d;
     self->d.by = NULL; /* it may go before the message does */
-    self->place = shmq_place_at(d->depth, d->position);
+    self->place = shmq_place_of(consumer->q, d);
     self->failed = d->delivery;
     self->deaths = d->deaths;
     self->redelivered = (d->word & SHMQ_FLAG_REDELIVERED) != 0;

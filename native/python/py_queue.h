@@ -3,6 +3,7 @@
 #define SHMQ_PY_QUEUE_H
 
 #include "py_shmq.h"
+#include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/take.h"

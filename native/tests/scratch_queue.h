@@ -128,7 +128,7 @@ static inline shmq_delivery receive(shmq_queue *q, uint32_t owner) {
 
 /* All levels of it. */
 static inline void check_ring(shmq_queue *q) {
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         uint64_t where = 0;
         const char *fault = shmq_ring_valid(shmq_level(q, depth), &where);
         if (fault != NULL) {

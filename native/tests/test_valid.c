@@ -135,7 +135,7 @@ static void a_directory_entry_or_page_that_makes_no_sense_is_told(void) {
     BREAK(shmq_directory_valid, WORD(page->ring.laid), UINT64_C(0), "more slots with memory than it has");
     BREAK(shmq_directory_valid, page->ring.cold, UINT64_C(64), "cold records");
     BREAK(shmq_directory_valid, page->ring.cold, page->ring.slots, "cold records");
-    BREAK(shmq_directory_valid, WORD(page->ring.level_moved), UINT64_C(1), "a field that this version does not use");
+    BREAK(shmq_directory_valid, WORD(page->ring.level_shift), UINT64_C(1), "a field that this version does not use");
     /* Two of one name. */
     must_say(verdict_of(shmq_directory_valid), "", __FILE__, __LINE__);
     shmq_queue_shm before = *limited->page;
@@ -349,7 +349,7 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     CHECK_EQUAL(shmq_word_state(word), SHMQ_AVAILABLE);
     CHECK(shmq_word_carried(shmq_load_seq(&carried->word)));
     uint64_t lap = UINT64_C(1) << 32;
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_SEALED, last,
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | 12, last,
                "a state that this version does not know");
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_PENDING, last, "but the slot names none");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, shmq_self(limited), 0), last,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xD0AC0056636155EE  # of the layout that is described here
+FINGERPRINT: Final = 0x8CEDF62EF347BB67  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -170,6 +170,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("unused_since", "<u8", 0, 624),
             ("unused_taken", "<u8", 0, 632),
             ("seal", "<u8", 0, 640),
+            ("max_memory", "<u8", 0, 648),
         ),
     ),
     "ring": (
@@ -198,11 +199,12 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("joiners", "<u4", 0, 1036),
             ("due", "<u8", 0, 1040),
             ("waiters", "<u8", 0, 1048),
-            ("level_delta", "<u8", 0, 1152),
-            ("level_inhaled", "<u8", 0, 1160),
-            ("level_backed", "<u8", 0, 1168),
-            ("level_moved", "<u8", 0, 1176),
-            ("level_aside", "<u8", 0, 1184),
+            ("flow", "<u8", 0, 1152),
+            ("low", "<u8", 0, 1160),
+            ("flushed", "<u8", 0, 1168),
+            ("pulled", "<u8", 0, 1176),
+            ("flushing_at", "<u8", 0, 1184),
+            ("flushing_count", "<u8", 0, 1192),
         ),
     ),
     "sleepers": (
@@ -245,6 +247,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("levels", "<u4", 0, 780),
             ("level_rings", "<u8", 0, 784),
             ("terms", "<u4", 0, 792),
+            ("fronts", "<u4", 0, 796),
             ("opened", "<u8", 0, 800),
             ("ring", "ring", 0, 896),
             ("sleepers", "sleepers", 17, 2176),
@@ -254,6 +257,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("weight", "<u8", 0, 2960),
             ("line", "<u8", 0, 2968),
             ("settings", "settings", 0, 3072),
+            ("unfinished", "<u4", 0, 3776),
+            ("missed", "<u4", 0, 3780),
             ("group_table", "group", 256, 4096),
         ),
     ),
@@ -310,8 +315,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
         64,
         (
             ("place", "<u8", 0, 0),
-            ("number", "<u8", 0, 8),
-            ("enq_lsn", "<u8", 0, 16),
+            ("back", "<u8", 0, 8),
+            ("ordinal", "<u8", 0, 16),
             ("settle_lsn", "<u8", 0, 24),
             ("expires_ns", "<u8", 0, 32),
             ("not_before_ns", "<u8", 0, 40),

@@ -27,6 +27,7 @@ QUEUE_OPTIONS: Final = tuple(_BY_NAME)
 FIXED_QUEUE_OPTIONS: Final = tuple(option.name for option in QUEUE_TABLE if option.fixed)
 OVERFLOWS: Final = _BY_NAME["overflow"].choices
 # In force where nobody gave another. dead_letter has none: it is made from the queue's name.
+_NONE: Final = {option.name: option.default for option in QUEUE_TABLE}
 DEFAULTS: Final = QueueSettings(**{option.name: option.default for option in QUEUE_TABLE})
 
 
@@ -88,6 +89,17 @@ _CHECKS: Final[Mapping[Kind, Callable[[object, Option], Any]]] = {
 _NOTHING_GIVEN: Final = QueueSettings()
 
 
+def _check_memory(given: Mapping[str, Any]) -> None:
+    """A queue that may flow to disk has one level, and no limit but its memory."""
+    others = [
+        name for name in ("maxsize", "max_bytes", "priorities", "groups") if given.get(name, _NONE[name]) != _NONE[name]
+    ]
+    if given.get("max_memory") and others:
+        raise ValueError(
+            f"max_memory with {', '.join(others)}: such a queue keeps its messages in memory; leave one of them out"
+        )
+
+
 def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSettings:
     """Options of a queue, each checked for type and range; those not given stay None.
 
@@ -104,6 +116,7 @@ def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSe
             raise unknown(name, "a queue", QUEUE_OPTIONS)
         is_default = value is None and option.may_be_none
         given[name] = option.default if is_default else _CHECKS[option.kind](value, option)
+    _check_memory(given)
     return QueueSettings(**given)
 
 

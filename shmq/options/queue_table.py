@@ -49,6 +49,8 @@ class QueueOptions(TypedDict, total=False):
     live_consumers: consumers that are served; the others stand by. Default None: all.
     expires: seconds without a consumer after which the queue is deleted; 0: when its last one has gone. Default None:
         never.
+    max_memory: headers and bodies that the queue keeps in memory; what exceeds them goes to disk, and comes back in its
+        order. None (the default): all messages stay in memory.
 
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
@@ -75,6 +77,7 @@ class QueueOptions(TypedDict, total=False):
     lease: float | None
     live_consumers: int | None
     expires: float | None
+    max_memory: Size | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class QueueSettings:
     lease: float | None = None  # seconds, or NEVER
     live_consumers: int | None = None
     expires: float | None = None  # seconds, or NEVER
+    max_memory: int | None = None  # bytes
 
 
 class SettingValues(TypedDict):
@@ -120,6 +124,7 @@ class SettingValues(TypedDict):
     lease: int
     live_consumers: int
     expires: int
+    max_memory: int
 
 
 QUEUE_TABLE: Final = (
@@ -250,5 +255,14 @@ QUEUE_TABLE: Final = (
         least=0,
         may_be_none=True,
         remedy="give seconds >= 0, 0 for when its last consumer has gone, or None for never",
+    ),
+    Option(
+        "max_memory",
+        "size",
+        default=0,
+        least=1,
+        most=274_877_906_944,
+        may_be_none=True,
+        remedy="give a size, or None to keep all messages in memory",
     ),
 )

@@ -8,6 +8,7 @@ import pytest
 
 import shmq
 from checker import Image
+from tests.checker.flowing import flowing
 from tests.checker.scene import everything
 
 MEMORY = "16MiB"
@@ -29,3 +30,8 @@ def image_of_everything(tmp_path_factory: pytest.TempPathFactory) -> Image:
     with everything(tmp_path_factory.mktemp("everything") / "broker") as image:
         copy = image
     return copy
+
+
+@pytest.fixture(scope="session")
+def image_that_flows(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    return flowing(tmp_path_factory.mktemp("flowing") / "broker")

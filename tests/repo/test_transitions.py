@@ -37,7 +37,8 @@ def in_sources() -> set[int]:
 
 
 def in_models() -> set[int]:
-    return {int(number) for path in files("tests/protocols", ".pml") for number in NUMBER.findall(path.read_text())}
+    models = [path for suffix in (".pml", ".py") for path in files("tests/protocols", suffix)]
+    return {int(number) for path in models for number in NUMBER.findall(path.read_text())}
 
 
 def end_of_call(text: str, start: int) -> int:

@@ -137,7 +137,7 @@ class QueueOptions(TypedDict, total=False):
     live_consumers: int | None      # None; so many are served, the others stand by
     expires: float | None           # None; deleted after so long without a consumer; 0: when its last one has gone
     # [flow]
-    # max_memory: Size | None       # None: the broker's budget alone decides; else what exceeds it flows to disk
+    max_memory: Size | None       # None: the broker's budget alone decides; else what exceeds it flows to disk
     # alerts: Alerts | None         # None; thresholds that are logged
     # [log]
     # durability: Durability        # (f) the broker's

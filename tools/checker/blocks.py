@@ -49,7 +49,7 @@ def names_of(ring: Ring) -> list[Name]:
                 generation=int(use.body_gen[i]),
                 bit=body >> 40 & 0xFF,
                 length=-(-head // 64) * 64 + int(use.body_len[i]),
-                is_dropped=int(use.state[i]) == DEQUEUED or ring.entry.state == ENTRY_DELETED,
+                is_dropped=int(use.state[i]) == DEQUEUED or bool(use.is_row[i]) or ring.entry.state == ENTRY_DELETED,
             )
         )
     return found

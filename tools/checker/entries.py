@@ -39,9 +39,10 @@ def queue_named(image: Image, queue_name: str) -> Queue:
 def entries(image: Image, queue_name: str) -> list[Message]:
     """In queue order: what is available, and what somebody has in hand. KeyError: there is no such queue.
 
-    A message whose bytes lie nowhere is left out; `judge` tells of it.
+    A message whose bytes lie nowhere is left out; `judge` tells of it. Those on disk are in no segment.
     """
-    return [message for ring in queue_named(image, queue_name).rings for message in entries_of(ring)]
+    found = [message for ring in queue_named(image, queue_name).rings for message in entries_of(ring)]
+    return sorted(found, key=lambda message: message.position)
 
 
 def entries_of(ring: Ring) -> list[Message]:
@@ -53,7 +54,7 @@ def entries_of(ring: Ring) -> list[Message]:
             continue
         found.append(
             Message(
-                position=(ring.level << PLACE_BITS) + int(use.position[i]),
+                position=(ring.level << PLACE_BITS) + int(ring.places[i]),
                 state=STATE_NAMES.get(int(use.state[i]), "?"),
                 redelivered=bool(int(use.flags[i]) & REDELIVERED),
                 delivery=int(use.delivery[i]),
@@ -64,4 +65,4 @@ def entries_of(ring: Ring) -> list[Message]:
                 body=parts[1],
             )
         )
-    return sorted(found, key=lambda message: message.position)
+    return found

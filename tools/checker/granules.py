@@ -55,7 +55,7 @@ class Map:
         first = (run - self.image.regions.data) // GRANULE
         self.needed[first : first + queue.granules] = 0
         for ring in queue.rings:
-            begin = ring.geometry.slots - run if ring.level > 0 else 0
+            begin = ring.geometry.slots - run if ring is not queue.rings[0] else 0
             end = ring.geometry.slots - run + ring.geometry.laid_bytes
             for granule in range(begin // GRANULE, -(-end // GRANULE)):
                 self.needed[first + granule] = min(GRANULE, end - granule * GRANULE)

@@ -14,7 +14,7 @@ def judge_limits(queue: Queue, findings: Findings) -> None:
     if queue.maxsize != 0:
         count, used = counted(queue), places(queue)
         findings.expect(count >= used, "ring.count", queue.title, f"count {count}, {used} slots in use")
-    if queue.max_bytes != 0:
+    if queue.is_weighed:
         weight, used = weighed(queue)
         findings.expect(weight >= used, "ring.weight", queue.title, f"weight {weight}, {used} bytes in the slots")
 
@@ -29,7 +29,7 @@ def counted(queue: Queue) -> int:
 
 
 def weighed(queue: Queue) -> tuple[int, int]:
-    """Bytes as max_bytes counts them, and as the slots say: those that are filled, a claim does not say yet."""
+    """Bytes as max_bytes and max_memory count them, and as the slots say: of the filled ones, a claim says none yet."""
     total = 0
     for ring in queue.rings:
         if ring.is_unused:

@@ -1,18 +1,20 @@
-"""A queue: its page, and the rings of its levels of priority, the most important first.
+"""A queue: its page, and the rings of its levels of priority, the most important first; behind them its front ring.
 
-The ring of the first level lies in the page. Its run has the tickets of blocked producers, the rings of the other
-levels, the bitmap of each level, and the slots of the first; the slots of each other level begin at a granule. All
-levels have the same number of slots, of the same size.
+The ring of the first level lies in the page. Its run has the tickets of blocked producers, the other rings, the bitmap
+of each, and the slots of the first level; the slots of each other ring begin at a granule. All levels have the same
+number of slots, of the same size; a front ring has fewer.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from checker.image import Entry, Image
 from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS, round_up
-from checker.ring import Geometry, Ring, geometry_at, geometry_fault
+from checker.ring import Flow, Geometry, Ring, flow_at, geometry_at, geometry_fault
+from checker.words import BACK, FRONT
 
 LEVELS = 10
+FRONT_SHIFT = 12  # at most
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,16 @@ class Queue:
 
     @property
     def granules(self) -> int:
-        return granules_of(self.rings[0].geometry, len(self.rings))
+        return granules_of(self.rings[0].geometry, self.rings[0].levels, self.front is not None)
+
+    @property
+    def front(self) -> Ring | None:
+        """The ring into which entries come back from disk."""
+        return self.rings[-1] if self.rings[-1].is_front else None
+
+    @cached_property
+    def flow(self) -> Flow:
+        return flow_at(self.image, self.page)
 
     @property
     def waiters(self) -> int:
@@ -49,25 +60,35 @@ class Queue:
         return self.image.u64(self.page + QUEUE["maxsize"])
 
     @property
-    def max_bytes(self) -> int:
-        return self.image.u64(self.page + QUEUE["settings"] + SETTINGS["max_bytes"])
+    def is_weighed(self) -> bool:
+        """Does a limit of bytes count headers and bodies: those that the queue may have, or keep in memory?"""
+        settings = self.page + QUEUE["settings"]
+        return any(self.image.u64(settings + SETTINGS[limit]) != 0 for limit in ("max_bytes", "max_memory"))
 
 
-def places_of(first: Geometry, levels: int) -> list[tuple[int, int]]:
-    """In the run, from its begin on: the slots of each level, and its bitmap; last where the run ends."""
-    bitmaps = TICKETS * TICKET.bytes + (levels - 1) * RING.bytes
-    slots = bitmaps + levels * first.bitmap
+def front_of(first: Geometry) -> Geometry:
+    """The front ring of a queue whose first level has this one: its number of slots."""
+    return replace(first, kind=FRONT, shift=min(first.shift - 2, FRONT_SHIFT))
+
+
+def places_of(first: Geometry, levels: int, has_front: bool = False) -> list[tuple[int, int]]:
+    """In the run, from its begin on: the slots of each ring, and its bitmap; last where the run ends."""
+    bitmaps = TICKETS * TICKET.bytes + (levels - 1 + has_front) * RING.bytes
+    slots = bitmaps + levels * first.bitmap + (front_of(first).bitmap if has_front else 0)
     lower = round_up(slots + first.bytes, GRANULE)
     apart = round_up(first.bytes, GRANULE)
     places = [(slots, bitmaps)]
     for level in range(1, levels + 1):
         places.append((lower + (level - 1) * apart, bitmaps + level * first.bitmap))
+    if has_front:
+        end = places[levels][0] + round_up(front_of(first).bytes, GRANULE)
+        places.append((end, bitmaps + levels * first.bitmap + front_of(first).bitmap))
     return places
 
 
-def granules_of(first: Geometry, levels: int) -> int:
+def granules_of(first: Geometry, levels: int, has_front: bool = False) -> int:
     """Of the run."""
-    return places_of(first, levels)[levels][0] // GRANULE
+    return places_of(first, levels, has_front)[-1][0] // GRANULE
 
 
 def level_of(priority: int, levels: int) -> int:
@@ -79,33 +100,37 @@ def level_of(priority: int, levels: int) -> int:
 def levels_fault(image: Image, page: int) -> str | None:
     """What makes no sense about the levels of a queue."""
     levels, rings = image.u32(page + QUEUE["levels"]), image.u64(page + QUEUE["level_rings"])
+    fronts = image.u32(page + QUEUE["fronts"])
     first = geometry_at(image, page + QUEUE["ring"])
     fault = geometry_fault(image, first)
-    if fault is not None or not 1 <= levels <= LEVELS:
-        return fault or f"{levels} levels"
-    granules, places = granules_of(first, levels), places_of(first, levels)
+    if fault is not None or not 1 <= levels <= LEVELS or fronts > (levels == 1):
+        return fault or f"{levels} levels, {fronts} front rings"
+    granules, places = granules_of(first, levels, fronts != 0), places_of(first, levels, fronts != 0)
     if not image.holds(first.run, granules * GRANULE, GRANULE):
         return f"a run at 0x{first.run:x} that does not lie in the data"
     if first.run_granules != granules:
         return f"a run of {first.run_granules} granules, not {granules}"
     if (first.slots - first.run, first.carried - first.run) != places[0]:
         return f"slots at 0x{first.slots:x} and carried bits at 0x{first.carried:x} of a run at 0x{first.run:x}"
-    if rings != (first.run + TICKETS * TICKET.bytes if levels > 1 else 0):
+    if rings != (first.run + TICKETS * TICKET.bytes if levels + fronts > 1 else 0):
         return f"{levels} levels, and the rings of the others at 0x{rings:x}"
-    for level in range(1, levels):
+    for level in range(1, levels + fronts):
         found = geometry_at(image, rings + (level - 1) * RING.bytes)
-        fault = geometry_fault(image, found)
-        same = (found.shift, found.slot_size, found.run, found.run_granules) == (first.shift, first.slot_size, 0, 0)
+        kind, shift = (BACK, first.shift) if level < levels else (FRONT, front_of(first).shift)
+        fault = geometry_fault(image, found, kind)
+        same = (found.shift, found.slot_size, found.run, found.run_granules) == (shift, first.slot_size, 0, 0)
         if fault is not None or (found.slots - first.run, found.carried - first.run) != places[level] or not same:
-            return f"level {level}: {fault or f'a ring of other slots, at 0x{found.slots:x}'}"
+            title = f"level {level}" if kind == BACK else "front"
+            return f"{title}: {fault or f'a ring of other slots, at 0x{found.slots:x}'}"
     return None
 
 
 def queue_of(image: Image, entry: Entry) -> Queue:
     """Only if levels_fault finds nothing."""
     levels, rings = image.u32(entry.page + QUEUE["levels"]), image.u64(entry.page + QUEUE["level_rings"])
-    places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(levels - 1))]
-    return Queue(image, entry, [Ring(image, entry, at, level, levels) for level, at in enumerate(places)])
+    count = levels + image.u32(entry.page + QUEUE["fronts"])
+    places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(count - 1))]
+    return Queue(image, entry, [Ring(image, entry, at, level % levels, levels) for level, at in enumerate(places)])
 
 
 def queues_of(image: Image) -> list[Queue]:

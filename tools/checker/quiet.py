@@ -19,7 +19,7 @@ from checker.line import line_of
 from checker.processes import pins_of
 from checker.queue import Queue, rings_of
 from checker.ring import Mask, Ring
-from checker.slots import epoch_lead, is_behind, tell
+from checker.slots import epoch_lead, is_behind, is_given_back, tell
 from checker.violation import Findings
 from checker.words import (
     AVAILABLE,
@@ -159,13 +159,15 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
         findings.expect(process in live, "quiet.consumer", where, f"row {row} is process {process}'s, which is dead")
     for ring in queue.rings:
         judge_slots(ring, consumers, live, slack, findings)
+    turn = f"unfinished {queue.flow.unfinished}, missed {queue.flow.missed}, and {slack.deaths} processes died"
+    findings.expect(slack.deaths or not (queue.flow.is_amid or queue.flow.missed), "quiet.mover", where, turn)
     waiting, tickets = waiting_lines(image, queue), len(line_of(queue).held)
     findings.expect(tickets <= waiting, "quiet.tickets", where, f"{tickets} tickets are held, {waiting} wait for room")
     sure = image.u32(queue.page + QUEUE["recount_due"]) == 0
     if queue.maxsize != 0 and sure:
         count, used = counted(queue), places(queue)
         findings.expect(count == used, "quiet.count", where, f"count {count}, {used} slots in use")
-    if queue.max_bytes != 0 and sure:
+    if queue.is_weighed and sure:
         weight, used = weighed(queue)
         findings.expect(weight == used, "quiet.weight", where, f"weight {weight}, {used} bytes in the slots")
     lines = waiting_lines(image, queue)
@@ -188,7 +190,8 @@ def judge_slots(ring: Ring, consumers: Consumers, live: Collection[int], slack: 
     forgotten = (use.state == HELD) & ((ring.due == 0) or (image.u64(SEGMENT["due"]) == 0))
     tell(ring, findings, "quiet.due", forgotten, "held, and no due word says that anybody is to look")
     stranded = use.state == AVAILABLE
-    stranded &= is_behind(ring, use.position.astype(numpy.int64))
+    position = use.position.astype(numpy.int64)
+    stranded &= is_behind(ring, position) & ~is_given_back(ring, position)
     tell(ring, findings, "quiet.stranded", stranded, f"no walk meets it: they begin at {ring.head}")
 
 

@@ -1,4 +1,4 @@
-"""The ring of one level of a queue, as columns: one numpy array for each word of all slots."""
+"""A ring of a queue, as columns: one numpy array for each word of all slots."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -8,7 +8,20 @@ from numpy.typing import NDArray
 
 from checker.image import Entry, Image, Words
 from checker.layout import COLD, GRANULE, QUEUE, RING, SLOT
-from checker.words import BROKEN, CARRIED, LAID_ALL, LOCKED, PENDING, POSITION_MASK, QUARANTINED
+from checker.words import (
+    BACK,
+    BROKEN,
+    CARRIED,
+    FLOWED,
+    FRONT,
+    LAID_ALL,
+    LOCKED,
+    MOVING,
+    PENDING,
+    POSITION_MASK,
+    QUARANTINED,
+    TURN,
+)
 
 Numbers = NDArray[numpy.int64]
 Mask = NDArray[numpy.bool_]
@@ -75,9 +88,9 @@ def geometry_at(image: Image, at: int) -> Geometry:
     )
 
 
-def geometry_fault(image: Image, found: Geometry) -> str | None:
+def geometry_fault(image: Image, found: Geometry, kind: int = BACK) -> str | None:
     """What makes no sense about a ring's constants by themselves."""
-    if found.kind != 0 or found.shift > 24 or not 6 <= found.shift:
+    if found.kind != kind or found.shift > 24 or not (4 if kind == FRONT else 6) <= found.shift:
         return f"kind {found.kind}, shift {found.shift}"
     if not 128 <= found.slot_size <= 4096 or found.slot_size % 64:
         return f"slots of {found.slot_size} bytes"
@@ -85,15 +98,60 @@ def geometry_fault(image: Image, found: Geometry) -> str | None:
         return f"slots at 0x{found.slots:x} do not lie in the data"
     if not image.holds(found.carried, found.bitmap, 64):
         return f"carried bits at 0x{found.carried:x} do not lie in the data"
-    if found.laid == 0 or found.count <= found.laid != LAID_ALL:
+    if (found.laid == 0 and kind == BACK) or found.count <= found.laid != LAID_ALL:
         return f"{found.laid} slots of {found.count} with memory"
     if found.cold != 0 and not image.holds(found.cold, found.cold_granules * GRANULE, GRANULE):
         return f"cold records at 0x{found.cold:x} do not lie in the data"
     return None
 
 
+@dataclass(frozen=True)
+class Flow:
+    """What a queue's first ring and its page say of what is on disk."""
+
+    word: int
+    low: int
+    flushed: int
+    pulled: int
+    flushing_at: int
+    flushing_count: int
+    unfinished: int
+    missed: int
+
+    @property
+    def is_on(self) -> bool:
+        return self.word & FLOWED != 0
+
+    @property
+    def place(self) -> int:
+        """P: entries from here on are in the back ring."""
+        return self.word >> 1
+
+    @property
+    def rows(self) -> int:
+        return self.flushed - self.pulled
+
+    @property
+    def is_amid(self) -> bool:
+        """A mover is inside its turn, or died in it, and nobody has recovered since."""
+        return self.unfinished != 0
+
+    def is_near(self, position: Numbers) -> Mask:
+        """Positions that a mover's turn may be about."""
+        near: Mask = (position >= self.place - TURN) & (position < self.place + TURN)
+        return near
+
+
+def flow_at(image: Image, page: int) -> Flow:
+    ring = page + QUEUE["ring"]
+    fields = ("flow", "low", "flushed", "pulled", "flushing_at", "flushing_count")
+    words = (image.u64(ring + RING[field]) for field in fields)
+    turn = {field: image.u32(page + QUEUE[field]) for field in ("unfinished", "missed")}
+    return Flow(*words, **turn)
+
+
 class Ring:
-    """All slots of one level of a queue. Only for a geometry without a fault."""
+    """All slots of one level of a queue, or of its front ring. Only for a geometry without a fault."""
 
     def __init__(self, image: Image, entry: Entry, at: int, level: int = 0, levels: int = 1) -> None:
         self.image = image
@@ -115,7 +173,8 @@ class Ring:
         self.raw: Words = image.words_at(geometry.slots, self.count * words_a_slot).reshape(self.count, words_a_slot)
         self.word: Words = self.raw[:, 0].copy()
         self.state: NDArray[numpy.uint8] = (self.word & 15).astype(numpy.uint8)
-        self.carried_bits: Words = image.words_at(geometry.carried, self.count // 64)
+        self.carried_bits: Words = image.words_at(geometry.carried, -(-self.count // 64))
+        self.is_front = geometry.kind == FRONT
 
     @cached_property
     def name(self) -> str:
@@ -125,7 +184,30 @@ class Ring:
 
     @cached_property
     def title(self) -> str:
+        if self.is_front:
+            return f"queue {self.name!r} front"
         return f"queue {self.name!r}" + (f" level {self.level}" if self.levels > 1 else "")
+
+    @cached_property
+    def flow(self) -> Flow:
+        """Of the queue."""
+        return flow_at(self.image, self.page)
+
+    @cached_property
+    def places(self) -> Numbers:
+        """Of all slots in use: a front's entries have them in cold records, those of a level are their positions."""
+        if not self.is_front:
+            return self.use.position.astype(numpy.int64)
+        if self.geometry.cold == 0:
+            return numpy.full(len(self.used), -1, dtype=numpy.int64)
+        records = self.image.words_at(self.geometry.cold, self.count * COLD.bytes // 8)
+        return records[self.used * (COLD.bytes // 8) + COLD["back"] // 8].astype(numpy.int64)
+
+    @cached_property
+    def ordinals(self) -> Numbers:
+        """Of a front's entries."""
+        records = self.image.words_at(self.geometry.cold, self.count * COLD.bytes // 8)
+        return records[self.used * (COLD.bytes // 8) + COLD["ordinal"] // 8].astype(numpy.int64)
 
     @cached_property
     def head(self) -> int:
@@ -193,12 +275,25 @@ class Use:
     def is_entry(self) -> Mask:
         """A message that somebody still may get."""
         found: Mask = (self.state >= PENDING) & (self.state <= LOCKED)
+        if self.moving.any():
+            found |= self.moving & ~self.is_row
         return found
+
+    @cached_property
+    def moving(self) -> Mask:
+        """On its way to disk."""
+        found: Mask = self.state == MOVING
+        return found
+
+    @cached_property
+    def is_row(self) -> Mask:
+        """On its way to disk, and the flow word says that it is there: what is left here is to be cleared away."""
+        return self.moving & (self.position.astype(numpy.int64) < self.ring.flow.place)
 
     @cached_property
     def is_named(self) -> Mask:
         """Its header is about a message: an entry, or one that is being cleared away."""
-        found: Mask = (self.state >= PENDING) & (self.state < QUARANTINED)
+        found: Mask = ((self.state >= PENDING) & (self.state < QUARANTINED)) | self.moving
         return found
 
     @cached_property

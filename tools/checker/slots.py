@@ -17,6 +17,7 @@ from checker.words import (
     HELD,
     INTENT,
     LOCKED,
+    MOVING,
     NOT_BEFORE,
     OFFERED,
     PENDING,
@@ -32,13 +33,13 @@ from checker.words import (
 # What the owner of a word in each state may be: 0 nobody, 1 a process row, 2 either; 3: no such state.
 NOBODY, PROCESS, EITHER, UNKNOWN = range(4)
 OWNERS = numpy.full(16, UNKNOWN, dtype=numpy.uint8)
-OWNERS[[FREE, AVAILABLE, HELD, BROKEN]] = NOBODY
+OWNERS[[FREE, AVAILABLE, HELD, BROKEN, MOVING]] = NOBODY
 OWNERS[[CLAIMED, PENDING, QUARANTINED]] = PROCESS
 OWNERS[[OFFERED, ACQUIRED, LOCKED, DEQUEUED]] = EITHER
 IS_CLAIM = numpy.isin(numpy.arange(16), [CLAIMED, QUARANTINED])
-HAS_POSITION = numpy.isin(numpy.arange(16), [PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED, DEQUEUED])
+HAS_POSITION = numpy.isin(numpy.arange(16), [PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED, DEQUEUED, MOVING])
 NOT_PASSED = numpy.isin(numpy.arange(16), [CLAIMED, AVAILABLE, OFFERED])
-UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED])
+UNSETTLED = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, AVAILABLE, HELD, OFFERED, ACQUIRED, LOCKED, MOVING])
 
 
 def judge_ring(ring: Ring, findings: Findings) -> None:
@@ -112,10 +113,18 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
     first = ((use.flags & REDELIVERED) == 0) & ((use.props & (NOT_BEFORE | INTENT)) == 0)
     first &= (use.tag == 0) | (not ring.image.somebody_holds)
     place = numpy.where(use.state == CLAIMED, use.at_turn, position)
-    passed = NOT_PASSED[use.state] & first & is_behind(ring, place)
+    passed = NOT_PASSED[use.state] & first & is_behind(ring, place) & ~is_given_back(ring, place)
     tell(ring, findings, "ring.passed", passed, f"walks begin behind it, at {ring.head}")
     below = UNSETTLED[use.state] & ~use.carried & (use.at_turn < ring.floor)
     tell(ring, findings, "ring.floor", below, f"neither settled nor carried, and below the floor {ring.floor}")
+
+
+def is_given_back(ring: Ring, place: numpy.typing.NDArray[numpy.int64]) -> Mask:
+    """What a mover has had on its way to disk was passed; it gives it back first, and turns the walks round then."""
+    flow = ring.flow
+    if ring.is_front or not (flow.is_on and flow.is_amid):
+        return numpy.zeros(len(place), dtype=bool)
+    return flow.is_near(place) & (place >= flow.place)
 
 
 def judge_records(ring: Ring, findings: Findings) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from checker.blocks import judge_blocks
 from checker.consumers import Consumers, count_held, judge_consumers, judge_held
 from checker.directory import judge_directory
+from checker.flow import judge_flow
 from checker.granules import judge_granules
 from checker.groups import judge_groups
 from checker.header import judge_header
@@ -63,6 +64,7 @@ def look(image: Image, findings: Findings) -> tuple[list[Queue], list[Consumers]
         for ring in queue.rings:
             judge_ring(ring, findings)
             judge_messages(ring, findings)
+        judge_flow(queue, findings)
         judge_limits(queue, findings)
         judge_line(queue, findings)
         judge_groups(queue, findings)

@@ -14,6 +14,7 @@ LOCKED: Final = 7
 DEQUEUED: Final = 8
 QUARANTINED: Final = 9
 BROKEN: Final = 10
+MOVING: Final = 11
 STATE_NAMES: Final = {
     FREE: "FREE",
     CLAIMED: "CLAIMED",
@@ -26,6 +27,7 @@ STATE_NAMES: Final = {
     DEQUEUED: "DEQUEUED",
     QUARANTINED: "QUARANTINED",
     BROKEN: "BROKEN",
+    MOVING: "MOVING",
 }
 
 # Flags of a slot word, and its owner's kind.
@@ -77,6 +79,12 @@ BLOCK_RETIRED: Final = 4
 ENTRY_BITS: Final = 0x00FFFFFF
 VIEW_SHIFT: Final = 24
 VIEW_BITS: Final = 8
+
+# Kinds of rings; how many places a mover takes in one turn.
+BACK: Final = 0
+FRONT: Final = 1
+FLOWED: Final = 1
+TURN: Final = 1024
 
 TENTATIVE: Final = 255  # view of a pin that is being taken
 

@@ -27,9 +27,9 @@ typedef struct shmq_ring {
     uint32_t shift;
     uint32_t slot_size;
     uint32_t inline_bytes; /* of a slot, headers and body */
-    uint32_t depth; /* of its level; 0: the most important */
+    uint32_t depth; /* of its level; 0: the most important. Of the front ring: that behind the last level's */
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
-    shmq_patience taking, browsing, putting;
+    shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;
 
 typedef struct shmq_queue {
@@ -49,8 +49,10 @@ typedef struct shmq_queue {
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
     shmq_patience lining;
     shmq_ticket_shm *tickets; /* of blocked producers, at the end of the queue's run */
+    void *backing; /* of this process, for the holder of the mover's lock */
     struct shmq_queue *next;
     uint32_t levels; /* of priority: how many */
+    uint32_t rings;  /* one of each level, and, behind them, the front ring if the queue may flow */
     shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */
     shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;

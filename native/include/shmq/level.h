@@ -22,8 +22,8 @@ static inline shmq_ring *shmq_level(const shmq_queue *q, uint32_t depth) {
 
 /* The level of a place, and the position in it. */
 static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
-    uint64_t depth = q->levels > 1 ? place >> SHMQ_PLACE_BITS : 0;
-    if (depth >= q->levels) {
+    uint64_t depth = q->rings > 1 ? place >> SHMQ_PLACE_BITS : 0;
+    if (depth >= q->rings) {
         return NULL;
     }
     *position = place - shmq_place_at((uint32_t)depth, 0);
@@ -40,7 +40,7 @@ static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_que
     if (depth == 0) {
         return (shmq_ring_shm *)(uintptr_t)&page->ring;
     }
-    bool there = depth < page->levels && depth < SHMQ_LEVELS_MAX && page->level_rings % 64 == 0;
+    bool there = depth < page->levels + page->fronts && depth <= SHMQ_LEVELS_MAX && page->level_rings % 64 == 0;
     return there && at >= m->data && shmq_inside(m, at, sizeof(shmq_ring_shm)) ? shmq_at(m, at) : NULL;
 }
 
@@ -51,6 +51,8 @@ static inline uint32_t shmq_depth_of(const shmq_queue *q, uint32_t priority) {
     level = level < q->levels ? level : q->levels - 1;
     return q->levels - 1 - level;
 }
+
+static inline bool shmq_is_front(const shmq_ring *r) { return r->depth >= r->queue->levels; }
 
 /* The level that a message of this priority goes to. */
 static inline shmq_ring *shmq_level_for(shmq_queue *q, uint32_t priority) {
@@ -69,26 +71,40 @@ typedef struct shmq_run {
     uint64_t slots;       /* of the first level's slots, */
     uint64_t lower;       /* of the second level's, */
     uint64_t apart;       /* (bytes from the slots of one lower level to those of the next) */
+    uint64_t levels;
+    uint64_t front_count; /* slots of the front ring, which lies behind the last level; 0: there is none */
     uint64_t granules;    /* all of it */
 } shmq_run;
+
+#define SHMQ_FRONT_SHIFT 12u /* of the front ring's slots, at most: so many entries from disk can be in hand at once */
+
+static inline uint32_t shmq_front_shift(uint32_t shift) {
+    return shift < 3 ? 1 : shift - 2 < SHMQ_FRONT_SHIFT ? shift - 2 : SHMQ_FRONT_SHIFT;
+}
 
 static inline uint64_t shmq_granules_of(uint64_t bytes) {
     return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels) {
-    shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES};
-    run.carried = run.rings + (levels - 1) * sizeof(shmq_ring_shm);
+static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels, uint32_t fronts) {
+    shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES, .levels = levels};
+    run.front_count = fronts != 0 ? UINT64_C(1) << shmq_front_shift(shift) : 0;
+    run.carried = run.rings + (levels - 1 + (fronts != 0)) * sizeof(shmq_ring_shm);
     run.bitmap = ((run.count + 63) / 64 * 8 + 63) / 64 * 64;
-    run.slots = run.carried + levels * run.bitmap;
+    run.slots = run.carried + levels * run.bitmap + (run.front_count + 511) / 512 * 64;
     run.apart = shmq_granules_of(run.count * slot_size) << SHMQ_GRANULE_SHIFT;
     run.lower = shmq_granules_of(run.slots + run.count * slot_size) << SHMQ_GRANULE_SHIFT;
-    run.granules = (run.lower + (levels - 1) * run.apart) >> SHMQ_GRANULE_SHIFT;
+    run.granules =
+        ((run.lower + (levels - 1) * run.apart) >> SHMQ_GRANULE_SHIFT) + shmq_granules_of(run.front_count * slot_size);
     return run;
 }
 
 static inline uint64_t shmq_run_slots(const shmq_run *run, uint32_t depth) {
     return depth == 0 ? run->slots : run->lower + (depth - 1) * run->apart;
+}
+
+static inline uint64_t shmq_run_count(const shmq_run *run, uint32_t depth) {
+    return depth < run->levels ? run->count : run->front_count;
 }
 
 /* The ring of one level with private copies of its constants, checked: NULL, or what is wrong. The queue may be a view. */

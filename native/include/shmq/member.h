@@ -15,6 +15,8 @@
 /* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
 enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
 
+struct shmq_backing;
+
 typedef struct shmq_member {
     unsigned char *base;
     uint64_t size; /* of the mapping; the private copy that every check of an offset uses */
@@ -63,6 +65,10 @@ typedef struct shmq_member {
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
     shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
+    shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
+    /* Where this process keeps rows of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
+    char spill[1024]; /* directory for rows in files; "": none */
+    shmq_status (*backing_of)(struct shmq_queue *q, const struct shmq_backing **backing);
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 

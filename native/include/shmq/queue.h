@@ -14,11 +14,12 @@
  *   1408    cells                 the releaser of that epoch          walkers that slept through a release
  *   1920    full, waiters         section "blocked producers"         every transition to FREE
  *   1936    due                   who makes something due, by CAS     housekeeping; an entry that is due a tick late
- *   2048    flow words            0 in this stage
+ *   2048    flow words            holder of the mover's lock              takers, twice a get; they trust them as a slot's word
  *   2176    sleepers              bit operations                      notify
  *   2688    consumer chunks       holder of the structure lock        row look-up
  *   2816    count, weight, line   CAS, queues with a limit only       put
  *   2944    settings              holder of the structure lock        all; the old value applies once more
+ *   3776    unfinished, missed    holder of the mover's lock; anyone       whoever gets that lock; its holder
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
@@ -44,10 +45,13 @@ static inline uint64_t shmq_position_near(uint64_t near, uint64_t word) {
 
 enum shmq_queue_state { SHMQ_QUEUE_LIVE = 1, SHMQ_QUEUE_DELETED = 2 };
 enum shmq_shut_down { SHMQ_OPEN = 0, SHMQ_DRAINING = 1, SHMQ_STOPPED = 2 };
-enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2 };
+/* MEMORY: what exceeds it flows to disk. */
+enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2, SHMQ_LIMITED_MEMORY = 4 };
+#define SHMQ_WEIGHED (SHMQ_LIMITED_BYTES | SHMQ_LIMITED_MEMORY)
 #define SHMQ_COUNT_MASK UINT64_C(0xffffffff)
 #define SHMQ_WEIGHT_MASK ((UINT64_C(1) << 40) - 1)
-enum shmq_ring_kind { SHMQ_RING_FRONT = 0, SHMQ_RING_BACK = 1, SHMQ_RING_ASIDE = 2 };
+/* The ring that producers put into; the one into which entries come back from disk (flow.h). */
+enum shmq_ring_kind { SHMQ_RING_BACK = 0, SHMQ_RING_FRONT = 1 };
 
 #define SHMQ_LAID_ALL UINT64_MAX
 
@@ -88,8 +92,12 @@ typedef struct shmq_ring_shm {
     shmq_a64 waiters; /* of blocked producers: version 32 | threads 32; see waiters.h */
     uint8_t full_pad[96];
 
-    shmq_a64 level_delta, level_inhaled, level_backed, level_moved, level_aside;
-    uint8_t flow_pad[88];
+    shmq_a64 flow;    /* of a back ring, like all that follow: P 63 | 1 FLOWED; 0: never flowed. See flow.h */
+    shmq_a64 low;     /* rows are exactly the keys in [low, P) */
+    shmq_a64 flushed; /* how many entries became rows */
+    shmq_a64 pulled;  /* how many of these left again */
+    shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` */
+    uint8_t flow_pad[80];
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
@@ -116,7 +124,12 @@ SHMQ_OFFSET(shmq_ring_shm, drained, 1032);
 SHMQ_OFFSET(shmq_ring_shm, joiners, 1036);
 SHMQ_OFFSET(shmq_ring_shm, due, 1040);
 SHMQ_OFFSET(shmq_ring_shm, waiters, 1048);
-SHMQ_OFFSET(shmq_ring_shm, level_delta, 1152);
+SHMQ_OFFSET(shmq_ring_shm, flow, 1152);
+SHMQ_OFFSET(shmq_ring_shm, low, 1160);
+SHMQ_OFFSET(shmq_ring_shm, flushed, 1168);
+SHMQ_OFFSET(shmq_ring_shm, pulled, 1176);
+SHMQ_OFFSET(shmq_ring_shm, flushing_at, 1184);
+SHMQ_OFFSET(shmq_ring_shm, flushing_count, 1192);
 
 /* 64 consumer rows.
  *
@@ -181,7 +194,7 @@ typedef struct shmq_queue_shm {
     uint32_t levels; /* of priority, 1 to 10; constant */
     uint64_t level_rings; /* offset of the rings below the first level's, which is `ring`; 0: none. Constant */
     shmq_a32 terms; /* bits of enum shmq_term: what matters of who is served, see ranks.h */
-    uint32_t state_reserved;
+    uint32_t fronts; /* 1: behind the rings of the levels there is a front ring, so the queue may flow. Constant */
     shmq_a64 opened; /* consumers ever opened: the order of their rows */
     uint8_t state_pad[88];
 
@@ -201,7 +214,9 @@ typedef struct shmq_queue_shm {
 
     shmq_settings_shm settings;
 
-    uint8_t reserved[4096 - 3776];
+    shmq_a32 unfinished; /* pid of whoever took the mover's lock last; 0: its turn has ended */
+    shmq_a32 missed; /* somebody found the mover's lock taken */
+    uint8_t reserved[4096 - 3784];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -226,6 +241,7 @@ SHMQ_OFFSET(shmq_queue_shm, groups, 776);
 SHMQ_OFFSET(shmq_queue_shm, levels, 780);
 SHMQ_OFFSET(shmq_queue_shm, level_rings, 784);
 SHMQ_OFFSET(shmq_queue_shm, terms, 792);
+SHMQ_OFFSET(shmq_queue_shm, fronts, 796);
 SHMQ_OFFSET(shmq_queue_shm, opened, 800);
 SHMQ_OFFSET(shmq_queue_shm, ring, 896);
 SHMQ_OFFSET(shmq_queue_shm, sleepers, 2176);
@@ -236,6 +252,8 @@ SHMQ_OFFSET(shmq_queue_shm, recount_due, 2952);
 SHMQ_OFFSET(shmq_queue_shm, weight, 2960);
 SHMQ_OFFSET(shmq_queue_shm, line, 2968);
 SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
+SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
+SHMQ_OFFSET(shmq_queue_shm, missed, 3780);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.

@@ -38,6 +38,7 @@ typedef struct shmq_outgoing {
     uint64_t due_ns; /* when time does something with it first; 0: never */
     bool prepared;
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
+    bool beyond; /* max_memory: nothing more can go to disk, so this one is put whatever it weighs */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
@@ -76,6 +77,7 @@ typedef struct shmq_delivery {
     shmq_path path;             /* ... its path at the start of the walk */
     uint64_t version;           /* of the queue before the walk; 0 without a subscription */
     uint64_t epoch_seen;        /* ring.epoch at the start of the walk */
+    uint64_t flow_seen;         /* the flow word before it */
     uint32_t group;             /* that its end may free (group.h): 1 + slot of the table; 0: none */
     uint32_t group_owner, group_generation; /* in whose name it was claimed */
     enum { SHMQ_KEPT = 0, SHMQ_LOST, SHMQ_STOLEN } fate; /* ours; taken away from us; by us from that one */
@@ -152,6 +154,8 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
 /* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
+/* The part of it that lies in memory, and is not on its way to disk. Adds to *purged. */
+shmq_status shmq_purge_rings(shmq_queue *q, uint64_t *purged);
 /* Settle what is ready on this level at positions below this one; adds how many to *discarded. What others hold stays theirs.
  * SHMQ_INTERRUPTED: a piece of it is done, call again. */
 shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded);
@@ -166,11 +170,14 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
+/* The same by the place in the level, of a queue that may have flowed: d->depth says in which ring it is, or that it is on disk. */
+shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d);
 bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d);
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns);
 
 typedef struct shmq_census {
     uint64_t ready, unsettled, delayed, claimed, holes, broken;
+    uint64_t flowed; /* of `ready`: on disk */
     uint64_t bytes, memory_bytes;
     uint64_t oldest_ns;      /* enqueued_ns of the oldest ready entry; 0: none */
     uint64_t first_position; /* place of the entry that is first in order; UINT64_MAX: none */
@@ -249,6 +256,7 @@ void shmq_recount_ask(
  * SHMQ_FULL_BYTES. */
 shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs);
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes);
+void shmq_weight_add(shmq_queue *q, uint64_t bytes); /* whatever the limit; under shmq_moving */
 void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes); /* claimed before somebody gave these limits */
 bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs); /* ... for one entry of a byte? A look only */
 bool shmq_room_left(shmq_queue *q); /* for somebody, or a recount that may find some */

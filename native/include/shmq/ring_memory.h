@@ -21,7 +21,7 @@ static inline uint64_t shmq_run_first(const shmq_run *run, uint32_t depth) {
 /* Slots of this level that have memory when the run has it up to `end`, as `ring.laid` says it. */
 static inline uint64_t shmq_laid_at(const shmq_run *run, uint32_t depth, uint64_t end) {
     uint64_t slots = (end - shmq_run_slots(run, depth)) / run->slot_size;
-    return slots < run->count ? slots : SHMQ_LAID_ALL;
+    return slots < shmq_run_count(run, depth) ? slots : SHMQ_LAID_ALL;
 }
 
 static inline uint64_t shmq_laid_first(const shmq_run *run, uint32_t depth) {

@@ -24,6 +24,7 @@ enum shmq_setting {
     SHMQ_SET_LEASE = 14,
     SHMQ_SET_LIVE_CONSUMERS = 15,
     SHMQ_SET_EXPIRES = 16,
+    SHMQ_SET_MAX_MEMORY = 17,
     SHMQ_SETTINGS
 };
 
@@ -53,6 +54,7 @@ typedef struct shmq_declaration {
     uint64_t lease_ns;
     uint64_t live_consumers;
     uint64_t expires_ns;
+    uint64_t max_memory;
 } shmq_declaration;
 
 #endif

@@ -33,7 +33,8 @@ typedef struct shmq_settings_shm {
     shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
     shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
     shmq_a64 seal; /* version 32, odd: they are being changed | checksum 32 of all of them; see settings_seal.c */
-    uint64_t reserved[7];
+    shmq_a64 max_memory; /* bytes of headers and bodies; 0: all stay in memory */
+    uint64_t reserved[6];
 } shmq_settings_shm;
 SHMQ_SIZE(shmq_settings_shm, 704);
 SHMQ_OFFSET(shmq_settings_shm, max_bytes, 0);
@@ -53,6 +54,7 @@ SHMQ_OFFSET(shmq_settings_shm, dead_letters, 224);
 SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
 SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 SHMQ_OFFSET(shmq_settings_shm, seal, 640);
+SHMQ_OFFSET(shmq_settings_shm, max_memory, 648);
 static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
 
 struct shmq_queue_shm;

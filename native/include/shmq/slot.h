@@ -48,7 +48,7 @@ enum shmq_slot_state {
     SHMQ_DEQUEUED = 8,
     SHMQ_QUARANTINED = 9,
     SHMQ_BROKEN = 10,
-    SHMQ_SEALED = 11 /* the level goes on elsewhere; not written in this stage */
+    SHMQ_MOVING = 11 /* on its way to disk; whether it is here or a row the flow word says, see flow.h */
 };
 
 #define SHMQ_FLAG_CARRIED (UINT64_C(1) << 4)
@@ -87,7 +87,7 @@ static inline int32_t shmq_lap_ahead(uint64_t word, uint32_t turn) { return (int
 /* States in which a slot carries a message that somebody still may get. */
 static inline bool shmq_state_is_entry(uint32_t state) {
     return state == SHMQ_PENDING || state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED ||
-           state == SHMQ_ACQUIRED || state == SHMQ_LOCKED;
+           state == SHMQ_ACQUIRED || state == SHMQ_LOCKED || state == SHMQ_MOVING;
 }
 
 typedef struct shmq_slot_shm {
@@ -171,8 +171,8 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
     (SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
 typedef struct shmq_cold_shm {
     uint64_t place;
-    uint64_t number;
-    shmq_a64 enq_lsn;
+    uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */
+    shmq_a64 ordinal; /* ... and what `pulled` is once it has come in */
     shmq_a64 settle_lsn;
     shmq_a64 expires_ns;
     shmq_a64 not_before_ns;
@@ -182,8 +182,8 @@ typedef struct shmq_cold_shm {
 
 SHMQ_SIZE(shmq_cold_shm, 64);
 SHMQ_OFFSET(shmq_cold_shm, place, 0);
-SHMQ_OFFSET(shmq_cold_shm, number, 8);
-SHMQ_OFFSET(shmq_cold_shm, enq_lsn, 16);
+SHMQ_OFFSET(shmq_cold_shm, back, 8);
+SHMQ_OFFSET(shmq_cold_shm, ordinal, 16);
 SHMQ_OFFSET(shmq_cold_shm, settle_lsn, 24);
 SHMQ_OFFSET(shmq_cold_shm, expires_ns, 32);
 SHMQ_OFFSET(shmq_cold_shm, not_before_ns, 40);

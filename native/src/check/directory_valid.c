@@ -33,22 +33,28 @@ static const char *check_constants(const shmq_ring *r) {
     shmq_queue *q = r->queue;
     shmq_ring_shm *ring = r->shm;
     const shmq_ring_shm *first = &q->page->ring;
-    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
-    uint64_t rings = q->levels > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
+    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels, q->rings - q->levels);
+    uint64_t rings = q->rings > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
     if (ring->slots != first->run + shmq_run_slots(&run, r->depth) ||
         ring->carried != first->run + run.carried + r->depth * run.bitmap || q->page->level_rings != rings ||
-        ring->shift != first->shift || ring->slot_size != first->slot_size ||
-        ring->run_granules != (r->depth > 0 ? 0 : run.granules) || (r->depth > 0 && ring->run != 0)) {
+        ring->shift != (shmq_is_front(r) ? shmq_front_shift(first->shift) : first->shift) ||
+        ring->slot_size != first->slot_size || ring->run_granules != (r->depth > 0 ? 0 : run.granules) ||
+        (r->depth > 0 && ring->run != 0)) {
         return "its ring does not fill the memory that was reserved for it";
     }
-    if (laid == 0 || (laid >= run.count && laid != SHMQ_LAID_ALL)) {
+    if ((laid == 0 && !shmq_is_front(r)) || (laid >= shmq_run_count(&run, r->depth) && laid != SHMQ_LAID_ALL)) {
         return "its ring counts more slots with memory than it has, or none";
     }
-    uint64_t later = ring->kind | ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
+    if (ring->kind != (shmq_is_front(r) ? SHMQ_RING_FRONT : SHMQ_RING_BACK)) {
+        return "its ring is of another kind than its place says";
+    }
+    uint64_t later = ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
                      shmq_load_relaxed(&ring->level_shift);
-    later |= shmq_load_relaxed(&ring->level_delta) | shmq_load_relaxed(&ring->level_inhaled) |
-             shmq_load_relaxed(&ring->level_backed) | shmq_load_relaxed(&ring->level_moved) |
-             shmq_load_relaxed(&ring->level_aside);
+    if (q->rings == q->levels || shmq_is_front(r)) {
+        later |= shmq_load_relaxed(&ring->flow) | shmq_load_relaxed(&ring->low) | shmq_load_relaxed(&ring->flushed) |
+                 shmq_load_relaxed(&ring->pulled) | shmq_load_relaxed(&ring->flushing_at) |
+                 shmq_load_relaxed(&ring->flushing_count);
+    }
     return later != 0 ? "its ring has a value in a field that this version does not use" : shmq_cold_valid(r);
 }
 
@@ -73,7 +79,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
         return "its page is not in service";
     }
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q.levels; depth++) {
+    for (uint32_t depth = 0; depth < q.rings; depth++) {
         wrong = shmq_level_look(&q, depth, &level);
         if (wrong != NULL || (wrong = check_constants(&level)) != NULL) {
             return wrong;

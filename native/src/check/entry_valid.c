@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "shmq/examine.h"
+#include "shmq/flow.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/wait_time.h"
@@ -65,12 +66,18 @@ static bool is_met(const shmq_ring *r, uint64_t position) {
     return position >= first || (tail > count && position < tail - count && first < tail - count);
 }
 
+/* A mover turns the head back behind all that it gives back; if it is dead, the next one does. */
+static bool is_given_back(const shmq_ring *r, uint64_t p) {
+    return shmq_load_seq(&r->queue->page->unfinished) != 0 && !shmq_is_front(r) &&
+           p >= shmq_flow_place(shmq_load_seq(&r->shm->flow));
+}
+
 static bool may_be_missed(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     if (shmq_word_state(word) != SHMQ_AVAILABLE) {
         return false;
     }
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
-    return !is_met(r, p);
+    return !is_met(r, p) && !is_given_back(r, p);
 }
 
 const char *shmq_entries_valid(const shmq_ring *r, uint64_t *where, shmq_stray *stray) {
@@ -79,8 +86,8 @@ const char *shmq_entries_valid(const shmq_ring *r, uint64_t *where, shmq_stray *
         shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint64_t word = shmq_load_seq(&slot->word);
         const char *wrong = check_owner(r->queue, slot, word);
-        if (wrong == NULL) {
-            wrong = check_body(r->queue, slot, word);
+        if (wrong == NULL && (wrong = check_body(r->queue, slot, word)) != NULL && shmq_is_row(r, slot, word)) {
+            wrong = NULL; /* the row has its own copy, and this one is being cleared away */
         }
         bool missed = may_be_missed(r, slot, word);
         if ((wrong == NULL && !missed) || shmq_load_seq(&slot->word) != word) {

@@ -176,7 +176,7 @@ static void look_at_level(const shmq_queue *q, uint32_t depth, level_look *look,
 /* The first finding; the levels below it are looked at as well, for the look may count. */
 static void look_at_levels(const shmq_queue *q, level_look *look, void *context, finding *first) {
     *first = (finding){.slot = SHMQ_NO_SLOT};
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         finding f;
         look_at_level(q, depth, look, context, &f);
         if (first->fault[0] == 0) {

@@ -138,7 +138,7 @@ static void note_slot(recount *r, const shmq_queue *q, const shmq_slot_shm *slot
 
 static void note_levels(recount *r, const shmq_queue *q) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (shmq_level_look(q, depth, &level) != NULL) {
             continue;
         }

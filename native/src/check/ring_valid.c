@@ -1,5 +1,6 @@
 /* What can be said of a ring at any instant, also under load and after deaths. Each rule names in which order it reads. */
 #include "shmq/cold.h"
+#include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/due.h"
 #include "shmq/ring.h"
@@ -48,7 +49,7 @@ static const char *check_lap(const shmq_ring *r, const sight *s) {
 
 static const char *check_word(shmq_ring *r, const sight *s) {
     uint32_t state = shmq_word_state(s->word), owner = shmq_word_owner(s->word);
-    if (state >= SHMQ_SEALED) {
+    if (state > SHMQ_MOVING) {
         return "the slot is in a state that this version does not know";
     }
     if ((s->word & (SHMQ_FLAG_FLOWED | SHMQ_FLAG_INTENT)) != 0) {
@@ -135,6 +136,9 @@ static const char *check_slot(shmq_ring *r, uint64_t index) {
         if (wrong == NULL) {
             wrong = check_times(r, &s);
         }
+        if (wrong == NULL) {
+            wrong = shmq_flow_entry_valid(r, shmq_slot_at(r, index), s.word);
+        }
         if (wrong == NULL || shmq_load_seq(&shmq_slot_at(r, index)->word) != s.word) {
             return NULL; /* it moves: what is wrong stays */
         }
@@ -192,6 +196,7 @@ const char *shmq_ring_valid(shmq_ring *r, uint64_t *where) {
     wrong = wrong != NULL                         ? wrong
             : shmq_load_seq(&r->shm->joiners) > 1 ? "the joiner flag has a value that no process writes"
                                                   : NULL;
+    wrong = wrong == NULL && r->depth == 0 ? shmq_flow_valid(r) : wrong;
     for (uint64_t i = 0; i < shmq_slots_laid(r) && wrong == NULL; i++) {
         wrong = check_slot(r, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;

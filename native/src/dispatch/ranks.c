@@ -220,7 +220,7 @@ static bool is_level_in_hand(const shmq_ring *r, uint32_t owner) {
 static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm *row) {
     bool idle = shmq_load_relaxed((shmq_a32 *)&row->implicit) != 0;
     shmq_ring level;
-    for (uint32_t depth = 0; idle && depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; idle && depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         idle = !is_level_in_hand(&level, r);
     }
     return idle;

@@ -1,6 +1,7 @@
 /* A process binds a handle to a queue, and gives it back with all that it has there. */
 #include <stdlib.h>
 
+#include "flow/file_backing.h"
 #include "shmq/group.h"
 #include "shmq/handle.h"
 #include "shmq/level.h"
@@ -56,6 +57,7 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     q->incarnation = incarnation;
     q->counters = counters;
     q->book = NULL;
+    q->backing = NULL;
     shmq_status status = attach_line(m, q);
     if (status == SHMQ_OK) {
         status = view_own(m, index, incarnation, q);
@@ -152,6 +154,7 @@ void shmq_queue_unbind(shmq_queue *q) {
         pthread_mutex_unlock(&m->handles_lock);
     }
     shmq_group_book_free(q);
+    shmq_file_backing_free(q);
     free(q->lower);
     free(q);
 }

@@ -113,21 +113,29 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
+/* Levels, groups and limits keep a queue in memory. */
+static uint32_t may_flow(const shmq_declaration *d, uint32_t levels) {
+    return levels == 1 && d->maxsize == 0 && shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
+}
+
 static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,
-                    uint32_t levels) {
+                    uint32_t levels, uint32_t fronts) {
+    uint32_t rings_of_it = levels + fronts;
     page->levels = levels;
-    page->level_rings = levels > 1 ? at + run->rings : 0;
+    page->fronts = fronts;
+    page->level_rings = rings_of_it > 1 ? at + run->rings : 0;
     page->ring.run = at;
     page->ring.run_granules = run->granules;
-    for (uint32_t depth = 0; depth < levels; depth++) {
+    for (uint32_t depth = 0; depth < rings_of_it; depth++) {
         shmq_ring_shm *rings = shmq_at(m, page->level_rings);
         shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
-        ring->kind = SHMQ_RING_FRONT;
-        ring->shift = shift;
+        ring->kind = depth < levels ? SHMQ_RING_BACK : SHMQ_RING_FRONT;
+        ring->shift = depth < levels ? shift : shmq_front_shift(shift);
         shmq_poke(&ring->slot_size, (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
         ring->slots = at + shmq_run_slots(run, depth);
         ring->carried = at + run->carried + depth * run->bitmap;
-        shmq_store_relaxed(&ring->laid, shmq_laid_first(run, depth));
+        /* Of the front ring none has memory before the queue flows. */
+        shmq_store_relaxed(&ring->laid, depth < levels ? shmq_laid_first(run, depth) : 0);
     }
 }
 
@@ -149,14 +157,15 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
     uint32_t shift = plan_shift(m, d, slot_size, levels);
-    shmq_run run = shmq_run_of(shift, slot_size, levels);
+    uint32_t fronts = may_flow(d, levels);
+    shmq_run run = shmq_run_of(shift, slot_size, levels, fronts);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);
     if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_blocks_reclaim(m) != 0) {
         status = take_run(m, &run, levels, &at);
     }
     SHMQ_TRY(status);
-    lay_out(m, page, at, &run, shift, levels);
+    lay_out(m, page, at, &run, shift, levels, fronts);
     return SHMQ_OK;
 }
 

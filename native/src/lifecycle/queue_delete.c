@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "shmq/flow.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -26,7 +27,7 @@ typedef bool wanted(uint32_t state);
 
 static bool any(const shmq_queue *q, wanted *is_wanted) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (is_wanted(shmq_word_state(shmq_load_seq(&shmq_slot_at(&level, i)->word)))) {
                 return true;
@@ -36,6 +37,9 @@ static bool any(const shmq_queue *q, wanted *is_wanted) {
     return false;
 }
 
+/* Of a queue whose dead go to another one: what is on disk goes there, too. */
+static bool any_rows(const shmq_queue *q) { return shmq_has_grave(q) && shmq_flow_rows(q) != 0; }
+
 /* D2 */
 static void empty_out(shmq_queue *q) {
     shmq_ring level;
@@ -44,12 +48,12 @@ static void empty_out(shmq_queue *q) {
         return;
     }
     if (shmq_has_grave(q)) {
-        if (any(q, shmq_is_loose)) {
+        if (any(q, shmq_is_loose) || any_rows(q)) {
             shmq_burial_ask(q->m);
         }
         return;
     }
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             shmq_loose_settle(&level, shmq_slot_at(&level, i));
         }
@@ -58,7 +62,7 @@ static void empty_out(shmq_queue *q) {
 
 /* D4. Under the structure lock. A producer that publishes behind D1 takes it back, see shmq_put_in_time. */
 static void take_root(shmq_queue *q) {
-    if (!any(q, shmq_state_is_entry)) {
+    if (!any(q, shmq_state_is_entry) && !any_rows(q)) {
         uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
         (void)shmq_cas_seq(&q->m->directory[q->index].word, live, shmq_entry_word(q->incarnation, SHMQ_ENTRY_DELETED));
     }
@@ -78,6 +82,9 @@ static bool mark_deleted(shmq_queue *q) {
  * queue. */
 static void end_service(shmq_queue *q) {
     empty_out(q);
+    if (!any_rows(q)) {
+        shmq_flow_remove(q);
+    }
     if (shmq_structure_try(q->m) == SHMQ_OK) {
         take_root(q);
         shmq_structure_unlock(q->m);
@@ -143,18 +150,18 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
     memcpy(name, q.page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
-    bool ending = shmq_has_grave(&q) && any(&q, shmq_is_loose);
+    bool ending = shmq_has_grave(&q) && (any(&q, shmq_is_loose) || any_rows(&q));
     shmq_fence_acquire(); /* SYNC directory.name: the copy before the second look */
     return ending && shmq_load_seq(&m->directory[index].word) == word;
 }
 
 uint64_t shmq_ending_due(const shmq_queue *q, uint64_t now) {
-    return SHMQ_UNLIKELY(is_deleted(q)) && any(q, shmq_is_loose) ? now : SHMQ_DUE_NEVER;
+    return SHMQ_UNLIKELY(is_deleted(q)) && (any(q, shmq_is_loose) || any_rows(q)) ? now : SHMQ_DUE_NEVER;
 }
 
 uint64_t shmq_ending_look(shmq_queue *q, uint64_t now) {
     empty_out(q);
-    return any(q, shmq_is_loose) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
+    return any(q, shmq_is_loose) || any_rows(q) ? now + 10 * SHMQ_TICK_NS : SHMQ_DUE_NEVER;
 }
 
 static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
@@ -165,8 +172,11 @@ static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word
 
 shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
-    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
         status = shmq_steal_first(shmq_level(q, depth), is_left, d);
+    }
+    if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && shmq_flow_bring(q) == SHMQ_OK) {
+        return shmq_steal_left(q, d); /* what has come back from disk just now */
     }
     return status;
 }

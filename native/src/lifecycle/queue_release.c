@@ -62,7 +62,7 @@ void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
         shmq_queue_view(m, page->index, &q) != SHMQ_OK) {
         return;
     }
-    for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q.rings && shmq_level_look(&q, depth, &level) == NULL; depth++) {
         discard_level(&level);
     }
 }

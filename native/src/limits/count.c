@@ -25,8 +25,11 @@ typedef struct measure {
 } measure;
 
 static measure entries_of(shmq_queue *q) { return (measure){&q->page->count, &q->page->maxsize, SHMQ_COUNT_MASK}; }
+/* Of a queue with both max_bytes limits: such a queue does not flow. */
 static measure bytes_of(shmq_queue *q) {
-    return (measure){&q->page->weight, &q->page->settings.max_bytes, SHMQ_WEIGHT_MASK};
+    shmq_a64 *limit = &q->page->settings.max_bytes;
+    limit = shmq_load_relaxed(limit) != 0 ? limit : &q->page->settings.max_memory;
+    return (measure){&q->page->weight, limit, SHMQ_WEIGHT_MASK};
 }
 
 static uint64_t stepped(const measure *m, uint64_t word, uint64_t amount) {
@@ -81,13 +84,13 @@ void shmq_count_give(shmq_queue *q, uint32_t count) {
 
 shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
     measure entries = entries_of(q), weight = bytes_of(q);
-    if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
+    if (limited & SHMQ_WEIGHED && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
         return SHMQ_FULL_BYTES; /* a first look, so that the count is seldom raised in vain */
     }
     if (limited & SHMQ_LIMITED_COUNT && !raise_word(&entries, 1, theirs->entries)) {
         return SHMQ_FULL_COUNT;
     }
-    if (limited & SHMQ_LIMITED_BYTES && !raise_word(&weight, bytes, theirs->bytes)) {
+    if (limited & SHMQ_WEIGHED && !raise_word(&weight, bytes, theirs->bytes)) {
         shmq_room_give(q, limited & SHMQ_LIMITED_COUNT, 1, 0);
         shmq_wake_waiters(q); /* somebody may have seen the count that we had raised */
         return SHMQ_FULL_BYTES;
@@ -97,7 +100,7 @@ shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, cons
 
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes) {
     measure weight = bytes_of(q);
-    if (limited & SHMQ_LIMITED_BYTES) {
+    if (limited & SHMQ_WEIGHED) {
         lower_word(&weight, bytes);
     }
     if (limited & SHMQ_LIMITED_COUNT) {
@@ -127,12 +130,17 @@ void shmq_recount_ask(shmq_queue *q) {
     shmq_wake_waiters(q);
 }
 
+void shmq_weight_add(shmq_queue *q, uint64_t bytes) {
+    measure weight = bytes_of(q);
+    add_to_word(&weight, bytes);
+}
+
 void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes) {
     measure entries = entries_of(q), weight = bytes_of(q);
     if (limited & SHMQ_LIMITED_COUNT) {
         add_to_word(&entries, 1);
     }
-    if (limited & SHMQ_LIMITED_BYTES) {
+    if (limited & SHMQ_WEIGHED) {
         add_to_word(&weight, bytes);
     }
     shmq_recount_ask(q);
@@ -188,7 +196,7 @@ static void count_level(const shmq_ring *r, usage *used) {
 static usage count_slots(const shmq_queue *q) {
     usage used = {0};
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         count_level(&level, &used);
     }
     return used;
@@ -206,11 +214,11 @@ static bool recount_once(shmq_queue *q) {
         return false;
     }
     usage used = count_slots(q);
-    if (anybody_moves(q) || (limited & SHMQ_LIMITED_BYTES && used.unweighed)) {
+    if (anybody_moves(q) || (limited & SHMQ_WEIGHED && used.unweighed)) {
         return false;
     }
     return (!(limited & SHMQ_LIMITED_COUNT) || correct(&entries, count, used.entries)) &&
-           (!(limited & SHMQ_LIMITED_BYTES) || correct(&weight, bytes, used.bytes));
+           (!(limited & SHMQ_WEIGHED) || correct(&weight, bytes, used.bytes));
 }
 
 bool shmq_recount(shmq_queue *q) {
@@ -262,7 +270,7 @@ const char *shmq_count_valid(shmq_queue *q) {
             return shmq_verdict("the count says %llu entries, the slots say %llu",
                                 (unsigned long long)(count & SHMQ_COUNT_MASK), (unsigned long long)used.entries);
         }
-        if (limited & SHMQ_LIMITED_BYTES && shmq_load_seq(&q->page->settings.max_bytes) != 0 && !used.unweighed &&
+        if (limited & SHMQ_WEIGHED && shmq_load_seq(bytes_of(q).limit) != 0 && !used.unweighed &&
             used.bytes != (weight & SHMQ_WEIGHT_MASK)) {
             return shmq_verdict("the count says %llu bytes, the slots say %llu",
                                 (unsigned long long)(weight & SHMQ_WEIGHT_MASK), (unsigned long long)used.bytes);

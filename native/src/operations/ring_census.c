@@ -1,4 +1,5 @@
 /* Looking at a whole ring: counts, the check, join. */
+#include "shmq/flow.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -7,10 +8,13 @@
 static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, shmq_census *c) {
     uint32_t state = shmq_word_state(word);
     uint64_t since;
-    uint64_t place = shmq_place_at(r->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
+    uint64_t place = SHMQ_UNLIKELY(shmq_is_front(r))
+                         ? shmq_front_place(r, slot)
+                         : shmq_place_at(r->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
     switch (state) {
     case SHMQ_AVAILABLE:
     case SHMQ_OFFERED:
+    case SHMQ_MOVING:
         c->ready++;
         since = shmq_peek(&slot->enqueued_ns);
         if (c->oldest_ns == 0 || since < c->oldest_ns) {
@@ -73,24 +77,40 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
             }
         }
     }
-    c->next_position = shmq_place_at(r->depth, tail);
+    if (!shmq_is_front(r)) {
+        c->next_position = shmq_place_at(r->depth, tail);
+    }
     return settled;
+}
+
+/* On disk: first in order if nothing is below them in memory. */
+static void count_rows(const shmq_queue *q, shmq_census *c) {
+    uint64_t rows = SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) ? shmq_flow_rows(q) : 0;
+    uint64_t low = shmq_load_seq(&q->page->ring.low);
+    c->flowed = rows;
+    c->ready += rows;
+    c->first_position = rows != 0 && low < c->first_position ? low : c->first_position;
 }
 
 void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
     shmq_ring level;
     *c = (shmq_census){.first_position = UINT64_MAX};
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         (void)count_level(&level, c);
     }
+    count_rows(q, c);
 }
 
 void shmq_ring_census(shmq_queue *q, shmq_census *c) {
     shmq_ring level;
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->unfinished) != 0)) {
+        shmq_flow_mend(q);
+    }
     *c = (shmq_census){.first_position = UINT64_MAX};
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         shmq_raise_seq(&level.shm->floor, count_level(&level, c));
     }
+    count_rows(q, c);
 }
 
 static bool can_be_taken(uint64_t word) {
@@ -136,12 +156,12 @@ static bool find_ready(shmq_ring *r) {
 
 bool shmq_ring_ready(shmq_queue *q) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         if (find_ready(&level)) {
             return true;
         }
     }
-    return false;
+    return SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) && shmq_flow_rows(q) != 0;
 }
 
 /* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes the

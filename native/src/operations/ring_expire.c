@@ -36,7 +36,7 @@ static bool is_expired(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t w
 
 shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
-    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
         status = shmq_steal_first(shmq_level(q, depth), is_expired, d);
     }
     return status;
@@ -56,7 +56,7 @@ static shmq_status steal_poisoned_of(shmq_ring *r, shmq_delivery *d) {
 
 shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
-    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
         status = steal_poisoned_of(shmq_level(q, depth), d);
     }
     return status;

@@ -127,7 +127,7 @@ void shmq_move_times(const shmq_queue *from, const shmq_delivery *d, shmq_outgoi
 
 bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, uint32_t owner) {
     shmq_ring level;
-    if (shmq_intent_depth(intent) >= from->levels || shmq_level_look(from, shmq_intent_depth(intent), &level) != NULL) {
+    if (shmq_intent_depth(intent) >= from->rings || shmq_level_look(from, shmq_intent_depth(intent), &level) != NULL) {
         return false;
     }
     shmq_slot_shm *slot = shmq_slot_at(&level, place);
@@ -159,7 +159,7 @@ static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness
 
 shmq_status shmq_moves_decide(shmq_queue *to, const shmq_liveness *l, shmq_source_look *look, void *context) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < to->levels && shmq_level_look(to, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < to->rings && shmq_level_look(to, depth, &level) == NULL; depth++) {
         if (shmq_load_acquire(&level.shm->cold) == 0) { /* SYNC ring.cold */
             continue; /* nothing was ever moved to it */
         }

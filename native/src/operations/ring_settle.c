@@ -3,6 +3,7 @@
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/receipt.h"
+#include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
@@ -163,7 +164,7 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     uint64_t lowest[SHMQ_LEVELS_MAX];
     memset(lowest, 0xff, sizeof lowest);
     uint32_t back = make_all_available(q, all, count, lowest);
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (lowest[depth] != UINT64_MAX) {
             shmq_rewind(shmq_level(q, depth), lowest[depth]);
         }
@@ -280,10 +281,23 @@ static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
-    *purged = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+shmq_status shmq_purge_rings(shmq_queue *q, uint64_t *purged) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         SHMQ_TRY(purge_level(shmq_level(q, depth), purged));
     }
     return SHMQ_OK;
+}
+
+/* What somebody moves meanwhile would be passed: of a queue that has flowed, rings and rows go in one turn.
+ * SHMQ_INTERRUPTED: another process moves entries just now. */
+shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
+    *purged = 0;
+    if (SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+        shmq_status status = shmq_purge_rings(q, purged);
+        if (status != SHMQ_OK || SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+            return status;
+        }
+    }
+    shmq_status status = shmq_flow_purge(q, purged);
+    return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
 }

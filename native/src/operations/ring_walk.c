@@ -1,5 +1,7 @@
 /* The walk: the first available entry, offered to a taker. */
+#include "operations/walk.h"
 #include "shmq/cold.h"
+#include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
@@ -60,16 +62,14 @@ static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
         return shmq_hold_end(r, slot, word) ? SHMQ_EMPTY : SHMQ_OK;
     }
     bool nobodys = state == SHMQ_PENDING && (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) == 0;
-    if (state > SHMQ_BROKEN || nobodys) {
+    if (state > SHMQ_MOVING || nobodys) {
         return shmq_mark_broken(r, slot, word, shmq_word_lap(word)) == SHMQ_OK ? SHMQ_EMPTY : SHMQ_CORRUPT;
     }
     return SHMQ_OK;
 }
 
-enum offer_result { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
-
 /* Steps 4 and 5: offer, then look at the epoch again. */
-static inline enum offer_result offer_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
+static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                           shmq_delivery *d) {
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t offered = shmq_word_to(word, SHMQ_OFFERED, d->owner, tag);
@@ -79,8 +79,10 @@ static inline enum offer_result offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     d->position = p;
     d->word = offered;
     d->tag = tag;
+    /* The flow word before the epoch: see walk_flowed.c. */
+    uint64_t flow = shmq_load_seq(&r->queue->first.shm->flow);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, if nothing forces a return */
-    if (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p) {
+    if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
     }
@@ -88,7 +90,7 @@ static inline enum offer_result offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
 }
 
 /* What may be another's for a moment, or past its time, or for consumers of a higher rank, or of a group. */
-static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
+static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                shmq_delivery *d) {
     shmq_queue *q = r->queue;
     if (shmq_word_state(word) == SHMQ_OFFERED && !still_offered(slot, word)) {
@@ -112,7 +114,7 @@ static enum offer_result offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
             return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
         }
     }
-    enum offer_result result = offer_now(r, slot, word, p, epoch, d);
+    enum shmq_offered result = offer_now(r, slot, word, p, epoch, d);
     if (result == OFFER_CHANGED) {
         shmq_group_leave(q, d);
     } else if (result == OFFER_OK && group != 0 && !shmq_group_confirm(q, d)) {
@@ -290,7 +292,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (SHMQ_LIKELY(plain && ahead == 0 && state == SHMQ_AVAILABLE && !shmq_word_carried(word)) &&
             SHMQ_LIKELY(!shmq_may_expire(r->queue, slot))) {
-            enum offer_result result = offer_now(r, slot, word, p, epoch, d);
+            enum shmq_offered result = offer_now(r, slot, word, p, epoch, d);
             if (SHMQ_UNLIKELY(result == OFFER_CHANGED)) {
                 compared = false;
                 continue;
@@ -327,7 +329,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
                 p++;
                 continue;
             }
-            enum offer_result result = offer(r, slot, word, p, epoch, d);
+            enum shmq_offered result = offer(r, slot, word, p, epoch, d);
             if (result == OFFER_CHANGED) {
                 continue;
             }
@@ -343,6 +345,26 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
         p += status == SHMQ_OK;
     }
     return end_of_walk(r, start, p, stop_at, d);
+}
+
+shmq_status shmq_walk(shmq_ring *r, shmq_delivery *d) { return walk(r, d); }
+
+enum shmq_offered shmq_walk_offer(shmq_ring *r, uint64_t word, uint64_t p, uint64_t epoch, shmq_delivery *d) {
+    return offer(r, shmq_slot_at(r, p), word, p, epoch, d);
+}
+
+uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) { return lowest_released(r, from, to); }
+
+/* Of a queue that has one level. */
+static inline shmq_status walk_one(shmq_queue *q, shmq_delivery *d) {
+    if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
+        return shmq_walk_flowed(q, d);
+    }
+    shmq_status status = walk(&q->first, d);
+    if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_load_seq(&q->first.shm->flow) != 0) {
+        return SHMQ_INTERRUPTED; /* what was on its way to disk was passed, and may be back */
+    }
+    return status;
 }
 
 /* Where the walks of more important levels ended. */
@@ -419,7 +441,8 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     }
     for (;;) {
         do {
-            status = SHMQ_LIKELY(q->levels == 1) ? walk(&q->first, d) : walk_levels(q, d);
+            d->flow_seen = shmq_load_seq(&q->first.shm->flow);
+            status = SHMQ_LIKELY(q->levels == 1) ? walk_one(q, d) : walk_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
             return status;

@@ -49,14 +49,14 @@ const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring
 }
 
 shmq_status shmq_levels_bind(shmq_queue *q) {
-    if (SHMQ_LIKELY(q->levels == 1)) {
+    if (q->rings == 1) {
         return SHMQ_OK;
     }
-    shmq_ring *lower = calloc(q->levels - 1, sizeof *lower);
+    shmq_ring *lower = calloc(q->rings - 1, sizeof *lower);
     if (lower == NULL) {
         return shmq_fail_errno("no memory for a queue handle");
     }
-    for (uint32_t depth = 1; depth < q->levels; depth++) {
+    for (uint32_t depth = 1; depth < q->rings; depth++) {
         const char *wrong = shmq_level_look(q, depth, &lower[depth - 1]);
         if (wrong != NULL) {
             free(lower);
@@ -68,7 +68,7 @@ shmq_status shmq_levels_bind(shmq_queue *q) {
 }
 
 void shmq_levels_rebind(shmq_queue *q) {
-    for (uint32_t depth = 1; depth < q->levels; depth++) {
+    for (uint32_t depth = 1; depth < q->rings; depth++) {
         shmq_ring *level = &q->lower[depth - 1];
         shmq_store_seq(&level->taking.busy, 0);
         shmq_store_seq(&level->browsing.busy, 0);

@@ -19,6 +19,7 @@ static const number numbers[SHMQ_SETTINGS] = {
     [SHMQ_SET_LEASE] = NUMBER(lease_ns, settings.lease_ns, false, SHMQ_NEVER, 1, SHMQ_NEVER),
     [SHMQ_SET_LIVE_CONSUMERS] = NUMBER(live_consumers, settings.live_consumers, false, 0, 0, 1023),
     [SHMQ_SET_EXPIRES] = NUMBER(expires_ns, settings.expires_ns, false, SHMQ_NEVER, 0, SHMQ_NEVER),
+    [SHMQ_SET_MAX_MEMORY] = NUMBER(max_memory, settings.max_memory, false, 0, 0, 274877906944),
 };
 
 static const char *const names[SHMQ_SETTINGS] = {
@@ -39,6 +40,7 @@ static const char *const names[SHMQ_SETTINGS] = {
     [SHMQ_SET_LEASE] = "lease",
     [SHMQ_SET_LIVE_CONSUMERS] = "live_consumers",
     [SHMQ_SET_EXPIRES] = "expires",
+    [SHMQ_SET_MAX_MEMORY] = "max_memory",
 };
 
 #endif

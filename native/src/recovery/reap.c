@@ -145,7 +145,7 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
             shmq_queue_view(m, index, &q) != SHMQ_OK) {
             continue;
         }
-        for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+        for (uint32_t depth = 0; depth < q.rings && shmq_level_look(&q, depth, &level) == NULL; depth++) {
             bits |= named_in(&level, offset, generation);
         }
     }

@@ -84,7 +84,7 @@ static uint32_t recover_level(shmq_ring *r, const shmq_liveness *l) {
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     uint32_t freed = 0;
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         freed += recover_level(&level, l);
     }
     shmq_groups_recover(q, l);

@@ -51,7 +51,7 @@ void shmq_rewind_all(shmq_ring *r) { (void)rewind_head(r, 0); }
 /* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
 uint64_t shmq_version(const shmq_queue *q) {
     uint64_t version = 0;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         shmq_ring_shm *ring = shmq_level_ring(q, depth);
         version += shmq_load_seq(&ring->tail) + shmq_load_seq(&ring->epoch);
     }

@@ -151,9 +151,10 @@ void shmq_rings_give(shmq_member *m, uint64_t offset) {
 
 shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
     shmq_member *m = r->queue->m;
-    shmq_run run =
-        shmq_run_of(r->shift, r->slot_size, r->queue->levels); /* as it was bound: what is shared may be damaged */
-    uint64_t begin = shmq_run_slots(&run, r->depth), wanted = last + 2 < run.count ? last + 2 : run.count;
+    shmq_run run = shmq_run_of(r->queue->first.shift, r->slot_size, r->queue->levels,
+                               r->queue->rings - r->queue->levels); /* as it was bound: what is shared may be damaged */
+    uint64_t begin = shmq_run_slots(&run, r->depth), count = shmq_run_count(&run, r->depth);
+    uint64_t wanted = last + 2 < count ? last + 2 : count;
     uint64_t end = shmq_granules_of(begin + wanted * r->slot_size) << SHMQ_GRANULE_SHIFT;
     SHMQ_TRY(shmq_structure_lock(m));
     shmq_status status = SHMQ_OK;
@@ -174,9 +175,10 @@ shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
 
 uint64_t shmq_queue_reserved(const shmq_queue *q) {
     uint64_t bytes = SHMQ_PAGE_BYTES + shmq_rings_reserved(q->m, q->page->ring.run, q->page->ring.run_granules);
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         uint64_t cold = shmq_load_acquire(&shmq_level_ring(q, depth)->cold); /* SYNC ring.cold */
-        bytes += cold != 0 ? (uint64_t)shmq_cold_granules(q->first.shift) << SHMQ_GRANULE_SHIFT : 0;
+        uint32_t shift = depth < q->levels ? q->first.shift : shmq_front_shift(q->first.shift);
+        bytes += cold != 0 ? (uint64_t)shmq_cold_granules(shift) << SHMQ_GRANULE_SHIFT : 0;
     }
     return bytes;
 }

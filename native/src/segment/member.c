@@ -173,6 +173,9 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
             shmq_store_seq(&m->next_id, 0);
             shmq_store_seq(&m->targets, 0);
             shmq_store_seq(&m->receipts, 0);
+            for (uint32_t i = 0; i < SHMQ_QUEUES / 64; i++) {
+                shmq_store_seq(&m->movers[i], 0); /* a thread of the parent, which is not here */
+            }
             m->serial += 1;
             /* Last: who sees it relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);

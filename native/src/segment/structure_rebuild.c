@@ -70,14 +70,15 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
     for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
         map->words[i] |= LAZY;
     }
-    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1 || (page->fronts != 0 && page->levels != 1)) {
         return; /* whoever looks at the queue says so */
     }
-    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
-    for (uint32_t depth = 0; depth < page->levels && run.granules == page->ring.run_granules; depth++) {
+    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels, page->fronts);
+    for (uint32_t depth = 0; depth < page->levels + page->fronts && run.granules == page->ring.run_granules; depth++) {
         const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
-        uint64_t end = begin + (laid < run.count ? laid : run.count) * run.slot_size;
+        uint64_t count = shmq_run_count(&run, depth);
+        uint64_t end = begin + (laid < count ? laid : count) * run.slot_size;
         for (uint64_t at = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES; at < end; at += SHMQ_GRANULE_BYTES) {
             uint64_t word = shmq_load_seq(&m->granules[first + (at >> SHMQ_GRANULE_SHIFT)]);
             if (shmq_granule_reserved(word) < SHMQ_GRANULE_BYTES && shmq_granule_reserved(word) < end - at) {

@@ -53,7 +53,7 @@ uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t
 }
 
 shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (given & (1u << SHMQ_SET_LEASE) && shmq_load_relaxed(&q->page->settings.lease_ns) != SHMQ_NEVER) {
             SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* said by who sets it, not by who receives */
         }

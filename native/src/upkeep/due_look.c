@@ -9,7 +9,7 @@
 /* The earliest of its levels. */
 static uint64_t due_of(const shmq_queue *q, uint64_t now) {
     uint64_t earliest = SHMQ_DUE_NEVER;
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         uint64_t due = shmq_due_time(shmq_load_seq(&shmq_level_ring(q, depth)->due));
         due = shmq_is_due(due, now) ? now : due;
         earliest = due < earliest ? due : earliest;
@@ -58,7 +58,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
     if (status != SHMQ_OK) {
         return status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT ? SHMQ_DUE_NEVER : now + SHMQ_TICK_NS;
     }
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
         shmq_ring_time(shmq_level(q, depth), now);
     }
     due = due_of(q, now);

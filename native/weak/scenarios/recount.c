@@ -16,7 +16,7 @@ static void thread(int t) {
         weak_yield();
         word = shmq_load_seq(&slot->word);
     } while (shmq_word_state(word) != SHMQ_AVAILABLE ||
-             !shmq_cas_seq(&slot->word, word, shmq_word(0, 0, 0, 0, SHMQ_SEALED))); /* what nobody writes */
+             !shmq_cas_seq(&slot->word, word, shmq_word(0, 0, 0, 0, 12))); /* what nobody writes */
     shmq_delivery d;
     shmq_status status = shmq_offer(q, shmq_self(q), &d);
     WEAK_CHECK(status == SHMQ_CORRUPT);

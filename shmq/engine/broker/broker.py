@@ -226,18 +226,20 @@ class Broker:
             1
         """
         from shmq.core.process_table import processes  # here: most programs never look
+        from shmq.engine.directory.disk import disk_bytes
         from shmq.statistics import BrokerStatistics
 
         member = self._live().live()
         put_in_order(self._membership)
         usage = member.usage()
+        path = self._membership.path
         return BrokerStatistics(
-            path=self._membership.path,
+            path=path,
             version=__version__,
             memory=usage["memory"],
             memory_reserved=usage["reserved"],
             memory_used=usage["used"],
-            disk_used=0,
+            disk_used=disk_bytes(path, member.name) if path is not None else 0,
             log_bytes=0,
             processes=processes(member),
             queues=MappingProxyType(self._of_queues()),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from shmq.core import segment
 from shmq.core.segment import Home, Member
 from shmq.core.status import OtherBoot
+from shmq.engine.directory.disk import sweep_disk
 from shmq.engine.directory.lock import locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
@@ -263,6 +264,7 @@ class BrokerDirectory:
     def _create(self, dir_fd: int, *, memory: int, patience: float, directory: UUID, epoch: int = 0) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
+        sweep_disk(self.path)
         found = os.fstat(dir_fd)
         mode, uuid = mode_of(found), segment.new_uuid()
         name = segment.create(

@@ -16,6 +16,7 @@ from shmq.core import segment
 from shmq.core.process_table import processes
 from shmq.core.status import ForeignSegment, OtherBoot, SegmentInUse
 from shmq.engine.directory.broker_directory import BrokerDirectory
+from shmq.engine.directory.disk import sweep_disk
 from shmq.engine.directory.lock import LOCK_DRAFT, LOCK_NAME
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.engine.directory.record import RECORD_DRAFT, RECORD_NAME, SegmentRecord, read_record
@@ -103,6 +104,7 @@ def _in_use(name: str, users: list[str]) -> BrokerError:
 
 def _remove_files(path: str, dir_fd: int) -> bool:
     """Returns whether the directory is gone, too."""
+    sweep_disk(path)
     for name in _FILES:
         with suppress(FileNotFoundError, IsADirectoryError):  # a directory is none of ours, and stays
             os.unlink(name, dir_fd=dir_fd)

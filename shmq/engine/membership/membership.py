@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import SHM_DIRECTORY, Member
+from shmq.engine.directory.disk import disk_of
 from shmq.errors import Closed
 from shmq.names import broker_url
 
@@ -64,6 +65,8 @@ class Membership:
         self.key = key
         self.path = path
         self.member = member
+        if path is not None:
+            member.flow_into(disk_of(path, member.name))
         self.handles = 0
         self.clock_offset_ns = member.header()["clock_offset_ns"]
         self.memory = member.header()["memory"]

@@ -1,0 +1,114 @@
+/* Flow to disk: the words of a level that says what of it is on disk, and the mover's turns. See docs/protocol-flow.md.
+ *
+ * A *row* is an entry on disk; its key is its place, the position in the back ring that it has for life. A back ring's `flow`
+ * word holds P and whether rows may be there: entries at or above P are in the back ring, rows are the keys in [low, P), and what
+ * lies below `low` is in the front ring, or was passed in the back ring since somebody had it.
+ *
+ * Only the holder of the mover's lock writes these words, and makes T19 to T22. The lock is tried, never waited for. */
+#ifndef SHMQ_FLOW_H
+#define SHMQ_FLOW_H
+
+#include "shmq/ring.h"
+
+#define SHMQ_FLOWED UINT64_C(1)
+#define SHMQ_TURN_ENTRIES 1024u /* of one turn: others wait for it */
+#define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
+
+static inline bool shmq_flow_is_on(uint64_t flow) { return (flow & SHMQ_FLOWED) != 0; }
+static inline uint64_t shmq_flow_place(uint64_t flow) { return flow >> 1; }
+static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place << 1 | (on ? SHMQ_FLOWED : 0); }
+
+/* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
+typedef struct shmq_row {
+    uint64_t place;
+    const unsigned char *bytes;
+    uint64_t length;
+} shmq_row;
+
+/* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
+ * why it failed; then nothing has changed. */
+typedef struct shmq_backing {
+    void *context;
+    /* One transaction: rows with keys at or above `from` and below `low` are deleted, then these rows are put. */
+    shmq_status (*write)(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
+    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first.
+     * What they point to stays until the next call. Rows below `low` are garbage, which may be deleted. */
+    shmq_status (*read)(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                        uint32_t *count);
+    /* There are no rows any more. */
+    shmq_status (*clear)(void *context);
+} shmq_backing;
+
+/* Queues flow into files below this directory, which is made when the first one does. Once, before the member is used. */
+shmq_status shmq_flow_into(shmq_member *m, const char *directory);
+/* May this queue flow, as its options are now? Levels, groups and limits keep it in memory. */
+bool shmq_may_flow(const shmq_queue *q);
+/* Rows of the queue, exact at rest. */
+uint64_t shmq_flow_rows(const shmq_queue *q);
+/* The place of an entry that this delivery is of, or that a walk has found: for users its position. */
+uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
+uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
+
+/* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
+ * to flush; no room in the front ring. SHMQ_IN_USE: somebody else has the mover's lock, and will notify when it has ended. Else the backing has failed. */
+/* By a producer that has found the ring full, or memory: entries go to disk. */
+shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full);
+/* By a taker that has found nothing below `low`: rows come back, or the flow ends. */
+shmq_status shmq_flow_bring(shmq_queue *q);
+/* The first row at or above *place, for who takes nothing: headers and body are the calling thread's until its next call. d->depth is
+ * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: somebody moves entries, for longer than the patience. */
+shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d);
+#define SHMQ_ON_DISK UINT32_MAX
+/* All that is ready is settled, on disk and in memory, while nobody else moves anything; adds how many to *purged. Needs no
+ * backing. SHMQ_IN_USE as above. */
+shmq_status shmq_flow_purge(shmq_queue *q, uint64_t *purged);
+
+/* Of a queue that was deleted: nothing is left on disk, unless somebody moves entries just now; then whoever uses its place in the
+ * directory next removes it. */
+void shmq_flow_remove(shmq_queue *q);
+/* Ends what a mover that has died has left half done, so that counts are right. */
+void shmq_flow_mend(shmq_queue *q);
+/* Bytes of files. */
+uint64_t shmq_disk_bytes(const shmq_queue *q);
+
+/* The backing has failed, or there is no memory: neither done, nor nothing to do, nor somebody else's. */
+static inline bool shmq_is_failure(shmq_status status) {
+    return status != SHMQ_OK && status != SHMQ_EMPTY && status != SHMQ_IN_USE;
+}
+
+/* Checks: of the words of a back ring; of an entry, whose word may have changed since; NULL, or what is wrong. */
+const char *shmq_flow_valid(shmq_ring *back);
+const char *shmq_flow_entry_valid(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
+/* MOVING, and a row already: its block's reference may be dropped. */
+bool shmq_is_row(const shmq_ring *back, const shmq_slot_shm *slot, uint64_t word);
+
+/* Inner steps (src/flow). */
+typedef struct shmq_mover {
+    shmq_queue *q;
+    shmq_ring *back, *front;
+    const shmq_backing *backing;
+    unsigned char *buffer; /* of rows that are written */
+    uint64_t room, used;
+} shmq_mover;
+
+shmq_status shmq_flush(shmq_mover *t);
+shmq_status shmq_pull(shmq_mover *t);
+/* Bytes of max_memory that are free, at most those of a turn. */
+uint64_t shmq_bytes_free(const shmq_queue *q);
+/* What a row says, and where its headers and body are. False: it was changed on disk. */
+bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
+/* Everything that a mover may have left half done: by memory alone. */
+void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
+/* The front ring's tail, behind all that has come in. */
+uint64_t shmq_front_tail(shmq_ring *front);
+/* Which `flushed` comes with this P. */
+void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed);
+/* T20: what is a row, or was settled as one, leaves the back ring. */
+void shmq_moved_free(shmq_ring *back, uint64_t place);
+/* The entry of a slot as a row: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */
+shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place, shmq_row *row);
+/* A row into a slot of the front ring that is FREE. SHMQ_CORRUPT: the row is damaged; SHMQ_FULL_MEMORY ... for its body's block.
+ * *flags: those of its word. */
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, shmq_slot_shm *slot, shmq_block *block, uint64_t *flags);
+
+#endif

@@ -1,0 +1,65 @@
+#include "act_flow.h"
+
+#include <setjmp.h>
+
+#include "rows.h"
+#include "stage.h"
+
+void act_limit_memory(act *a, unsigned queue, uint64_t most) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, SHMQ_SET_MAX_MEMORY, most);
+    act_begin(a, CALL_OTHER, queue, 0);
+    act_end(a, CALL_OTHER, queue, 0, shmq_queue_alter(a->q[queue], &d, &differs));
+}
+
+void act_make_room(act *a) {
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, shmq_flow_make_room(a->q[QUEUE_A], false));
+}
+
+void act_steal_from_front(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    shmq_ring *front = shmq_level(q, q->levels);
+    shmq_delivery d;
+    act_begin(a, CALL_GET, QUEUE_A, 0);
+    uint64_t position = a->held[0].d.position; /* of the survivor, whose copy this process is */
+    shmq_status status = shmq_steal(front, position, false, &d);
+    uint64_t value = status == SHMQ_OK ? act_value_of(&d) : 0;
+    status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
+    act_end(a, CALL_GET, QUEUE_A, value, status);
+}
+
+static jmp_buf end_of_turn;
+static bool dies_behind;
+
+static void stop(bool committed) {
+    if (committed == dies_behind) {
+        longjmp(end_of_turn, 1);
+    }
+}
+
+/* What is behind it in the core is not done: nothing is given back, the lock goes with the process. */
+static void die_in_write(act *a, bool behind) {
+    dies_behind = behind;
+    rows_stop = stop;
+    if (setjmp(end_of_turn) == 0) {
+        (void)shmq_flow_make_room(a->q[QUEUE_A], false);
+        die("nothing was written");
+    }
+    rows_stop = NULL;
+}
+
+void act_flow_before_commit(act *a) { die_in_write(a, false); }
+
+void act_flow_behind_commit(act *a) { die_in_write(a, true); }
+
+void act_flow_decided(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    shmq_ring_shm *ring = q->first.shm;
+    act_flow_behind_commit(a);
+    uint64_t from = shmq_flow_place(shmq_load_seq(&ring->flow)), end = shmq_load_seq(&ring->tail);
+    shmq_store_seq(&ring->flushing_count, shmq_load_seq(&ring->flushed) + rows_count(from, end));
+    shmq_store_seq(&ring->flushing_at, end);
+    shmq_store_seq(&ring->flow, shmq_flow_word(end, true));
+}

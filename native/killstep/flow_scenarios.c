@@ -1,0 +1,57 @@
+/* What is killed of a queue that flows to disk. */
+#include "scenario.h"
+
+#include "act_flow.h"
+
+#define VALUE 2000u /* the victim's first message */
+
+static void body_small(act *a) {
+    (void)a;
+    act_body(VALUE, SMALL_BYTES);
+}
+
+static void body_big(act *a) {
+    (void)a;
+    act_body(VALUE, BLOCK_BYTES);
+}
+
+static void put(act *a) { act_put(a, QUEUE_A, VALUE, SMALL_BYTES, 0); }
+static void put_big(act *a) { act_put(a, QUEUE_A, VALUE, BLOCK_BYTES, 0); }
+static void get(act *a) { act_get(a, QUEUE_A, 0); }
+static void receive(act *a) { act_receive(a, QUEUE_A, 0); }
+static void settle(act *a) { act_settle(a); }
+static void release(act *a) { act_release(a, false); }
+static void retry(act *a) { act_release(a, true); }
+static void purge(act *a) { act_purge(a, QUEUE_A); }
+static void reap(act *a) { act_reap(a); }
+
+const scenario flow_scenarios[] = {
+    {"flow-enter", state_flow_full, body_small, put, SHMQ_OK, FLOWS | ON_SLOTS},
+    {"flow-enter-past-held", state_flow_full_held, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-enter-blocks", state_flow_full_blocks, body_big, put_big, SHMQ_OK, FLOWS},
+    {"flow-enter-full-ring", state_flow_full_ring, body_small, put, SHMQ_OK, FLOWS | LONG | DEAR},
+    {"flow-put", state_flowing, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-flush", state_flowing_full, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-get", state_flowing, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-pull", state_rows_first, NULL, get, SHMQ_OK, FLOWS | ON_SLOTS},
+    {"flow-pull-blocks", state_rows_first_blocks, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-pull-receive", state_rows_first, NULL, receive, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-leave", state_rows_gone, NULL, get, SHMQ_OK, FLOWS | ON_SLOTS},
+    {"flow-leave-empty", state_rows_last, NULL, get, SHMQ_EMPTY, FLOWS},
+    {"flow-front-get", state_front, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-front-receive", state_front, NULL, receive, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-front-ack", state_front, receive, settle, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-front-release", state_front, receive, release, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-front-retry", state_front, receive, retry, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-front-wakes", state_front_held_sleeper, NULL, act_steal_from_front, SHMQ_OK, FLOWS | BUSY | WAKES},
+    {"flow-purge", state_front, NULL, purge, SHMQ_OK, FLOWS},
+    {"flow-purge-dead-moving", state_flow_dead_moving, NULL, purge, SHMQ_OK, FLOWS},
+    {"flow-purge-dead-decided", state_flow_dead_decided_full, NULL, purge, SHMQ_OK, FLOWS},
+    {"flow-get-dead-moving", state_flow_dead_moving, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-get-dead-written", state_flow_dead_written, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-get-dead-decided", state_flow_dead_decided, NULL, get, SHMQ_OK, FLOWS},
+    {"flow-put-dead-decided", state_flow_dead_decided_full, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-reap-mover", state_flow_dead_decided_full, NULL, reap, SHMQ_OK, FLOWS | LONG},
+};
+
+const unsigned flow_scenario_count = sizeof(flow_scenarios) / sizeof(flow_scenarios[0]);

@@ -1,0 +1,166 @@
+/* Queue "a" flows to disk: some messages lie in memory below the rows, some are rows, some lie in memory above them. */
+#include "scenario.h"
+
+#include "act_flow.h"
+#include "rows.h"
+
+#define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: every ninth message finds none */
+#define MUCH (2 * SHMQ_TURN_BYTES) /* so much that whoever brings rows need not make room for them */
+#define ROW_BYTES 64u /* of a small message */
+
+static void put(stage *s, uint64_t first, uint32_t count, uint32_t bytes) {
+    for (uint64_t value = first; value < first + count; value++) {
+        act_put(&s->survivor, QUEUE_A, value, bytes, 0);
+        if (s->survivor.last != SHMQ_OK) {
+            die("put %llu of a state: %s", (unsigned long long)value, shmq_status_name(s->survivor.last));
+        }
+    }
+}
+
+static void get(stage *s, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        act_get(&s->survivor, QUEUE_A, 0);
+        if (s->survivor.last != SHMQ_OK) {
+            die("get %u of a state: %s", i, shmq_status_name(s->survivor.last));
+        }
+    }
+}
+
+static void limit(stage *s, uint64_t most) {
+    act_limit_memory(&s->survivor, QUEUE_A, most);
+    if (s->survivor.last != SHMQ_OK) {
+        die("a limit of memory: %s", shmq_status_name(s->survivor.last));
+    }
+    (void)shmq_recount(s->survivor.q[QUEUE_A]); /* else the next put finds the queue full, whatever there is */
+}
+
+/* From now on for everybody who joins, too. */
+static void may_flow(stage *s, uint64_t most) {
+    act *a = &s->survivor;
+    a->m->backing_of = rows_backing_of;
+    limit(s, most);
+    if (!shmq_may_flow(a->q[QUEUE_A])) {
+        die("the queue may not flow");
+    }
+    beginning_apply_front(s->begins, a->q[QUEUE_A]);
+}
+
+static void expect_rows(const stage *s, uint64_t rows) {
+    uint64_t there = shmq_flow_rows(s->survivor.q[QUEUE_A]);
+    if (there != rows) {
+        die("%llu rows in place of %llu", (unsigned long long)there, (unsigned long long)rows);
+    }
+}
+
+void state_flow_full(stage *s) {
+    may_flow(s, FEW);
+    put(s, 1, 8, SMALL_BYTES);
+}
+
+void state_flow_full_held(stage *s) {
+    state_flow_full(s);
+    for (int i = 0; i < 6; i++) {
+        act_receive(&s->survivor, QUEUE_A, 0);
+    }
+    for (int i = 0; i < 5; i++) {
+        act_release(&s->survivor, false);
+    }
+}
+
+void state_flow_full_blocks(stage *s) {
+    may_flow(s, 4 * BLOCK_BYTES);
+    put(s, 1, 4, BLOCK_BYTES);
+}
+
+void state_flow_full_ring(stage *s) {
+    state_full_ring(s);
+    may_flow(s, MUCH);
+}
+
+void state_flowing(stage *s) {
+    state_flow_full(s);
+    put(s, 9, 2, SMALL_BYTES);
+    expect_rows(s, 4);
+}
+
+void state_flowing_full(stage *s) {
+    state_flow_full(s);
+    put(s, 9, 4, SMALL_BYTES);
+    expect_rows(s, 4);
+}
+
+void state_rows_first(stage *s) {
+    state_flowing_full(s);
+    get(s, 4);
+    limit(s, MUCH);
+    expect_rows(s, 4);
+}
+
+void state_rows_first_blocks(stage *s) {
+    state_flow_full_blocks(s);
+    put(s, 5, 2, BLOCK_BYTES);
+    get(s, 2);
+    limit(s, MUCH);
+    expect_rows(s, 2);
+}
+
+/* What lay in memory above the rows has become rows, too; two of the eight came in one turn, and the first is in hand. */
+static void bring_two(stage *s) {
+    state_flowing_full(s);
+    get(s, 4);
+    limit(s, ROW_BYTES + 1);
+    act_receive(&s->survivor, QUEUE_A, 0);
+    expect_rows(s, 6);
+}
+
+void state_front(stage *s) {
+    bring_two(s);
+    act_release(&s->survivor, false);
+}
+
+void state_front_held(stage *s) {
+    bring_two(s);
+    act_receive(&s->survivor, QUEUE_A, 0);
+}
+
+void state_front_held_sleeper(stage *s) {
+    state_front_held(s);
+    state_sleeper(s);
+}
+
+void state_rows_gone(stage *s) {
+    state_rows_first(s);
+    get(s, 4);
+    expect_rows(s, 0);
+}
+
+void state_rows_last(stage *s) {
+    state_flow_full(s);
+    act_make_room(&s->survivor);
+    get(s, 8);
+    expect_rows(s, 0);
+}
+
+void state_flow_dead_moving(stage *s) {
+    state_flow_full(s);
+    stage_actor_start(s, ACTOR_DEAD, act_flow_before_commit, NULL);
+    get(s, 4);
+}
+
+void state_flow_dead_written(stage *s) {
+    state_flow_full(s);
+    stage_actor_start(s, ACTOR_DEAD, act_flow_behind_commit, NULL);
+    get(s, 4);
+}
+
+void state_flow_dead_decided(stage *s) {
+    state_flow_full(s);
+    stage_actor_start(s, ACTOR_DEAD, act_flow_decided, NULL);
+    get(s, 4);
+}
+
+/* Nothing was taken since: what lies below the rows is there, too. */
+void state_flow_dead_decided_full(stage *s) {
+    state_flow_full(s);
+    stage_actor_start(s, ACTOR_DEAD, act_flow_decided, NULL);
+}

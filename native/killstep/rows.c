@@ -1,0 +1,110 @@
+#include "rows.h"
+
+#include <string.h>
+
+#include "stage.h"
+
+typedef struct row {
+    uint64_t place, at, length; /* `at` in the table's bytes */
+} row;
+
+typedef struct table {
+    uint64_t count, used;
+    row rows[ROWS_MOST];
+    unsigned char bytes[ROWS_ROOM];
+} table;
+
+typedef struct rows_shm {
+    shmq_a64 current; /* which of the two is in force */
+    uint64_t pad[7];
+    table tables[2];
+} rows_shm;
+
+static_assert(sizeof(rows_shm) <= ROWS_BYTES && ROWS_BYTES % STAGE_PAGE == 0, "whole pages");
+
+static rows_shm *all;
+void (*rows_stop)(bool committed);
+
+void rows_open(void) {
+    if (all == NULL) {
+        all = shared_memory(ROWS_BYTES);
+    }
+    memset(all, 0, ROWS_BYTES);
+}
+
+unsigned char *rows_bytes(void) { return (unsigned char *)all; }
+
+static table *in_force(void) { return &all->tables[shmq_load_seq(&all->current) & 1]; }
+
+static bool append(table *to, uint64_t place, const unsigned char *bytes, uint64_t length) {
+    if (to->count == ROWS_MOST || length > ROWS_ROOM - to->used) {
+        return false;
+    }
+    memcpy(to->bytes + to->used, bytes, length);
+    to->rows[to->count++] = (row){.place = place, .at = to->used, .length = length};
+    to->used += length;
+    return true;
+}
+
+static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+    (void)context;
+    uint64_t other = shmq_load_seq(&all->current) ^ 1;
+    const table *now = in_force();
+    table *next = &all->tables[other];
+    if (rows_stop != NULL) {
+        rows_stop(false);
+    }
+    next->count = next->used = 0;
+    bool fits = true;
+    for (uint64_t i = 0; i < now->count && fits; i++) {
+        const row *r = &now->rows[i];
+        fits = r->place < low || r->place >= from || append(next, r->place, now->bytes + r->at, r->length);
+    }
+    for (uint32_t i = 0; i < count && fits; i++) {
+        fits = append(next, rows[i].place, rows[i].bytes, rows[i].length);
+    }
+    if (!fits) {
+        return shmq_fail(SHMQ_NO_SPACE, "no room for so many rows");
+    }
+    shmq_store_seq(&all->current, other); /* the commit */
+    if (rows_stop != NULL) {
+        rows_stop(true);
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                             uint32_t *count) {
+    (void)context;
+    (void)low;
+    const table *now = in_force();
+    uint64_t used = 0;
+    uint32_t most = *count;
+    *count = 0;
+    for (uint64_t i = 0; i < now->count && *count < most && (used < bytes || *count == 0); i++) {
+        const row *r = &now->rows[i];
+        if (r->place >= from && r->place < below) {
+            rows[(*count)++] = (shmq_row){.place = r->place, .bytes = now->bytes + r->at, .length = r->length};
+            used += r->length;
+        }
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, UINT64_MAX, NULL, 0); }
+
+shmq_status rows_backing_of(shmq_queue *q, const shmq_backing **backing) {
+    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
+    (void)q; /* "a": the limited one has no front ring */
+    *backing = &calls;
+    return SHMQ_OK;
+}
+
+uint32_t rows_count(uint64_t from, uint64_t below) {
+    const table *now = in_force();
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < now->count; i++) {
+        count += now->rows[i].place >= from && now->rows[i].place < below;
+    }
+    return count;
+}

@@ -1,0 +1,23 @@
+/* Rows of queue "a" in the place of a disk: in memory that all processes of the driver share, and that is put back with the
+ * segment. A commit is one store, so whoever is killed amid a write leaves the old rows or the new ones. */
+#ifndef SHMQ_KILLSTEP_ROWS_H
+#define SHMQ_KILLSTEP_ROWS_H
+
+#include "shmq/flow.h"
+
+#define ROWS_MOST 512u
+#define ROWS_ROOM (UINT64_C(36) << 10) /* of the rows of one transaction's end */
+#define ROWS_BYTES (UINT64_C(26) * 4096)
+
+/* Once for the driver; no rows afterwards. */
+void rows_open(void);
+unsigned char *rows_bytes(void);
+/* What a member's queues flow into, for shmq_member.backing_of. */
+shmq_status rows_backing_of(shmq_queue *q, const shmq_backing **backing);
+/* Rows with keys in [from, below). */
+uint32_t rows_count(uint64_t from, uint64_t below);
+/* Called in place of the core's next steps, before a write and behind its commit: whoever does not return from it has died
+ * there. NULL: nobody. */
+extern void (*rows_stop)(bool committed);
+
+#endif

@@ -1,0 +1,115 @@
+/* What can be said of a queue that flows to disk at any instant, also amid a mover's turn and after its death. Each rule names in
+ * which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 behind all that it did. */
+#include "shmq/cold.h"
+#include "shmq/examine.h"
+#include "shmq/flow.h"
+#include "shmq/verdict.h"
+
+/* The words of a back ring, read in an order in which each is no further than the next one allows. */
+typedef struct flow_words {
+    uint64_t pulled, flushed, low, flow;
+} flow_words;
+
+static flow_words read_words(shmq_ring_shm *ring) {
+    flow_words w = {.pulled = shmq_load_seq(&ring->pulled)};
+    w.flushed = shmq_load_seq(&ring->flushed);
+    w.low = shmq_load_seq(&ring->low);
+    w.flow = shmq_load_seq(&ring->flow);
+    return w;
+}
+
+static bool same(const flow_words *a, const flow_words *b) {
+    return a->pulled == b->pulled && a->flushed == b->flushed && a->low == b->low && a->flow == b->flow;
+}
+
+/* Between two turns rows are keys in [low, P). All words only rise, so what is the same twice was so all the time. */
+static const char *check_rows(shmq_ring *r, const flow_words *w) {
+    bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
+    flow_words again = read_words(r->shm);
+    if (amid || !same(w, &again) || shmq_load_seq(&r->queue->page->unfinished) != 0) {
+        return NULL;
+    }
+    uint64_t most = shmq_flow_is_on(w->flow) ? shmq_flow_place(w->flow) - w->low : 0;
+    return w->flushed - w->pulled > most
+               ? shmq_verdict("%llu messages on disk, and places for %llu",
+                              (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most)
+               : NULL;
+}
+
+const char *shmq_flow_valid(shmq_ring *r) {
+    const shmq_queue *q = r->queue;
+    shmq_ring front;
+    if (q->rings == q->levels || shmq_level_look(q, q->levels, &front) != NULL) {
+        return NULL; /* what is wrong with it is told where it is looked at */
+    }
+    flow_words w = read_words(r->shm);
+    if (w.pulled > w.flushed) {
+        return "more messages have come back from disk than went there";
+    }
+    if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
+        return "messages on disk that begin behind their end";
+    }
+    if (shmq_flow_place(w.flow) > shmq_load_seq(&r->shm->tail) + 1) {
+        return "messages on disk that nobody has put yet";
+    }
+    if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0) {
+        return "a queue that has flowed, and cannot say in which order messages come back";
+    }
+    return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, &w);
+}
+
+/* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
+static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue_shm *page = r->queue->page;
+    shmq_ring_shm *back = &page->ring;
+    uint32_t state = shmq_word_state(word);
+    if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING || state == SHMQ_MOVING) {
+        return "a state that no message has which comes back from disk";
+    }
+    if (!shmq_state_is_entry(state)) {
+        return NULL;
+    }
+    bool amid = shmq_load_seq(&page->unfinished) != 0;
+    uint64_t place = shmq_front_place(r, slot);
+    if (place == UINT64_MAX) {
+        return "an entry without the record that it needs";
+    }
+    if (place >= shmq_flow_place(shmq_load_seq(&back->flow))) {
+        return "a message from disk that was never there";
+    }
+    return !amid && place >= shmq_load_seq(&back->low) ? "a message before which others may come from disk" : NULL;
+}
+
+/* No flush leaves behind what nobody has had, but for a put that waits for its taker. P is read first: then both held at once. */
+static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    uint64_t flow = shmq_load_seq(&r->shm->flow), low = shmq_load_seq(&r->shm->low);
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    uint32_t had = SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE;
+    return shmq_flow_is_on(flow) && p >= low && p < shmq_flow_place(flow) && shmq_word_state(word) == SHMQ_AVAILABLE &&
+           shmq_word_tag(word) == 0 && (word & SHMQ_FLAG_REDELIVERED) == 0 && (shmq_props(slot) & had) == 0;
+}
+
+/* A turn begins with `unfinished` before the first, and ends with 0 behind the last. */
+static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot) {
+    uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    return shmq_load_seq(&r->queue->page->unfinished) != 0 && r->queue->rings > r->queue->levels &&
+           p + SHMQ_TURN_ENTRIES >= place && p < place + SHMQ_TURN_ENTRIES;
+}
+
+const char *shmq_flow_entry_valid(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    if (shmq_is_front(r)) {
+        return check_front(r, slot, word);
+    }
+    if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot)) {
+        return "a message on its way to disk that no mover has";
+    }
+    return r->queue->rings > r->queue->levels && is_left_behind(r, slot, word)
+               ? "a message among those on disk that nobody has had"
+               : NULL;
+}
+
+bool shmq_is_row(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    return shmq_word_state(word) == SHMQ_MOVING && p < shmq_flow_place(shmq_load_seq(&r->shm->flow));
+}

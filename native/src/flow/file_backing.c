@@ -1,0 +1,497 @@
+/* Rows in plain files: one file a flush, named by its first place, complete or not there at all.
+ *
+ *   DIR/<queue's index>.<incarnation>/<first place, 16 hexadecimal digits>
+ *
+ * A file: file_head, then an index of count (place, length), then the rows' bytes. It is written under another name and renamed,
+ * which is the commit. Files do not overlap: what lies at or above the first place of a flush is deleted before. Nothing here
+ * outlives the segment, so nothing is synchronised. */
+#include "flow/file_backing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x3130574f524d4853) /* "SHMROW01" */
+#define UNFINISHED "unfinished"
+#define PIECES 512
+
+typedef struct file_head {
+    uint64_t magic;
+    uint32_t sum; /* CRC-32C of the index */
+    uint32_t count;
+} file_head;
+
+typedef struct file_entry {
+    uint64_t place, length;
+} file_entry;
+
+/* Of one queue in one process; its caller holds the mover's lock. */
+typedef struct file_backing {
+    shmq_backing calls;
+    shmq_member *m;
+    char path[PATH_MAX];
+    unsigned char *loaded; /* the file that was read last */
+    uint64_t loaded_bytes;
+    uint64_t first, last; /* places in it; nothing loaded: first > last */
+    uint64_t *firsts;     /* of the files that are known */
+    uint64_t known, room;
+    mode_t mode;
+    bool swept; /* of directories of earlier queues of this index */
+} file_backing;
+
+static shmq_status failed(const file_backing *b, const char *what) {
+    if (errno == ENOSPC || errno == EDQUOT) {
+        return shmq_fail(SHMQ_NO_SPACE,
+                         "no room on the disk for messages that do not fit into memory: %s\n"
+                         "make room there, or let consumers go on",
+                         b->path);
+    }
+    return shmq_fail_errno("cannot %s %s", what, b->path);
+}
+
+static bool name_to_place(const char *name, uint64_t *place) {
+    char *end;
+    *place = strtoull(name, &end, 16);
+    return strlen(name) == 16 && *end == '\0';
+}
+
+static void file_name(char name[17], uint64_t place) { snprintf(name, 17, "%016llx", (unsigned long long)place); }
+
+/* SHMQ_NOT_FOUND: no directory, so no rows. */
+static shmq_status open_directory(const file_backing *b, DIR **directory) {
+    *directory = opendir(b->path);
+    if (*directory != NULL) {
+        return SHMQ_OK;
+    }
+    return errno == ENOENT ? SHMQ_NOT_FOUND : failed(b, "read the directory");
+}
+
+/* Files whose first place is at or above `from`, or, all their places being so, below `low`. */
+static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t from) {
+    DIR *directory;
+    shmq_status status = open_directory(b, &directory);
+    if (status != SHMQ_OK) {
+        return status == SHMQ_NOT_FOUND ? SHMQ_OK : status;
+    }
+    uint64_t newest_below = 0, place; /* the last one that begins at or below `low` may reach beyond it */
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        if (name_to_place(e->d_name, &place) && place <= low && place > newest_below) {
+            newest_below = place;
+        }
+    }
+    rewinddir(directory);
+    for (struct dirent *e; status == SHMQ_OK && (e = readdir(directory)) != NULL;) {
+        if (name_to_place(e->d_name, &place) && (place >= from || place < newest_below) &&
+            unlinkat(dirfd(directory), e->d_name, 0) != 0 && errno != ENOENT) {
+            status = failed(b, "delete a file of");
+        }
+    }
+    closedir(directory);
+    return status;
+}
+
+static void delete_directory(const char *path) {
+    DIR *directory = opendir(path);
+    if (directory == NULL) {
+        return;
+    }
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        (void)unlinkat(dirfd(directory), e->d_name, 0);
+    }
+    closedir(directory);
+    (void)rmdir(path);
+}
+
+/* What a queue left that had this index of the directory before, and was deleted by a process that died. */
+static void sweep(file_backing *b, const char *parent, uint32_t index, uint32_t incarnation) {
+    DIR *directory = opendir(parent);
+    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
+        unsigned other_index, other;
+        char path[PATH_MAX];
+        if (sscanf(e->d_name, "%u.%u", &other_index, &other) == 2 && other_index == index && other != incarnation &&
+            snprintf(path, sizeof path, "%s/%s", parent, e->d_name) < (int)sizeof path) {
+            delete_directory(path);
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    b->swept = true;
+}
+
+/* What lies above the last component. */
+static void parent_of(const char *path, char parent[PATH_MAX]) {
+    snprintf(parent, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
+}
+
+/* For those who may use the broker: as its own directory says, whatever the umask. */
+static bool make_one(const char *path, mode_t mode) {
+    return mkdir(path, 0700) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
+}
+
+static shmq_status make_directory(file_backing *b) {
+    char parent[PATH_MAX], all[PATH_MAX], broker[PATH_MAX];
+    unsigned index = 0, incarnation = 0;
+    struct stat as;
+    const char *name = strrchr(b->path, '/') + 1;
+    parent_of(b->path, parent);
+    parent_of(parent, all);
+    parent_of(all, broker);
+    if (stat(broker, &as) != 0) {
+        return failed(b, "find the broker's directory of");
+    }
+    b->mode = as.st_mode & 0770;
+    if (!make_one(all, b->mode) || !make_one(parent, b->mode) || !make_one(b->path, b->mode)) {
+        return failed(b, "make the directory");
+    }
+    if (!b->swept && sscanf(name, "%u.%u", &index, &incarnation) == 2) {
+        sweep(b, parent, index, incarnation);
+    }
+    return SHMQ_OK;
+}
+
+static bool write_all(int fd, struct iovec *pieces, int count) {
+    while (count > 0) {
+        ssize_t written = writev(fd, pieces, count);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return false;
+        }
+        for (; count > 0 && (size_t)written >= pieces->iov_len; pieces++, count--) {
+            written -= (ssize_t)pieces->iov_len;
+        }
+        if (count > 0) {
+            pieces->iov_base = (char *)pieces->iov_base + written;
+            pieces->iov_len -= (size_t)written;
+        }
+    }
+    return true;
+}
+
+static bool write_file(int fd, const file_entry *entries, const shmq_row *rows, uint32_t count) {
+    uint64_t bytes = count * sizeof *entries;
+    file_head head = {.magic = MAGIC, .sum = shmq_crc32c(0, entries, bytes), .count = count};
+    struct iovec pieces[PIECES] = {{.iov_base = &head, .iov_len = sizeof head},
+                                   {.iov_base = (void *)(uintptr_t)entries, .iov_len = bytes}};
+    int used = 2;
+    for (uint32_t i = 0; i < count; i++) {
+        pieces[used++] =
+            (struct iovec){.iov_base = (void *)(uintptr_t)rows[i].bytes, .iov_len = (size_t)rows[i].length};
+        if (used == PIECES || i + 1 == count) {
+            if (!write_all(fd, pieces, used)) {
+                return false;
+            }
+            used = 0;
+        }
+    }
+    return true;
+}
+
+static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+    file_backing *b = context;
+    SHMQ_TRY(make_directory(b));
+    SHMQ_TRY(delete_files(b, low, from));
+    if (count == 0) {
+        return SHMQ_OK;
+    }
+    file_entry *entries = malloc(count * sizeof *entries);
+    if (entries == NULL) {
+        return shmq_fail_errno("no memory to write messages to disk");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
+    }
+    char name[17];
+    file_name(name, rows[0].place);
+    int directory = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool done = fd >= 0 && fchmod(fd, b->mode & 0660) == 0 && write_file(fd, entries, rows, count) &&
+                renameat(directory, UNFINISHED, directory, name) == 0;
+    shmq_status status = done ? SHMQ_OK : failed(b, "write to");
+    if (!done && fd >= 0) {
+        (void)unlinkat(directory, UNFINISHED, 0);
+    }
+    free(entries);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (directory >= 0) {
+        close(directory);
+    }
+    return status;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x < y ? -1 : x > y;
+}
+
+/* All files by their first places, in order. */
+static shmq_status list_files(file_backing *b) {
+    DIR *directory;
+    b->known = 0;
+    shmq_status status = open_directory(b, &directory);
+    if (status != SHMQ_OK) {
+        return status == SHMQ_NOT_FOUND ? SHMQ_OK : status;
+    }
+    uint64_t place;
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        if (!name_to_place(e->d_name, &place)) {
+            continue;
+        }
+        if (b->known == b->room) {
+            uint64_t room = b->room != 0 ? 2 * b->room : 64;
+            uint64_t *firsts = realloc(b->firsts, room * sizeof *firsts);
+            if (firsts == NULL) {
+                closedir(directory);
+                return shmq_fail_errno("no memory to read messages from disk");
+            }
+            b->firsts = firsts;
+            b->room = room;
+        }
+        b->firsts[b->known++] = place;
+    }
+    closedir(directory);
+    if (b->known > 1) {
+        qsort(b->firsts, b->known, sizeof *b->firsts, by_number);
+    }
+    return SHMQ_OK;
+}
+
+/* Of what is known: the file that begins last at or below `from`, or, if `above` or there is none, first above it. */
+static bool choose_file(const file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
+    uint64_t i = 0;
+    while (i < b->known && b->firsts[i] <= from) {
+        i++;
+    }
+    i -= i > 0 && !above;
+    *first = i < b->known ? b->firsts[i] : 0;
+    return i < b->known && *first < below;
+}
+
+static void delete_file(const file_backing *b, uint64_t first) {
+    char path[PATH_MAX + 20];
+    snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
+    (void)unlink(path);
+}
+
+/* Files all of whose places are below `low`: another one begins there, or before. */
+static void forget_before(file_backing *b, uint64_t low) {
+    uint64_t gone = 0;
+    while (gone + 1 < b->known && b->firsts[gone + 1] <= low) {
+        delete_file(b, b->firsts[gone++]);
+    }
+    memmove(b->firsts, b->firsts + gone, (b->known - gone) * sizeof *b->firsts);
+    b->known -= gone;
+}
+
+/* SHMQ_EMPTY: there is none below `below`. Others write files, too: what is not known yet is looked for. */
+static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
+    if (b->known > 1 && choose_file(b, from, below, above, first) && *first != b->firsts[b->known - 1]) {
+        return SHMQ_OK;
+    }
+    SHMQ_TRY(list_files(b));
+    return choose_file(b, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
+}
+
+static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
+    while (bytes != 0) {
+        ssize_t got = read(fd, to, bytes);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            errno = got == 0 ? 0 : errno;
+            return false;
+        }
+        to += got;
+        bytes -= (uint64_t)got;
+    }
+    return true;
+}
+
+/* The index is sound, and the file as long as it says: each row has its own checksum. */
+static bool is_whole(const file_backing *b) {
+    file_head head;
+    if (b->loaded_bytes < sizeof head) {
+        return false;
+    }
+    memcpy(&head, b->loaded, sizeof head);
+    uint64_t bytes = sizeof head + (uint64_t)head.count * sizeof(file_entry);
+    if (head.magic != MAGIC || head.count == 0 || head.count > SHMQ_TURN_ENTRIES || bytes > b->loaded_bytes ||
+        head.sum != shmq_crc32c(0, b->loaded + sizeof head, bytes - sizeof head)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < head.count; i++) {
+        file_entry entry;
+        memcpy(&entry, b->loaded + sizeof head + i * sizeof entry, sizeof entry);
+        bytes += entry.length;
+    }
+    return bytes == b->loaded_bytes;
+}
+
+/* SHMQ_CORRUPT: it makes no sense. */
+static shmq_status load(file_backing *b, uint64_t first) {
+    char path[PATH_MAX + 20];
+    struct stat file;
+    snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
+    b->first = 1;
+    b->last = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &file) != 0) {
+        shmq_status status = failed(b, "read a file of");
+        if (fd >= 0) {
+            close(fd);
+        }
+        return status;
+    }
+    unsigned char *loaded = realloc(b->loaded, (size_t)file.st_size + 1);
+    bool done = loaded != NULL && read_all(fd, loaded, (uint64_t)file.st_size);
+    shmq_status status = done ? SHMQ_OK : failed(b, "read a file of");
+    close(fd);
+    b->loaded = loaded != NULL ? loaded : b->loaded;
+    b->loaded_bytes = (uint64_t)file.st_size;
+    if (status == SHMQ_OK && !is_whole(b)) {
+        return SHMQ_CORRUPT;
+    }
+    if (status == SHMQ_OK) {
+        file_head head;
+        file_entry entry;
+        memcpy(&head, b->loaded, sizeof head);
+        memcpy(&entry, b->loaded + sizeof head + (head.count - 1) * sizeof entry, sizeof entry);
+        b->first = first;
+        b->last = entry.place;
+    }
+    return status;
+}
+
+/* From what is loaded. */
+static void list_rows(const file_backing *b, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                      uint32_t *count) {
+    file_head head;
+    uint32_t most = *count;
+    uint64_t used = 0;
+    memcpy(&head, b->loaded, sizeof head);
+    const unsigned char *at = b->loaded + sizeof head + head.count * sizeof(file_entry);
+    *count = 0;
+    for (uint32_t i = 0; i < head.count && *count < most && (used < bytes || *count == 0); i++) {
+        file_entry entry;
+        memcpy(&entry, b->loaded + sizeof head + i * sizeof entry, sizeof entry);
+        if (entry.place >= from && entry.place < below) {
+            rows[(*count)++] = (shmq_row){.place = entry.place, .bytes = at, .length = entry.length};
+            used += entry.length;
+        }
+        at += entry.length;
+    }
+}
+
+static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                             uint32_t *count) {
+    file_backing *b = context;
+    uint32_t most = *count;
+    bool above = false;
+    while (from < below) {
+        if (b->first > b->last || from < b->first || from > b->last) {
+            uint64_t first;
+            shmq_status status = find_file(b, from, below, above, &first);
+            if (status == SHMQ_EMPTY) {
+                break;
+            }
+            SHMQ_TRY(status);
+            forget_before(b, low);
+            status = load(b, first);
+            if (status == SHMQ_CORRUPT) {
+                (void)shmq_damage(b->m, "a file of messages on disk", first);
+                from = first >= from ? first + 1 : from;
+                above = true;
+                continue;
+            }
+            SHMQ_TRY(status);
+        }
+        *count = most;
+        list_rows(b, from, below, bytes, rows, count);
+        if (*count != 0) {
+            return SHMQ_OK;
+        }
+        from = b->last >= from ? b->last + 1 : from;
+        above = true;
+        b->first = b->last + 1; /* it has nothing for us any more */
+    }
+    *count = 0;
+    return SHMQ_OK;
+}
+
+static shmq_status clear_rows(void *context) {
+    file_backing *b = context;
+    b->first = 1;
+    b->last = 0;
+    b->known = 0;
+    return delete_files(b, 0, 0);
+}
+
+shmq_status shmq_file_backing_of(shmq_queue *q, const shmq_backing **backing) {
+    file_backing *b = q->backing;
+    if (b == NULL) {
+        b = calloc(1, sizeof *b);
+        if (b == NULL) {
+            return shmq_fail_errno("no memory for the way of a queue to disk");
+        }
+        b->m = q->m;
+        b->first = 1;
+        b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
+        int length = snprintf(b->path, sizeof b->path, "%s/%u.%u", q->m->spill, q->index, q->incarnation);
+        if (length >= (int)sizeof b->path) {
+            free(b);
+            return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
+        }
+        q->backing = b;
+    }
+    *backing = &b->calls;
+    return SHMQ_OK;
+}
+
+void shmq_file_backing_free(shmq_queue *q) {
+    file_backing *b = q->backing;
+    if (b != NULL) {
+        free(b->loaded);
+        free(b->firsts);
+        free(b);
+        q->backing = NULL;
+    }
+}
+
+uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
+    char path[PATH_MAX];
+    uint64_t bytes = 0, place;
+    struct stat file;
+    if (snprintf(path, sizeof path, "%s/%u.%u", q->m->spill, q->index, q->incarnation) >= (int)sizeof path) {
+        return 0;
+    }
+    DIR *directory = opendir(path);
+    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
+        if (name_to_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
+            bytes += (uint64_t)file.st_size;
+        }
+    }
+    if (directory != NULL) {
+        closedir(directory);
+    }
+    return bytes;
+}
+
+void shmq_file_backing_remove(shmq_queue *q) {
+    const shmq_backing *backing;
+    if (q->m->backing_of == shmq_file_backing_of && shmq_file_backing_of(q, &backing) == SHMQ_OK) {
+        delete_directory(((file_backing *)q->backing)->path);
+    }
+}

@@ -1,0 +1,142 @@
+/* Entries of the back ring go to disk: their rows are committed, then one word decides, then their slots are free. */
+#include "shmq/cold.h"
+#include "shmq/flow.h"
+#include "shmq/ring_time.h"
+
+typedef struct batch {
+    shmq_row rows[SHMQ_TURN_ENTRIES];
+    uint64_t at[SHMQ_TURN_ENTRIES]; /* of their bytes in the buffer */
+    uint32_t count;
+    uint64_t from, end; /* places that were looked at */
+} batch;
+
+/* What a flush does with the slot of a place. */
+enum step { STEP_END, STEP_PASS, STEP_AGAIN, STEP_TAKE };
+
+/* A put that waits for its taker, and what only its back ring knows of, stays. */
+static bool can_leave(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_IMMEDIATE) == 0; }
+
+static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint64_t p) {
+    uint32_t state = shmq_word_state(word);
+    int32_t ahead = shmq_lap_ahead(word, shmq_turn(t->back, p));
+    if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
+        return STEP_END; /* nobody has claimed p yet */
+    }
+    if (!shmq_is_here(slot, word, ahead, p)) {
+        return STEP_PASS;
+    }
+    if (state == SHMQ_CLAIMED) {
+        bool cleared =
+            shmq_claim_clear(t->back, slot, word, false) || shmq_patience_over(t->back, &t->back->flushing, p, word);
+        return cleared ? STEP_AGAIN : STEP_END; /* what is behind it must not go before it */
+    }
+    return state == SHMQ_AVAILABLE && can_leave(slot) ? STEP_TAKE : STEP_PASS;
+}
+
+/* An entry that makes no sense stays: whoever takes it finds the damage. */
+static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
+    uint64_t word;
+    do {
+        word = shmq_load_seq(&slot->word);
+    } while (shmq_word_state(word) == SHMQ_MOVING &&
+             !shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word)))); /* T21 */
+    shmq_rewind(t->back, p);
+}
+
+/* T19 of what can go, and its bytes. */
+static shmq_status collect(shmq_mover *t, batch *b) {
+    for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < SHMQ_TURN_BYTES;) {
+        shmq_slot_shm *slot = shmq_slot_at(t->back, b->end);
+        uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
+        enum step step = step_at(t, slot, word, b->end);
+        if (step == STEP_END) {
+            return SHMQ_OK;
+        }
+        if (step == STEP_AGAIN) {
+            continue;
+        }
+        if (step == STEP_TAKE) {
+            uint64_t moving = shmq_word_to(word, SHMQ_MOVING, 0, shmq_word_tag(word));
+            if (!shmq_cas_seq(&slot->word, word, moving)) { /* T19 */
+                continue;
+            }
+            b->at[b->count] = t->used;
+            shmq_status status = shmq_row_write(t, slot, word, b->end, &b->rows[b->count]);
+            if (status == SHMQ_CORRUPT) {
+                leave(t, slot, b->end);
+            } else if (status != SHMQ_OK) {
+                return status; /* it is given back with the others */
+            }
+            b->count += status == SHMQ_OK;
+        }
+        b->end++;
+    }
+    return SHMQ_OK;
+}
+
+/* As shmq_slot_free, and nobody is told: its mover tells all at once. The queue has an entry less in memory, and not one less. */
+static bool free_slot(shmq_ring *back, shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue *q = back->queue;
+    uint64_t bytes = shmq_slot_bytes(slot, word);
+    shmq_moving(q, 1);
+    bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T20 */
+    if (freed) {
+        shmq_room_give(q, shmq_load_relaxed(&q->page->limited) & SHMQ_WEIGHED, 0, bytes);
+    }
+    shmq_moving(q, -1);
+    return freed;
+}
+
+void shmq_moved_free(shmq_ring *back, uint64_t place) {
+    shmq_slot_shm *slot = shmq_slot_at(back, place);
+    for (;;) {
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
+        if (shmq_word_state(word) != SHMQ_MOVING ||
+            shmq_load_acquire(&slot->position) != place) { /* SYNC ring.publish */
+            return;
+        }
+        uint64_t body = shmq_peek(&slot->body);
+        if (body != 0) {
+            shmq_block_drop(back->queue->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
+        }
+        if (free_slot(back, slot, word)) {
+            return;
+        }
+    }
+}
+
+void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed) {
+    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may be where the last flush ended */
+    shmq_store_seq(&ring->flushing_count, flushed);
+    shmq_store_seq(&ring->flushing_at, place);
+}
+
+shmq_status shmq_flush(shmq_mover *t) {
+    static _Thread_local batch b;
+    shmq_ring_shm *ring = t->back->shm;
+    b.count = 0;
+    b.from = shmq_flow_place(shmq_load_seq(&ring->flow));
+    t->used = 0;
+    shmq_status status = collect(t, &b);
+    if (status == SHMQ_OK && b.end == b.from) {
+        return SHMQ_EMPTY;
+    }
+    for (uint32_t i = 0; i < b.count; i++) {
+        b.rows[i].bytes = t->buffer + b.at[i];
+    }
+    if (status == SHMQ_OK) {
+        status = t->backing->write(t->backing->context, shmq_load_relaxed(&ring->low), b.from, b.rows, b.count);
+    }
+    if (status != SHMQ_OK) {
+        shmq_flow_recover(t->back, t->front); /* everything is available again */
+        return status;
+    }
+    uint64_t flushed = shmq_load_relaxed(&ring->flushed) + b.count;
+    shmq_flushing_say(ring, b.end, flushed);
+    shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */
+    shmq_store_seq(&ring->flushed, flushed);
+    for (uint32_t i = 0; i < b.count; i++) {
+        shmq_moved_free(t->back, b.rows[i].place);
+    }
+    return SHMQ_OK;
+}

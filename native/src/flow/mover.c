@@ -1,0 +1,304 @@
+/* The mover's turn: whoever gets the lock, finds nothing half done, and moves some entries. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flow/file_backing.h"
+#include "shmq/cold.h"
+#include "shmq/flow.h"
+#include "shmq/ring.h"
+#include "shmq/ring_memory.h"
+#include "shmq/sleepers.h"
+#include "shmq/watch.h"
+
+#define MOVER_BYTE (UINT64_C(1) << 41) /* of the segment's file: of the first queue's lock */
+
+bool shmq_may_flow(const shmq_queue *q) {
+    return q->rings > q->levels && shmq_load_relaxed(&q->page->limited) == SHMQ_LIMITED_MEMORY &&
+           q->m->backing_of != NULL;
+}
+
+uint64_t shmq_flow_rows(const shmq_queue *q) {
+    const shmq_ring_shm *ring = &q->page->ring;
+    uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled), flushed = shmq_load_seq((shmq_a64 *)&ring->flushed);
+    return flushed > pulled ? flushed - pulled : 0;
+}
+
+uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
+    shmq_cold_shm *cold = shmq_cold_at(front, slot);
+    return cold != NULL ? shmq_peek(&cold->back) : UINT64_MAX;
+}
+
+uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
+    if (SHMQ_LIKELY(d->depth < q->levels)) {
+        return shmq_place_at(d->depth, d->position);
+    }
+    const shmq_ring *front = shmq_level(q, d->depth);
+    return shmq_front_place(front, shmq_slot_at(front, d->position));
+}
+
+static int lock_mover(const shmq_queue *q, short how) {
+    struct flock lock = {.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(MOVER_BYTE + q->index), .l_len = 1};
+    return fcntl(q->m->lock_fd, F_OFD_SETLK, &lock);
+}
+
+static bool try_lock(shmq_queue *q) {
+    shmq_a64 *word = &q->m->movers[q->index / 64]; /* of our threads; the kernel's lock is our process' */
+    uint64_t bit = UINT64_C(1) << q->index % 64;
+    if ((shmq_or_seq(word, bit) & bit) != 0) {
+        return false;
+    }
+    if (lock_mover(q, F_WRLCK) == 0) {
+        shmq_after_kernel(&q->page->unfinished);
+        return true;
+    }
+    shmq_and_seq(word, ~bit);
+    return false;
+}
+
+static void unlock(shmq_queue *q) {
+    shmq_before_kernel(&q->page->unfinished);
+    (void)lock_mover(q, F_UNLCK);
+    shmq_and_seq(&q->m->movers[q->index / 64], ~(UINT64_C(1) << q->index % 64));
+}
+
+/* A slot before the front's tail is an entry's, or was: its row has come in. Who died behind its T22 may have left the tail before
+ * it, and who died behind `low` the count. */
+static void recover_front(shmq_ring_shm *ring, shmq_ring *front) {
+    uint64_t last = shmq_front_tail(front);
+    if (last == 0) {
+        return;
+    }
+    const shmq_slot_shm *slot = shmq_slot_at(front, last - 1);
+    shmq_cold_shm *cold = shmq_cold_at(front, slot);
+    if (cold != NULL && shmq_peek(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
+        shmq_store_seq(&ring->low, shmq_peek(&cold->back) + 1);
+        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&cold->ordinal));
+    }
+}
+
+/* T20 or T21 of what a mover that has died, or failed, has left MOVING; and the words that follow from others. */
+void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
+    shmq_ring_shm *ring = back->shm;
+    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
+    recover_front(ring, front);
+    bool any = false;
+    uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0;
+    for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {
+        shmq_slot_shm *slot = shmq_slot_at(back, p);
+        uint64_t word = shmq_load_seq(&slot->word);
+        while (shmq_word_state(word) == SHMQ_MOVING &&
+               shmq_load_acquire(&slot->position) == p) { /* SYNC ring.publish */
+            if (p < place) {
+                shmq_moved_free(back, p);
+            } else if (shmq_cas_seq(&slot->word, word,
+                                    shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word)))) { /* T21 */
+                lowest = any ? lowest : p;
+                any = true;
+            }
+            word = shmq_load_seq(&slot->word);
+        }
+    }
+    shmq_rewind(back, lowest);
+    if (shmq_load_relaxed(&ring->flushing_at) == place) {
+        shmq_store_seq(&ring->flushed, shmq_load_relaxed(&ring->flushing_count));
+    }
+    if (!shmq_flow_is_on(flow) || shmq_load_relaxed(&ring->low) >= place) {
+        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+    }
+}
+
+/* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
+static shmq_status begin(shmq_mover *t, shmq_queue *q) {
+    *t = (shmq_mover){.q = q, .back = &q->first, .front = shmq_level(q, q->levels)};
+    if (!try_lock(q)) {
+        shmq_store_seq(&q->page->missed, 1);
+        if (!try_lock(q)) {
+            return SHMQ_IN_USE;
+        }
+    }
+    shmq_status status = q->m->backing_of != NULL ? q->m->backing_of(q, &t->backing) : SHMQ_OK;
+    if (status != SHMQ_OK) {
+        unlock(q);
+        return status;
+    }
+    shmq_hold(q->m, 1); /* so that our death is noticed soon */
+    if (shmq_load_seq(&q->page->unfinished) != 0) {
+        shmq_flow_recover(t->back, t->front);
+    }
+    shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
+    return SHMQ_OK;
+}
+
+static void end(shmq_mover *t) {
+    shmq_queue *q = t->q;
+    free(t->buffer);
+    shmq_store_seq(&q->page->unfinished, 0);
+    shmq_hold(q->m, -1);
+    unlock(q);
+    if (shmq_load_seq(&q->page->missed) != 0) { /* behind the unlock: whoever missed it has announced itself before */
+        shmq_store_seq(&q->page->missed, 0);
+        shmq_notify(q);
+        shmq_wake_waiters(q);
+    }
+}
+
+/* The queue flows from here on: what lies below stays in memory, and is taken from there. Half of what is there; and where the ring
+ * is full so few that the tail, which is carried over them, finds the slots behind: shmq_carry looks no further than half of a ring. */
+static shmq_status enter(shmq_mover *t, bool ring_full) {
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
+    uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
+    uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
+    SHMQ_TRY(shmq_cold_need(t->front));
+    if (shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask) {
+        (void)shmq_ring_lay(t->front,
+                            t->front->mask); /* so that no taker waits for the structure lock; else a pull does it */
+    }
+    from = ring_full && tail >= half && tail - half < from ? tail - half : from;
+    from = from > place ? from : place;
+    shmq_flushing_say(ring, from,
+                      shmq_load_relaxed(&ring->flushed)); /* what a dead flush left there may name this place, too */
+    shmq_store_seq(&ring->low, from);
+    shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
+    return SHMQ_OK;
+}
+
+shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full) {
+    shmq_mover t;
+    if (!shmq_may_flow(q)) {
+        return SHMQ_EMPTY;
+    }
+    SHMQ_TRY(begin(&t, q));
+    shmq_status status = SHMQ_OK;
+    if (!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow))) {
+        status = enter(&t, ring_full);
+    }
+    if (status == SHMQ_OK) {
+        status = shmq_flush(&t);
+    }
+    end(&t);
+    if (status == SHMQ_OK) {
+        shmq_wake_waiters(q);
+    }
+    return status;
+}
+
+/* No memory for what comes back: as if there were no room in the front ring. Its taker looks again in time. */
+static bool is_short(shmq_status status) { return status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE; }
+
+shmq_status shmq_flow_bring(shmq_queue *q) {
+    shmq_mover t;
+    SHMQ_TRY(begin(&t, q));
+    shmq_status status = SHMQ_OK;
+    if (shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow))) {
+        if (shmq_bytes_free(q) < SHMQ_TURN_BYTES) {
+            (void)shmq_flush(
+                &t); /* newer entries make room for older ones; if they cannot, as many come as there is room for */
+        }
+        status = shmq_pull(&t);
+    }
+    if (SHMQ_UNLIKELY(is_short(status)) && shmq_flush(&t) == SHMQ_OK) { /* which gives memory back */
+        status = shmq_pull(&t);
+    }
+    end(&t);
+    return is_short(status) ? SHMQ_EMPTY : status;
+}
+
+shmq_status shmq_flow_purge(shmq_queue *q, uint64_t *purged) {
+    shmq_mover t;
+    SHMQ_TRY(begin(&t, q));
+    shmq_ring_shm *ring = q->first.shm;
+    *purged += shmq_flow_rows(q);
+    shmq_store_seq(&ring->low, shmq_flow_place(shmq_load_seq(&ring->flow)));
+    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+    shmq_status status = shmq_purge_rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
+    end(&t);
+    shmq_notify(q); /* who found no room in the front ring: there is nothing more to bring */
+    return status;
+}
+
+shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
+    if (strlen(directory) >= sizeof m->spill) {
+        return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", directory);
+    }
+    strcpy(m->spill, directory);
+    m->backing_of = shmq_file_backing_of;
+    return SHMQ_OK;
+}
+
+/* A copy for the calling thread. */
+static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
+    static _Thread_local unsigned char *kept;
+    static _Thread_local uint64_t room;
+    if (row->length > room) {
+        unsigned char *bytes = realloc(kept, row->length);
+        if (bytes == NULL) {
+            return shmq_fail_errno("no memory for a message on disk");
+        }
+        kept = bytes;
+        room = row->length;
+    }
+    memcpy(kept, row->bytes, row->length);
+    shmq_row copy = {.place = row->place, .bytes = kept, .length = row->length};
+    return shmq_row_parse(&copy, d) ? SHMQ_OK : SHMQ_CORRUPT;
+}
+
+static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), from = *place > low ? *place : low;
+    shmq_row row;
+    for (uint32_t count = 1; shmq_flow_is_on(flow) && from < shmq_flow_place(flow); count = 1) {
+        SHMQ_TRY(t->backing->read(t->backing->context, low, from, shmq_flow_place(flow), 0, &row, &count));
+        if (count == 0) {
+            break;
+        }
+        shmq_status status = keep(&row, d);
+        if (status != SHMQ_CORRUPT) {
+            *place = row.place;
+            return status;
+        }
+        from = row.place + 1; /* whoever takes it is told */
+    }
+    return SHMQ_EMPTY;
+}
+
+shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d) {
+    uint64_t until = shmq_now_ns() + q->m->patience_ns;
+    shmq_mover t;
+    shmq_status status;
+    while ((status = begin(&t, q)) == SHMQ_IN_USE && shmq_now_ns() < until) {
+        shmq_pause();
+    }
+    SHMQ_TRY(status);
+    status = peek(&t, place, d);
+    end(&t);
+    return status;
+}
+
+void shmq_flow_remove(shmq_queue *q) {
+    shmq_mover t;
+    if (q->rings > q->levels && q->m->backing_of != NULL && shmq_load_seq(&q->first.shm->flow) != 0 &&
+        begin(&t, q) == SHMQ_OK) {
+        shmq_file_backing_remove(q);
+        end(&t);
+    }
+}
+
+uint64_t shmq_disk_bytes(const shmq_queue *q) {
+    return q->m->backing_of != NULL && shmq_flow_rows(q) != 0 ? shmq_file_backing_bytes(q) : 0;
+}
+
+void shmq_flow_mend(shmq_queue *q) {
+    if (q->rings == q->levels || shmq_load_seq(&q->page->unfinished) == 0 || !try_lock(q)) {
+        return; /* else its holder lives, and is at it */
+    }
+    if (shmq_load_seq(&q->page->unfinished) != 0) {
+        shmq_flow_recover(&q->first, shmq_level(q, q->levels));
+        shmq_store_seq(&q->page->unfinished, 0);
+    }
+    unlock(q);
+    shmq_notify(q);
+}

@@ -1,0 +1,164 @@
+/* Rows come back: slots of the front ring are filled while they are FREE, and each is an entry from its T22 on. */
+#include "shmq/cold.h"
+#include "shmq/due.h"
+#include "shmq/flow.h"
+#include "shmq/ring_memory.h"
+
+/* The tail of the front ring is the mover's alone, so nothing is claimed there: a slot that is used at its turn was filled, and its
+ * mover has died before it moved the tail. There is one such; a damaged tail may see any number. */
+uint64_t shmq_front_tail(shmq_ring *front) {
+    uint64_t t = shmq_load_seq(&front->shm->tail);
+    for (uint64_t steps = 0; steps <= front->mask && t < shmq_load_acquire(&front->shm->laid);
+         steps++) { /* SYNC ring.laid */
+        uint64_t word = shmq_load_seq(&shmq_slot_at(front, t)->word);
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(front, t));
+        if (ahead < 0 || (ahead == 0 && shmq_word_state(word) == SHMQ_FREE)) {
+            break;
+        }
+        shmq_cas_seq(&front->shm->tail, t, t + 1); /* SYNC ring.tail */
+        shmq_tail_passed(front, t);
+        t = shmq_load_seq(&front->shm->tail);
+    }
+    return t;
+}
+
+/* How many slots from the tail on can be filled at once: at most half of the ring, so that the slot before the tail never is. */
+static shmq_status free_slots(shmq_ring *front, uint64_t *tail, uint32_t *count) {
+    uint64_t most = shmq_slot_count(front) / 2;
+    *count = 0;
+    *tail = shmq_load_seq(&front->shm->tail);
+    if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; so far shmq_front_tail may go */
+        SHMQ_TRY(shmq_ring_lay(front, *tail + 2 * most));
+    }
+    *tail = shmq_front_tail(front);
+    uint64_t word = shmq_load_seq(&shmq_slot_at(front, *tail)->word);
+    if (shmq_lap_ahead(word, shmq_turn(front, *tail)) < 0 && shmq_carry(front, *tail)) {
+        *tail = shmq_front_tail(front);
+    }
+    for (; *count < most; (*count)++) {
+        word = shmq_load_seq(&shmq_slot_at(front, *tail + *count)->word); /* SYNC ring.free */
+        if (shmq_word_state(word) != SHMQ_FREE || shmq_word_lap(word) != shmq_turn(front, *tail + *count)) {
+            break;
+        }
+    }
+    return SHMQ_OK;
+}
+
+/* One slot, still FREE. */
+static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, uint64_t ordinal, shmq_block *block,
+                        uint64_t *flags) {
+    shmq_slot_shm *slot = shmq_slot_at(t->front, p);
+    shmq_fence_release(); /* SYNC ring.browse */
+    SHMQ_TRY(shmq_row_read(t, row, slot, block, flags));
+    shmq_store_relaxed(&shmq_cold_at(t->front, slot)->ordinal, ordinal);
+    shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
+    return SHMQ_OK;
+}
+
+/* T22: the row is an entry from here on. */
+static void show(shmq_mover *t, uint64_t p, const shmq_block *block, uint64_t flags) {
+    shmq_ring *front = t->front;
+    shmq_slot_shm *slot = shmq_slot_at(front, p);
+    uint64_t word = shmq_load_seq(&slot->word);
+    uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, flags, SHMQ_AVAILABLE);
+    uint64_t bytes =
+        (shmq_load_relaxed(&t->q->page->limited) & SHMQ_WEIGHED) != 0 ? shmq_slot_bytes(slot, available) : 0;
+    shmq_moving(t->q, 1);
+    if (bytes != 0) {
+        shmq_weight_add(t->q, bytes); /* before it is there, like a put's: what is counted is never less than what is */
+    }
+    bool shown = shmq_cas_seq(&slot->word, word, available); /* T22 */
+    if (!shown && bytes != 0) {
+        shmq_room_give(t->q, SHMQ_LIMITED_MEMORY, 0, bytes);
+    }
+    shmq_moving(t->q, -1);
+    if (!shown) {
+        return;
+    }
+    if (block->offset != 0) {
+        shmq_block_share(t->q->m, block); /* SYNC block.publish: the slot names it before it is SHARED */
+    }
+    shmq_cas_seq(&front->shm->tail, p, p + 1); /* SYNC ring.tail */
+    shmq_tail_passed(front, p);
+    if (shmq_word_carried(word)) {
+        shmq_and_seq(&front->carried[(p & front->mask) >> 6], ~(UINT64_C(1) << (p & 63)));
+    }
+    uint64_t expires =
+        (shmq_props(slot) & SHMQ_PROP_EXPIRES) != 0 ? shmq_load_relaxed(&shmq_cold_at(front, slot)->expires_ns) : 0;
+    if (expires != 0) {
+        shmq_make_due(front, expires);
+    }
+}
+
+typedef struct coming {
+    shmq_block block;
+    uint64_t flags;
+} coming;
+
+/* Fills as many as there is memory for, then shows them. */
+static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, uint32_t *done) {
+    static _Thread_local coming all[SHMQ_TURN_ENTRIES];
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t pulled = shmq_load_relaxed(&ring->pulled);
+    shmq_status status = SHMQ_OK;
+    uint32_t filled = 0;
+    while (filled < count) {
+        status = fill(t, &rows[filled], tail + filled, pulled + filled + 1, &all[filled].block, &all[filled].flags);
+        if (status != SHMQ_OK) {
+            break;
+        }
+        filled++;
+    }
+    for (uint32_t i = 0; i < filled; i++) {
+        show(t, tail + i, &all[i].block, all[i].flags);
+    }
+    if (filled != 0) {
+        shmq_store_seq(&ring->low, rows[filled - 1].place + 1);
+        shmq_store_seq(&ring->pulled, pulled + filled);
+    }
+    *done = filled;
+    return filled != 0 ? SHMQ_OK : status;
+}
+
+/* A row that was changed on disk, or that the backing has lost: it is counted, and the others go on behind it. */
+static shmq_status skip_damaged(shmq_mover *t, const shmq_row *row) {
+    shmq_ring_shm *ring = t->back->shm;
+    shmq_store_seq(&ring->low, row->place + 1);
+    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->pulled) + 1);
+    (void)shmq_damage(t->q->m, "a message on disk", row->place);
+    return SHMQ_OK;
+}
+
+uint64_t shmq_bytes_free(const shmq_queue *q) {
+    uint64_t most = shmq_load_relaxed(&q->page->settings.max_memory);
+    uint64_t used = shmq_load_relaxed(&q->page->weight) & SHMQ_WEIGHT_MASK;
+    uint64_t left = most == 0 ? SHMQ_TURN_BYTES : most > used ? most - used : 0;
+    return left < SHMQ_TURN_BYTES ? left : SHMQ_TURN_BYTES;
+}
+
+shmq_status shmq_pull(shmq_mover *t) {
+    static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t below = shmq_flow_place(shmq_load_seq(&ring->flow)), tail;
+    uint32_t count, done = 0;
+    SHMQ_TRY(free_slots(t->front, &tail, &count));
+    if (count == 0) {
+        return SHMQ_EMPTY;
+    }
+    count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
+    SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below, shmq_bytes_free(t->q), rows,
+                              &count));
+    if (count == 0) { /* leave: the back ring is the queue again */
+        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+        shmq_store_seq(&ring->low, below);
+        shmq_store_seq(&ring->flow, shmq_flow_word(below, false));
+        (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
+        return SHMQ_OK;
+    }
+    shmq_store_seq(&ring->low, rows[0].place); /* what came back below it needs no room in front */
+    shmq_status status = bring_in(t, rows, count, tail, &done);
+    if (status == SHMQ_CORRUPT) {
+        return skip_damaged(t, &rows[0]);
+    }
+    return status;
+}

@@ -1,0 +1,150 @@
+/* An entry as a row, and back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shmq/cold.h"
+#include "shmq/flow.h"
+#include "shmq/ring_time.h"
+
+/* What comes before headers and body. In the machine's byte order: rows do not outlive the segment. */
+typedef struct row_head {
+    uint32_t sum; /* CRC-32C of all that follows: a row that was changed on disk is never delivered */
+    uint32_t crc; /* the message's own */
+    uint64_t place, message_id, enqueued_ns;
+    uint64_t expires_ns; /* 0: never */
+    uint32_t body_len;
+    uint16_t head_len;
+    uint16_t delivery;
+    uint16_t deaths;
+    uint8_t content, priority;
+    uint32_t redelivered;
+} row_head;
+
+#define SUMMED offsetof(row_head, crc)
+
+static bool grow(shmq_mover *t, uint64_t bytes) {
+    uint64_t wanted = t->used + bytes;
+    if (wanted <= t->room) {
+        return true;
+    }
+    uint64_t room = t->room * 2 > wanted ? t->room * 2 : wanted;
+    unsigned char *buffer = realloc(t->buffer, room);
+    if (buffer == NULL) {
+        return false;
+    }
+    t->buffer = buffer;
+    t->room = room;
+    return true;
+}
+
+shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place, shmq_row *row) {
+    shmq_delivery d = {.position = place};
+    shmq_delivery_read(t->back, slot, &d);
+    if (!shmq_delivery_resolve(t->back, slot, &d)) {
+        return SHMQ_CORRUPT;
+    }
+    if (!grow(t, sizeof(row_head) + d.head_len + d.body_len)) {
+        return shmq_fail_errno("no memory to write messages to disk");
+    }
+    shmq_cold_shm *cold = (d.props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(t->back, slot) : NULL;
+    row_head head = {
+        .crc = d.crc,
+        .place = place,
+        .message_id = d.message_id,
+        .enqueued_ns = d.enqueued_ns,
+        .expires_ns = cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0,
+        .body_len = d.body_len,
+        .head_len = d.head_len,
+        .delivery = d.delivery,
+        .deaths = d.deaths,
+        .content = d.content,
+        .priority = d.priority,
+        .redelivered = (word & SHMQ_FLAG_REDELIVERED) != 0,
+    };
+    unsigned char *at = t->buffer + t->used;
+    memcpy(at, &head, sizeof head);
+    memcpy(at + sizeof head, d.head, d.head_len);
+    memcpy(at + sizeof head + d.head_len, d.bytes, d.body_len);
+    row->place = place;
+    row->length = sizeof head + d.head_len + d.body_len;
+    head.sum = shmq_crc32c(0, at + SUMMED, row->length - SUMMED);
+    memcpy(at, &head.sum, sizeof head.sum);
+    row->bytes = NULL; /* the buffer may move: set once all are there */
+    t->used += row->length;
+    return SHMQ_OK;
+}
+
+static bool is_sound(const shmq_row *row, row_head *head) {
+    if (row->length < sizeof *head) {
+        return false;
+    }
+    memcpy(head, row->bytes, sizeof *head);
+    return head->place == row->place && row->length == sizeof *head + head->head_len + head->body_len &&
+           head->sum == shmq_crc32c(0, row->bytes + SUMMED, row->length - SUMMED);
+}
+
+bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
+    row_head head;
+    if (!is_sound(row, &head)) {
+        return false;
+    }
+    *d = (shmq_delivery){
+        .position = head.place,
+        .depth = SHMQ_ON_DISK,
+        .word = head.redelivered != 0 ? SHMQ_FLAG_REDELIVERED : 0,
+        .message_id = head.message_id,
+        .enqueued_ns = head.enqueued_ns,
+        .body_len = head.body_len,
+        .crc = head.crc,
+        .head_len = head.head_len,
+        .delivery = head.delivery,
+        .deaths = head.deaths,
+        .content = head.content,
+        .priority = head.priority,
+        .expires_ns = head.expires_ns,
+        .head = row->bytes + sizeof head,
+        .bytes = row->bytes + sizeof head + head.head_len,
+    };
+    return true;
+}
+
+/* Headers and body, in the slot or in a block of their own. */
+static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsigned char *bytes, shmq_slot_shm *slot,
+                               shmq_block *block) {
+    unsigned char *headers = slot->inline_area, *body = headers + head->head_len;
+    block->offset = 0;
+    if ((uint64_t)head->head_len + head->body_len > t->front->inline_bytes) {
+        uint64_t start = shmq_body_start(head->head_len);
+        SHMQ_TRY(shmq_block_take(t->q->m, start + head->body_len, block));
+        headers = shmq_at(t->q->m, block->offset);
+        body = headers + start;
+    }
+    memcpy(headers, bytes, head->head_len);
+    memcpy(body, bytes + head->head_len, head->body_len);
+    shmq_poke(&slot->body, block->offset != 0 ? shmq_body_ref(block->offset, 0) : 0);
+    shmq_poke(&slot->body_gen, block->offset != 0 ? block->generation : 0);
+    return SHMQ_OK;
+}
+
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, shmq_slot_shm *slot, shmq_block *block, uint64_t *flags) {
+    row_head head;
+    if (!is_sound(row, &head)) {
+        return SHMQ_CORRUPT;
+    }
+    shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
+    if (cold == NULL) {
+        return SHMQ_CORRUPT;
+    }
+    SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, block));
+    uint64_t props = head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0;
+    shmq_poke(&cold->back, row->place);
+    shmq_store_relaxed(&cold->expires_ns, head.expires_ns);
+    shmq_poke(&slot->message_id, head.message_id);
+    shmq_poke(&slot->enqueued_ns, head.enqueued_ns);
+    shmq_poke(&slot->body_len, head.body_len);
+    shmq_store_relaxed(&slot->summary, shmq_summary(head.crc, head.head_len) | (uint64_t)head.delivery << 48);
+    shmq_store_relaxed(&slot->tally, (uint64_t)head.deaths | (uint64_t)head.content << 16 |
+                                         (uint64_t)head.priority << 24 | props << 32);
+    *flags = head.redelivered != 0 ? SHMQ_FLAG_REDELIVERED : 0;
+    return SHMQ_OK;
+}

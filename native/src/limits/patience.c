@@ -1,0 +1,35 @@
+/* The patience with claims: those that are older than it become holes. */
+#include "shmq/ring.h"
+
+/* Every claim below `below` was made before this caller began to wait: all of them are overdue at once, so that many
+ * stopped producers (a frozen container) cost one patience together. */
+static bool quarantine_overdue(shmq_ring *r, uint64_t below) {
+    bool changed = false;
+    uint64_t first = below > shmq_slot_count(r) ? below - shmq_slot_count(r) : 0;
+    for (uint64_t p = first; p < below; p++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.claim */
+        if (shmq_word_state(word) == SHMQ_CLAIMED && shmq_word_lap(word) == shmq_turn(r, p)) {
+            changed |= shmq_claim_clear(r, slot, word, true);
+        }
+    }
+    return changed;
+}
+
+bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word) {
+    uint64_t now = shmq_now_ns(), below = 0;
+    if (!shmq_cas32_seq(&wait->busy, 0, 1)) {
+        return false;
+    }
+    if (wait->since_ns == 0 || wait->position != position || wait->word != word) {
+        wait->since_ns = now;
+        wait->position = position;
+        wait->word = word;
+        wait->below = shmq_load_seq(&r->shm->tail);
+    } else if (now - wait->since_ns >= r->queue->m->patience_ns) {
+        wait->since_ns = 0;
+        below = wait->below;
+    }
+    shmq_store_seq(&wait->busy, 0);
+    return below != 0 && quarantine_overdue(r, below);
+}

@@ -1,0 +1,70 @@
+/* Browsing a queue that has flowed: what is in memory, of both of its rings, in the order of places. */
+#include "shmq/flow.h"
+#include "shmq/ring_memory.h"
+
+static bool can_be_seen(uint32_t state) {
+    return state != SHMQ_PENDING && state != SHMQ_MOVING && shmq_state_is_entry(state);
+}
+
+/* The entry of the front ring with the lowest place at or above `from`. UINT64_MAX: there is none. */
+static uint64_t front_next(const shmq_ring *front, uint64_t from, uint64_t *position) {
+    uint64_t best = UINT64_MAX;
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        if (!can_be_seen(shmq_word_state(word))) {
+            continue;
+        }
+        uint64_t place = shmq_front_place(front, slot);
+        if (place >= from && place < best) {
+            best = place;
+            *position = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position); /* SYNC ring.publish */
+        }
+    }
+    return best;
+}
+
+/* The entry of the front ring at this position and place. */
+static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq_delivery *d) {
+    uint64_t at = position;
+    return shmq_browse(front, &at, d) == SHMQ_OK && at == position &&
+           shmq_front_place(front, shmq_slot_at(front, position)) == place;
+}
+
+/* The first row at or above `from`; UINT64_MAX: there is none. */
+static uint64_t row_next(shmq_queue *q, uint64_t from, shmq_delivery *row) {
+    uint64_t flow = shmq_load_seq(&q->first.shm->flow), place = from;
+    bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && q->m->backing_of != NULL;
+    return any && shmq_flow_peek(q, &place, row) == SHMQ_OK ? place : UINT64_MAX;
+}
+
+shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
+    shmq_queue *q = level->queue;
+    if (SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+        return shmq_browse(level, place, d);
+    }
+    shmq_ring *front = shmq_level(q, q->levels);
+    for (uint64_t from = *place;;) {
+        /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
+        uint64_t at = from, position = 0;
+        shmq_delivery row;
+        shmq_status status = shmq_browse(level, &at, d);
+        uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
+        uint64_t on_disk = row_next(q, from, &row);
+        uint64_t in_front = front_next(front, from, &position);
+        if (in_back <= in_front && in_back <= on_disk) {
+            *place = at;
+            return status;
+        }
+        if (on_disk < in_front) {
+            *place = on_disk;
+            *d = row;
+            return SHMQ_OK;
+        }
+        if (read_front(front, position, in_front, d)) {
+            *place = in_front;
+            return SHMQ_OK;
+        }
+        from = in_front + 1; /* it has gone meanwhile */
+    }
+}

@@ -1,0 +1,64 @@
+/* The old entry under the tail: it stays in its slot, and the ring turns on. */
+#include "shmq/ring.h"
+
+/* May the tail step over what is in this slot at position p, on its way to a FREE one? */
+static bool can_step_over(uint64_t word, int32_t ahead) {
+    uint32_t state = shmq_word_state(word);
+    if (ahead >= 0) {
+        return true; /* used at its turn or later (FREE at its turn is what is looked for) */
+    }
+    return ahead == -1 &&
+           (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
+}
+
+/* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring
+ * that is full of unwanted entries from turning its own laps for ever. Where a count limits, each place that it grants is
+ * to be found, wherever it is. */
+static uint64_t room(shmq_ring *r, uint64_t t) {
+    uint64_t reach = shmq_load_relaxed(&r->queue->page->maxsize) != 0 ? r->mask : shmq_slot_count(r) / 2;
+    uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word); /* SYNC ring.free; a last look, as in claim() */
+    int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
+    if (behind == -1 && !can_step_over(first, behind)) {
+        return 0; /* a claim of the lap before: it may be a stopped one's, so this is a matter of patience */
+    }
+    for (uint64_t k = 1; k <= reach; k++) {
+        uint64_t word = shmq_load_seq(&shmq_slot_at(r, t + k)->word); /* SYNC ring.free */
+        int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, t + k));
+        if (ahead == 0 && shmq_word_state(word) == SHMQ_FREE) {
+            return k;
+        }
+        if (!can_step_over(word, ahead)) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+bool shmq_carry(shmq_ring *r, uint64_t t) {
+    uint64_t reach = room(r, t);
+    for (uint64_t k = 0; k < reach; k++) {
+        uint64_t p = t + k;
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.free */
+        uint32_t state = shmq_word_state(word);
+        uint32_t turn = shmq_turn(r, p);
+        if (shmq_lap_ahead(word, turn) == -1) {
+            uint64_t bumped = word + (UINT64_C(1) << 32);
+            if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
+                /* The bit first: the bitmap may have one too many, never one too few. */
+                shmq_or_seq(&r->carried[(p & r->mask) >> 6], UINT64_C(1) << (p & 63));
+                bumped |= SHMQ_FLAG_CARRIED; /* T17 */
+            } else if (state != SHMQ_QUARANTINED && state != SHMQ_BROKEN) {
+                break;
+            }
+            if (!shmq_cas_seq(&slot->word, word, bumped)) { /* T5, T17 */
+                break;
+            }
+        } else if (shmq_lap_ahead(word, turn) == 0 && state == SHMQ_FREE) {
+            break;
+        }
+        shmq_cas_seq(&r->shm->tail, p, p + 1); /* SYNC ring.tail: p is used at its turn before the tail passes it */
+        shmq_tail_passed(r, p);
+    }
+    return reach != 0;
+}

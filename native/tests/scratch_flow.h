@@ -1,0 +1,105 @@
+/* Queues that flow, into files of a directory of this test. */
+#ifndef SHMQ_TESTS_SCRATCH_FLOW_H
+#define SHMQ_TESTS_SCRATCH_FLOW_H
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "scratch_queue.h"
+#include "shmq/examine.h"
+#include "shmq/flow.h"
+
+static char scratch_broker[32], scratch_spill[64]; /* as a broker's directory, and its part for one segment */
+
+static inline void scratch_spill_begin(void) {
+    strcpy(scratch_broker, "/tmp/shmq-flow-XXXXXX");
+    CHECK(mkdtemp(scratch_broker) != NULL);
+    snprintf(scratch_spill, sizeof scratch_spill, "%s/disk/segment", scratch_broker);
+}
+
+/* Of all directories of queues; answers how many files there were. */
+static inline uint32_t scratch_spill_files(bool remove) {
+    uint32_t files = 0;
+    DIR *all = opendir(scratch_spill);
+    for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+        char path[400];
+        if (e->d_name[0] == '.') {
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/%s", scratch_spill, e->d_name);
+        DIR *one = opendir(path);
+        for (struct dirent *f; one != NULL && (f = readdir(one)) != NULL;) {
+            files += f->d_name[0] != '.';
+            if (remove) {
+                (void)unlinkat(dirfd(one), f->d_name, 0);
+            }
+        }
+        if (one != NULL) {
+            closedir(one);
+        }
+        if (remove) {
+            rmdir(path);
+        }
+    }
+    if (all != NULL) {
+        closedir(all);
+    }
+    return files;
+}
+
+static inline void scratch_spill_end(void) {
+    char disk[64];
+    (void)scratch_spill_files(true);
+    (void)rmdir(scratch_spill);
+    snprintf(disk, sizeof disk, "%s/disk", scratch_broker);
+    (void)rmdir(disk);
+    CHECK(rmdir(scratch_broker) == 0);
+}
+
+/* A queue that may have so many bytes in memory. */
+static inline shmq_queue *scratch_flowing(shmq_member *m, const char *name, uint64_t max_memory) {
+    shmq_declaration d = {
+        .given = (1u << SHMQ_SET_MAX_MEMORY) | (1u << SHMQ_SET_MAX_DEATHS), .max_memory = max_memory, .create = true};
+    return scratch_declare(m, name, d, 0);
+}
+
+static inline void scratch_judged(const shmq_judgement *j, bool at_rest) {
+    if (j->opinion == SHMQ_DAMAGED || (at_rest && j->opinion != SHMQ_SOUND)) {
+        fprintf(stderr, "ring %u, slot %lld: %s, %s\n", j->depth, (long long)j->where, j->fault, j->why);
+        abort();
+    }
+}
+
+/* As shmq check looks, whoever is at work: nothing is damaged. At rest all is surely sound. */
+static inline void scratch_examine_queue(uint32_t index, bool at_rest) {
+    shmq_member *eye;
+    shmq_queue view;
+    shmq_judgement judgement;
+    CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
+    if (shmq_queue_look(eye, index, &view) == NULL) {
+        shmq_queue_examine(&view, &judgement);
+        scratch_judged(&judgement, at_rest);
+    } else {
+        CHECK(!at_rest); /* nobody has made it yet */
+    }
+    shmq_observer_close(eye);
+}
+
+static inline void scratch_examine_parts(bool at_rest) {
+    shmq_member *eye;
+    shmq_judgement judgement;
+    CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
+    for (int part = 0; part < SHMQ_PARTS; part++) {
+        shmq_part_examine(eye, part, &judgement);
+        scratch_judged(&judgement, at_rest);
+    }
+    shmq_observer_close(eye);
+}
+
+static inline shmq_member *scratch_attach_flowing(void) {
+    shmq_member *m = scratch_attach();
+    CHECK_EQUAL(shmq_flow_into(m, scratch_spill), SHMQ_OK);
+    return m;
+}
+
+#endif

@@ -1,0 +1,422 @@
+/* A queue whose messages do not fit into its ring: they go to disk, and come back in their order. */
+#include <pthread.h>
+
+#include "scratch_flow.h"
+#include "shmq/cold.h"
+
+#define MEMORY (UINT64_C(1) << 30) /* so that only the ring is full */
+
+static shmq_member *m, *other;
+static shmq_queue *q, *theirs;
+
+static void begin(void) {
+    scratch_create(false);
+    scratch_spill_begin();
+    m = scratch_attach_flowing();
+    other = scratch_attach_flowing();
+    q = scratch_flowing(m, "jobs", MEMORY);
+    theirs = scratch_flowing(other, "jobs", MEMORY);
+}
+
+static void end(void) {
+    check_ring(q);
+    scratch_examine_queue(q->index, true);
+    scratch_examine_parts(true);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(theirs);
+    shmq_member_leave(m, true);
+    shmq_member_leave(other, true);
+    shmq_member_free(m);
+    shmq_member_free(other);
+    scratch_remove();
+    scratch_spill_end();
+}
+
+static void put_numbers(shmq_queue *to, uint64_t from, uint64_t count) {
+    for (uint64_t i = from; i < from + count; i++) {
+        CHECK_EQUAL(put_number(to, i), SHMQ_OK);
+    }
+}
+
+static void get_numbers(shmq_queue *of, uint64_t from, uint64_t count) {
+    for (uint64_t i = from; i < from + count; i++) {
+        CHECK_EQUAL(get_number(of), i);
+    }
+}
+
+#define MANY 20000
+
+static void what_does_not_fit_comes_back_in_order(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    shmq_census c = census_of(q);
+    CHECK_EQUAL(c.ready, MANY);
+    CHECK(c.flowed > MANY - 2 * shmq_slot_count(&q->first));
+    CHECK(scratch_spill_files(false) > 5);
+    get_numbers(theirs, 0, MANY);
+    CHECK_EQUAL(get_number(theirs), UINT64_MAX);
+    CHECK_EQUAL(census_of(q).ready, 0);
+    CHECK(!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow)));
+    put_numbers(theirs, 0, 10); /* and it is as before */
+    get_numbers(q, 0, 10);
+    end();
+}
+
+static void puts_and_gets_take_turns_while_it_flows(void) {
+    begin();
+    uint64_t put = 0, got = 0;
+    put_numbers(q, 0, 6000);
+    put = 6000;
+    for (int round = 0; round < 300; round++) {
+        put_numbers(round % 2 == 0 ? q : theirs, put, 40);
+        put += 40;
+        get_numbers(round % 3 == 0 ? q : theirs, got, 55);
+        got += 55;
+    }
+    get_numbers(q, got, put - got);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+/* What somebody has in hand stays where it is, and comes first when it is given back. */
+static void what_is_given_back_while_it_flows_is_first(void) {
+    begin();
+    put_numbers(q, 0, 3000);
+    shmq_delivery held[20];
+    for (uint64_t i = 0; i < 20; i++) {
+        held[i] = receive(theirs, shmq_self(theirs));
+        CHECK_EQUAL(number_of(&held[i]), i);
+    }
+    put_numbers(q, 3000, 5000);
+    get_numbers(q, 20, 4000); /* far beyond where the flow began */
+    for (uint64_t i = 0; i < 20; i += 2) {
+        CHECK_EQUAL(shmq_release(theirs, &held[19 - i], false), SHMQ_OK);
+    }
+    for (uint64_t i = 1; i < 20; i += 2) {
+        CHECK_EQUAL(get_number(q), i);
+    }
+    get_numbers(q, 4020, 3980);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    for (uint64_t i = 0; i < 20; i += 2) {
+        CHECK_EQUAL(shmq_settle(theirs, &held[i]), SHMQ_OK);
+    }
+    CHECK_EQUAL(census_of(q).unsettled, 0);
+    end();
+}
+
+/* Entries of the front ring, of a consumer that dies: each in its place again, and marked. */
+static void what_the_dead_had_from_disk_comes_again_in_order(void) {
+    begin();
+    put_numbers(q, 0, 9000);
+    get_numbers(q, 0, 3000);
+    for (uint64_t i = 3000; i < 3010; i++) {
+        shmq_delivery d = receive(theirs, shmq_self(theirs));
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK(d.depth == q->levels);
+        CHECK_EQUAL(shmq_place_of(theirs, &d), i);
+    }
+    get_numbers(q, 3010, 100);
+    scratch_kill(other);
+    uint32_t reaped;
+    CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
+    CHECK_EQUAL(reaped, 1);
+    for (uint64_t i = 3000; i < 3010; i++) {
+        shmq_delivery d = receive(q, shmq_self(q));
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK((d.word & SHMQ_FLAG_REDELIVERED) != 0 && d.deaths == 1);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    get_numbers(q, 3110, 5890);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    other = scratch_attach_flowing();
+    theirs = scratch_flowing(other, "jobs", MEMORY);
+    end();
+}
+
+static void a_purge_settles_what_is_on_disk(void) {
+    begin();
+    put_numbers(q, 0, 10000);
+    uint64_t purged;
+    CHECK_EQUAL(shmq_purge(theirs, &purged), SHMQ_OK);
+    CHECK_EQUAL(purged, 10000);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    put_numbers(q, 0, 10000);
+    get_numbers(theirs, 0, 10000);
+    end();
+}
+
+/* As a mover leaves it that dies before its decision, and one that dies behind it. */
+static void a_purge_settles_what_a_dead_mover_has_left(void) {
+    begin();
+    put_numbers(q, 0, 10000);
+    get_numbers(theirs, 0, 5000);
+    put_numbers(q, 10000, 5000);
+    shmq_ring_shm *ring = q->first.shm;
+    uint64_t place = shmq_flow_place(shmq_load_seq(&ring->flow)), purged;
+    uint32_t moving = 0;
+    for (uint64_t p = place; p < place + SHMQ_TURN_ENTRIES; p++) {
+        shmq_slot_shm *slot = shmq_slot_at(&q->first, p);
+        uint64_t word = shmq_load_seq(&slot->word);
+        if (shmq_load_seq(&slot->position) == p && shmq_word_state(word) == SHMQ_AVAILABLE) {
+            shmq_store_seq(&slot->word, shmq_word_to(word, SHMQ_MOVING, 0, shmq_word_tag(word)));
+            moving++;
+        }
+    }
+    CHECK(moving > 10);
+    shmq_store_seq(&q->page->unfinished, 1);
+    CHECK_EQUAL(shmq_purge(theirs, &purged), SHMQ_OK);
+    CHECK_EQUAL(purged, 10000);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    put_numbers(q, 0, 1100);
+    shmq_store_seq(&ring->pulled, shmq_load_seq(&ring->flushed)); /* as if it had not counted them yet */
+    shmq_store_seq(&q->page->unfinished, 1);
+    CHECK_EQUAL(shmq_purge(theirs, &purged), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+/* Longer than a slot, and not two of one length. */
+static void long_bodies_go_and_come_with_their_blocks(void) {
+    begin();
+    static unsigned char bytes[9000];
+    for (uint64_t i = 0; i < 6000; i++) {
+        memcpy(bytes, &i, sizeof i);
+        memset(bytes + 8, (int)(i % 251), sizeof bytes - 8);
+        CHECK_EQUAL(put_bytes(q, bytes, 100 + i % 8000, 0), SHMQ_OK);
+    }
+    for (uint64_t i = 0; i < 6000; i++) {
+        shmq_delivery d = receive(theirs, shmq_self(theirs));
+        CHECK(memcmp(d.bytes, &i, sizeof i) == 0);
+        CHECK_EQUAL(d.body_len, 100 + i % 8000);
+        CHECK_EQUAL(d.bytes[d.body_len - 1], i % 251);
+        CHECK_EQUAL(shmq_settle(theirs, &d), SHMQ_OK);
+    }
+    shmq_block_usage usage;
+    shmq_blocks_usage(m, &usage);
+    CHECK_EQUAL(usage.used, 0);
+    end();
+}
+
+/* A backing whose calls fail when they are told to. */
+static const shmq_backing *real;
+static int failing_writes, failing_reads;
+
+static shmq_status write_or_fail(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+    if (failing_writes > 0) {
+        failing_writes--;
+        return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
+    }
+    return real->write(context, low, from, rows, count);
+}
+
+static shmq_status read_or_fail(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes,
+                                shmq_row *rows, uint32_t *count) {
+    if (failing_reads > 0) {
+        failing_reads--;
+        return shmq_fail(SHMQ_OS, "the disk cannot be read");
+    }
+    return real->read(context, low, from, below, bytes, rows, count);
+}
+
+static shmq_status (*files_of)(shmq_queue *queue, const shmq_backing **backing);
+
+static shmq_status failing_backing_of(shmq_queue *queue, const shmq_backing **backing) {
+    static shmq_backing calls;
+    CHECK_EQUAL(files_of(queue, &real), SHMQ_OK);
+    calls =
+        (shmq_backing){.context = real->context, .write = write_or_fail, .read = read_or_fail, .clear = real->clear};
+    *backing = &calls;
+    return SHMQ_OK;
+}
+
+static void a_disk_that_fails_loses_nothing(void) {
+    begin();
+    files_of = m->backing_of;
+    m->backing_of = failing_backing_of;
+    uint64_t put = 0, got = 0;
+    for (int round = 0; round < 40; round++) {
+        failing_writes = round % 3;
+        for (int i = 0; i < 400; i++) {
+            shmq_status status = put_number(q, put);
+            CHECK(status == SHMQ_OK || status == SHMQ_NO_SPACE);
+            put += status == SHMQ_OK;
+        }
+        failing_reads = round % 4;
+        for (int i = 0; i < 250; i++) {
+            shmq_delivery d;
+            shmq_status status = shmq_offer(q, shmq_self(q), &d);
+            if (status == SHMQ_OS) {
+                continue; /* the same again */
+            }
+            CHECK_EQUAL(status, SHMQ_OK);
+            CHECK_EQUAL(number_of(&d), got);
+            got++;
+            CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
+        }
+    }
+    failing_writes = failing_reads = 0;
+    CHECK_EQUAL(census_of(q).ready, put - got);
+    get_numbers(q, got, put - got);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    m->backing_of = files_of;
+    end();
+}
+
+/* As a mover leaves it that dies amid a pull: behind the last T22, before it moves the tail; then, before it counts. */
+static void what_a_dead_mover_has_brought_comes_once(void) {
+    begin();
+    put_numbers(q, 0, 9000);
+    shmq_ring_shm *ring = q->first.shm;
+    uint64_t got = 0, low, pulled;
+    shmq_ring *front = shmq_level(q, q->levels);
+    do {
+        low = shmq_load_seq(&ring->low);
+        pulled = shmq_load_seq(&ring->pulled);
+        get_numbers(q, got++, 1);
+    } while (shmq_load_seq(&ring->pulled) == pulled);
+    shmq_store_seq(&ring->low, low);
+    shmq_store_seq(&ring->pulled, pulled);
+    shmq_add_seq(&front->shm->tail, -1);
+    shmq_store_seq(&q->page->unfinished, 1);
+    get_numbers(theirs, got, 3000);
+    got += 3000;
+    shmq_store_seq(&ring->pulled, shmq_load_seq(&ring->pulled) - 100);
+    shmq_store_seq(&q->page->unfinished, 1);
+    put_numbers(q, 9000, 4000);
+    CHECK_EQUAL(census_of(q).ready, 13000 - got);
+    get_numbers(theirs, got, 13000 - got);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+/* A flush that dies before the flow word has named its end; then a flow begins at just that place, and its first flush fails. */
+static void a_flush_that_was_not_decided_counts_nothing(void) {
+    begin();
+    files_of = m->backing_of;
+    m->backing_of = failing_backing_of;
+    put_numbers(q, 0, 5000);
+    shmq_ring_shm *ring = q->first.shm;
+    get_numbers(theirs, 0, 5000);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    CHECK(!shmq_flow_is_on(shmq_load_seq(&ring->flow)));
+    uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(&q->first) / 2, put = 0;
+    shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7);
+    failing_writes = 1;
+    while (put_number(q, put) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(failing_writes, 0);
+    CHECK_EQUAL(shmq_load_seq(&ring->flow), shmq_flow_word(begins, true));
+    CHECK_EQUAL(census_of(q).ready, put);
+    get_numbers(q, 0, put);
+    m->backing_of = files_of;
+    end();
+}
+
+/* Changed on disk: told, and never delivered; the others come. */
+static void a_changed_row_is_told_and_not_delivered(void) {
+    begin();
+    put_numbers(q, 0, 12000);
+    uint64_t damage = shmq_load_seq(&m->header->damage);
+    char path[400], file[700];
+    snprintf(path, sizeof path, "%s/%u.%u", scratch_spill, q->index, q->incarnation);
+    uint32_t changed = 0;
+    DIR *directory = opendir(path);
+    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
+        if (e->d_name[0] == '.' || changed == 3) {
+            continue;
+        }
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        FILE *f = fopen(file, "r+b");
+        CHECK(f != NULL && fseek(f, -5, SEEK_END) == 0);
+        int byte = fgetc(f);
+        CHECK(fseek(f, -5, SEEK_END) == 0 && fputc(byte ^ 1, f) != EOF && fclose(f) == 0);
+        changed++;
+    }
+    closedir(directory);
+    uint64_t last = 0, count = 0, number;
+    while ((number = get_number(q)) != UINT64_MAX) {
+        CHECK(count == 0 || number > last);
+        last = number;
+        count++;
+    }
+    CHECK_EQUAL(count, 12000 - changed);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), damage + changed);
+    CHECK_EQUAL(census_of(q).ready, 0);
+    end();
+}
+
+#define WORD(place) (*(uint64_t *)(uintptr_t)&(place))
+#define HALF(place) (*(uint32_t *)(uintptr_t)&(place))
+
+static void must_say(const char *words) {
+    uint64_t where;
+    const char *found = shmq_ring_valid(&q->first, &where);
+    found = found != NULL ? found : shmq_ring_valid(shmq_level(q, q->levels), &where);
+    if ((found == NULL) != (words == NULL) || (words != NULL && strstr(found, words) == NULL)) {
+        fprintf(stderr, "found \"%s\", expected \"%s\"\n", found != NULL ? found : "", words != NULL ? words : "");
+        exit(1);
+    }
+}
+
+#define BREAK(place, value, words)           \
+    do {                                     \
+        __typeof__(place) before_ = (place); \
+        must_say(NULL);                      \
+        (place) = (value);                   \
+        must_say(words);                     \
+        (place) = before_;                   \
+        must_say(NULL);                      \
+    } while (0)
+
+/* The slot of a ring with the last, or first, entry. */
+static shmq_slot_shm *an_entry(const shmq_ring *r, uint64_t p, int step) {
+    while (shmq_word_state(shmq_load_seq(&shmq_slot_at(r, p)->word)) != SHMQ_AVAILABLE) {
+        p += (uint64_t)(int64_t)step;
+    }
+    return shmq_slot_at(r, p);
+}
+
+static uint64_t with_state(shmq_slot_shm *slot, uint32_t state) {
+    return shmq_word_to(shmq_load_seq(&slot->word), state, 0, shmq_word_tag(shmq_load_seq(&slot->word)));
+}
+
+static void words_that_make_no_sense_are_told(void) {
+    begin();
+    put_numbers(q, 0, 9000);
+    get_numbers(q, 0, 3000);
+    const shmq_ring *back = &q->first, *front = shmq_level(q, q->levels);
+    shmq_ring_shm *ring = back->shm;
+    uint64_t place = shmq_flow_place(shmq_load_seq(&ring->flow)), low = shmq_load_seq(&ring->low);
+    uint64_t flushed = shmq_load_seq(&ring->flushed);
+    BREAK(WORD(ring->low), place + 1, "that begin behind their end");
+    BREAK(WORD(ring->low), low - 1, "before which others may come");
+    BREAK(WORD(ring->pulled), flushed + 1, "more messages have come back");
+    BREAK(WORD(ring->flushed), flushed + place, "and places for");
+    BREAK(WORD(ring->flow), shmq_flow_word(place, false), "and places for");
+    BREAK(WORD(ring->flow), shmq_flow_word(UINT64_MAX >> 2, true), "that nobody has put yet");
+    BREAK(HALF(q->page->missed), 2u, "a missed turn");
+    shmq_slot_shm *first = an_entry(back, place, 1), *last = an_entry(front, shmq_load_seq(&front->shm->tail) - 1, -1);
+    BREAK(WORD(first->word), with_state(first, SHMQ_MOVING), "that no mover has");
+    BREAK(WORD(last->word), with_state(last, SHMQ_MOVING), "no message has which comes back");
+    BREAK(shmq_cold_at(front, last)->back, low, "before which others may come");
+    BREAK(shmq_cold_at(front, last)->back, place, "that was never there");
+    BREAK(WORD(ring->flow), shmq_flow_word(place + 1, true), "that nobody has had");
+    end();
+}
+
+int main(void) {
+    words_that_make_no_sense_are_told();
+    what_does_not_fit_comes_back_in_order();
+    puts_and_gets_take_turns_while_it_flows();
+    what_is_given_back_while_it_flows_is_first();
+    what_the_dead_had_from_disk_comes_again_in_order();
+    a_purge_settles_what_is_on_disk();
+    a_purge_settles_what_a_dead_mover_has_left();
+    long_bodies_go_and_come_with_their_blocks();
+    a_disk_that_fails_loses_nothing();
+    what_a_dead_mover_has_brought_comes_once();
+    a_flush_that_was_not_decided_counts_nothing();
+    a_changed_row_is_told_and_not_delivered();
+    return 0;
+}

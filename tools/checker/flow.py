@@ -1,0 +1,120 @@
+"""What must hold of a queue that may flow to disk, at any moment. Its rows are in no segment: words say how many."""
+
+import numpy
+
+from checker.layout import QUEUE, RING
+from checker.queue import Queue
+from checker.ring import Flow, Ring
+from checker.slots import tell
+from checker.violation import Findings
+from checker.words import (
+    AVAILABLE,
+    CLAIMED,
+    ENTRY_LIVE,
+    IMMEDIATE,
+    INTENT,
+    MOVING,
+    NOT_BEFORE,
+    PENDING,
+    QUARANTINED,
+    REDELIVERED,
+)
+
+WORDS = ("flow", "low", "flushed", "pulled", "flushing_at", "flushing_count")
+BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING])
+
+
+def judge_flow(queue: Queue, findings: Findings) -> None:
+    front, flow = queue.front, queue.flow
+    for ring in queue.rings if front is None else [front]:
+        said = [word for word in WORDS if queue.image.u64(ring.at + RING[word]) != 0]
+        findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
+    if front is None:
+        turn = queue.image.u32(queue.page + QUEUE["unfinished"]) or queue.image.u32(queue.page + QUEUE["missed"])
+        findings.expect(turn == 0, "flow.words", queue.title, "does not flow, and has had a mover")
+        judge_moving(queue.rings, flow, False, findings)
+    elif queue.entry.state == ENTRY_LIVE:
+        back = queue.rings[0]
+        judge_words(queue, back, front, findings)
+        judge_moving([back], flow, True, findings)
+        if not front.is_unused:
+            judge_front(front, flow, findings)
+        if flow.is_on and not back.is_unused:
+            judge_gap(back, flow, findings)
+
+
+def judge_words(queue: Queue, back: Ring, front: Ring, findings: Findings) -> None:
+    flow, where = queue.flow, queue.title
+    text = f"P {flow.place}, low {flow.low}, {flow.flushed} flushed, {flow.pulled} pulled, tail {back.tail}"
+    # The flush ends at what nobody has claimed, the slot of the tail perhaps among what was.
+    findings.expect(flow.place <= back.tail + 1, "flow.place", where, f"beyond the tail: {text}")
+    findings.expect(not flow.is_on or flow.low <= flow.place, "flow.low", where, f"low above P: {text}")
+    findings.expect(flow.pulled <= flow.flushed, "flow.rows", where, f"more came back than went: {text}")
+    records = flow.word == 0 or front.geometry.cold != 0
+    findings.expect(records, "flow.cold", where, "has flowed, and its front ring has no cold records")
+    findings.expect(flow.missed <= 1, "flow.missed", where, f"missed: {flow.missed}")
+    if flow.is_amid:
+        return  # what follows holds when a turn has ended: whoever comes next sees to that first
+    most = flow.place - flow.low - left(back, flow) if flow.is_on else 0
+    findings.expect(flow.rows <= max(most, 0), "flow.rows", where, f"no room for {flow.rows} rows: {text}")
+    known = flow.flushing_at != flow.place or flow.flushing_count == flow.flushed
+    findings.expect(known, "flow.flushing", where, f"{flow.flushing_count} at P, and {flow.flushed} flushed")
+
+
+def left(back: Ring, flow: Flow) -> int:
+    """Entries of the back ring that rows lie around: no row has their place."""
+    if back.is_unused:
+        return 0
+    use = back.use
+    among = use.is_entry & (back.places >= flow.low) & (back.places < flow.place)
+    return int(numpy.count_nonzero(among))
+
+
+def judge_moving(rings: list[Ring], flow: Flow, may_flow: bool, findings: Findings) -> None:
+    """On its way to disk is nothing but what a mover has, or a dead one had, in its turn."""
+    for ring in rings:
+        if not ring.is_unused and ring.use.moving.any():
+            use = ring.use
+            wrong = use.moving & ~flow.is_near(ring.places)
+            if not (may_flow and flow.is_on and flow.is_amid):
+                wrong = use.moving
+            tell(ring, findings, "flow.moving", wrong, f"no mover has it: P {flow.place}, unfinished {flow.unfinished}")
+
+
+def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:
+    """Only the mover puts there: entries, in the order of their places."""
+    use = front.use
+    tell(front, findings, "front.state", BACK_ONLY[use.state], "no state of a front ring")
+    if front.geometry.cold == 0:
+        return  # told by others
+    entry = use.is_entry
+    places, ordinals = front.places, front.ordinals
+    if not flow.is_amid:
+        tell(front, findings, "front.place", entry & (places >= flow.low), f"not below low, which is {flow.low}")
+        late = entry & ((ordinals < 1) | (ordinals > flow.pulled))
+        tell(front, findings, "front.ordinal", late, f"{flow.pulled} were pulled")
+    tell(front, findings, "front.place", entry & (places >= flow.place), f"not below P, which is {flow.place}")
+    for rule, values in (("front.place", places), ("front.ordinal", ordinals)):
+        tell(front, findings, rule, entry & ~grows(front, values), "not in the order of their positions")
+
+
+def grows(front: Ring, values: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.bool_]:
+    """Is it higher than that of each entry before it?"""
+    entries = numpy.flatnonzero(front.use.is_entry)
+    order = entries[numpy.argsort(front.use.position[entries], kind="stable")]
+    good = numpy.ones(len(values), dtype=bool)
+    good[order[1:]] = values[order[1:]] > numpy.maximum.accumulate(values[order])[:-1]
+    return good
+
+
+def judge_gap(back: Ring, flow: Flow, findings: Findings) -> None:
+    """From low to P are rows. What stays there in the back ring is what a flush had to pass: somebody had it, or it was
+    not due, or waits for a taker. A flush passes no claim."""
+    use = back.use
+    place = numpy.where(use.state == CLAIMED, use.at_turn, back.places)
+    among = (place >= flow.low) & (place < flow.place)
+    tell(back, findings, "flow.gap", among & (use.state == CLAIMED), f"claimed, and P is {flow.place}")
+    untouched = (use.state == AVAILABLE) & (use.tag == 0) & (use.flags & REDELIVERED == 0)
+    untouched &= use.props & (NOT_BEFORE | INTENT | IMMEDIATE) == 0
+    text = f"nobody has had it, and rows are [{flow.low}, {flow.place})"
+    tell(back, findings, "flow.gap", among & untouched, text)
