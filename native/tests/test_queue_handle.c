@@ -79,6 +79,7 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     others[SHMQ_SET_LEASE].lease_ns = 8;
     others[SHMQ_SET_LIVE_CONSUMERS].live_consumers = 0;
     others[SHMQ_SET_EXPIRES].expires_ns = 1;
+    others[SHMQ_SET_MAX_MEMORY].max_memory = 9;
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         CHECK_EQUAL(declare(&again, &others[i], &differs), SHMQ_EXISTS);
         CHECK_EQUAL(differs, i);

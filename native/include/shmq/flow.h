@@ -60,8 +60,9 @@ shmq_status shmq_flow_bring(shmq_queue *q);
 shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d);
 #define SHMQ_ON_DISK UINT32_MAX
 /* All that is ready is settled, on disk and in memory, while nobody else moves anything; adds how many to *purged. Needs no
- * backing. SHMQ_IN_USE as above. */
-shmq_status shmq_flow_purge(shmq_queue *q, uint64_t *purged);
+ * backing. `rings` does so with what lies in memory. SHMQ_IN_USE as above. */
+typedef shmq_status shmq_purge_memory(shmq_queue *q, uint64_t *purged);
+shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged);
 
 /* Of a queue that was deleted: nothing is left on disk, unless somebody moves entries just now; then whoever uses its place in the
  * directory next removes it. */

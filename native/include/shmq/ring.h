@@ -154,8 +154,6 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
 /* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
-/* The part of it that lies in memory, and is not on its way to disk. Adds to *purged. */
-shmq_status shmq_purge_rings(shmq_queue *q, uint64_t *purged);
 /* Settle what is ready on this level at positions below this one; adds how many to *discarded. What others hold stays theirs.
  * SHMQ_INTERRUPTED: a piece of it is done, call again. */
 shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded);

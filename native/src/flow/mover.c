@@ -64,8 +64,8 @@ static void unlock(shmq_queue *q) {
     shmq_and_seq(&q->m->movers[q->index / 64], ~(UINT64_C(1) << q->index % 64));
 }
 
-/* A slot before the front's tail is an entry's, or was: its row has come in. Who died behind its T22 may have left the tail before
- * it, and who died behind `low` the count. */
+/* A slot before the front's tail is an entry's, or was: its row has come in. A mover that died behind its T22 has left the tail
+ * before it, one that died behind `low` the count. */
 static void recover_front(shmq_ring_shm *ring, shmq_ring *front) {
     uint64_t last = shmq_front_tail(front);
     if (last == 0) {
@@ -207,16 +207,16 @@ shmq_status shmq_flow_bring(shmq_queue *q) {
     return is_short(status) ? SHMQ_EMPTY : status;
 }
 
-shmq_status shmq_flow_purge(shmq_queue *q, uint64_t *purged) {
+shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
     SHMQ_TRY(begin(&t, q));
     shmq_ring_shm *ring = q->first.shm;
     *purged += shmq_flow_rows(q);
     shmq_store_seq(&ring->low, shmq_flow_place(shmq_load_seq(&ring->flow)));
     shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
-    shmq_status status = shmq_purge_rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
+    shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
     end(&t);
-    shmq_notify(q); /* who found no room in the front ring: there is nothing more to bring */
+    shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
     return status;
 }
 

@@ -281,7 +281,7 @@ static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_purge_rings(shmq_queue *q, uint64_t *purged) {
+static shmq_status purge_rings(shmq_queue *q, uint64_t *purged) {
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         SHMQ_TRY(purge_level(shmq_level(q, depth), purged));
     }
@@ -293,11 +293,11 @@ shmq_status shmq_purge_rings(shmq_queue *q, uint64_t *purged) {
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
     *purged = 0;
     if (SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
-        shmq_status status = shmq_purge_rings(q, purged);
+        shmq_status status = purge_rings(q, purged);
         if (status != SHMQ_OK || SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
             return status;
         }
     }
-    shmq_status status = shmq_flow_purge(q, purged);
+    shmq_status status = shmq_flow_purge(q, purge_rings, purged);
     return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
 }
