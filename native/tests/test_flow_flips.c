@@ -1,0 +1,340 @@
+/* Random damage in the words of a queue that flows to disk, and then everything that is done to such a queue: each call ends, nothing
+ * is read outside, and when the memory is as it was, all is well. test_flips does the same to all the rest.
+ *
+ *   test_flow_flips [SEED [ROUNDS]] */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "scratch_flow.h"
+#include "shmq/cold.h"
+#include "shmq/ring_time.h"
+
+#define ROUNDS 1500u
+#define ROWS_MAX 16384u
+
+static shmq_member *m;
+static shmq_queue *q;
+static shmq_ring *back, *front;
+static shmq_delivery held[4];
+static unsigned char *image;
+static uint64_t state = 1, round_now;
+
+static uint64_t next(uint64_t below) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (state * UINT64_C(0x2545f4914f6cdd1d) >> 16) % below;
+}
+
+static void die_in_round(int signal) {
+    char text[96];
+    int length = snprintf(text, sizeof text, "signal %d in round %llu\n", signal, (unsigned long long)round_now);
+    (void)!write(2, text, (size_t)length);
+    scratch_remove();
+    _exit(1);
+}
+
+/* ---- rows, in memory of this process, so that they can be put back ----------------------------------------------------- */
+
+static shmq_row rows[ROWS_MAX], kept[ROWS_MAX];
+static uint32_t row_count, kept_count;
+static unsigned char *kept_bytes, *kept_end; /* what those point to, which is never freed */
+
+static void drop(uint32_t i) {
+    if (rows[i].bytes < kept_bytes || rows[i].bytes >= kept_end) {
+        free((void *)(uintptr_t)rows[i].bytes);
+    }
+}
+
+static void keep_rows(void) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < row_count; i++) {
+        bytes += rows[i].length;
+    }
+    kept_end = malloc(bytes);
+    CHECK(kept_end != NULL);
+    unsigned char *first = kept_end;
+    for (uint32_t i = 0; i < row_count; i++) {
+        memcpy(kept_end, rows[i].bytes, rows[i].length);
+        drop(i);
+        rows[i].bytes = kept_end;
+        kept_end += rows[i].length;
+    }
+    kept_bytes = first;
+    memcpy(kept, rows, sizeof kept);
+    kept_count = row_count;
+}
+
+static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *added, uint32_t count) {
+    uint32_t left = 0;
+    (void)context;
+    if (kept_count != 0 && next(8) == 0) {
+        return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
+    }
+    for (uint32_t i = 0; i < row_count; i++) {
+        if (rows[i].place >= from || rows[i].place < low) {
+            drop(i);
+        } else {
+            rows[left++] = rows[i];
+        }
+    }
+    row_count = left;
+    for (uint32_t i = 0; i < count && row_count < ROWS_MAX; i++) {
+        unsigned char *bytes = malloc(added[i].length);
+        CHECK(bytes != NULL);
+        memcpy(bytes, added[i].bytes, added[i].length);
+        rows[row_count++] = (shmq_row){.place = added[i].place, .bytes = bytes, .length = added[i].length};
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes,
+                             shmq_row *found, uint32_t *count) {
+    uint32_t most = *count;
+    uint64_t used = 0;
+    (void)context, (void)low;
+    *count = 0;
+    for (uint32_t i = 0; i < row_count && *count < most && (used < bytes || *count == 0); i++) {
+        if (rows[i].place >= from && rows[i].place < below) {
+            used += rows[i].length;
+            found[(*count)++] = rows[i];
+        }
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, 0, NULL, 0); }
+
+static shmq_status rows_of(shmq_queue *of, const shmq_backing **backing) {
+    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
+    (void)of;
+    *backing = &calls;
+    return SHMQ_OK;
+}
+
+/* ---- a queue that flows ------------------------------------------------------------------------------------------------ */
+
+static void build(void) {
+    static unsigned char large[5000];
+    shmq_segment_plan plan = scratch_plan(false);
+    plan.memory = SHMQ_MEMORY_MIN;
+    plan.room = SHMQ_MEMORY_MIN;
+    plan.patience_ns = 1000000;
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+    m = scratch_attach();
+    m->backing_of = rows_of;
+    q = scratch_flowing(m, "flows", UINT64_C(20000));
+    back = &q->first;
+    front = shmq_level(q, q->levels);
+    for (uint64_t i = 0; i < 4000; i++) {
+        CHECK_EQUAL(i % 97 == 0 ? put_bytes(q, large, sizeof large, 0) : put_number(q, i), SHMQ_OK);
+    }
+    for (uint64_t i = 0; i < 1500; i++) {
+        shmq_delivery d = receive(q, shmq_self(q));
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    for (int i = 0; i < 4; i++) {
+        held[i] = receive(q, shmq_self(q));
+        CHECK(held[i].depth == q->levels);
+    }
+    CHECK(shmq_flow_rows(q) > 1000 && row_count > 1000);
+}
+
+/* ---- damage ------------------------------------------------------------------------------------------------------------ */
+
+static struct {
+    uint64_t offset, bytes;
+} regions[64];
+static uint32_t region_count;
+
+static void add_region(const void *thing, uint64_t bytes) {
+    CHECK(region_count < 64);
+    regions[region_count].offset = (uint64_t)((const unsigned char *)thing - m->base);
+    regions[region_count++].bytes = bytes;
+}
+
+static void find_regions(void) {
+    uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&front->shm->tail);
+    for (int i = 0; i < 4; i++) { /* these more often than others */
+        add_region(&back->shm->flow, 48);
+        add_region(&front->shm->tail, 16);
+        add_region(&q->page->unfinished, 8);
+        add_region(&front->shm->cold, 8);
+    }
+    add_region(back->shm, 320);
+    add_region(front->shm, sizeof *front->shm);
+    add_region(&q->page->state, 48);
+    add_region(&q->page->limited, 4);
+    add_region(&q->page->weight, 8);
+    for (uint64_t i = 0; i < 6; i++) {
+        shmq_slot_shm *slot = shmq_slot_at(front, tail - 3 + i);
+        add_region(slot, 64);
+        add_region(shmq_slot_at(back, place + i * i), 64);
+        add_region(shmq_cold_at(front, slot), 64);
+    }
+}
+
+static uint64_t any_place(void) {
+    uint64_t region = next(region_count);
+    return regions[region].offset + next(regions[region].bytes / 4) * 4;
+}
+
+static void damage(void) {
+    uint64_t place = any_place(), bits = next(UINT64_MAX);
+    uint32_t *word = (uint32_t *)(m->base + place);
+    switch (next(6)) {
+    case 0:
+        *word = (uint32_t)bits;
+        break;
+    case 1:
+        *word ^= UINT32_C(1) << (bits & 31);
+        break;
+    case 2:
+        *word = 0;
+        break;
+    case 3:
+        *word = UINT32_MAX;
+        break;
+    case 4:
+        *word += (uint32_t)(bits & 7) - 3;
+        break;
+    default: /* what is right elsewhere */
+        memcpy(word, image + any_place(), 8);
+        break;
+    }
+}
+
+static void restore(void) {
+    for (uint64_t page = 0; page < m->size; page += 4096) {
+        if (memcmp(m->base + page, image + page, 4096) != 0) {
+            memcpy(m->base + page, image + page, 4096);
+        }
+    }
+    for (uint32_t i = 0; i < row_count; i++) {
+        drop(i);
+    }
+    memcpy(rows, kept, sizeof rows);
+    row_count = kept_count;
+}
+
+/* ---- what is done ------------------------------------------------------------------------------------------------------ */
+
+static void puts_some(void) {
+    static unsigned char large[5000];
+    for (uint64_t i = next(400); i != 0; i--) {
+        (void)(next(50) == 0 ? put_bytes(q, large, sizeof large, 0) : put_number(q, i));
+    }
+}
+
+static void takes_some(void) {
+    const shmq_taking t = {.owner = shmq_self(q)};
+    shmq_delivery d;
+    for (uint64_t i = next(600); i != 0; i--) {
+        shmq_status status = shmq_receive(q, &t, &d);
+        if (status == SHMQ_OK) {
+            (void)(next(8) == 0 ? shmq_release(q, &d, next(2) != 0) : shmq_settle(q, &d));
+        } else if (status != SHMQ_INTERRUPTED) {
+            return;
+        }
+    }
+}
+
+static void settles_what_is_held(void) {
+    shmq_delivery copies[4];
+    memcpy(copies, held, sizeof held);
+    (void)shmq_settle(q, &copies[0]);
+    (void)shmq_release(q, &copies[1], true);
+    (void)shmq_release_until(q, &copies[2], true, shmq_now_ns() + next(2) * SECOND);
+    (void)shmq_place_of(q, &copies[3]);
+}
+
+static void moves(void) {
+    (void)shmq_flow_make_room(q, next(2) != 0);
+    (void)shmq_flow_bring(q);
+    shmq_store_seq(&q->page->unfinished, 1); /* its mover is dead */
+    (void)shmq_flow_bring(q);
+}
+
+static void empties(void) {
+    uint64_t purged;
+    if (next(3) == 0) {
+        (void)shmq_purge(q, &purged);
+    }
+}
+
+static void looks(void) {
+    uint64_t where;
+    shmq_stray stray;
+    shmq_bodies bodies;
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        (void)shmq_ring_valid(shmq_level(q, depth), &where);
+        (void)shmq_entries_valid(shmq_level(q, depth), &where, &stray);
+        (void)shmq_bodies_valid(shmq_level(q, depth), &bodies);
+    }
+    (void)census_of(q);
+    (void)shmq_references_valid(m);
+    (void)shmq_directory_valid(m);
+}
+
+static void runs_other_things(void) {
+    uint32_t reaped;
+    shmq_due_look(m);
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        shmq_ring_time(shmq_level(q, depth), shmq_now_ns());
+    }
+    if (next(2) != 0) {
+        shmq_store_seq(&m->header->dirty, 1); /* the next holder builds the map anew */
+    }
+    if (shmq_structure_lock(m) == SHMQ_OK) {
+        (void)shmq_blocks_reclaim(m);
+        shmq_structure_unlock(m);
+    }
+    (void)shmq_reap_dead(m, &reaped);
+}
+
+static void check_all_is_well(void) {
+    restore();
+    check_ring(q);
+    CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
+    CHECK(shmq_segment_valid(m) == NULL);
+    shmq_structure_unlock(m);
+    CHECK(shmq_references_valid(m) == NULL);
+    restore();
+}
+
+int main(int argc, char **argv) {
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20260101,
+             rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : ROUNDS;
+    printf("seed %llu, %llu rounds\n", (unsigned long long)seed, (unsigned long long)rounds);
+    fflush(stdout);
+    build();
+    image = malloc(m->size);
+    CHECK(image != NULL);
+    find_regions();
+    memcpy(image, m->base, m->size);
+    keep_rows();
+    static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+    for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
+        signal(deadly[i], die_in_round);
+    }
+    check_all_is_well();
+    for (round_now = 0; round_now < rounds; round_now++) {
+        state = (seed + round_now) * UINT64_C(0x9e3779b97f4a7c15) | 1;
+        alarm(30); /* a hang */
+        for (uint64_t i = next(3) + 1; i != 0; i--) {
+            damage();
+        }
+        static void (*const calls[])(void) = {puts_some, takes_some, settles_what_is_held, moves,
+                                              empties,   looks,      runs_other_things};
+        enum { CALLS = sizeof calls / sizeof calls[0] };
+        for (uint64_t i = 0, first = next(CALLS); i < CALLS; i++) {
+            calls[(first + i) % CALLS]();
+        }
+        check_all_is_well();
+    }
+    alarm(0);
+    shmq_queue_unbind(q);
+    CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+    scratch_remove();
+    return 0;
+}
