@@ -22,6 +22,7 @@ import os
 import random
 import secrets
 import select
+import shutil
 import signal
 import sys
 import tempfile
@@ -138,10 +139,22 @@ def fill(directory: Path, seed: int, checksum: bool) -> None:
         queue.receive(timeout=5).release()
         queue.receive(timeout=5).retry(delay=0.02)
     broker.queue("small", codec="bytes").alter(lease=0.05)
-    held = [broker.queue(name, codec="bytes").receive(timeout=5) for name in ("small", "large", "limited") * 2]
+    fill_beyond_memory(broker, numbers, checksum)
+    names = ("small", "large", "limited", "flowing") * 2
+    held = [broker.queue(name, codec="bytes").receive(timeout=5) for name in names]
     view = held[1].view()
     leave_a_move_half_done(directory, name_of_segment(directory))
     os._exit(len(view) == 0)  # it dies with what it holds
+
+
+def fill_beyond_memory(broker: shmq.Broker, numbers: random.Random, checksum: bool) -> None:
+    """A queue of which some is on disk, and some came back."""
+    queue = broker.queue("flowing", codec="bytes", max_memory="8KiB", slot_size=192, checksum=checksum)
+    for number in range(400):
+        queue.put(body_of(numbers, 2000 if number % 50 == 0 else 40, "flowing"), timeout=5)
+    queue.get_many(200, timeout=5)
+    if not queue.statistics().flowed:
+        raise RuntimeError("nothing is on disk")
 
 
 def move_to_and_fro(directory: Path) -> None:
@@ -200,6 +213,8 @@ class Range:
             raise RuntimeError("the segment could not be filled")
         self.path = name_of_segment(directory)
         self.image = SegmentImage(self.path)
+        self.disk = directory / "disk"
+        self.files = {path: path.read_bytes() for path in self.disk.rglob("*") if path.is_file()}
         self.beats = Beats(processes)
 
     def _memory(self) -> memoryview:
@@ -224,10 +239,18 @@ class Range:
         finally:
             self.beats.answer(process, victim.answers)
 
+    def _restore(self) -> None:
+        """The segment, and what is on disk."""
+        self.image.restore()
+        shutil.rmtree(self.disk, ignore_errors=True)
+        for path, content in self.files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
     def round(self, number: int, flips: int) -> list[dict[str, object]]:
         """Damages so many words; what failed."""
         numbers = random.Random(f"{self.seed} {number}")
-        self.image.restore()
+        self._restore()
         if numbers.random() < BEFORE:
             damage, memory = Damage(self.image, random.Random(numbers.getrandbits(64))), self._memory()
             for _ in range(flips // 2):

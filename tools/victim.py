@@ -16,7 +16,7 @@ from shmq.core.queue import reap
 from shmq.names import parse_broker_path
 
 DIGEST = 12
-QUEUES = ("small", "large", "limited", "moved")
+QUEUES = ("small", "large", "limited", "moved", "flowing")
 HOMES = {"moved": "small"}  # where its messages come from
 SHORT = 0.002  # seconds; long enough to fall asleep
 
