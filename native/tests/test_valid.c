@@ -349,8 +349,7 @@ static void a_slot_that_makes_no_sense_is_told(void) {
     CHECK_EQUAL(shmq_word_state(word), SHMQ_AVAILABLE);
     CHECK(shmq_word_carried(shmq_load_seq(&carried->word)));
     uint64_t lap = UINT64_C(1) << 32;
-    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | 12, last,
-               "a state that this version does not know");
+    BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | 12, last, "a state that this version does not know");
     BREAK_RING(limited, WORD(slot->word), (word & ~UINT64_C(15)) | SHMQ_PENDING, last, "but the slot names none");
     BREAK_RING(limited, WORD(slot->word), shmq_word_to(word, SHMQ_PENDING, shmq_self(limited), 0), last,
                "does not name the queue that it comes from");

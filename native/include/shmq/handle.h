@@ -52,7 +52,7 @@ typedef struct shmq_queue {
     void *backing; /* of this process, for the holder of the mover's lock */
     struct shmq_queue *next;
     uint32_t levels; /* of priority: how many */
-    uint32_t rings;  /* one of each level, and, behind them, the front ring if the queue may flow */
+    uint32_t rings; /* one of each level, and, behind them, the front ring if the queue may flow */
     shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */
     shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;

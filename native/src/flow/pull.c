@@ -146,8 +146,8 @@ shmq_status shmq_pull(shmq_mover *t) {
         return SHMQ_EMPTY;
     }
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
-    SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below, shmq_bytes_free(t->q), rows,
-                              &count));
+    SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below,
+                              shmq_bytes_free(t->q), rows, &count));
     if (count == 0) { /* leave: the back ring is the queue again */
         shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
         shmq_store_seq(&ring->low, below);

@@ -58,7 +58,8 @@ static void took(shmq_ring *r, const shmq_delivery *d) {
     }
     shmq_store_relaxed(&r->near, d->position);
     /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
-    if (shmq_anybody_idle(r->queue) && (!d->in_turn || d->flow_seen != 0 || more_behind(r, d->position) || more_below(r))) {
+    if (shmq_anybody_idle(r->queue) &&
+        (!d->in_turn || d->flow_seen != 0 || more_behind(r, d->position) || more_below(r))) {
         shmq_notify(r->queue);
     }
 }

@@ -70,7 +70,8 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
     for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
         map->words[i] |= LAZY;
     }
-    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1 || (page->fronts != 0 && page->levels != 1)) {
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1 ||
+        (page->fronts != 0 && page->levels != 1)) {
         return; /* whoever looks at the queue says so */
     }
     shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels, page->fronts);

@@ -1,7 +1,7 @@
 """Where messages of queues that flow lie on disk: `disk/<segment>` in the broker's directory.
 
-The core makes it when the first queue flows (native/src/flow/file_backing.c), and in it a directory for each queue. Nothing
-there outlives the segment: it is memory by other means.
+The core makes it when the first queue flows (native/src/flow/file_backing.c), and in it a directory for each queue.
+Nothing there outlives the segment: it is memory by other means.
 """
 
 from __future__ import annotations
