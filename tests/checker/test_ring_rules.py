@@ -41,7 +41,7 @@ def a_free_slot_with_a_tag(s: Scene) -> None:
 
 @breaks("slot.state")
 def a_state_of_a_later_stage(s: Scene) -> None:
-    s.change_slot("jobs", PLAIN_SLOT, state=11)
+    s.change_slot("jobs", PLAIN_SLOT, state=12)
 
 
 @breaks("slot.broken")
