@@ -1,8 +1,12 @@
 /* Places of a queue: looking at them, and taking what lies there from whoever has it. */
 #include "py_queue.h"
 
+#include <time.h>
+
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
+
+#define MOVER_NS 500000 /* until one looks again whether its turn is over */
 
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
@@ -17,16 +21,25 @@ static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *p
 /* _purge() -> how many: what is ready is settled; what consumers hold stays theirs. */
 static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
-    uint64_t purged = 0;
+    uint64_t purged = 0, now = 0;
     shmq_status status = SHMQ_OK;
     (void)unused;
     if (!queue_ready(self) || (status = shmq_queue_usable(self->q)) != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    BEGIN_WAIT(self)
-    status = shmq_purge(self->q, &purged);
-    shmq_add_relaxed(&self->q->counters->purged, purged);
-    END_WAIT(self)
+    do {
+        BEGIN_WAIT(self)
+        if (status == SHMQ_INTERRUPTED) {
+            nanosleep(&(struct timespec){.tv_nsec = MOVER_NS}, NULL);
+        }
+        status = shmq_purge(self->q, &now);
+        purged += now;
+        shmq_add_relaxed(&self->q->counters->purged, now);
+        END_WAIT(self)
+    } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0); /* a mover's turn is short */
+    if (status == SHMQ_INTERRUPTED) {
+        return NULL;
+    }
     return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(purged) : queue_raise(self, status);
 }
 

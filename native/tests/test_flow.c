@@ -405,7 +405,27 @@ static void words_that_make_no_sense_are_told(void) {
     end();
 }
 
+/* No row is at fault, and none is lost. */
+static void records_that_lie_nowhere_keep_rows_on_disk(void) {
+    begin();
+    put_numbers(q, 0, 9000);
+    shmq_ring_shm *front = shmq_level(q, q->levels)->shm;
+    uint64_t cold = shmq_load_seq(&front->cold), damage = shmq_load_seq(&m->header->damage), rows = shmq_flow_rows(q);
+    uint64_t wrong[] = {0, cold + 64};
+    for (int i = 0; i < 2; i++) {
+        shmq_store_seq(&front->cold, wrong[i]);
+        CHECK_EQUAL(shmq_flow_bring(q), SHMQ_CORRUPT);
+        shmq_store_seq(&front->cold, cold);
+        CHECK_EQUAL(shmq_flow_rows(q), rows);
+    }
+    CHECK(shmq_load_seq(&m->header->damage) > damage);
+    shmq_store_seq(&m->header->damage, damage);
+    get_numbers(q, 0, 9000);
+    end();
+}
+
 int main(void) {
+    records_that_lie_nowhere_keep_rows_on_disk();
     words_that_make_no_sense_are_told();
     what_does_not_fit_comes_back_in_order();
     puts_and_gets_take_turns_while_it_flows();

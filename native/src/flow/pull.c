@@ -155,6 +155,10 @@ shmq_status shmq_pull(shmq_mover *t) {
         (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
         return SHMQ_OK;
     }
+    if (shmq_cold_at(t->front, shmq_slot_at(t->front, tail)) ==
+        NULL) { /* no row is at fault: they stay where they are */
+        return shmq_damage(t->q->m, "cold records of a front ring", shmq_load_relaxed(&t->front->shm->cold));
+    }
     shmq_store_seq(&ring->low, rows[0].place); /* what came back below it needs no room in front */
     shmq_status status = bring_in(t, rows, count, tail, &done);
     if (status == SHMQ_CORRUPT) {

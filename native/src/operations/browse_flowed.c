@@ -16,7 +16,8 @@ static uint64_t front_next(const shmq_ring *front, uint64_t from, uint64_t *posi
             continue;
         }
         uint64_t place = shmq_front_place(front, slot);
-        if (place >= from && place < best) {
+        bool told = place >> SHMQ_PLACE_BITS == 0; /* else its record was damaged: the taker's business */
+        if (told && place >= from && place < best) {
             best = place;
             *position = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position); /* SYNC ring.publish */
         }
