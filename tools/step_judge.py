@@ -11,7 +11,15 @@ from checker import Call, Drained, Image, judge, judge_history, judge_quiet
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
 REMOVALS: Final = {6, 7}
 ROBBED: Final = frozenset(
-    ("group-steal", "group-robbed", "group-lease-end", "group-reap-thief", "sticky-lease-end", "sticky-lease-kept")
+    (
+        "group-steal",
+        "group-robbed",
+        "group-lease-end",
+        "group-reap-thief",
+        "sticky-lease-end",
+        "sticky-lease-kept",
+        "flow-front-wakes",
+    )
 )
 PUT, GET, RECEIVE, SETTLE, RELEASE, MOVE = 1, 2, 3, 4, 5, 10
 SURVIVOR: Final = 31

@@ -153,6 +153,11 @@ void state_flow_dead_written(stage *s) {
     get(s, 4);
 }
 
+void state_flow_dead_written_full(stage *s) {
+    state_flow_full(s);
+    stage_actor_start(s, ACTOR_DEAD, act_flow_behind_commit, NULL);
+}
+
 void state_flow_dead_decided(stage *s) {
     state_flow_full(s);
     stage_actor_start(s, ACTOR_DEAD, act_flow_decided, NULL);

@@ -67,8 +67,10 @@ void killer_kill_at(killer *k, const victim_plan *plan, const trace *t, uint32_t
         lineage_keep(k, birth, step);
     }
     bool sleepers = birth == NULL || birth->depth == 1; /* a victim before may have woken them in another life */
+    bool wakes = birth == NULL && step == t->steps && (k->order->what->flags & WAKES) != 0;
     alarm(HANG_SECONDS);
-    const char *wrong = aftermath_of_death(&k->stage, k->order->what, killer_where, sleepers);
+    const char *wrong = wakes ? aftermath_of_sleepers(&k->stage) : NULL;
+    wrong = wrong == NULL ? aftermath_of_death(&k->stage, k->order->what, killer_where, sleepers) : wrong;
     alarm(0);
     if (wrong != NULL) {
         killer_report_broken(k, wrong);
@@ -110,10 +112,6 @@ static void check_ending(killer *k, const victim_plan *plan) {
     const call *last = NULL;
     if (tracee_finish(pid) && the_board->count > k->stage.base_calls) {
         last = &the_board->calls[the_board->count - 1];
-    }
-    const char *wrong = (k->order->what->flags & WAKES) != 0 ? aftermath_of_sleepers(&k->stage) : NULL;
-    if (wrong != NULL) {
-        killer_report_broken(k, wrong);
     }
     tracee_kill(pid);
     if (last == NULL || last->status != k->order->what->expected) {

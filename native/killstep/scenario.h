@@ -24,7 +24,7 @@
 #define DEAR 1024u /* in a full segment, all of which is compared each time: a smaller part of the budget */
 
 #define FLOWS 131072u /* queue "a" flows to disk */
-#define WAKES 262144u /* undisturbed, too, the operation wakes who sleeps in the state */
+#define WAKES 262144u /* the operation itself has woken who sleeps in the state, when it is over: not only the reaper */
 #define KEEPS 524288u /* what the victim has in hand comes back when it ends, before what others have had meanwhile */
 
 typedef struct scenario {
@@ -147,6 +147,7 @@ void state_rows_gone(stage *s); /* it flows, all rows have left, and there are m
 void state_rows_last(stage *s); /* and none are */
 void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
 void state_flow_dead_written(stage *s); /* before it said so */
+void state_flow_dead_written_full(stage *s);
 void state_flow_dead_decided(stage *s); /* behind that */
 void state_flow_dead_decided_full(stage *s);
 

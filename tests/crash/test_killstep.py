@@ -273,6 +273,57 @@ MISTAKES = {
         "return now < since && now - since >= q->m->patience_ns;",
         ["--only", "ranked-pass"],
     ),
+    "rows are told of before they are committed": (
+        "flow/flush.c",
+        "    if (status == SHMQ_OK) {\n        status = t->backing->write(",
+        "    if (status == SHMQ_OK) {\n        shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true));\n"
+        "        status = t->backing->write(",
+        ["--only", "flow-enter"],
+    ),
+    "slots are free before their rows are told of": (
+        "flow/flush.c",
+        "    shmq_flushing_say(ring, b.end, flushed);",
+        "    for (uint32_t i = 0; i < b.count; i++) {\n        shmq_moved_free(t->back, b.rows[i].place);\n    }\n"
+        "    shmq_flushing_say(ring, b.end, flushed);",
+        ["--only", "flow-enter"],
+    ),
+    "rows that a dead mover has written stay beside those that are written for it": (
+        "flow/flush.c",
+        "shmq_load_relaxed(&ring->low), b.from, b.rows",
+        "shmq_load_relaxed(&ring->low), UINT64_MAX, b.rows",
+        ["--only", "flow-put-dead-written"],
+    ),
+    "rows have left before they are messages in memory": (
+        "flow/pull.c",
+        "    for (uint32_t i = 0; i < filled; i++) {\n        show(",
+        "    if (filled != 0) {\n        shmq_store_seq(&ring->low, rows[filled - 1].place + 1);\n    }\n"
+        "    for (uint32_t i = 0; i < filled; i++) {\n        show(",
+        ["--only", "flow-pull"],
+    ),
+    "what a dead mover left is not recovered": (
+        "flow/mover.c",
+        "    recover_front(ring, front);\n    bool any",
+        "    if (flow != UINT64_MAX) {\n        return;\n    }\n    recover_front(ring, front);\n    bool any",
+        ["--only", "flow-enter"],
+    ),
+    "what a dead mover brought last is a row, too": (
+        "flow/mover.c",
+        "uint64_t last = shmq_front_tail(front);",
+        "uint64_t last = shmq_load_seq(&front->shm->tail);",
+        ["--only", "flow-pull"],
+    ),
+    "a slot of the front ring is free, and nobody is told": (
+        "limits/slot_free.c",
+        "shmq_notify(q); /* whoever found no room",
+        "(void)q; /* whoever found no room",
+        ["--only", "flow-front-wakes"],
+    ),
+    "what lies above the rows is taken before them": (
+        "operations/walk_flowed.c",
+        "shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
+        "shmq_flow_is_on(d->flow_seen) ? UINT64_MAX : UINT64_MAX;",
+        ["--pause", "--only", "flow-flush"],
+    ),
 }
 
 
