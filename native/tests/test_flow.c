@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "scratch_flow.h"
+#include "shmq/ring_memory.h"
 #include "shmq/cold.h"
 
 #define MEMORY (UINT64_C(1) << 30) /* so that only the ring is full */
@@ -172,6 +173,26 @@ static void a_purge_settles_what_a_dead_mover_has_left(void) {
     shmq_store_seq(&q->page->unfinished, 1);
     CHECK_EQUAL(shmq_purge(theirs, &purged), SHMQ_OK);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+static uint64_t memory_of_segment(void) {
+    struct stat file;
+    CHECK(fstat(m->map_fd, &file) == 0);
+    return (uint64_t)file.st_blocks;
+}
+
+/* A look at a slot that has no memory would give it some, which nobody counts. */
+static void recovery_looks_at_no_slot_without_memory(void) {
+    begin();
+    put_numbers(q, 0, 10);
+    CHECK(shmq_slots_laid(&q->first) < shmq_slot_count(&q->first));
+    CHECK_EQUAL(shmq_flow_make_room(q, false), SHMQ_OK);
+    uint64_t memory = memory_of_segment();
+    shmq_store_seq(&q->page->unfinished, 1);
+    get_numbers(theirs, 0, 10);
+    CHECK_EQUAL(shmq_load_seq(&q->page->unfinished), 0);
+    CHECK_EQUAL(memory_of_segment(), memory);
     end();
 }
 
@@ -432,6 +453,7 @@ int main(void) {
     what_is_given_back_while_it_flows_is_first();
     what_the_dead_had_from_disk_comes_again_in_order();
     a_purge_settles_what_is_on_disk();
+    recovery_looks_at_no_slot_without_memory();
     a_purge_settles_what_a_dead_mover_has_left();
     long_bodies_go_and_come_with_their_blocks();
     a_disk_that_fails_loses_nothing();

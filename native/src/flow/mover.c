@@ -85,8 +85,11 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
     recover_front(ring, front);
     bool any = false;
-    uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0;
+    uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
     for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {
+        if ((p & back->mask) >= laid) {
+            continue; /* nothing was ever there, nor is memory: a look would give it some */
+        }
         shmq_slot_shm *slot = shmq_slot_at(back, p);
         uint64_t word = shmq_load_seq(&slot->word);
         while (shmq_word_state(word) == SHMQ_MOVING &&
