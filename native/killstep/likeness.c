@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "rows.h"
 #include "shmq/level.h"
 #include "shmq/line.h"
 #include "shmq/waiters.h"
@@ -109,6 +110,27 @@ static void add_groups(const shmq_queue *q) {
     }
 }
 
+/* Of the counts only what is between them. */
+static void add_flow(const shmq_queue *q) {
+    const shmq_ring_shm *ring = q->first.shm;
+    add(ring->flow);
+    add(ring->low);
+    add(ring->flushed - ring->pulled);
+    add(ring->flushing_at == shmq_flow_place(ring->flow) ? ring->flushing_count - ring->flushed + 1 : 0);
+    add((uint64_t)(q->page->unfinished != 0) << 1 | (q->page->missed != 0));
+    add(rows_key());
+}
+
+/* What a front ring knows of its entries beside their slots. */
+static void add_records(const shmq_ring *front) {
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        if (shmq_state_is_entry(shmq_word_state(slot->word))) {
+            add(shmq_front_place(front, slot));
+        }
+    }
+}
+
 static void add_queue(shmq_member *m, uint32_t index) {
     shmq_queue q;
     add(shmq_entry_state(m->directory[index].word));
@@ -126,8 +148,12 @@ static void add_queue(shmq_member *m, uint32_t index) {
     add(q.page->recount_due != 0);
     add_line(&q);
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q.levels && shmq_level_look(&q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q.rings && shmq_level_look(&q, depth, &level) == NULL; depth++) {
         add_level(&level);
+        if (depth >= q.levels) {
+            add_flow(&q);
+            add_records(&level);
+        }
     }
     add_consumers(&q);
     add_groups(&q);

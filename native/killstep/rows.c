@@ -108,3 +108,15 @@ uint32_t rows_count(uint64_t from, uint64_t below) {
     }
     return count;
 }
+
+uint64_t rows_key(void) {
+    const table *now = in_force();
+    uint64_t key = now->count;
+    for (uint64_t i = 0; i < now->count; i++) {
+        uint64_t end;
+        memcpy(&end, now->bytes + now->rows[i].at + now->rows[i].length - sizeof(end), sizeof(end));
+        key = (key ^ now->rows[i].place ^ end << 32) * UINT64_C(0x9e3779b97f4a7c15);
+        key ^= key >> 29;
+    }
+    return key;
+}
