@@ -157,6 +157,33 @@ def test_a_limit_that_is_given_while_it_flows_is_for_newcomers(broker: shmq.Brok
     assert [number_of(flowing.get(timeout=5.0)) for _ in range(1200)] == list(range(1200))
 
 
+def test_a_broker_without_a_directory_keeps_all_of_it_in_memory() -> None:
+    with shmq.open(memory="16MiB") as broker:
+        queue = broker.queue("backlog", max_memory=LITTLE, codec="bytes")
+        put_numbers(queue, range(1000))
+        assert not queue.statistics().flowed
+        assert [number_of(queue.get(timeout=5.0)) for _ in range(1000)] == list(range(1000))
+
+
+def test_beside_a_limit_that_was_given_before_it_does_not_limit(broker: shmq.Broker) -> None:
+    queue = broker.queue("backlog", maxsize=500, codec="bytes")
+    queue.alter(max_memory=LITTLE)
+    put_numbers(queue, range(500))
+    with pytest.raises(shmq.Full):
+        queue.put(b"", timeout=0)
+    assert not queue.statistics().flowed
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(500)] == list(range(500))
+
+
+def test_batches_go_and_come_in_order(flowing: shmq.Queue[Any]) -> None:
+    for first in range(0, 3000, 100):
+        flowing.put_many([numbered(number) for number in range(first, first + 100)], timeout=5.0)
+    taken = []
+    while len(taken) < 3000:
+        taken += flowing.get_many(64, timeout=5.0)
+    assert [number_of(body) for body in taken] == list(range(3000))
+
+
 def test_a_consumer_that_waits_is_woken_by_what_comes(flowing: shmq.Queue[Any]) -> None:
     taken: list[int] = []
 

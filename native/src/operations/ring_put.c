@@ -179,7 +179,9 @@ static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, sh
     return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admit(q, ticket, theirs);
 }
 
-static shmq_status take_beyond(shmq_queue *q, const shmq_outgoing *o) {
+/* Whatever it weighs. */
+static shmq_status take_beyond(shmq_queue *q, uint32_t limited, const shmq_outgoing *o, const shmq_room *theirs) {
+    SHMQ_TRY(shmq_room_take(q, limited & SHMQ_LIMITED_COUNT, 0, theirs));
     shmq_weight_add(q, weight_of(o));
     return SHMQ_OK;
 }
@@ -195,7 +197,8 @@ static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ti
         return limited & SHMQ_LIMITED_COUNT ? SHMQ_FULL_COUNT : SHMQ_FULL_BYTES; /* as if others were in already */
     } else {
         shmq_moving(q, 1);
-        status = SHMQ_UNLIKELY(o->beyond) ? take_beyond(q, o) : shmq_room_take(q, limited, weight_of(o), &theirs);
+        status = SHMQ_UNLIKELY(o->beyond) ? take_beyond(q, limited, o, &theirs)
+                                          : shmq_room_take(q, limited, weight_of(o), &theirs);
         if (status == SHMQ_OK && (status = claim(r, o)) != SHMQ_OK) {
             shmq_room_give(q, limited, 1, weight_of(o));
         }

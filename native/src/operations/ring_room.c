@@ -95,8 +95,9 @@ static shmq_status make_room_for_body(shmq_queue *q, shmq_outgoing *o, uint64_t 
 /* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
  * there is room; try again. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status) {
-    if (!shmq_may_flow(q)) {
-        return status;
+    if (!shmq_may_flow(q)) { /* what its options keep in memory, or has no disk, max_memory does not limit */
+        o->beyond = status == SHMQ_FULL_BYTES && shmq_load_relaxed(&q->page->settings.max_bytes) == 0;
+        return o->beyond ? SHMQ_INTERRUPTED : status;
     }
     shmq_status moved = shmq_flow_make_room(q, status == SHMQ_FULL_RING);
     o->beyond = moved == SHMQ_EMPTY && status == SHMQ_FULL_BYTES;
