@@ -1,9 +1,11 @@
 """A queue with max_memory: what exceeds it lies on disk, and nobody who takes notices but by the clock."""
 
+import fcntl
 import os
 import random
 import shutil
 import signal
+import struct
 import threading
 import time
 from multiprocessing import get_context
@@ -13,6 +15,9 @@ from typing import Any
 import pytest
 
 import shmq
+from checker.queue import queues_of
+from tests.support.offspring import eventually
+from tests.support.segment_image import image_of, segment_file
 
 from .conftest import Taker
 
@@ -297,3 +302,20 @@ def test_headers_counts_and_times_come_back_with_it(broker: shmq.Broker) -> None
     again = queue.receive(timeout=5.0)
     assert (again.body, again.redelivered) == ({"number": 250}, True)
     again.ack()
+
+
+MOVER_BYTE = 1 << 41  # of the segment's file: of the first queue's mover
+
+
+def test_a_purge_waits_for_whoever_moves_messages(flowing: shmq.Queue[Any], broker_dir: Path) -> None:
+    put_numbers(flowing, range(1000))
+    purged: list[int] = []
+    with segment_file(broker_dir).open("r+b") as mover:
+        fcntl.fcntl(mover, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, MOVER_BYTE, 1, 0))
+        thread = threading.Thread(target=lambda: purged.append(flowing.purge()))
+        thread.start()
+        eventually(lambda: queues_of(image_of(broker_dir))[0].flow.missed == 1, "the purge has asked for the lock")
+        assert not purged
+    thread.join()
+    assert purged == [1000]
+    assert flowing.qsize() == 0
