@@ -6,6 +6,8 @@ import numpy
 from step_driver import PAGE, Bytes, History, Snapshot
 
 from checker import Call, Drained, Image, judge, judge_history, judge_quiet
+from checker.directory import judge_directory
+from checker.violation import Findings
 
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
@@ -51,8 +53,27 @@ class Bench:
             found = judge(image, set(snapshot.meta["dead"]))
         else:
             found = judge_quiet(image, set(snapshot.meta["live"]))
+        wrong = [str(violation) for violation in found] + judge_rows(image, snapshot.meta["rows"])
         pages[snapshot.pages] = kept
-        return [str(violation) for violation in found]
+        return wrong
+
+
+def judge_rows(image: Image, runs: list[list[int]]) -> list[str]:
+    """The rows of the queue that flows, which lie in no segment, beside what the segment says of them. Amid a turn a message
+    may be both, or its count be late."""
+    wrong: list[str] = []
+    for queue in judge_directory(image, Findings()):
+        flow = queue.flow
+        if queue.front is None or flow.is_amid:
+            continue
+        rows = {place for first, end in runs for place in range(first, end) if flow.low <= place < flow.place}
+        rows = rows if flow.is_on else set()
+        if len(rows) != flow.rows:
+            wrong.append(f"{queue.title}: {len(rows)} rows between low and P, and by its words {flow.rows}")
+        for ring in (queue.rings[0], queue.front):
+            twice = [] if ring.is_unused else rows.intersection(ring.places[ring.use.is_entry].tolist())
+            wrong += [f"{ring.title}: the entry of place {place} is a row, too" for place in sorted(twice)]
+    return wrong
 
 
 def judge_calls(history: History) -> list[str]:

@@ -233,6 +233,7 @@ const char *aftermath_of_death(stage *s, const scenario *what, const char *where
     const char *wrong = (what->flags & FLOWS) != 0 ? flow_look(s) : NULL;
     wrong = wrong == NULL ? look_at_watch(s, what) : wrong;
     wrong = wrong == NULL ? reap(s, what, where) : wrong;
+    wrong = wrong == NULL && (what->flags & FLOWS) != 0 ? flow_look(s) : wrong;
     wrong = wrong == NULL ? stand_by(s, what) : wrong;
     if (wrong == NULL && check_sleepers) {
         wrong = aftermath_of_sleepers(s);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "keys.h"
+#include "rows.h"
 
 #define ROWS 64u
 
@@ -100,13 +101,14 @@ static int list_rows(char *text, size_t room, const stage *s, bool dead) {
 }
 
 bool report_image(enum frame_kind kind, const stage *s, const delta *d, const char *where) {
-    char meta[1600], dead[512], live[512];
+    char meta[2200], dead[512], live[512], rows[512];
     if (!keys_add(known_of(kind), d->key)) {
         return false;
     }
     list_rows(dead, sizeof(dead), s, true);
     list_rows(live, sizeof(live), s, false);
-    snprintf(meta, sizeof(meta), "{\"dead\": %s, \"live\": %s, \"where\": %s}", dead, live, where);
+    rows_list(rows, sizeof(rows));
+    snprintf(meta, sizeof(meta), "{\"dead\": %s, \"live\": %s, \"rows\": %s, \"where\": %s}", dead, live, rows, where);
     write_pages(kind, meta, in_segment(s, d), d->pages, d->bytes);
     return true;
 }

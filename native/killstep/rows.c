@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "stage.h"
@@ -119,4 +120,19 @@ uint64_t rows_key(void) {
         key ^= key >> 29;
     }
     return key;
+}
+
+void rows_list(char *text, size_t room) {
+    const table *now = in_force();
+    int at = snprintf(text, room, "[");
+    for (uint64_t i = 0, end; i < now->count && (size_t)at < room; i = end) {
+        for (end = i + 1; end < now->count && now->rows[end].place == now->rows[end - 1].place + 1; end++) {
+        }
+        at += snprintf(text + at, room - (size_t)at, "%s[%llu, %llu]", i != 0 ? ", " : "",
+                       (unsigned long long)now->rows[i].place, (unsigned long long)now->rows[end - 1].place + 1);
+    }
+    if ((size_t)at + 2 > room) {
+        die("too many rows to tell of");
+    }
+    (void)snprintf(text + at, room - (size_t)at, "]");
 }
