@@ -59,8 +59,8 @@ class Bench:
 
 
 def judge_rows(image: Image, runs: list[list[int]]) -> list[str]:
-    """The rows of the queue that flows, which lie in no segment, beside what the segment says of them. Amid a turn a message
-    may be both, or its count be late."""
+    """The rows of the queue that flows, which lie in no segment, beside what the segment says of them. Amid a turn a
+    message may be both, or its count be late."""
     wrong: list[str] = []
     for queue in judge_directory(image, Findings()):
         flow = queue.flow
