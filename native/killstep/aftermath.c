@@ -317,7 +317,8 @@ const char *aftermath_of_resumption(stage *s, const scenario *what, const char *
     verdict_rules rules = aftermath_rules(what);
     rules.stopped_victim = true;
     rules.in_turn = (what->flags & (FLOWS | KEEPS)) == FLOWS;
-    const char *wrong = reap(s, what, where);
+    const char *wrong = (what->flags & FLOWS) != 0 ? flow_look_at_missed(s) : NULL;
+    wrong = wrong == NULL ? reap(s, what, where) : wrong;
     board_mark((call){.kind = CALL_RESUMED, .who = WHO_SURVIVOR, .phase = CALL_RETURNED});
     wrong = wrong == NULL ? take_all(s, what) : wrong;
     return wrong == NULL ? verdict_of(the_board, &rules) : wrong;

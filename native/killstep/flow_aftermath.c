@@ -97,6 +97,13 @@ const char *flow_look_at_end(stage *s) {
     return weight != 0 ? say("an emptied queue has a weight", weight, 0) : NULL;
 }
 
+const char *flow_look_at_missed(const stage *s) {
+    const shmq_queue *q = s->survivor.q[QUEUE_A];
+    uint32_t missed = shmq_load_seq(&q->page->missed);
+    return missed != 0 ? say("a process that found the mover's lock taken is not told that it is free", missed, 0)
+                       : NULL;
+}
+
 static bool is_amid_turn(const stage *s) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)FIRST_MOVER, .l_len = 0};
     return fcntl(s->survivor.m->map_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

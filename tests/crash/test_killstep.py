@@ -318,6 +318,12 @@ MISTAKES = {
         "(void)q; /* whoever found no room",
         ["--only", "flow-front-wakes"],
     ),
+    "a process that finds the mover's lock taken is not told of its end": (
+        "flow/mover.c",
+        "if (shmq_load_seq(&q->page->missed) != 0) {",
+        "if (shmq_load_seq(&q->page->missed) > 1) {",
+        ["--pause", "--only", "flow-flush"],
+    ),
     "what lies above the rows is taken before them": (
         "operations/walk_flowed.c",
         "shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
