@@ -5,8 +5,7 @@
 
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
-
-#define MOVER_NS 500000 /* until one looks again whether its turn is over */
+#include "shmq/wait_time.h"
 
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
@@ -30,7 +29,7 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     do {
         BEGIN_WAIT(self)
         if (status == SHMQ_INTERRUPTED) {
-            nanosleep(&(struct timespec){.tv_nsec = MOVER_NS}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = SHMQ_NAP_NS}, NULL);
         }
         status = shmq_purge(self->q, &now);
         purged += now;

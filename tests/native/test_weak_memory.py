@@ -12,7 +12,7 @@ SCENARIOS = sorted(
     path.stem for path in (ROOT / "native" / "weak" / "scenarios").glob("*.c") if path.stem != "small_ring"
 )
 SEEDS = sized(500, 100_000)  # runs of each scenario
-FAULT_SEEDS = sized(700, 20_000)  # runs for each order that is taken away; fixed seeds, so found is found
+FAULT_SEEDS = sized(1500, 20_000)  # runs for each order that is taken away; fixed seeds, so found is found
 LITMUS_RUNS = 3000
 RUN_SECONDS = sized(1500, 3000)
 

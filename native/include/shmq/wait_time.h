@@ -19,7 +19,8 @@
 #define SHMQ_SPIN_NS UINT64_C(20000)
 /* A taker that spins looks many times in it: so long an immediate message is offered where nobody sleeps. */
 #define SHMQ_AWAKE_NS UINT64_C(200000)
-/* For threads of this process that are on their way out of a call, and for a change of the structure that one looks beside. */
+/* For threads of this process that are on their way out of a call, for a change of the structure that one looks beside, and for
+ * a mover's turn that a purge waits for. */
 #define SHMQ_NAP_NS UINT64_C(200000)
 /* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
