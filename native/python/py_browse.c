@@ -10,8 +10,7 @@
 /* The level of a place, and the position in it; NULL with an exception set. */
 static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *position) {
     shmq_ring *level = shmq_level_of_place(self->q, place, position);
-    if (level == NULL || shmq_is_front(level)) {
-        level = NULL;
+    if (level == NULL) {
         PyErr_Format(PyExc_ValueError, "position %llu: this queue has %u levels", place, self->q->levels);
     }
     return level;

@@ -162,7 +162,10 @@ static void life(void) {
             (void)shmq_offer_acquire(theirs, &d);
         }
         scratch_kill(other); /* with what it holds */
-        free(theirs);        /* private memory goes with a process */
+        if (theirs != NULL) { /* private memory goes with a process */
+            free(theirs->lower);
+        }
+        free(theirs);
         uint32_t reaped;
         (void)shmq_reap_dead(m, &reaped);
         (void)shmq_structure_lock(m);
@@ -329,6 +332,7 @@ static void test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds
     CHECK_EQUAL(state_at(theirs, 0), SHMQ_AVAILABLE);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);
+    free(q->lower);
     free(q);
     CHECK_EQUAL(get_number(theirs), 3);
     check_ring(theirs);

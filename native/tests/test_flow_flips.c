@@ -56,7 +56,7 @@ static void keep_rows(void) {
     unsigned char *first = kept_end;
     for (uint32_t i = 0; i < row_count; i++) {
         memcpy(kept_end, rows[i].bytes, rows[i].length);
-        drop(i);
+        free((void *)(uintptr_t)rows[i].bytes);
         rows[i].bytes = kept_end;
         kept_end += rows[i].length;
     }

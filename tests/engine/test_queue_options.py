@@ -30,6 +30,7 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "lease": (60.0, None),
     "live_consumers": (1, None),
     "expires": (3600.0, 0.0),
+    "max_memory": (1 << 20, None),
 }
 FIXED = set(FIXED_QUEUE_OPTIONS)
 # What is kept with a queue does not depend on whether anything is made of it yet.
@@ -67,6 +68,7 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
         "lease": None,
         "live_consumers": None,
         "expires": None,
+        "max_memory": None,
     }
 
 

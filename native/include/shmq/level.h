@@ -22,8 +22,8 @@ static inline shmq_ring *shmq_level(const shmq_queue *q, uint32_t depth) {
 
 /* The level of a place, and the position in it. */
 static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
-    uint64_t depth = q->rings > 1 ? place >> SHMQ_PLACE_BITS : 0;
-    if (depth >= q->rings) {
+    uint64_t depth = q->levels > 1 ? place >> SHMQ_PLACE_BITS : 0;
+    if (depth >= q->levels) {
         return NULL;
     }
     *position = place - shmq_place_at((uint32_t)depth, 0);

@@ -50,9 +50,10 @@ static uint32_t index_of(const shmq_subscription *s, uint64_t place) {
 }
 
 static bool is_entry_at(const shmq_queue *q, uint64_t place) {
-    uint64_t position;
-    const shmq_ring *level = shmq_level_of_place(q, place, &position);
-    shmq_slot_shm *slot = level != NULL ? shmq_slot_at(level, position) : NULL;
+    uint64_t depth = place >> SHMQ_PLACE_BITS,
+             position = place - (depth << SHMQ_PLACE_BITS); /* of the front ring, too */
+    const shmq_ring *ring = depth < q->rings ? shmq_level(q, (uint32_t)depth) : NULL;
+    shmq_slot_shm *slot = ring != NULL ? shmq_slot_at(ring, position) : NULL;
     return slot != NULL &&
            shmq_state_is_entry(shmq_word_state(shmq_load_acquire(&slot->word))) && /* SYNC ring.publish */
            shmq_load_acquire(&slot->position) == position; /* SYNC ring.publish */

@@ -1,5 +1,6 @@
 /* Browsing: a sequence lock over the slot word. Takes nothing, writes nothing. */
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
@@ -37,6 +38,9 @@ static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_
 
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
     uint64_t p = *position, count = shmq_slot_count(r);
+    if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_slots_laid(r) == 0) {
+        return SHMQ_EMPTY; /* it has no memory yet, and a look would give it some */
+    }
     for (;;) {
         uint64_t tail = shmq_load_seq(&r->shm->tail);
         shmq_slot_shm *slot;
