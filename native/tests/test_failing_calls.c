@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
-#include "scratch_queue.h"
+#include "scratch_flow.h"
 #include "shmq/examine.h"
 #include "shmq/inspect.h"
 #include "shmq/selector.h"
@@ -49,6 +49,13 @@ WRAPPED(int, fstatvfs, (int fd, struct statvfs *at), (fd, at), -1)
 WRAPPED(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
 WRAPPED(ssize_t, read, (int fd, void *at, size_t bytes), (fd, at, bytes), -1)
 WRAPPED(ssize_t, pwrite, (int fd, const void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
+WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+WRAPPED(int, chmod, (const char *path, mode_t mode), (path, mode), -1)
+WRAPPED(DIR *, opendir, (const char *path), (path), NULL)
+WRAPPED(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags), -1)
+WRAPPED(int, renameat, (int from, const char *a, int to, const char *b), (from, a, to, b), -1)
+WRAPPED(ssize_t, writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count), -1)
+WRAPPED(void *, realloc, (void *at, size_t bytes), (at, bytes), NULL)
 WRAPPED(void *, malloc, (size_t bytes), (bytes), NULL)
 WRAPPED(void *, calloc, (size_t count, size_t bytes), (count, bytes), NULL)
 
@@ -278,6 +285,65 @@ static void test_a_life_in_which_any_call_fails_harms_nobody(void) {
     }
 }
 
+/* Puts some, takes fewer, looks at some: what was accepted comes once, and in order. */
+static void flow_on(shmq_queue *q, uint64_t *put, uint64_t *taken) {
+    unsigned char bytes[100] = {0};
+    shmq_delivery d;
+    for (int i = 0; i < 40; i++) {
+        memcpy(bytes, put, sizeof *put);
+        *put += put_bytes(q, bytes, sizeof bytes, 0) == SHMQ_OK;
+    }
+    uint64_t place = *put;
+    for (int i = 0; i < 8 && shmq_browse_place(&q->first, &place, &d) == SHMQ_OK; i++) {
+        place++;
+    }
+    (void)shmq_disk_bytes(q);
+    for (int i = 0; i < 25; i++) {
+        if (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK) {
+            CHECK(memcmp(d.bytes, taken, sizeof *taken) == 0);
+            CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+            CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+            (*taken)++;
+        }
+    }
+}
+
+static void test_a_flow_to_disk_in_which_any_call_fails_loses_nothing(void) {
+    for (int i = 0; i < FAILURES; i++) {
+        uint64_t put = 0, taken = 0;
+        long n = 0;
+        scratch_create(false);
+        scratch_spill_begin();
+        shmq_member *m = scratch_attach_flowing();
+        shmq_queue *q = scratch_flowing(m, "backlog", 1000);
+        do {
+            failure = failures[i];
+            calls = 0;
+            countdown = n++;
+            flow_on(q, &put, &taken);
+            countdown = -1;
+        } while (calls >= n && n < 400);
+        CHECK(n > 40);
+        while (taken < put) {
+            flow_on(q, &put, &taken);
+            uint64_t before = put;
+            shmq_delivery d;
+            while (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK) {
+                CHECK(memcmp(d.bytes, &taken, sizeof taken) == 0);
+                CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+                CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+                taken++;
+            }
+            CHECK_EQUAL(taken, before);
+        }
+        CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
+        shmq_queue_unbind(q);
+        leave(m);
+        scratch_spill_end();
+        scratch_remove();
+    }
+}
+
 /* An identity is told or an error is; a segment that is used is not removed, whatever fails. */
 static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
     scratch_create(false);
@@ -436,6 +502,7 @@ int main(void) {
     test_memory_that_is_reserved_already_does_where_there_is_no_more();
     test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds();
     test_a_creation_in_which_any_call_fails_leaves_nothing_half_done();
+    test_a_flow_to_disk_in_which_any_call_fails_loses_nothing();
     test_a_life_in_which_any_call_fails_harms_nobody();
     test_an_inspection_in_which_any_call_fails_removes_nothing();
     return 0;
