@@ -1,49 +1,9 @@
 /* A queue whose messages do not fit into its ring: they go to disk, and come back in their order. */
 #include <pthread.h>
 
-#include "scratch_flow.h"
+#include "flow_pair.h"
 #include "shmq/ring_memory.h"
 #include "shmq/cold.h"
-
-#define MEMORY (UINT64_C(1) << 30) /* so that only the ring is full */
-
-static shmq_member *m, *other;
-static shmq_queue *q, *theirs;
-
-static void begin(void) {
-    scratch_create(false);
-    scratch_spill_begin();
-    m = scratch_attach_flowing();
-    other = scratch_attach_flowing();
-    q = scratch_flowing(m, "jobs", MEMORY);
-    theirs = scratch_flowing(other, "jobs", MEMORY);
-}
-
-static void end(void) {
-    check_ring(q);
-    scratch_examine_queue(q->index, true);
-    scratch_examine_parts(true);
-    shmq_queue_unbind(q);
-    shmq_queue_unbind(theirs);
-    shmq_member_leave(m, true);
-    shmq_member_leave(other, true);
-    shmq_member_free(m);
-    shmq_member_free(other);
-    scratch_remove();
-    scratch_spill_end();
-}
-
-static void put_numbers(shmq_queue *to, uint64_t from, uint64_t count) {
-    for (uint64_t i = from; i < from + count; i++) {
-        CHECK_EQUAL(put_number(to, i), SHMQ_OK);
-    }
-}
-
-static void get_numbers(shmq_queue *of, uint64_t from, uint64_t count) {
-    for (uint64_t i = from; i < from + count; i++) {
-        CHECK_EQUAL(get_number(of), i);
-    }
-}
 
 #define MANY 20000
 
