@@ -183,7 +183,7 @@ def test_beside_a_limit_that_was_given_before_it_does_not_limit(broker: shmq.Bro
 def test_batches_go_and_come_in_order(flowing: shmq.Queue[Any]) -> None:
     for first in range(0, 3000, 100):
         flowing.put_many([numbered(number) for number in range(first, first + 100)], timeout=5.0)
-    taken = []
+    taken: list[bytes] = []
     while len(taken) < 3000:
         taken += flowing.get_many(64, timeout=5.0)
     assert [number_of(body) for body in taken] == list(range(3000))
