@@ -430,18 +430,6 @@ static void test_a_selector_for_which_there_is_no_memory_is_refused_whole(void) 
     CHECK(n > 7);
 }
 
-static void test_a_segment_with_a_name_that_cannot_be_is_not_made(void) {
-    static char longest[SHMQ_PATH_MAX + 1];
-    memset(longest, 'x', sizeof longest - 1);
-    for (int way = 0; way < 3; way++) {
-        shmq_segment_plan plan = scratch_plan(false);
-        plan.name = way == 0 ? longest : way == 1 ? "a/b" : plan.name;
-        plan.path = way == 2 ? longest : plan.path;
-        CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_LIMIT);
-    }
-    CHECK_EQUAL(files_of_ours(), 0);
-}
-
 /* Nobody has it: it goes, or it stays and the error is told. */
 static void test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not(void) {
     static const int errors[] = {EACCES, EPERM, ENOENT, EINTR, ELOOP, EISDIR, ENXIO};
@@ -497,7 +485,6 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
 
 int main(void) {
     test_a_selector_for_which_there_is_no_memory_is_refused_whole();
-    test_a_segment_with_a_name_that_cannot_be_is_not_made();
     test_a_sweep_in_which_any_call_fails_removes_the_segment_or_says_why_not();
     test_memory_that_is_reserved_already_does_where_there_is_no_more();
     test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds();

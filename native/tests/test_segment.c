@@ -460,7 +460,20 @@ static void test_a_segment_is_swept_only_without_members(void) {
     shmq_member_free(other);
 }
 
+static void test_a_segment_with_a_name_that_cannot_be_is_not_made(void) {
+    static char longest[SHMQ_PATH_MAX + 1];
+    memset(longest, 'x', sizeof longest - 1);
+    for (int way = 0; way < 3; way++) {
+        shmq_segment_plan plan = scratch_plan(false);
+        plan.name = way == 0 ? longest : way == 1 ? "a/b" : plan.name;
+        plan.path = way == 2 ? longest : plan.path;
+        CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_LIMIT);
+    }
+    CHECK(!scratch_exists());
+}
+
 int main(void) {
+    test_a_segment_with_a_name_that_cannot_be_is_not_made();
     test_a_segment_has_the_mode_that_was_asked_for();
     test_a_budget_out_of_range_makes_no_segment();
     test_every_size_has_room_for_its_regions();
