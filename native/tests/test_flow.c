@@ -405,6 +405,22 @@ static void records_that_lie_nowhere_keep_rows_on_disk(void) {
     end();
 }
 
+/* A mover looks at a ring's slots once, however far from its tail a damaged word puts the flow. */
+static void a_flow_far_from_the_tail_keeps_no_mover(void) {
+    begin();
+    put_numbers(q, 0, 6000);
+    shmq_ring_shm *ring = q->first.shm;
+    uint64_t tail = shmq_load_seq(&ring->tail), flow = shmq_load_seq(&ring->flow);
+    shmq_store_seq(&ring->tail, UINT64_C(1) << 44);
+    (void)shmq_flow_make_room(theirs, false);
+    CHECK(shmq_flow_place(shmq_load_seq(&ring->flow)) >= (UINT64_C(1) << 44) - shmq_slot_count(&q->first));
+    shmq_store_seq(&ring->tail, tail);
+    shmq_store_seq(&ring->flow, shmq_flow_word(UINT64_C(1) << 44, true));
+    CHECK_EQUAL(shmq_flow_make_room(theirs, false), SHMQ_CORRUPT);
+    shmq_store_seq(&ring->flow, flow);
+    end();
+}
+
 int main(void) {
     records_that_lie_nowhere_keep_rows_on_disk();
     words_that_make_no_sense_are_told();
@@ -418,6 +434,7 @@ int main(void) {
     long_bodies_go_and_come_with_their_blocks();
     a_disk_that_fails_loses_nothing();
     what_a_dead_mover_has_brought_comes_once();
+    a_flow_far_from_the_tail_keeps_no_mover();
     a_flush_that_was_not_decided_counts_nothing();
     a_changed_row_is_told_and_not_delivered();
     return 0;

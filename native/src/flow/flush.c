@@ -111,11 +111,26 @@ void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed) {
     shmq_store_seq(&ring->flushing_at, place);
 }
 
+/* More than a ring below its lowest turn only carried entries can be, and more than a ring above its tail nothing at all: a damaged
+ * word may put the flow that far from the tail. */
+static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
+    uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&back->shm->tail);
+    uint64_t slots = shmq_slot_count(back), carried;
+    *from = place;
+    if (SHMQ_UNLIKELY(place > tail + slots)) {
+        return shmq_damage(back->queue->m, "the place up to which messages are on disk is beyond the tail", place);
+    }
+    if (SHMQ_UNLIKELY(place + 2 * slots < tail)) {
+        *from = shmq_next_carried(back, place, tail - slots, &carried) ? carried : tail - slots;
+    }
+    return SHMQ_OK;
+}
+
 shmq_status shmq_flush(shmq_mover *t) {
     static _Thread_local batch b;
     shmq_ring_shm *ring = t->back->shm;
     b.count = 0;
-    b.from = shmq_flow_place(shmq_load_seq(&ring->flow));
+    SHMQ_TRY(first_to_look_at(t->back, &b.from));
     t->used = 0;
     shmq_status status = collect(t, &b);
     if (status == SHMQ_OK && b.end == b.from) {
