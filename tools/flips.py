@@ -157,9 +157,10 @@ def fill_beyond_memory(broker: shmq.Broker, numbers: random.Random, checksum: bo
         raise RuntimeError("nothing is on disk")
 
 
-def move_to_and_fro(directory: Path) -> None:
+def move_to_and_fro(directory: Path, begun: int) -> None:
     broker = shmq.open(directory, create=False)
     small, moved = (broker.queue(name, codec="bytes") for name in ("small", "moved"))
+    os.write(begun, b".")
     while True:
         small.move(moved, limit=5)
         moved.move(small)
@@ -169,8 +170,12 @@ def leave_a_move_half_done(directory: Path, segment: Path) -> None:
     """Kills movers until one leaves a message that is in neither queue yet."""
     pauses = random.Random(1)
     for _ in range(MOVERS):
-        mover = forked(partial(move_to_and_fro, directory))
-        time.sleep(0.05 + pauses.random() * 0.01)
+        seen, begun = os.pipe()
+        mover = forked(partial(move_to_and_fro, directory, begun))
+        os.close(begun)
+        os.read(seen, 1)
+        os.close(seen)
+        time.sleep(pauses.random() * 0.01)
         os.kill(mover, signal.SIGKILL)
         os.waitpid(mover, 0)
         if any((ring.state == PENDING).any() for ring in rings_of(judge_directory(Image.of_file(segment), Findings()))):

@@ -20,6 +20,12 @@ static inline shmq_ring *shmq_level(const shmq_queue *q, uint32_t depth) {
     return SHMQ_LIKELY(depth == 0) ? (shmq_ring *)(uintptr_t)&q->first : &q->lower[depth - 1];
 }
 
+/* The word that says what of the queue is on disk; 0: nothing was yet, or it has no ring for what comes back. */
+static inline uint64_t shmq_flow_of(const shmq_queue *q) {
+    uint64_t flow = shmq_load_seq(&q->page->ring.flow);
+    return SHMQ_LIKELY(flow == 0) || q->rings > q->levels ? flow : 0;
+}
+
 /* The level of a place, and the position in it. */
 static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place, uint64_t *position) {
     uint64_t depth = q->levels > 1 ? place >> SHMQ_PLACE_BITS : 0;

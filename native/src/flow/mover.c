@@ -23,7 +23,7 @@ bool shmq_may_flow(const shmq_queue *q) {
 uint64_t shmq_flow_rows(const shmq_queue *q) {
     const shmq_ring_shm *ring = &q->page->ring;
     uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled), flushed = shmq_load_seq((shmq_a64 *)&ring->flushed);
-    return flushed > pulled ? flushed - pulled : 0;
+    return flushed > pulled && q->rings > q->levels ? flushed - pulled : 0;
 }
 
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {

@@ -34,14 +34,14 @@ static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq
 
 /* The first row at or above `from`; UINT64_MAX: there is none. */
 static uint64_t row_next(shmq_queue *q, uint64_t from, shmq_delivery *row) {
-    uint64_t flow = shmq_load_seq(&q->first.shm->flow), place = from;
+    uint64_t flow = shmq_flow_of(q), place = from;
     bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && q->m->backing_of != NULL;
     return any && shmq_flow_peek(q, &place, row) == SHMQ_OK ? place : UINT64_MAX;
 }
 
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     shmq_queue *q = level->queue;
-    if (SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+    if (SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
         return shmq_browse(level, place, d);
     }
     shmq_ring *front = shmq_level(q, q->levels);

@@ -85,7 +85,7 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
 
 /* On disk: first in order if nothing is below them in memory. */
 static void count_rows(const shmq_queue *q, shmq_census *c) {
-    uint64_t rows = SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) ? shmq_flow_rows(q) : 0;
+    uint64_t rows = SHMQ_UNLIKELY(shmq_flow_of(q) != 0) ? shmq_flow_rows(q) : 0;
     uint64_t low = shmq_load_seq(&q->page->ring.low);
     c->flowed = rows;
     c->ready += rows;
@@ -161,7 +161,7 @@ bool shmq_ring_ready(shmq_queue *q) {
             return true;
         }
     }
-    return SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) && shmq_flow_rows(q) != 0;
+    return SHMQ_UNLIKELY(shmq_flow_of(q) != 0) && shmq_flow_rows(q) != 0;
 }
 
 /* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes the

@@ -292,9 +292,9 @@ static shmq_status purge_rings(shmq_queue *q, uint64_t *purged) {
  * SHMQ_INTERRUPTED: another process moves entries just now. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
     *purged = 0;
-    if (SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+    if (SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
         shmq_status status = purge_rings(q, purged);
-        if (status != SHMQ_OK || SHMQ_LIKELY(shmq_load_seq(&q->first.shm->flow) == 0)) {
+        if (status != SHMQ_OK || SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
             return status;
         }
     }

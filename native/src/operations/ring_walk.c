@@ -80,7 +80,7 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     d->word = offered;
     d->tag = tag;
     /* The flow word before the epoch: see walk_flowed.c. */
-    uint64_t flow = shmq_load_seq(&r->queue->first.shm->flow);
+    uint64_t flow = shmq_flow_of(r->queue);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, if nothing forces a return */
     if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
@@ -361,7 +361,7 @@ static inline shmq_status walk_one(shmq_queue *q, shmq_delivery *d) {
         return shmq_walk_flowed(q, d);
     }
     shmq_status status = walk(&q->first, d);
-    if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_load_seq(&q->first.shm->flow) != 0) {
+    if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_flow_of(q) != 0) {
         return SHMQ_INTERRUPTED; /* what was on its way to disk was passed, and may be back */
     }
     return status;
@@ -441,7 +441,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     }
     for (;;) {
         do {
-            d->flow_seen = shmq_load_seq(&q->first.shm->flow);
+            d->flow_seen = shmq_flow_of(q);
             status = SHMQ_LIKELY(q->levels == 1) ? walk_one(q, d) : walk_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
