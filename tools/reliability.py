@@ -72,6 +72,20 @@ ROWS = [
         "tools/flips --count 1000000",
     ),
     Row("soak", "soak, invariants broken", {"seconds": 60}, {"broken": 0}, "tools/soak --minutes 480"),
+    Row(
+        "backlog",
+        "messages of a backlog beyond a memory of 64 MiB, in order: MiB of the segment, of a process's growth",
+        {"messages": 500_000},
+        {"segment_mib": 64, "growth_mib": 32},
+        "tools/test --full -k deep_backlog",
+    ),
+    Row(
+        "backlog kills",
+        "such messages while producers, consumers and movers are killed, invariants broken",
+        {"messages": 90_000, "kills": 10},
+        {"broken": 0},
+        "tools/backlog",
+    ),
     Row("coverage", "branches of the C core that the tests take, %", {}, {}, "tools/coverage", {"branches": 90}),
     Row(
         "rescues",

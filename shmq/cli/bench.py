@@ -335,6 +335,81 @@ def pool(context: click.Context, size: int, messages: int, processes: int, round
     _print(title, settings, rows, columns, _wants_json(context, as_json))
 
 
+_BACKLOG_COLUMNS = {
+    "name": "",
+    "in_per_second": "in/s",
+    "out_per_second": "out/s",
+    "turn_per_second": "in and out/s",
+    "in_ratio": "in: x times",
+    "out_ratio": "out: x times",
+    "turn_ratio": "both: x times",
+    "memory_mib": "memory MiB",
+    "grown_mib": "a process MiB",
+    "disk_mib": "disk MiB",
+}
+
+
+@bench.command(short_help="Messages a second into and out of a backlog larger than memory.")
+@click.option("--messages", default=150_000, show_default=True, type=Count(5000), help="Of the backlog.")
+@click.option("--size", default=1024, show_default=True, type=Count(1, 1 << 20), help="Bytes of a message.")
+@click.option("--memory", default="64MiB", show_default=True, metavar="SIZE", help="Budget of the broker that flows.")
+@click.option("--max-memory", default="16MiB", show_default=True, metavar="SIZE", help="Of its queue, in memory.")
+@click.option("--rounds", default=3, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
+@click.option("--directory", metavar="DIR", help="Where the backlog's files go; default that of temporary files.")
+@_json_option
+@click.pass_context
+def backlog(
+    context: click.Context,
+    messages: int,
+    size: int,
+    memory: str,
+    max_memory: str,
+    rounds: int,
+    directory: str | None,
+    as_json: bool,
+) -> None:
+    """A process puts all messages, another one takes half of them, a third one puts and takes 1,024 in turn, and the
+    rest is taken: through a queue whose backlog flows to disk, one that has memory for all of it, SQLite and LMDB used
+    as queues, and redis where there is a redis-server. "x times" is the first line's rate by this one's. Then the CPU
+    time of put and get in a queue that has flowed and was drained.
+
+    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. Nothing is synchronised, by
+    anybody.
+
+    \b
+    Example:
+      shmq bench backlog
+      shmq bench backlog --messages 2000000 --rounds 1
+    """
+    with loading():
+        from shmq.bench.backlog import measure_backlog
+        from shmq.bench.backlog_contestant import Load
+        from shmq.bench.overflow import measure_overflow
+
+    load = Load(messages, size, _bytes(memory, "--memory"), _bytes(max_memory, "--max-memory"))
+    with _measuring() as say:
+        held = list(measure_backlog(load, rounds=rounds, directory=directory, progress=say))
+        after = list(measure_overflow(size, load.memory, rounds=rounds, directory=directory, progress=say))
+    as_json = _wants_json(context, as_json)
+    settings: dict[str, object] = {"bench": "backlog", **asdict(load), "rounds": rounds}
+    if as_json:
+        settings["after"] = [asdict(row) for row in after]
+    title = f"{messages:,} messages of {size:,} bytes, {max_memory} in memory, median of {quantity(rounds, 'round')}"
+    _print(title, settings, held, _BACKLOG_COLUMNS, as_json)
+    if not as_json:
+        columns = {"name": "a queue", "put_get": "put+get us", "share": "of full speed"}
+        _print("CPU time of a put and its get after an overflow", settings, after, columns, False)
+
+
+def _bytes(text: str, option: str) -> int:
+    from shmq.options.value import parse_size
+
+    try:
+        return parse_size(text, option)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
 @bench.command(short_help="Rows a second between Spark and queues.")
 @click.option("--rows", default=500_000, show_default=True, type=Count(1000), help="Of each read and write.")
 @click.option("--size", default=64, show_default=True, type=Count(0, 1 << 20), help="Bytes of a body.")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -155,6 +156,38 @@ def test_a_pool_is_measured_beside_that_of_multiprocessing() -> None:
     rows = run("pool", "--messages", "300", "--rounds", "1")["rows"]
     assert [row["name"].split(".")[0] for row in rows] == ["multiprocessing", "shmq"]
     assert all(row["rate"] > 0 and row["ratio"] > 0 for row in rows)
+
+
+def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
+    settings = ["--messages", "9000", "--memory", "16MiB", "--max-memory", "1MiB", "--rounds", "1"]
+    result = run("backlog", *settings)
+    rows = {row["name"].split(":")[0]: row for row in result["rows"]}
+    assert list(rows) == ["shmq", "shmq, 1,024 a call", "shmq, all in memory", "SQLite", "LMDB", "redis"]
+    if shutil.which("redis-server") is None:
+        redis = rows.pop("redis")
+        assert redis["name"] == "redis: no redis-server on the PATH"
+        assert redis["in_per_second"] is None
+    for row in rows.values():
+        assert all(row[f"{kind}_per_second"] > 0 and row[f"{kind}_ratio"] > 0 for kind in ("in", "out", "turn"))
+    assert rows["shmq"]["in_ratio"] == 1.0
+    assert 1 < rows["shmq"]["memory_mib"] <= 16
+    assert rows["shmq"]["disk_mib"] > 7
+    assert rows["shmq, all in memory"]["disk_mib"] == 0
+    assert result["after"][0]["name"] == "it never flowed"
+    assert all(row["put_get"] > 0 for row in result["after"])
+
+
+def test_a_store_that_loses_part_of_a_backlog_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from shmq.bench import backlog_contestant
+    from shmq.bench.backlog import round_of
+
+    class Losing(backlog_contestant.SqliteBacklog):
+        def get(self, count: int) -> int:
+            return super().get(count) - 1
+
+    monkeypatch.setitem(backlog_contestant.BACKLOGS, "losing", Losing)
+    with pytest.raises(RuntimeError, match="losing: 2,497 of 2,500 messages arrived"):
+        round_of("losing", backlog_contestant.Load(5000, 100, 1 << 24, 1 << 20), None)
 
 
 def test_a_round_of_releases_leaves_the_first_message_in_hand() -> None:
