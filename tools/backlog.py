@@ -54,7 +54,7 @@ MIB = 1 << 20
 BUDGET = 64 * MIB
 IN_MEMORY = 16 * MIB
 GROWTH = 32 * MIB
-SILENCE = 60.0  # seconds in which somebody must have put or received something
+SILENCE = 30.0  # seconds in which somebody must have put or received something
 LOOK_EVERY = 0.05
 AIM = 0.01  # seconds until somebody begins a move
 SAY_EVERY = 5.0
@@ -117,6 +117,7 @@ class Backlog:
         self.segment = Path("/dev/shm", json.loads(Path(self.url, "segment").read_text())["name"])
         self.bytes = os.open(self.segment, os.O_RDONLY)
         self.turn_at = self._turn_at()
+        self.is_stuck = False
         self.changed = (0, time.monotonic())  # what had been put and received, and when that was seen first
 
     def _turn_at(self) -> int:
@@ -191,7 +192,7 @@ class Backlog:
         if done != self.changed[0]:
             self.changed = (done, time.monotonic())
         elif time.monotonic() - self.changed[1] > SILENCE:
-            self.changed = (done, time.monotonic())
+            self.is_stuck = True
             self.result.fault(f"nothing was put or received for {SILENCE:.0f} s; {there:,} messages are there")
         return there
 
@@ -206,7 +207,7 @@ class Backlog:
         pause, consuming = kill_every, False
         for place in range(ledger.producers):
             self.start(place)
-        while result.broken < ENOUGH:
+        while result.broken < ENOUGH and not self.is_stuck:
             time.sleep(0.005)
             now = time.monotonic()
             if now - disturbed > pause:
