@@ -41,10 +41,11 @@ typedef struct shmq_backing {
 
 /* Queues flow into files below this directory, which is made when the first one does. Once, before the member is used. */
 shmq_status shmq_flow_into(shmq_member *m, const char *directory);
-/* May this queue flow, as its options are now? Levels, groups and limits keep it in memory. */
+/* May this queue flow? Levels and groups keep it in memory, and so does a member without a directory. */
 bool shmq_may_flow(const shmq_queue *q);
-/* Rows of the queue, exact at rest. */
+/* Rows of the queue, and bytes of their headers and bodies; exact at rest. */
 uint64_t shmq_flow_rows(const shmq_queue *q);
+uint64_t shmq_flow_bytes(const shmq_queue *q);
 /* The place of an entry that this delivery is of, or that a walk has found: for users its position. */
 uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
@@ -103,7 +104,13 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
 /* The front ring's tail, behind all that has come in. */
 uint64_t shmq_front_tail(shmq_ring *front);
 /* Which `flushed` comes with this P. */
-void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed);
+void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
+/* Rows that are nobody's any more leave the limits, too. */
+void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
+/* All rows are gone: settled, or lost. Answers how many they were. */
+uint64_t shmq_rows_end(shmq_queue *q);
+/* Bytes of headers and body in a row of so many bytes. */
+uint64_t shmq_row_weight(uint64_t length);
 /* T20: what is a row, or was settled as one, leaves the back ring. */
 void shmq_moved_free(shmq_ring *back, uint64_t place);
 /* The entry of a slot as a row: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */

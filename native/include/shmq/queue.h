@@ -45,9 +45,9 @@ static inline uint64_t shmq_position_near(uint64_t near, uint64_t word) {
 
 enum shmq_queue_state { SHMQ_QUEUE_LIVE = 1, SHMQ_QUEUE_DELETED = 2 };
 enum shmq_shut_down { SHMQ_OPEN = 0, SHMQ_DRAINING = 1, SHMQ_STOPPED = 2 };
-/* MEMORY: what exceeds it flows to disk. */
-enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2, SHMQ_LIMITED_MEMORY = 4 };
-#define SHMQ_WEIGHED (SHMQ_LIMITED_BYTES | SHMQ_LIMITED_MEMORY)
+/* RESIDENT: of max_memory, what exceeds it flows to disk. */
+enum shmq_limit { SHMQ_LIMITED_COUNT = 1, SHMQ_LIMITED_BYTES = 2, SHMQ_LIMITED_RESIDENT = 4 };
+#define SHMQ_WEIGHED (SHMQ_LIMITED_BYTES | SHMQ_LIMITED_RESIDENT)
 #define SHMQ_COUNT_MASK UINT64_C(0xffffffff)
 #define SHMQ_WEIGHT_MASK ((UINT64_C(1) << 40) - 1)
 /* The ring that producers put into; the one into which entries come back from disk (flow.h). */
@@ -96,8 +96,10 @@ typedef struct shmq_ring_shm {
     shmq_a64 low;     /* rows are exactly the keys in [low, P) */
     shmq_a64 flushed; /* how many entries became rows */
     shmq_a64 pulled;  /* how many of these left again */
-    shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` */
-    uint8_t flow_pad[80];
+    shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
+    shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
+    shmq_a64 flushing_bytes;              /* ... and with which `flushed_bytes` */
+    uint8_t flow_pad[56];
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
@@ -130,6 +132,9 @@ SHMQ_OFFSET(shmq_ring_shm, flushed, 1168);
 SHMQ_OFFSET(shmq_ring_shm, pulled, 1176);
 SHMQ_OFFSET(shmq_ring_shm, flushing_at, 1184);
 SHMQ_OFFSET(shmq_ring_shm, flushing_count, 1192);
+SHMQ_OFFSET(shmq_ring_shm, flushed_bytes, 1200);
+SHMQ_OFFSET(shmq_ring_shm, pulled_bytes, 1208);
+SHMQ_OFFSET(shmq_ring_shm, flushing_bytes, 1216);
 
 /* 64 consumer rows.
  *
@@ -204,13 +209,14 @@ typedef struct shmq_queue_shm {
     shmq_a64 chunks[SHMQ_CHUNKS]; /* offset of a page with 64 consumer rows; 0: none yet */
     uint8_t chunks_pad[88];
 
-    shmq_a64 count; /* version 32 | entries 32: what maxsize limits; see count.c */
+    shmq_a64 count; /* version 32 | entries 32, in memory and on disk: what maxsize limits; see count.c */
     shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
     uint32_t count_reserved;
-    shmq_a64 weight; /* version 24 | bytes 40: what max_bytes limits */
+    shmq_a64 weight; /* version 24 | bytes 40, in memory and on disk: what max_bytes limits */
     shmq_a64
         line; /* of blocked producers: number of the next ticket 32 | of the first one that may be held 32; see line.h */
-    uint8_t count_pad[96];
+    shmq_a64 resident; /* version 24 | bytes 40: of those in memory, what max_memory limits */
+    uint8_t count_pad[88];
 
     shmq_settings_shm settings;
 
@@ -251,6 +257,7 @@ SHMQ_OFFSET(shmq_queue_shm, limited, 424);
 SHMQ_OFFSET(shmq_queue_shm, recount_due, 2952);
 SHMQ_OFFSET(shmq_queue_shm, weight, 2960);
 SHMQ_OFFSET(shmq_queue_shm, line, 2968);
+SHMQ_OFFSET(shmq_queue_shm, resident, 2976);
 SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
 SHMQ_OFFSET(shmq_queue_shm, missed, 3780);

@@ -94,10 +94,11 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Is the queue full, in whatever way? */
 static inline bool shmq_no_room(shmq_status status) {
-    return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_BYTES;
+    return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_BYTES ||
+           status == SHMQ_FULL_RESIDENT;
 }
 /* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
- * SHMQ_FULL_RING. */
+ * SHMQ_FULL_RESIDENT, SHMQ_FULL_RING. */
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o);
 /* Prepare and put; waits for room until `until_ns` (0: not at all). SHMQ_INTERRUPTED: its place in the line is kept: call again,
  * or shmq_unprepare. */
@@ -251,10 +252,10 @@ bool shmq_recount(shmq_queue *q);
 void shmq_recount_ask(
     shmq_queue *q); /* the count may be too high: a recount might show a place to who sleeps for one */
 /* Room for one entry of so many bytes under the limits of `limited`, beyond what is left for others: SHMQ_FULL_COUNT,
- * SHMQ_FULL_BYTES. */
+ * SHMQ_FULL_BYTES, SHMQ_FULL_RESIDENT. */
 shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs);
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes);
-void shmq_weight_add(shmq_queue *q, uint64_t bytes); /* whatever the limit; under shmq_moving */
+void shmq_resident_add(shmq_queue *q, uint64_t bytes); /* whatever the limit; under shmq_moving */
 void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes); /* claimed before somebody gave these limits */
 bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs); /* ... for one entry of a byte? A look only */
 bool shmq_room_left(shmq_queue *q); /* for somebody, or a recount that may find some */

@@ -179,7 +179,7 @@ typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */
     shmq_a64 ordinal; /* ... and what `pulled` is once it has come in */
-    shmq_a64 settle_lsn;
+    shmq_a64 ordinal_bytes; /* ... and what `pulled_bytes` is then */
     shmq_a64 expires_ns;
     shmq_a64 not_before_ns;
     uint64_t group;
@@ -190,7 +190,7 @@ SHMQ_SIZE(shmq_cold_shm, 64);
 SHMQ_OFFSET(shmq_cold_shm, place, 0);
 SHMQ_OFFSET(shmq_cold_shm, back, 8);
 SHMQ_OFFSET(shmq_cold_shm, ordinal, 16);
-SHMQ_OFFSET(shmq_cold_shm, settle_lsn, 24);
+SHMQ_OFFSET(shmq_cold_shm, ordinal_bytes, 24);
 SHMQ_OFFSET(shmq_cold_shm, expires_ns, 32);
 SHMQ_OFFSET(shmq_cold_shm, not_before_ns, 40);
 SHMQ_OFFSET(shmq_cold_shm, group, 48);

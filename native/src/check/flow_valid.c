@@ -7,19 +7,21 @@
 
 /* The words of a back ring, read in an order in which each is no further than the next one allows. */
 typedef struct flow_words {
-    uint64_t pulled, flushed, low, flow;
+    uint64_t pulled, flushed, pulled_bytes, flushed_bytes, low, flow;
 } flow_words;
 
 static flow_words read_words(shmq_ring_shm *ring) {
-    flow_words w = {.pulled = shmq_load_seq(&ring->pulled)};
+    flow_words w = {.pulled = shmq_load_seq(&ring->pulled), .pulled_bytes = shmq_load_seq(&ring->pulled_bytes)};
     w.flushed = shmq_load_seq(&ring->flushed);
+    w.flushed_bytes = shmq_load_seq(&ring->flushed_bytes);
     w.low = shmq_load_seq(&ring->low);
     w.flow = shmq_load_seq(&ring->flow);
     return w;
 }
 
 static bool same(const flow_words *a, const flow_words *b) {
-    return a->pulled == b->pulled && a->flushed == b->flushed && a->low == b->low && a->flow == b->flow;
+    return a->pulled == b->pulled && a->flushed == b->flushed && a->pulled_bytes == b->pulled_bytes &&
+           a->flushed_bytes == b->flushed_bytes && a->low == b->low && a->flow == b->flow;
 }
 
 /* Between two turns rows are keys in [low, P). All words only rise, so what is the same twice was so all the time. */
@@ -30,9 +32,13 @@ static const char *check_rows(shmq_ring *r, const flow_words *w) {
         return NULL;
     }
     uint64_t most = shmq_flow_is_on(w->flow) ? shmq_flow_place(w->flow) - w->low : 0;
-    return w->flushed - w->pulled > most
-               ? shmq_verdict("%llu messages on disk, and places for %llu",
-                              (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most)
+    if (w->flushed - w->pulled > most) {
+        return shmq_verdict("%llu messages on disk, and places for %llu",
+                            (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most);
+    }
+    return w->flushed == w->pulled && w->flushed_bytes != w->pulled_bytes
+               ? shmq_verdict("%llu bytes on disk, and no message",
+                              (unsigned long long)(w->flushed_bytes - w->pulled_bytes))
                : NULL;
 }
 
@@ -45,6 +51,9 @@ const char *shmq_flow_valid(shmq_ring *r) {
     flow_words w = read_words(r->shm);
     if (w.pulled > w.flushed) {
         return "more messages have come back from disk than went there";
+    }
+    if (w.pulled_bytes > w.flushed_bytes) {
+        return "more bytes have come back from disk than went there";
     }
     if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
         return "messages on disk that begin behind their end";

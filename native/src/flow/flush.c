@@ -7,6 +7,7 @@ typedef struct batch {
     shmq_row rows[SHMQ_TURN_ENTRIES];
     uint64_t at[SHMQ_TURN_ENTRIES]; /* of their bytes in the buffer */
     uint32_t count;
+    uint64_t bytes;     /* of their headers and bodies */
     uint64_t from, end; /* places that were looked at */
 } batch;
 
@@ -78,12 +79,10 @@ static shmq_status collect(shmq_mover *t, batch *b) {
 static bool free_slot(shmq_ring *back, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = back->queue;
     uint64_t bytes = shmq_slot_bytes(slot, word);
-    shmq_moving(q, 1);
     bool freed = shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T20 */
     if (freed) {
-        shmq_room_give(q, shmq_load_relaxed(&q->page->limited) & SHMQ_WEIGHED, 0, bytes);
+        shmq_room_give(q, shmq_load_relaxed(&q->page->limited) & SHMQ_LIMITED_RESIDENT, 0, bytes);
     }
-    shmq_moving(q, -1);
     return freed;
 }
 
@@ -105,9 +104,10 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
     }
 }
 
-void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed) {
+void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes) {
     shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may be where the last flush ended */
     shmq_store_seq(&ring->flushing_count, flushed);
+    shmq_store_seq(&ring->flushing_bytes, bytes);
     shmq_store_seq(&ring->flushing_at, place);
 }
 
@@ -133,9 +133,10 @@ shmq_status shmq_flush(shmq_mover *t) {
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
     if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
         /* Nothing lies in between, and recovery looks for what this flush has MOVING near the flow's place. */
-        shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed));
+        shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
+    b.bytes = 0;
     t->used = 0;
     shmq_status status = collect(t, &b);
     if (status == SHMQ_OK && b.end == b.from) {
@@ -143,6 +144,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     }
     for (uint32_t i = 0; i < b.count; i++) {
         b.rows[i].bytes = t->buffer + b.at[i];
+        b.bytes += shmq_row_weight(b.rows[i].length);
     }
     if (status == SHMQ_OK) {
         status = t->backing->write(t->backing->context, shmq_load_relaxed(&ring->low), b.from, b.rows, b.count);
@@ -152,9 +154,11 @@ shmq_status shmq_flush(shmq_mover *t) {
         return status;
     }
     uint64_t flushed = shmq_load_relaxed(&ring->flushed) + b.count;
-    shmq_flushing_say(ring, b.end, flushed);
+    uint64_t bytes = shmq_load_relaxed(&ring->flushed_bytes) + b.bytes;
+    shmq_flushing_say(ring, b.end, flushed, bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */
     shmq_store_seq(&ring->flushed, flushed);
+    shmq_store_seq(&ring->flushed_bytes, bytes);
     for (uint32_t i = 0; i < b.count; i++) {
         shmq_moved_free(t->back, b.rows[i].place);
     }

@@ -16,14 +16,37 @@
 #define MOVER_BYTE (UINT64_C(1) << 41) /* of the segment's file: of the first queue's lock */
 
 bool shmq_may_flow(const shmq_queue *q) {
-    return q->rings > q->levels && shmq_load_relaxed(&q->page->limited) == SHMQ_LIMITED_MEMORY &&
-           q->m->backing_of != NULL;
+    return q->rings > q->levels && q->m->backing_of != NULL;
 }
 
 uint64_t shmq_flow_rows(const shmq_queue *q) {
     const shmq_ring_shm *ring = &q->page->ring;
     uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled), flushed = shmq_load_seq((shmq_a64 *)&ring->flushed);
     return flushed > pulled && q->rings > q->levels ? flushed - pulled : 0;
+}
+
+uint64_t shmq_flow_bytes(const shmq_queue *q) {
+    const shmq_ring_shm *ring = &q->page->ring;
+    uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
+    uint64_t flushed = shmq_load_seq((shmq_a64 *)&ring->flushed_bytes);
+    return flushed > pulled ? flushed - pulled : 0;
+}
+
+void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
+    uint32_t limited = shmq_load_seq(&q->page->limited) & (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES);
+    if (rows != 0 && limited != 0) {
+        shmq_room_give(q, limited, rows < UINT32_MAX ? (uint32_t)rows : UINT32_MAX, bytes);
+        shmq_wake_waiters(q);
+    }
+}
+
+uint64_t shmq_rows_end(shmq_queue *q) {
+    shmq_ring_shm *ring = &q->page->ring;
+    uint64_t rows = shmq_flow_rows(q), bytes = shmq_flow_bytes(q);
+    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->flushed_bytes));
+    shmq_rows_gone(q, rows, bytes);
+    return rows;
 }
 
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
@@ -76,6 +99,7 @@ static void recover_front(shmq_ring_shm *ring, shmq_ring *front) {
     if (cold != NULL && shmq_peek(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
         shmq_store_seq(&ring->low, shmq_peek(&cold->back) + 1);
         shmq_store_seq(&ring->pulled, shmq_load_relaxed(&cold->ordinal));
+        shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&cold->ordinal_bytes));
     }
 }
 
@@ -107,10 +131,17 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_rewind(back, lowest);
     if (shmq_load_relaxed(&ring->flushing_at) == place) {
         shmq_store_seq(&ring->flushed, shmq_load_relaxed(&ring->flushing_count));
+        shmq_store_seq(&ring->flushed_bytes, shmq_load_relaxed(&ring->flushing_bytes));
     }
     if (!shmq_flow_is_on(flow) || shmq_load_relaxed(&ring->low) >= place) {
-        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+        (void)shmq_rows_end(back->queue);
     }
+}
+
+/* Whoever counts the slots meanwhile must not believe it: each turn is a new version. */
+static void turn_over(shmq_queue *q) {
+    shmq_room_give(q, shmq_load_seq(&q->page->limited), 0, 0);
+    shmq_store_seq(&q->page->unfinished, 0);
 }
 
 /* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
@@ -138,7 +169,7 @@ static shmq_status begin(shmq_mover *t, shmq_queue *q) {
 static void end(shmq_mover *t) {
     shmq_queue *q = t->q;
     free(t->buffer);
-    shmq_store_seq(&q->page->unfinished, 0);
+    turn_over(q);
     shmq_hold(q->m, -1);
     unlock(q);
     if (shmq_load_seq(&q->page->missed) != 0) { /* behind the unlock: whoever missed it has announced itself before */
@@ -162,8 +193,9 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
     }
     from = ring_full && tail >= half && tail - half < from ? tail - half : from;
     from = from > place ? from : place;
-    shmq_flushing_say(ring, from,
-                      shmq_load_relaxed(&ring->flushed)); /* what a dead flush left there may name this place, too */
+    shmq_flushing_say(
+        ring, from, shmq_load_relaxed(&ring->flushed),
+        shmq_load_relaxed(&ring->flushed_bytes)); /* what a dead flush left there may name this place, too */
     shmq_store_seq(&ring->low, from);
     shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
     return SHMQ_OK;
@@ -214,9 +246,8 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
     shmq_mover t;
     SHMQ_TRY(begin(&t, q));
     shmq_ring_shm *ring = q->first.shm;
-    *purged += shmq_flow_rows(q);
     shmq_store_seq(&ring->low, shmq_flow_place(shmq_load_seq(&ring->flow)));
-    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+    *purged += shmq_rows_end(q);
     shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
     end(&t);
     shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
@@ -300,7 +331,7 @@ void shmq_flow_mend(shmq_queue *q) {
     }
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         shmq_flow_recover(&q->first, shmq_level(q, q->levels));
-        shmq_store_seq(&q->page->unfinished, 0);
+        turn_over(q);
     }
     unlock(q);
     shmq_notify(q);

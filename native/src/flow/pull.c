@@ -44,13 +44,20 @@ static shmq_status free_slots(shmq_ring *front, uint64_t *tail, uint32_t *count)
     return SHMQ_OK;
 }
 
+/* What `pulled` and `pulled_bytes` are when an entry has come in. */
+typedef struct pulled {
+    uint64_t count, bytes;
+} pulled;
+
 /* One slot, still FREE. */
-static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, uint64_t ordinal, shmq_block *block,
+static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, const pulled *as, shmq_block *block,
                         uint64_t *flags) {
     shmq_slot_shm *slot = shmq_slot_at(t->front, p);
     shmq_fence_release(); /* SYNC ring.browse */
     SHMQ_TRY(shmq_row_read(t, row, slot, block, flags));
-    shmq_store_relaxed(&shmq_cold_at(t->front, slot)->ordinal, ordinal);
+    shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
+    shmq_store_relaxed(&cold->ordinal, as->count);
+    shmq_store_relaxed(&cold->ordinal_bytes, as->bytes);
     shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     return SHMQ_OK;
 }
@@ -61,18 +68,14 @@ static void show(shmq_mover *t, uint64_t p, const shmq_block *block, uint64_t fl
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
     uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, flags, SHMQ_AVAILABLE);
-    uint64_t bytes =
-        (shmq_load_relaxed(&t->q->page->limited) & SHMQ_WEIGHED) != 0 ? shmq_slot_bytes(slot, available) : 0;
-    shmq_moving(t->q, 1);
+    uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
+    uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, available) : 0;
     if (bytes != 0) {
-        shmq_weight_add(t->q, bytes); /* before it is there, like a put's: what is counted is never less than what is */
+        shmq_resident_add(t->q,
+                          bytes); /* before it is there, like a put's: what is counted is never less than what is */
     }
-    bool shown = shmq_cas_seq(&slot->word, word, available); /* T22 */
-    if (!shown && bytes != 0) {
-        shmq_room_give(t->q, SHMQ_LIMITED_MEMORY, 0, bytes);
-    }
-    shmq_moving(t->q, -1);
-    if (!shown) {
+    if (!shmq_cas_seq(&slot->word, word, available)) { /* T22 */
+        shmq_room_give(t->q, limited, 0, bytes);
         return;
     }
     if (block->offset != 0) {
@@ -99,14 +102,16 @@ typedef struct coming {
 static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, uint32_t *done) {
     static _Thread_local coming all[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t pulled = shmq_load_relaxed(&ring->pulled);
+    pulled as = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
     shmq_status status = SHMQ_OK;
     uint32_t filled = 0;
     while (filled < count) {
-        status = fill(t, &rows[filled], tail + filled, pulled + filled + 1, &all[filled].block, &all[filled].flags);
+        pulled next = {as.count + 1, as.bytes + shmq_row_weight(rows[filled].length)};
+        status = fill(t, &rows[filled], tail + filled, &next, &all[filled].block, &all[filled].flags);
         if (status != SHMQ_OK) {
             break;
         }
+        as = next;
         filled++;
     }
     for (uint32_t i = 0; i < filled; i++) {
@@ -114,7 +119,8 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
     }
     if (filled != 0) {
         shmq_store_seq(&ring->low, rows[filled - 1].place + 1);
-        shmq_store_seq(&ring->pulled, pulled + filled);
+        shmq_store_seq(&ring->pulled, as.count);
+        shmq_store_seq(&ring->pulled_bytes, as.bytes);
     }
     *done = filled;
     return filled != 0 ? SHMQ_OK : status;
@@ -123,15 +129,18 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
 /* A row that was changed on disk, or that the backing has lost: it is counted, and the others go on behind it. */
 static shmq_status skip_damaged(shmq_mover *t, const shmq_row *row) {
     shmq_ring_shm *ring = t->back->shm;
+    uint64_t bytes = shmq_row_weight(row->length);
     shmq_store_seq(&ring->low, row->place + 1);
     shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->pulled) + 1);
+    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->pulled_bytes) + bytes);
+    shmq_rows_gone(t->q, 1, bytes);
     (void)shmq_damage(t->q->m, "a message on disk", row->place);
     return SHMQ_OK;
 }
 
 uint64_t shmq_bytes_free(const shmq_queue *q) {
     uint64_t most = shmq_load_relaxed(&q->page->settings.max_memory);
-    uint64_t used = shmq_load_relaxed(&q->page->weight) & SHMQ_WEIGHT_MASK;
+    uint64_t used = shmq_load_relaxed(&q->page->resident) & SHMQ_WEIGHT_MASK;
     uint64_t left = most == 0 ? SHMQ_TURN_BYTES : most > used ? most - used : 0;
     return left < SHMQ_TURN_BYTES ? left : SHMQ_TURN_BYTES;
 }
@@ -149,7 +158,7 @@ shmq_status shmq_pull(shmq_mover *t) {
     SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below,
                               shmq_bytes_free(t->q), rows, &count));
     if (count == 0) { /* leave: the back ring is the queue again */
-        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
+        (void)shmq_rows_end(t->q); /* if there should be some, they are lost */
         shmq_store_seq(&ring->low, below);
         shmq_store_seq(&ring->flow, shmq_flow_word(below, false));
         (void)t->backing->clear(t->backing->context); /* garbage: it may go later */

@@ -113,9 +113,9 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
-/* Levels, groups and limits keep a queue in memory. */
+/* Levels and groups keep a queue in memory. */
 static uint32_t may_flow(const shmq_declaration *d, uint32_t levels) {
-    return levels == 1 && d->maxsize == 0 && shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
+    return levels == 1 && shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
 }
 
 static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,

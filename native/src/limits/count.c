@@ -1,11 +1,11 @@
-/* queue.count and queue.weight: how many slots of the queue are in use, and how many bytes of headers and bodies they have,
- * for queues with a maxsize or a max_bytes.
+/* queue.count, queue.weight and queue.resident: how many entries the queue has, how many bytes of headers and bodies these have,
+ * and how many of these bytes are in memory; for queues with a maxsize, a max_bytes, a max_memory. What is on disk is in the first two.
  *
  * Raised before a claim, lowered after each transition to FREE; a word's version changes with every step. A process that dies
  * in between leaves a word that is too high. A producer that a limit stops while `recount_due` says that somebody died counts
- * the slots, and believes the result only if nobody was between a slot and the words (`moving`) before and after, and the
- * versions are the same: then nothing was on its way. A claim does not say yet what it weighs: while there is one, bytes are
- * not counted. */
+ * the slots and the rows, and believes the result only if nobody was between a slot and the words (`moving`) before and after, no
+ * mover has left anything half done, and the versions are the same: then nothing was on its way. A mover is between a slot and the
+ * words for all of its turn. A claim does not say yet what it weighs: while there is one, bytes are not counted. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/verdict.h"
@@ -25,11 +25,11 @@ typedef struct measure {
 } measure;
 
 static measure entries_of(shmq_queue *q) { return (measure){&q->page->count, &q->page->maxsize, SHMQ_COUNT_MASK}; }
-/* Of a queue with both max_bytes limits: such a queue does not flow. */
 static measure bytes_of(shmq_queue *q) {
-    shmq_a64 *limit = &q->page->settings.max_bytes;
-    limit = shmq_load_relaxed(limit) != 0 ? limit : &q->page->settings.max_memory;
-    return (measure){&q->page->weight, limit, SHMQ_WEIGHT_MASK};
+    return (measure){&q->page->weight, &q->page->settings.max_bytes, SHMQ_WEIGHT_MASK};
+}
+static measure resident_of(shmq_queue *q) {
+    return (measure){&q->page->resident, &q->page->settings.max_memory, SHMQ_WEIGHT_MASK};
 }
 
 static uint64_t stepped(const measure *m, uint64_t word, uint64_t amount) {
@@ -82,25 +82,46 @@ void shmq_count_give(shmq_queue *q, uint32_t count) {
     lower_word(&entries, count);
 }
 
-shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
-    measure entries = entries_of(q), weight = bytes_of(q);
-    if (limited & SHMQ_WEIGHED && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
-        return SHMQ_FULL_BYTES; /* a first look, so that the count is seldom raised in vain */
+/* A first look, so that words are seldom raised in vain. */
+static shmq_status look_for_room(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
+    measure weight = bytes_of(q), resident = resident_of(q);
+    if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
+        return SHMQ_FULL_BYTES;
     }
+    bool full =
+        limited & SHMQ_LIMITED_RESIDENT && !fits(&resident, shmq_load_seq(resident.word), bytes, theirs->bytes);
+    return full ? SHMQ_FULL_RESIDENT : SHMQ_OK;
+}
+
+shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
+    measure entries = entries_of(q), weight = bytes_of(q), resident = resident_of(q);
+    uint32_t taken = 0;
+    SHMQ_TRY(look_for_room(q, limited, bytes, theirs));
     if (limited & SHMQ_LIMITED_COUNT && !raise_word(&entries, 1, theirs->entries)) {
         return SHMQ_FULL_COUNT;
     }
-    if (limited & SHMQ_WEIGHED && !raise_word(&weight, bytes, theirs->bytes)) {
-        shmq_room_give(q, limited & SHMQ_LIMITED_COUNT, 1, 0);
-        shmq_wake_waiters(q); /* somebody may have seen the count that we had raised */
-        return SHMQ_FULL_BYTES;
+    taken |= limited & SHMQ_LIMITED_COUNT;
+    shmq_status status = SHMQ_OK;
+    if (limited & SHMQ_LIMITED_BYTES && !raise_word(&weight, bytes, theirs->bytes)) {
+        status = SHMQ_FULL_BYTES;
+    } else {
+        taken |= limited & SHMQ_LIMITED_BYTES;
+        status = limited & SHMQ_LIMITED_RESIDENT && !raise_word(&resident, bytes, theirs->bytes) ? SHMQ_FULL_RESIDENT
+                                                                                                 : SHMQ_OK;
     }
-    return SHMQ_OK;
+    if (status != SHMQ_OK && taken != 0) {
+        shmq_room_give(q, taken, 1, bytes);
+        shmq_wake_waiters(q); /* somebody may have seen what we had raised */
+    }
+    return status;
 }
 
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes) {
-    measure weight = bytes_of(q);
-    if (limited & SHMQ_WEIGHED) {
+    measure weight = bytes_of(q), resident = resident_of(q);
+    if (limited & SHMQ_LIMITED_RESIDENT) {
+        lower_word(&resident, bytes);
+    }
+    if (limited & SHMQ_LIMITED_BYTES) {
         lower_word(&weight, bytes);
     }
     if (limited & SHMQ_LIMITED_COUNT) {
@@ -109,9 +130,10 @@ void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t by
 }
 
 bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs) {
-    measure entries = entries_of(q), weight = bytes_of(q);
+    measure entries = entries_of(q), weight = bytes_of(q), resident = resident_of(q);
     return fits(&entries, shmq_load_seq(entries.word), 1, theirs->entries) &&
-           fits(&weight, shmq_load_seq(weight.word), 1, theirs->bytes);
+           fits(&weight, shmq_load_seq(weight.word), 1, theirs->bytes) &&
+           fits(&resident, shmq_load_seq(resident.word), 1, theirs->bytes);
 }
 
 bool shmq_room_left(shmq_queue *q) {
@@ -130,18 +152,21 @@ void shmq_recount_ask(shmq_queue *q) {
     shmq_wake_waiters(q);
 }
 
-void shmq_weight_add(shmq_queue *q, uint64_t bytes) {
-    measure weight = bytes_of(q);
-    add_to_word(&weight, bytes);
+void shmq_resident_add(shmq_queue *q, uint64_t bytes) {
+    measure resident = resident_of(q);
+    add_to_word(&resident, bytes);
 }
 
 void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes) {
-    measure entries = entries_of(q), weight = bytes_of(q);
+    measure entries = entries_of(q), weight = bytes_of(q), resident = resident_of(q);
     if (limited & SHMQ_LIMITED_COUNT) {
         add_to_word(&entries, 1);
     }
-    if (limited & SHMQ_WEIGHED) {
+    if (limited & SHMQ_LIMITED_BYTES) {
         add_to_word(&weight, bytes);
+    }
+    if (limited & SHMQ_LIMITED_RESIDENT) {
+        add_to_word(&resident, bytes);
     }
     shmq_recount_ask(q);
 }
@@ -165,6 +190,9 @@ void shmq_moving(shmq_queue *q, int32_t change) {
 
 static bool anybody_moves(shmq_queue *q) {
     uint32_t high = shmq_process_high(q->m);
+    if (shmq_load_seq(&q->page->unfinished) != 0) {
+        return true; /* a mover, or what a dead one has left: whoever takes its lock next ends that */
+    }
     for (uint32_t row = 0; row < high; row++) {
         shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
         if (line != NULL && shmq_load_seq(&line->moving) != 0) {
@@ -175,7 +203,7 @@ static bool anybody_moves(shmq_queue *q) {
 }
 
 typedef struct usage {
-    uint64_t entries, bytes;
+    uint64_t entries, bytes, resident;
     bool unweighed; /* a claim that is not filled yet */
 } usage;
 
@@ -189,7 +217,7 @@ static void count_level(const shmq_ring *r, usage *used) {
         uint64_t bytes = shmq_slot_bytes(slot, word);
         used->entries++;
         used->unweighed |= bytes == SHMQ_UNWEIGHED;
-        used->bytes += bytes == SHMQ_UNWEIGHED ? 0 : bytes;
+        used->resident += bytes == SHMQ_UNWEIGHED ? 0 : bytes;
     }
 }
 
@@ -199,6 +227,10 @@ static usage count_slots(const shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         count_level(&level, &used);
     }
+    const shmq_ring_shm *ring = &q->page->ring; /* whatever a mover changes between these is not believed */
+    used.entries += shmq_load_seq((shmq_a64 *)&ring->flushed) - shmq_load_seq((shmq_a64 *)&ring->pulled);
+    used.bytes = used.resident + shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) -
+                 shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
     return used;
 }
 
@@ -207,9 +239,10 @@ static bool correct(const measure *m, uint64_t before, uint64_t amount) {
 }
 
 static bool recount_once(shmq_queue *q) {
-    measure entries = entries_of(q), weight = bytes_of(q);
+    measure entries = entries_of(q), weight = bytes_of(q), resident = resident_of(q);
     uint32_t limited = shmq_load_seq(&q->page->limited);
     uint64_t count = shmq_load_seq(entries.word), bytes = shmq_load_seq(weight.word);
+    uint64_t in_memory = shmq_load_seq(resident.word);
     if (anybody_moves(q)) {
         return false;
     }
@@ -218,7 +251,8 @@ static bool recount_once(shmq_queue *q) {
         return false;
     }
     return (!(limited & SHMQ_LIMITED_COUNT) || correct(&entries, count, used.entries)) &&
-           (!(limited & SHMQ_WEIGHED) || correct(&weight, bytes, used.bytes));
+           (!(limited & SHMQ_LIMITED_BYTES) || correct(&weight, bytes, used.bytes)) &&
+           (!(limited & SHMQ_LIMITED_RESIDENT) || correct(&resident, in_memory, used.resident));
 }
 
 bool shmq_recount(shmq_queue *q) {
@@ -243,15 +277,24 @@ bool shmq_recount(shmq_queue *q) {
     return false;
 }
 
+static const char *check_word(const measure *m, uint64_t word, uint64_t found, const char *what) {
+    uint64_t said = word & m->all;
+    return shmq_load_seq(m->limit) == 0 || said == found
+               ? NULL
+               : shmq_verdict("the count says %llu %s, the slots say %llu", (unsigned long long)said, what,
+                              (unsigned long long)found);
+}
+
 /* As a recount: nobody between a slot and the words before and after, and the versions are the same. A death in between
  * shows in `moving` until its reaper has asked for a recount. */
 const char *shmq_count_valid(shmq_queue *q) {
+    measure all[] = {entries_of(q), bytes_of(q), resident_of(q)};
     if (shmq_load_seq(&q->page->recount_due) > COUNTING) {
         return "the request for a recount has a value that no process writes";
     }
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         uint32_t limited = shmq_load_seq(&q->page->limited);
-        uint64_t count = shmq_load_seq(&q->page->count), weight = shmq_load_seq(&q->page->weight);
+        uint64_t words[] = {shmq_load_seq(all[0].word), shmq_load_seq(all[1].word), shmq_load_seq(all[2].word)};
         if (limited == 0 || shmq_load_seq(&q->page->recount_due) != SURE) {
             return NULL;
         }
@@ -260,22 +303,22 @@ const char *shmq_count_valid(shmq_queue *q) {
             continue;
         }
         usage used = count_slots(q);
-        if (anybody_moves(q) || shmq_load_seq(&q->page->recount_due) != SURE ||
-            shmq_load_seq(&q->page->limited) != limited || shmq_load_seq(&q->page->count) != count ||
-            shmq_load_seq(&q->page->weight) != weight) {
+        bool same = !anybody_moves(q) && shmq_load_seq(&q->page->recount_due) == SURE &&
+                    shmq_load_seq(&q->page->limited) == limited;
+        for (int i = 0; i < 3; i++) {
+            same = same && shmq_load_seq(all[i].word) == words[i];
+        }
+        if (!same) {
             continue;
         }
-        if (limited & SHMQ_LIMITED_COUNT && shmq_load_seq(&q->page->maxsize) != 0 &&
-            used.entries != (count & SHMQ_COUNT_MASK)) {
-            return shmq_verdict("the count says %llu entries, the slots say %llu",
-                                (unsigned long long)(count & SHMQ_COUNT_MASK), (unsigned long long)used.entries);
+        const char *why = limited & SHMQ_LIMITED_COUNT ? check_word(&all[0], words[0], used.entries, "entries") : NULL;
+        if (why == NULL && limited & SHMQ_LIMITED_BYTES && !used.unweighed) {
+            why = check_word(&all[1], words[1], used.bytes, "bytes");
         }
-        if (limited & SHMQ_WEIGHED && shmq_load_seq(bytes_of(q).limit) != 0 && !used.unweighed &&
-            used.bytes != (weight & SHMQ_WEIGHT_MASK)) {
-            return shmq_verdict("the count says %llu bytes, the slots say %llu",
-                                (unsigned long long)(weight & SHMQ_WEIGHT_MASK), (unsigned long long)used.bytes);
+        if (why == NULL && limited & SHMQ_LIMITED_RESIDENT && !used.unweighed) {
+            why = check_word(&all[2], words[2], used.resident, "bytes in memory");
         }
-        return NULL;
+        return why;
     }
     return NULL; /* too much traffic */
 }

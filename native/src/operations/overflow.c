@@ -1,6 +1,7 @@
 /* drop_oldest: room for the newest. */
 #include "shmq/overflow.h"
 
+#include "shmq/flow.h"
 #include "shmq/wait.h"
 
 static bool can_be_dropped(uint64_t word) {
@@ -66,10 +67,31 @@ static bool drop_of_level(shmq_ring *r) {
     return false;
 }
 
+/* Of a queue that has flowed the oldest may be in either ring, or on disk: it is what a taker would get. */
+static bool drop_of_flowed(shmq_queue *q) {
+    shmq_delivery offer = {0};
+    while (shmq_offer(q, shmq_self(q), &offer) == SHMQ_OK) {
+        shmq_ring *r = shmq_level(q, offer.depth);
+        shmq_slot_shm *slot = shmq_slot_at(r, offer.position);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        shmq_delivery d = {0};
+        if (shmq_seize(r, slot, word, offer.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
+            shmq_add_relaxed(&q->counters->dropped, 1);
+            return true;
+        }
+        shmq_offer_cancel(q, &offer);
+        offer = (shmq_delivery){0};
+    }
+    return false;
+}
+
 bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why) {
     if (why == SHMQ_FULL_RING) {
         shmq_ring *level = shmq_level(q, depth);
         return !claim_under_the_tail(level) && drop_of_level(level);
+    }
+    if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) && drop_of_flowed(q)) {
+        return true;
     }
     for (uint32_t i = q->levels; i-- > 0;) { /* the least important first */
         if (drop_of_level(shmq_level(q, i))) {

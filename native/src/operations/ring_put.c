@@ -179,11 +179,20 @@ static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, sh
     return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admit(q, ticket, theirs);
 }
 
-/* Whatever it weighs. */
+/* Whatever is in memory: nothing of it can go to disk. */
 static shmq_status take_beyond(shmq_queue *q, uint32_t limited, const shmq_outgoing *o, const shmq_room *theirs) {
-    SHMQ_TRY(shmq_room_take(q, limited & SHMQ_LIMITED_COUNT, 0, theirs));
-    shmq_weight_add(q, weight_of(o));
+    SHMQ_TRY(shmq_room_take(q, limited & ~SHMQ_LIMITED_RESIDENT, weight_of(o), theirs));
+    if (limited & SHMQ_LIMITED_RESIDENT) {
+        shmq_resident_add(q, weight_of(o));
+    }
     return SHMQ_OK;
+}
+
+/* As if those who stand in line were in already. */
+static shmq_status full_for(uint32_t limited) {
+    return limited & SHMQ_LIMITED_COUNT   ? SHMQ_FULL_COUNT
+           : limited & SHMQ_LIMITED_BYTES ? SHMQ_FULL_BYTES
+                                          : SHMQ_FULL_RESIDENT;
 }
 
 static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ticket) {
@@ -194,7 +203,7 @@ static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ti
     if (SHMQ_LIKELY(limited == 0)) {
         status = claim(r, o);
     } else if (SHMQ_UNLIKELY(shmq_line_stands(q)) && !admit(q, o, ticket, &theirs)) {
-        return limited & SHMQ_LIMITED_COUNT ? SHMQ_FULL_COUNT : SHMQ_FULL_BYTES; /* as if others were in already */
+        return full_for(limited);
     } else {
         shmq_moving(q, 1);
         status = SHMQ_UNLIKELY(o->beyond) ? take_beyond(q, limited, o, &theirs)

@@ -6,13 +6,20 @@
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 
-static bool is_counted_full(shmq_status status) { return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_BYTES; }
+static bool is_counted_full(shmq_status status) { return shmq_no_room(status) && status != SHMQ_FULL_RING; }
 
-/* Put; where the count says "full" and somebody has asked for a recount, count first. */
+/* Put; where the count says "full" and somebody has asked for a recount, count first. What a dead mover has left half done
+ * can be counted when it has been ended. */
 static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     for (;;) {
         shmq_status status = shmq_put_now(q, o);
-        if (!is_counted_full(status) || shmq_load_seq(&q->page->recount_due) == 0 || !shmq_recount(q)) {
+        if (!is_counted_full(status) || shmq_load_seq(&q->page->recount_due) == 0) {
+            return status;
+        }
+        if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->unfinished) != 0)) {
+            shmq_flow_mend(q);
+        }
+        if (!shmq_recount(q)) {
             return status;
         }
     }
@@ -93,18 +100,24 @@ static shmq_status make_room_for_body(shmq_queue *q, shmq_outgoing *o, uint64_t 
 }
 
 /* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
- * there is room; try again. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. */
+ * there is room; try again. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. So it
+ * may where its producer does not wait for whoever moves just now. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status) {
-    if (!shmq_may_flow(q)) { /* what its options keep in memory, or has no disk, max_memory does not limit */
-        o->beyond = status == SHMQ_FULL_BYTES && shmq_load_relaxed(&q->page->settings.max_bytes) == 0;
-        return o->beyond ? SHMQ_INTERRUPTED : status;
+    bool resident = status == SHMQ_FULL_RESIDENT;
+    uint32_t overflow = shmq_overflow_of(q);
+    if (!resident && status != SHMQ_FULL_RING) {
+        return status; /* a limit of all of the queue */
     }
-    shmq_status moved = shmq_flow_make_room(q, status == SHMQ_FULL_RING);
-    o->beyond = moved == SHMQ_EMPTY && status == SHMQ_FULL_BYTES;
+    if (!shmq_may_flow(q)) { /* what its options keep in memory, or has no disk, max_memory does not limit */
+        o->beyond = resident;
+        return resident ? SHMQ_INTERRUPTED : status;
+    }
+    shmq_status moved = shmq_flow_make_room(q, !resident);
+    o->beyond = resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && overflow != SHMQ_OVERFLOW_WAIT));
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
-    return shmq_is_failure(moved) ? moved : status;
+    return shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST ? moved : status;
 }
 
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {

@@ -143,14 +143,14 @@ static bool same(const shmq_queue_shm *page, const shmq_declaration *d, int sett
 static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
     uint32_t limit = setting == SHMQ_SET_MAXSIZE      ? SHMQ_LIMITED_COUNT
                      : setting == SHMQ_SET_MAX_BYTES  ? SHMQ_LIMITED_BYTES
-                     : setting == SHMQ_SET_MAX_MEMORY ? SHMQ_LIMITED_MEMORY
+                     : setting == SHMQ_SET_MAX_MEMORY ? SHMQ_LIMITED_RESIDENT
                                                       : 0;
     if (limit != 0 && shmq_setting_value(page, setting) == 0) {
         /* What is in the queue was not counted so far: the first put counts the slots, and none gets by before. */
         if (limit == SHMQ_LIMITED_COUNT) {
             shmq_or_seq(&page->count, SHMQ_COUNT_MASK);
         } else {
-            shmq_or_seq(&page->weight, SHMQ_WEIGHT_MASK);
+            shmq_or_seq(limit == SHMQ_LIMITED_BYTES ? &page->weight : &page->resident, SHMQ_WEIGHT_MASK);
         }
         shmq_store_seq(&page->recount_due, 1);
         shmq_store_seq(&page->limited, shmq_load_relaxed(&page->limited) | limit);
@@ -180,7 +180,7 @@ void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
     shmq_store_relaxed(&page->settings.unused_since, expires != SHMQ_NEVER && expires != 0 ? shmq_now_ns() : 0);
     shmq_store_relaxed(&page->limited, (shmq_declared(d, SHMQ_SET_MAXSIZE) != 0 ? SHMQ_LIMITED_COUNT : 0) |
                                            (shmq_declared(d, SHMQ_SET_MAX_BYTES) != 0 ? SHMQ_LIMITED_BYTES : 0) |
-                                           (shmq_declared(d, SHMQ_SET_MAX_MEMORY) != 0 ? SHMQ_LIMITED_MEMORY : 0));
+                                           (shmq_declared(d, SHMQ_SET_MAX_MEMORY) != 0 ? SHMQ_LIMITED_RESIDENT : 0));
     if (said(d, SHMQ_SET_DEAD_LETTER)) {
         keep_letters(page, d);
     }
@@ -246,7 +246,7 @@ const char *shmq_settings_valid(const shmq_queue_shm *page) {
     if (limited > (SHMQ_LIMITED_COUNT | SHMQ_WEIGHED) ||
         (shmq_load_seq(&page->maxsize) != 0 && !(limited & SHMQ_LIMITED_COUNT)) ||
         (shmq_load_seq(&page->settings.max_bytes) != 0 && !(limited & SHMQ_LIMITED_BYTES)) ||
-        (shmq_load_seq(&page->settings.max_memory) != 0 && !(limited & SHMQ_LIMITED_MEMORY))) {
+        (shmq_load_seq(&page->settings.max_memory) != 0 && !(limited & SHMQ_LIMITED_RESIDENT))) {
         return "the queue has a limit, but does not count its messages";
     }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
