@@ -93,8 +93,8 @@ const char *flow_look_at_end(stage *s) {
     if (shmq_load_seq(&q->page->recount_due) != 0) {
         (void)shmq_recount(q);
     }
-    uint64_t weight = shmq_load_seq(&q->page->weight) & SHMQ_WEIGHT_MASK;
-    return weight != 0 ? say("an emptied queue has a weight", weight, 0) : NULL;
+    uint64_t bytes = shmq_load_seq(&q->page->resident) & SHMQ_WEIGHT_MASK;
+    return bytes != 0 ? say("an emptied queue has bytes in memory", bytes, 0) : NULL;
 }
 
 const char *flow_look_at_missed(const stage *s) {
@@ -127,7 +127,7 @@ static uint64_t left_below(const stage *s) {
 
 static bool took_long(uint64_t begin) { return virtual_clock() - begin > PATIENCE_NS + MARGIN_NS; }
 
-static bool is_full(shmq_status status) { return status == SHMQ_FULL_BYTES || status == SHMQ_FULL_RING; }
+static bool is_full(shmq_status status) { return status == SHMQ_FULL_RESIDENT || status == SHMQ_FULL_RING; }
 
 static const char *others_put(act *a, uint64_t *value) {
     for (uint32_t i = 0; i < MOST; i++) {

@@ -157,15 +157,17 @@ static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyBool_FromLong(shmq_ring_ready(self->q)) : queue_raise(self, status);
 }
 
-/* _used() -> (entries, bytes) as maxsize and max_bytes count them; of a queue without such a limit the number means nothing */
+/* _used() -> (entries, bytes, bytes in memory) as maxsize, max_bytes and max_memory count them; without such a limit the number
+ * means nothing */
 static PyObject *queue_used(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
-    return Py_BuildValue("(KK)", (unsigned long long)(shmq_load_seq(&self->q->page->count) & SHMQ_COUNT_MASK),
-                         (unsigned long long)(shmq_load_seq(&self->q->page->weight) & SHMQ_WEIGHT_MASK));
+    return Py_BuildValue("(KKK)", (unsigned long long)(shmq_load_seq(&self->q->page->count) & SHMQ_COUNT_MASK),
+                         (unsigned long long)(shmq_load_seq(&self->q->page->weight) & SHMQ_WEIGHT_MASK),
+                         (unsigned long long)(shmq_load_seq(&self->q->page->resident) & SHMQ_WEIGHT_MASK));
 }
 
 static PyObject *queue_join(PyObject *o, PyObject *args) {

@@ -165,7 +165,7 @@ static void find_regions(void) {
     add_region(front->shm, sizeof *front->shm);
     add_region(&q->page->state, 48);
     add_region(&q->page->limited, 4);
-    add_region(&q->page->weight, 8);
+    add_region(&q->page->resident, 8);
     for (uint64_t i = 0; i < 6; i++) {
         shmq_slot_shm *slot = shmq_slot_at(front, tail - 3 + i);
         add_region(slot, 64);

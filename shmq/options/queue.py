@@ -90,10 +90,8 @@ _NOTHING_GIVEN: Final = QueueSettings()
 
 
 def _check_memory(given: Mapping[str, Any]) -> None:
-    """A queue that may flow to disk has one level, and no limit but its memory."""
-    others = [
-        name for name in ("maxsize", "max_bytes", "priorities", "groups") if given.get(name, _NONE[name]) != _NONE[name]
-    ]
+    """A queue that may flow to disk has one level, and no groups."""
+    others = [name for name in ("priorities", "groups") if given.get(name, _NONE[name]) != _NONE[name]]
     if given.get("max_memory") and others:
         raise ValueError(
             f"max_memory with {', '.join(others)}: such a queue keeps its messages in memory; leave one of them out"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import shmq
 from checker import Image
 from checker.layout import COLD, GRANULE, SETTINGS
-from checker.limits import weighed
+from checker.limits import weight
 from checker.queue import queues_of
 from checker.words import GRANULE_RING, LAID_ALL, RESERVED
 from tests.checker.scene import Scene
@@ -57,10 +57,11 @@ def flowing(broker_dir: Path) -> Image:
     for place in set(range(4, P)) - set(HELD):
         scene.write(scene.slot(NAME, place), LAP)
     words = {"flow": P << 1 | 1, "low": LOW, "flushed": FLUSHED, "pulled": PULLED, "flushing_at": P}
-    for word, value in {**words, "flushing_count": FLUSHED}.items():
+    sizes = {"flushed_bytes": FLUSHED * 10, "pulled_bytes": PULLED * 10, "flushing_bytes": FLUSHED * 10}
+    for word, value in {**words, **sizes, "flushing_count": FLUSHED}.items():
         scene.write(scene.of_ring(NAME, word), value)
     scene.write(scene.page(NAME, "settings") + SETTINGS["max_memory"], 1 << 20)
-    scene.write(scene.page(NAME, "weight"), weighed(queues_of(Image(scene.data))[0])[1])
+    scene.write(scene.page(NAME, "resident"), weight(queues_of(Image(scene.data))[0]))
     return Image(scene.data)
 
 

@@ -176,19 +176,29 @@ def a_message_that_came_back_before_the_one_before_it(s: Scene) -> None:
     s.write(s.record(NAME, LARGE_SLOT, "ordinal", FRONT), 3)
 
 
+@breaks("flow.bytes")
+def more_bytes_back_than_went(s: Scene) -> None:
+    s.add(s.of_ring(NAME, "pulled_bytes"), FLUSHED * 10)
+
+
+@breaks("flow.flushing")
+def bytes_that_no_flush_has_moved(s: Scene) -> None:
+    s.add(s.of_ring(NAME, "flushing_bytes"), 1)
+
+
 @breaks("front.ordinal")
 def a_message_that_came_back_and_was_not_counted(s: Scene) -> None:
     s.write(s.record(NAME, 5, "ordinal", FRONT), PULLED + 1)
 
 
-@breaks("message.twice", "ring.weight")
+@breaks("message.twice", "ring.resident")
 def a_message_in_both_rings(s: Scene) -> None:
     s.add(s.slot(NAME, 10), -LAP | AVAILABLE)
 
 
-@breaks("ring.weight")
+@breaks("ring.resident")
 def less_in_memory_than_there_is(s: Scene) -> None:
-    s.add(s.page(NAME, "weight"), -1)
+    s.add(s.page(NAME, "resident"), -1)
 
 
 @DAMAGES.each
@@ -213,7 +223,7 @@ def test_a_turn_that_is_not_over_leaves_what_the_next_mover_mends(image_that_flo
     amid_a_turn(scene)
     moving(scene, P)  # no row yet
     scene.write(scene.slot(NAME, STAYED), LAP)
-    scene.add(scene.page(NAME, "weight"), -scene.read(scene.slot(NAME, STAYED, "body_len"), 4))
+    scene.add(scene.page(NAME, "resident"), -scene.read(scene.slot(NAME, STAYED, "body_len"), 4))
     scene.set_head(NAME, P + 3)  # all have passed them
     scene.change_slot(NAME, P + 1, state=AVAILABLE)  # given back, and nobody has turned the walks round
     moving(scene, P + 2)
@@ -231,7 +241,7 @@ def test_what_is_a_row_already_has_no_claim_to_its_block(image_that_flows: Image
     scene.write(scene.slot(NAME, LARGE_PLACE), MOVING)
     generation = scene.read(scene.slot(NAME, LARGE_PLACE, "body_gen"), 4)
     scene.write(scene.slot(NAME, LARGE_PLACE, "body_gen"), generation + 1, 4)  # not that of the front's
-    scene.write(scene.page(NAME, "weight"), 1 << 20)
+    scene.write(scene.page(NAME, "resident"), 1 << 20)
     assert scene.judged(dead=set()) == set()
     scene.write(scene.of_ring(NAME, "flow"), LARGE_PLACE << 1 | 1)
     assert scene.judged(dead=set()) >= {"block.gone"}

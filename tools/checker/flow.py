@@ -4,7 +4,7 @@ import numpy
 
 from checker.layout import QUEUE, RING
 from checker.queue import Queue
-from checker.ring import Flow, Ring
+from checker.ring import FLOW_WORDS, Flow, Ring
 from checker.slots import tell
 from checker.violation import Findings
 from checker.words import (
@@ -20,14 +20,13 @@ from checker.words import (
     REDELIVERED,
 )
 
-WORDS = ("flow", "low", "flushed", "pulled", "flushing_at", "flushing_count")
 BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING])
 
 
 def judge_flow(queue: Queue, findings: Findings) -> None:
     front, flow = queue.front, queue.flow
     for ring in queue.rings if front is None else [front]:
-        said = [word for word in WORDS if queue.image.u64(ring.at + RING[word]) != 0]
+        said = [word for word in FLOW_WORDS if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
     if front is None:
         turn = queue.image.u32(queue.page + QUEUE["unfinished"]) or queue.image.u32(queue.page + QUEUE["missed"])
@@ -50,6 +49,8 @@ def judge_words(queue: Queue, back: Ring, front: Ring, findings: Findings) -> No
     findings.expect(flow.place <= back.tail + 1, "flow.place", where, f"beyond the tail: {text}")
     findings.expect(not flow.is_on or flow.low <= flow.place, "flow.low", where, f"low above P: {text}")
     findings.expect(flow.pulled <= flow.flushed, "flow.rows", where, f"more came back than went: {text}")
+    moved = f"{flow.flushed_bytes} bytes flushed, {flow.pulled_bytes} pulled"
+    findings.expect(flow.row_bytes >= 0, "flow.bytes", where, f"more came back than went: {moved}")
     records = flow.word == 0 or front.geometry.cold != 0
     findings.expect(records, "flow.cold", where, "has flowed, and its front ring has no cold records")
     findings.expect(flow.missed <= 1, "flow.missed", where, f"missed: {flow.missed}")
@@ -57,8 +58,11 @@ def judge_words(queue: Queue, back: Ring, front: Ring, findings: Findings) -> No
         return  # what follows holds when a turn has ended: whoever comes next sees to that first
     most = flow.place - flow.low - left(back, flow) if flow.is_on else 0
     findings.expect(flow.rows <= max(most, 0), "flow.rows", where, f"no room for {flow.rows} rows: {text}")
-    known = flow.flushing_at != flow.place or flow.flushing_count == flow.flushed
-    findings.expect(known, "flow.flushing", where, f"{flow.flushing_count} at P, and {flow.flushed} flushed")
+    findings.expect(flow.rows != 0 or flow.row_bytes == 0, "flow.bytes", where, f"of no row: {moved}")
+    said = (flow.flushing_count, flow.flushing_bytes)
+    known = flow.flushing_at != flow.place or said == (flow.flushed, flow.flushed_bytes)
+    text = f"{said[0]} and {said[1]} bytes at P, and {flow.flushed} and {flow.flushed_bytes} bytes flushed"
+    findings.expect(known, "flow.flushing", where, text)
 
 
 def left(back: Ring, flow: Flow) -> int:

@@ -1,4 +1,7 @@
-"""What must hold of the count and the weight of a queue with limits, at any moment. They are of all levels together."""
+"""What must hold of the words that limits count by, at any moment. They are of all rings of a queue together, two of them also of
+what is on disk."""
+
+from dataclasses import dataclass
 
 from checker.layout import QUEUE
 from checker.queue import Queue
@@ -6,17 +9,39 @@ from checker.slots import IS_CLAIM
 from checker.violation import Findings
 
 
+@dataclass(frozen=True)
+class Measure:
+    """A limit of a queue: what its word says, and what there is."""
+
+    option: str
+    rule: str
+    said: int
+    found: int
+
+
 def judge_limits(queue: Queue, findings: Findings) -> None:
     """Raised before a claim, lowered after a slot is free: never too low.
 
     But for a limit that is given to a queue in use, while puts that had looked before it came are on their way.
     """
-    if queue.maxsize != 0:
-        count, used = counted(queue), places(queue)
-        findings.expect(count >= used, "ring.count", queue.title, f"count {count}, {used} slots in use")
-    if queue.is_weighed:
-        weight, used = weighed(queue)
-        findings.expect(weight >= used, "ring.weight", queue.title, f"weight {weight}, {used} bytes in the slots")
+    for one in measures(queue):
+        text = f"{one.said} by the word of {one.option}, {one.found} found"
+        findings.expect(one.said >= one.found, f"ring.{one.rule}", queue.title, text)
+
+
+def measures(queue: Queue) -> list[Measure]:
+    """Those of the limits that the queue has. Amid a mover's turn what moves may be a row, too: it is not counted."""
+    amid, flow = queue.flow.is_amid, queue.flow
+    used = places(queue) - (moving(queue) if amid else -flow.rows)
+    weighed = weight(queue)
+    words = {
+        "maxsize": Measure("maxsize", "count", word_of(queue, "count", 32), used),
+        "max_bytes": Measure(
+            "max_bytes", "weight", word_of(queue, "weight", 40), weighed + (0 if amid else flow.row_bytes)
+        ),
+        "max_memory": Measure("max_memory", "resident", word_of(queue, "resident", 40), weighed),
+    }
+    return [measure for option, measure in words.items() if queue.limit(option) != 0]
 
 
 def places(queue: Queue) -> int:
@@ -24,12 +49,16 @@ def places(queue: Queue) -> int:
     return sum(int(ring.use.counts.sum()) for ring in queue.rings if not ring.is_unused)
 
 
-def counted(queue: Queue) -> int:
-    return queue.image.u64(queue.page + QUEUE["count"]) & 0xFFFFFFFF
+def moving(queue: Queue) -> int:
+    return sum(int(ring.use.moving.sum()) for ring in queue.rings if not ring.is_unused)
 
 
-def weighed(queue: Queue) -> tuple[int, int]:
-    """Bytes as max_bytes and max_memory count them, and as the slots say: of the filled ones, a claim says none yet."""
+def word_of(queue: Queue, word: str, bits: int) -> int:
+    return queue.image.u64(queue.page + QUEUE[word]) & (1 << bits) - 1
+
+
+def weight(queue: Queue) -> int:
+    """Bytes of headers and bodies in the slots: of the filled ones, a claim says none yet."""
     total = 0
     for ring in queue.rings:
         if ring.is_unused:
@@ -37,4 +66,4 @@ def weighed(queue: Queue) -> tuple[int, int]:
         use = ring.use
         filled = use.counts & ~IS_CLAIM[use.state]
         total += int((use.head_len + use.body_len)[filled].sum())
-    return queue.image.u64(queue.page + QUEUE["weight"]) & (1 << 40) - 1, total
+    return total

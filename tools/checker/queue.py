@@ -55,15 +55,10 @@ class Queue:
         """Blocked producers."""
         return self.image.u32(self.page + QUEUE["ring"] + RING["waiters"])
 
-    @property
-    def maxsize(self) -> int:
-        return self.image.u64(self.page + QUEUE["maxsize"])
-
-    @property
-    def is_weighed(self) -> bool:
-        """Does a limit of bytes count headers and bodies: those that the queue may have, or keep in memory?"""
-        settings = self.page + QUEUE["settings"]
-        return any(self.image.u64(settings + SETTINGS[limit]) != 0 for limit in ("max_bytes", "max_memory"))
+    def limit(self, option: str) -> int:
+        """maxsize, max_bytes or max_memory; 0: none."""
+        at = self.page + (QUEUE["maxsize"] if option == "maxsize" else QUEUE["settings"] + SETTINGS[option])
+        return self.image.u64(at)
 
 
 def front_of(first: Geometry) -> Geometry:

@@ -14,7 +14,7 @@ from checker.consumers import Consumers, waiting_lines
 from checker.groups import judge_groups_at_rest
 from checker.image import Image, Slab
 from checker.layout import COUNTERS, PROCESS, QUEUE, SEGMENT, SETTINGS
-from checker.limits import counted, places, weighed
+from checker.limits import measures
 from checker.line import line_of
 from checker.processes import pins_of
 from checker.queue import Queue, rings_of
@@ -164,12 +164,9 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
     waiting, tickets = waiting_lines(image, queue), len(line_of(queue).held)
     findings.expect(tickets <= waiting, "quiet.tickets", where, f"{tickets} tickets are held, {waiting} wait for room")
     sure = image.u32(queue.page + QUEUE["recount_due"]) == 0
-    if queue.maxsize != 0 and sure:
-        count, used = counted(queue), places(queue)
-        findings.expect(count == used, "quiet.count", where, f"count {count}, {used} slots in use")
-    if queue.is_weighed and sure:
-        weight, used = weighed(queue)
-        findings.expect(weight == used, "quiet.weight", where, f"weight {weight}, {used} bytes in the slots")
+    for one in measures(queue) if sure else []:
+        text = f"{one.said} by the word of {one.option}, {one.found} found"
+        findings.expect(one.said == one.found, f"quiet.{one.rule}", where, text)
     lines = waiting_lines(image, queue)
     text = f"{queue.waiters} blocked producers, their lines say {lines}"
     findings.expect(queue.waiters == lines, "quiet.waiters", where, text)

@@ -105,6 +105,19 @@ def geometry_fault(image: Image, found: Geometry, kind: int = BACK) -> str | Non
     return None
 
 
+FLOW_WORDS = (
+    "flow",
+    "low",
+    "flushed",
+    "pulled",
+    "flushing_at",
+    "flushing_count",
+    "flushed_bytes",
+    "pulled_bytes",
+    "flushing_bytes",
+)
+
+
 @dataclass(frozen=True)
 class Flow:
     """What a queue's first ring and its page say of what is on disk."""
@@ -115,6 +128,9 @@ class Flow:
     pulled: int
     flushing_at: int
     flushing_count: int
+    flushed_bytes: int
+    pulled_bytes: int
+    flushing_bytes: int
     unfinished: int
     missed: int
 
@@ -132,6 +148,11 @@ class Flow:
         return self.flushed - self.pulled
 
     @property
+    def row_bytes(self) -> int:
+        """Headers and bodies of these."""
+        return self.flushed_bytes - self.pulled_bytes
+
+    @property
     def is_amid(self) -> bool:
         """A mover is inside its turn, or died in it, and nobody has recovered since."""
         return self.unfinished != 0
@@ -144,8 +165,7 @@ class Flow:
 
 def flow_at(image: Image, page: int) -> Flow:
     ring = page + QUEUE["ring"]
-    fields = ("flow", "low", "flushed", "pulled", "flushing_at", "flushing_count")
-    words = (image.u64(ring + RING[field]) for field in fields)
+    words = (image.u64(ring + RING[field]) for field in FLOW_WORDS)
     turn = {field: image.u32(page + QUEUE[field]) for field in ("unfinished", "missed")}
     return Flow(*words, **turn)
 

@@ -89,6 +89,7 @@ static void count_rows(const shmq_queue *q, shmq_census *c) {
     uint64_t low = shmq_load_seq(&q->page->ring.low);
     c->flowed = rows;
     c->ready += rows;
+    c->bytes += rows != 0 ? shmq_flow_bytes(q) : 0;
     c->first_position = rows != 0 && low < c->first_position ? low : c->first_position;
 }
 

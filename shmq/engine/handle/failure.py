@@ -68,7 +68,7 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
         )
     settings = settings_of(queue)
     wait = _way_to_wait(decode_settings(settings).overflow)
-    entries, weight = used_of(queue)
+    entries, weight, resident = used_of(queue)
     if status == "FULL_BYTES":
         return Full(
             f"queue {name!r} is full",
@@ -77,6 +77,15 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
             used=weight,
             figures=f"{weight:,} of {quantity(settings['max_bytes'], 'byte')}",
             remedy=f"take messages out, {wait}, or alter(max_bytes=...)",
+        )
+    if status == "FULL_RESIDENT":
+        return Full(
+            f"queue {name!r} has all the memory that it may have, and another process moves its messages to disk just now",
+            resource="memory",
+            limit=settings["max_memory"],
+            used=resident,
+            figures=f"{resident:,} of {quantity(settings['max_memory'], 'byte')}",
+            remedy=f"{wait}; shmq doctor tells whether that process is stopped",
         )
     limit = settings["maxsize"] if status == "FULL_COUNT" else settings["slots"]
     used = entries if status == "FULL_COUNT" else limit

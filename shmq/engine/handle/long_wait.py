@@ -27,6 +27,7 @@ _local = threading.local()
 _LIMITS: Final = {
     "FULL_COUNT": ("full at its maxsize", "give it a larger maxsize"),
     "FULL_BYTES": ("full at its max_bytes", "give it a larger max_bytes"),
+    "FULL_RESIDENT": ("all its memory in use, and another process at work on it", "look for a stopped process"),
     "FULL_RING": ("all slots in use", "make it with a maxsize that has room for all"),
     "FULL_MEMORY": ("the broker's memory is used up", "open a broker with more memory="),
 }
