@@ -178,7 +178,7 @@ def a_message_that_came_back_before_the_one_before_it(s: Scene) -> None:
 
 @breaks("flow.bytes")
 def more_bytes_back_than_went(s: Scene) -> None:
-    s.add(s.of_ring(NAME, "pulled_bytes"), FLUSHED * 10)
+    s.add(s.of_ring(NAME, "pulled_bytes"), 1 << 40)
 
 
 @breaks("flow.flushing")

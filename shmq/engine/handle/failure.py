@@ -80,7 +80,7 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
         )
     if status == "FULL_RESIDENT":
         return Full(
-            f"queue {name!r} has all the memory that it may have, and another process moves its messages to disk just now",
+            f"queue {name!r} has all the memory that it may have, and another process moves messages to disk just now",
             resource="memory",
             limit=settings["max_memory"],
             used=resident,
