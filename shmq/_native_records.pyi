@@ -28,6 +28,7 @@ class Header(TypedDict):
     features: int
     created_ns: int
     patience_ns: int
+    disk: int
     clock_offset_ns: int
     granules: int
     uid: int

@@ -19,7 +19,7 @@ def open(
     memory: Size | None = None,
     mode: int | None = None,
     patience: float | None = None,
-    disk: None = None,
+    disk: Size | None = None,
     durability: None = None,
     encryption_key: None = None,
 ) -> Broker:
@@ -31,7 +31,9 @@ def open(
     memory: budget of the segment, bytes or text such as "64MiB"; new: half of /dev/shm, at most 4 GiB.
     mode: of the directory, files lose the x bits; new: 0o700; 0o770 for a group.
     patience: seconds for which a stopped process may delay others; new: 0.1.
-    disk, durability, encryption_key: belong to later stages: ValueError.
+    disk: budget of what flows to disk, of all queues together, such as "20GiB"; 0: nothing does; new: what leaves a
+        tenth of the file system free.
+    durability, encryption_key: belong to later stages: ValueError.
 
     Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory
     again in a process gives another handle on the same membership.

@@ -254,11 +254,17 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
     char path[SHMQ_PATH_MAX];
     memcpy(path, header->path, sizeof(path));
     shmq_py_number numbers[] = {
-        {"version", header->version},    {"fingerprint", header->fingerprint},
-        {"memory", m->memory},           {"features_required", header->features_required},
-        {"features", header->features},  {"created_ns", header->created_ns},
-        {"patience_ns", m->patience_ns}, {"clock_offset_ns", m->clock_offset_ns},
-        {"granules", m->granule_count},  {"uid", header->uid},
+        {"version", header->version},
+        {"fingerprint", header->fingerprint},
+        {"memory", m->memory},
+        {"features_required", header->features_required},
+        {"features", header->features},
+        {"created_ns", header->created_ns},
+        {"patience_ns", m->patience_ns},
+        {"disk", m->disk},
+        {"clock_offset_ns", m->clock_offset_ns},
+        {"granules", m->granule_count},
+        {"uid", header->uid},
         {"mode", header->mode},
     };
     PyObject *dict = shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));

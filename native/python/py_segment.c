@@ -7,23 +7,25 @@
 #include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "memory",    "patience_ns", "mode",  "anonymous", "path",
-                            "uuid", "directory", "id_epoch",    "group", NULL};
+    static char *names[] = {"name", "memory", "patience_ns", "disk",     "mode",  "anonymous",
+                            "path", "uuid",   "directory",   "id_epoch", "group", NULL};
     const char *name, *uuid, *directory_uuid = NULL;
-    unsigned long long memory, patience_ns, device = 0, inode = 0;
+    unsigned long long memory, patience_ns, disk, device = 0, inode = 0;
     unsigned int mode, id_epoch = 0, group = 0;
     int anonymous;
     Py_ssize_t uuid_bytes, directory_uuid_bytes = 16;
     PyObject *path = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKIpO&y#|(KKy#)II:segment_create", names, &name, &memory,
-                                     &patience_ns, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid, &uuid_bytes,
-                                     &device, &inode, &directory_uuid, &directory_uuid_bytes, &id_epoch, &group)) {
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKKIpO&y#|(KKy#)II:segment_create", names, &name, &memory,
+                                     &patience_ns, &disk, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid,
+                                     &uuid_bytes, &device, &inode, &directory_uuid, &directory_uuid_bytes, &id_epoch,
+                                     &group)) {
         return NULL;
     }
     shmq_segment_plan plan = {.name = name,
                               .memory = memory,
                               .patience_ns = patience_ns,
+                              .disk = disk,
                               .mode = mode,
                               .group = group,
                               .anonymous = anonymous != 0,
@@ -149,7 +151,7 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
 
 static PyMethodDef functions[] = {
     {"segment_create", (PyCFunction)(void (*)(void))segment_create, METH_VARARGS | METH_KEYWORDS,
-     "segment_create(name, memory, patience_ns, mode, anonymous, path, uuid, directory=(0, 0, bytes(16)), id_epoch=0, "
+     "segment_create(name, memory, patience_ns, disk, mode, anonymous, path, uuid, directory=(0, 0, bytes(16)), id_epoch=0, "
      "group=0)\n\n"
      "directory: st_dev, st_ino and uuid of the broker's. id_epoch: the high 24 bits of message ids. group: of the file, if "
      "its mode is 0o660. Make the segment /dev/shm/name; it appears complete or not at all."},

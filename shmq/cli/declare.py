@@ -31,7 +31,11 @@ def _octal(context: click.Context, parameter: click.Parameter, value: str | None
     "--memory", metavar="SIZE", help="Budget of the segment, such as 512MiB; default half of /dev/shm, at most 4GiB."
 )
 @click.option("--mode", metavar="MODE", callback=_octal, help="Of the directory: 0700 (default), or 0770 for a group.")
-@click.option("--disk", metavar="SIZE", help="Budget on disk; of a later stage.")
+@click.option(
+    "--disk",
+    metavar="SIZE",
+    help="What may lie on disk, such as 20GiB; 0: nothing; default: a tenth of the file system stays free.",
+)
 @click.option("--durability", metavar="LEVEL", help="none, os or sync; of a later stage.")
 @pass_session
 def init(session: Session, memory: str | None, mode: int | None, disk: str | None, durability: str | None) -> None:
@@ -48,8 +52,8 @@ def init(session: Session, memory: str | None, mode: int | None, disk: str | Non
 
     place = session.place()
     with usage():
-        not_built: Any = {"disk": disk, "durability": durability}  # refused, and the text says so
-        broker = open(place, memory=_size(memory), mode=mode, **not_built)
+        not_built: Any = {"durability": durability}  # refused, and the text says so
+        broker = open(place, memory=_size(memory), mode=mode, disk=_size(disk), **not_built)
     with broker:
         session.result(as_json(broker.statistics()) if session.json else {})
 

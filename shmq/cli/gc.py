@@ -84,13 +84,16 @@ def _fields(identity: SegmentIdentity) -> dict[str, Any]:
     return {
         "name": identity.name,
         "memory": identity.memory,
-        "path": identity.path or None,
+        "path": None if identity.anonymous else identity.path,
         "created": identity.created,
     }
 
 
 def _text(identities: list[SegmentIdentity], head: str = "removed") -> str:
-    rows = [[identity.name, identity.path or "anonymous", size(identity.memory)] for identity in identities]
+    rows = [
+        [identity.name, "anonymous" if identity.anonymous else identity.path, size(identity.memory)]
+        for identity in identities
+    ]
     return table([head, "directory", "size"], rows, left=2)
 
 

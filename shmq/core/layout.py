@@ -60,6 +60,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("directory_inode", "<u8", 0, 192),
             ("directory_uuid", "u1", 16, 200),
             ("memory", "<u8", 0, 216),
+            ("disk", "<u8", 0, 224),
             ("path", "S1024", 0, 256),
             ("state", "<u4", 0, 1280),
             ("due", "<u8", 0, 1288),

@@ -33,6 +33,8 @@ __all__ = [
     "GRANULE_BYTES",
     "MEMORY_MAX",
     "MEMORY_MIN",
+    "DISK_NONE",
+    "DISK_SHARE",
     "SHM_DIRECTORY",
     "Home",
     "Member",
@@ -64,6 +66,8 @@ ANONYMOUS: Final[Home] = (-1, bytes(16))
 
 _NAME: Final = re.compile(r"shmq-[0-9]+-[0-9a-f]{32}")
 _DEFAULT_MEMORY_MAX: Final = 4 << 30
+DISK_SHARE: Final = 0  # in a segment's header, as the core names them
+DISK_NONE: Final = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ class SegmentIdentity:
         anonymous: belongs to no directory.
         has_members: somebody is attached.
         uuid, boot_id: of the segment, of the boot it was made in.
-        path: of the broker's directory, "" for an anonymous one.
+        path: of the broker's directory; of an anonymous one, of the folder for what flows to disk.
         directory: device and inode of that directory.
         directory_uuid: in that directory's record, too.
     """
@@ -153,6 +157,7 @@ def create(
     memory: int,
     patience: float,
     mode: int,
+    disk: int | None = None,
     path: str = "",
     directory: tuple[int, int, bytes] = (0, 0, bytes(16)),
     epoch: int = 0,
@@ -165,8 +170,9 @@ def create(
         memory: bytes; rounded down to whole granules.
         patience: seconds.
         mode: of the file, 0o600 or 0o660.
-        path: of the broker's directory; "": anonymous.
-        directory: its device, inode and uuid, which prove that the segment is its own.
+        disk: bytes that may lie on disk; 0: none; None: what leaves a tenth of the file system free.
+        path: of the broker's directory; of an anonymous one, of the folder for what flows to disk.
+        directory: its device, inode and uuid, which prove that the segment is its own; zeros: anonymous.
         epoch: high 24 bits of the message ids, so that those of a lost segment do not come again.
         group: of the file, if its mode is 0o660.
 
@@ -175,7 +181,11 @@ def create(
     """
     name = segment_name(uuid)
     patience_ns = round(patience * 1e9)
-    segment_create(name, memory, patience_ns, mode, not path, path, uuid.bytes, directory, epoch & 0xFFFFFF, group)
+    budget = DISK_SHARE if disk is None else disk or DISK_NONE
+    anonymous = directory[:2] == (0, 0)
+    segment_create(
+        name, memory, patience_ns, budget, mode, anonymous, path, uuid.bytes, directory, epoch & 0xFFFFFF, group
+    )
     return name
 
 

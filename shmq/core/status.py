@@ -96,6 +96,7 @@ _EXCEPTIONS: Final[dict[str, Callable[[str, str, str, int], Exception]]] = {
     "FULL_RING": _full_count,
     "FULL_BYTES": _full_count,
     "FULL_RESIDENT": _full_count,
+    "FULL_DISK": _full_memory,
     "FULL_MEMORY": _full_memory,
     "SHUT_DOWN": _plain(ShutDown, "reopen() takes the queue back into service"),
     "TIMEOUT": _plain(Timeout),

@@ -23,6 +23,7 @@ class BrokerSettings:
     memory: int | None = None  # bytes
     mode: int | None = None
     patience: float | None = None  # seconds
+    disk: int | None = None  # bytes
 
 
 PATIENCE: Final = 0.1  # seconds
@@ -31,6 +32,7 @@ BROKER_DEFAULTS: Final = BrokerSettings(memory=None, mode=0o700, patience=PATIEN
 
 MIN_MEMORY: Final = 8 << 20  # what the core's fixed tables and a few queues need; the core has the same limits
 MAX_MEMORY: Final = 256 << 30
+MAX_DISK: Final = 1 << 62
 
 
 def check_broker_options(
@@ -48,17 +50,19 @@ def check_broker_options(
         memory: budget of the segment in bytes, 8 MiB to 256 GiB.
         mode: permissions of the directory, with all of the owner's, at most 0o777.
         patience: seconds that a stopped process may delay others, 0.001 to 60.
-        disk, durability, encryption_key: of later stages; None only.
+        disk: bytes on disk of all queues together, 0 to 2**62; 0: messages stay in memory.
+        durability, encryption_key: of later stages; None only.
 
     Raises TypeError for a wrong type, ValueError for one out of range or of a later stage.
     """
-    for name, value in ("disk", disk), ("durability", durability), ("encryption_key", encryption_key):
+    for name, value in ("durability", durability), ("encryption_key", encryption_key):
         if value is not None:
             raise not_built(name)
     return BrokerSettings(
         memory=None if memory is None else _check_memory(memory),
         mode=None if mode is None else _check_mode(mode),
         patience=None if patience is None else _check_patience(patience),
+        disk=None if disk is None else _check_disk(disk),
     )
 
 
@@ -66,6 +70,13 @@ def _check_memory(memory: Size) -> int:
     size = parse_size(memory, "memory")
     if not MIN_MEMORY <= size <= MAX_MEMORY:
         raise ValueError(f'memory={shown(memory)} is out of range; give 8 MiB to 256 GiB, such as "64MiB"')
+    return size
+
+
+def _check_disk(disk: Size) -> int:
+    size = parse_size(disk, "disk")
+    if not 0 <= size <= MAX_DISK:
+        raise ValueError(f'disk={shown(disk)} is out of range; give bytes, such as "20GiB", or 0 for none')
     return size
 
 

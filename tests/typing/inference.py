@@ -35,7 +35,7 @@ def handles(broker: Broker) -> None:
     broker.queue("a", sort_by="key")  # type: ignore[call-overload]
     assert_type(broker.queue("a", max_memory="5MiB"), Queue[Any])
     broker.queue("a", durability="os")  # type: ignore[call-overload]
-    shmq.open("a", disk="1GiB")  # type: ignore[arg-type]
+    shmq.open("a", disk="1GiB")
     shmq.open("a", durability="sync")  # type: ignore[arg-type]
 
 

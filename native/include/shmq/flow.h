@@ -75,7 +75,7 @@ uint64_t shmq_disk_bytes(const shmq_queue *q);
 
 /* The backing has failed, or there is no memory: neither done, nor nothing to do, nor somebody else's. */
 static inline bool shmq_is_failure(shmq_status status) {
-    return status != SHMQ_OK && status != SHMQ_EMPTY && status != SHMQ_IN_USE;
+    return status != SHMQ_OK && status != SHMQ_EMPTY && status != SHMQ_IN_USE && status != SHMQ_FULL_DISK;
 }
 
 /* Checks: of the words of a back ring; of an entry, whose word may have changed since; NULL, or what is wrong. */
@@ -111,6 +111,10 @@ void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
 uint64_t shmq_rows_end(shmq_queue *q);
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
+/* Bytes on disk of so many rows with so many bytes of headers and bodies. */
+uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
+/* Bytes that may still go to disk: of the broker's budget, or of its file system. */
+uint64_t shmq_disk_room(shmq_member *m);
 /* T20: what is a row, or was settled as one, leaves the back ring. */
 void shmq_moved_free(shmq_ring *back, uint64_t place);
 /* The entry of a slot as a row: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */

@@ -66,6 +66,9 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs);
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
+/* Before a bind by whoever has no handle of this queue, and may not wait: a counter line needs the structure lock, which a stopped
+ * process may hold. False: not now. */
+bool shmq_queue_line_try(shmq_member *m, uint32_t index);
 /* Give a handle back. The last one takes this process' claim on the queue's memory away. */
 void shmq_queue_unbind(shmq_queue *q);
 /* A handle made before a fork: bind it to this process. */

@@ -35,6 +35,7 @@ typedef struct shmq_member {
     unsigned char *slabs;
     uint64_t data;
     uint64_t memory; /* the budget */
+    uint64_t disk; /* that of what is on disk, as in the header */
     uint32_t granule_count;
     uint64_t patience_ns;
     uint64_t clock_offset_ns;
@@ -84,6 +85,7 @@ typedef struct shmq_segment_plan {
     uint64_t memory; /* budget, bytes */
     uint64_t room; /* bytes of the file, with what is not reserved; 0: what rings may want */
     uint64_t patience_ns;
+    uint64_t disk; /* as in the header */
     uint32_t mode; /* of the file: 0600, or 0660 */
     uint32_t group; /* of the file, if its mode is 0660 */
     bool anonymous;

@@ -95,7 +95,7 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Is the queue full, in whatever way? */
 static inline bool shmq_no_room(shmq_status status) {
     return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_BYTES ||
-           status == SHMQ_FULL_RESIDENT;
+           status == SHMQ_FULL_RESIDENT || status == SHMQ_FULL_DISK;
 }
 /* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
  * SHMQ_FULL_RESIDENT, SHMQ_FULL_RING. */

@@ -66,6 +66,9 @@ SHMQ_OFFSET(shmq_obituary_shm, at_ns, 8);
 SHMQ_OFFSET(shmq_obituary_shm, pid, 16);
 SHMQ_OFFSET(shmq_obituary_shm, signal, 20);
 
+#define SHMQ_DISK_SHARE UINT64_C(0) /* as much as leaves a tenth of the file system free */
+#define SHMQ_DISK_NONE UINT64_MAX /* messages stay in memory */
+
 typedef struct shmq_segment_shm {
     uint64_t magic;
     uint32_t version;
@@ -102,7 +105,8 @@ typedef struct shmq_segment_shm {
     uint8_t directory_uuid[16]; /* random; not the segment's, which is part of a name that everybody may read */
     uint64_t
         memory; /* the budget: reserved_bytes never goes above it; `size` is only the room for what may be reserved */
-    uint64_t offsets_pad[4];
+    uint64_t disk; /* bytes that rows of all queues may have on disk, or one of SHMQ_DISK_* */
+    uint64_t offsets_pad[3];
 
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 
@@ -172,6 +176,7 @@ SHMQ_OFFSET(shmq_segment_shm, directory_device, 184);
 SHMQ_OFFSET(shmq_segment_shm, directory_inode, 192);
 SHMQ_OFFSET(shmq_segment_shm, directory_uuid, 200);
 SHMQ_OFFSET(shmq_segment_shm, memory, 216);
+SHMQ_OFFSET(shmq_segment_shm, disk, 224);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
 SHMQ_OFFSET(shmq_segment_shm, due, 1288);

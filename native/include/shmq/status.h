@@ -14,6 +14,7 @@ typedef enum shmq_status {
     SHMQ_FULL_RING,    /* no slot in reach */
     SHMQ_FULL_BYTES,   /* the queue's max_bytes */
     SHMQ_FULL_RESIDENT, /* the queue's max_memory, and nothing can go to disk just now */
+    SHMQ_FULL_DISK,    /* what flows to disk has all that it may have there */
     SHMQ_FULL_MEMORY,  /* the broker's budget */
     SHMQ_SHUT_DOWN,    /* the queue was shut down */
     SHMQ_TIMEOUT,      /* join() not done within the time */

@@ -33,8 +33,8 @@ static const char *check_rows(shmq_ring *r, const flow_words *w) {
     }
     uint64_t most = shmq_flow_is_on(w->flow) ? shmq_flow_place(w->flow) - w->low : 0;
     if (w->flushed - w->pulled > most) {
-        return shmq_verdict("%llu messages on disk, and places for %llu",
-                            (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most);
+        return shmq_verdict("%llu messages on disk, and places for %llu", (unsigned long long)(w->flushed - w->pulled),
+                            (unsigned long long)most);
     }
     return w->flushed == w->pulled && w->flushed_bytes != w->pulled_bytes
                ? shmq_verdict("%llu bytes on disk, and no message",

@@ -135,6 +135,20 @@ static bool make_one(const char *path, mode_t mode) {
     return mkdir(path, 0700) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
 }
 
+/* The folder of an anonymous broker lies where everybody may make one of its name. */
+static shmq_status make_private(const char *path) {
+    struct stat found;
+    if (!make_one(path, 0700) || lstat(path, &found) != 0) {
+        return shmq_fail_errno("cannot make the directory %s", path);
+    }
+    if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0) {
+        return shmq_fail(SHMQ_DENIED,
+                         "%s is not a directory of this user alone\n\nremove it, or name another place by TMPDIR",
+                         path);
+    }
+    return SHMQ_OK;
+}
+
 static shmq_status make_directory(file_backing *b) {
     char parent[PATH_MAX], all[PATH_MAX], broker[PATH_MAX];
     unsigned index = 0, incarnation = 0;
@@ -143,7 +157,10 @@ static shmq_status make_directory(file_backing *b) {
     parent_of(b->path, parent);
     parent_of(parent, all);
     parent_of(all, broker);
-    if (stat(broker, &as) != 0) {
+    if (b->m->anonymous) {
+        SHMQ_TRY(make_private(all));
+        as.st_mode = 0700;
+    } else if (stat(broker, &as) != 0) {
         return failed(b, "find the broker's directory of");
     }
     b->mode = as.st_mode & 0770;

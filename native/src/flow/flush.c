@@ -44,9 +44,9 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     shmq_rewind(t->back, p);
 }
 
-/* T19 of what can go, and its bytes. */
-static shmq_status collect(shmq_mover *t, batch *b) {
-    for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < SHMQ_TURN_BYTES;) {
+/* T19 of what can go, and about so many bytes of it. */
+static shmq_status collect(shmq_mover *t, batch *b, uint64_t most) {
+    for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most;) {
         shmq_slot_shm *slot = shmq_slot_at(t->back, b->end);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
         enum step step = step_at(t, slot, word, b->end);
@@ -138,7 +138,9 @@ shmq_status shmq_flush(shmq_mover *t) {
     }
     b.bytes = 0;
     t->used = 0;
-    shmq_status status = collect(t, &b);
+    uint64_t room = shmq_disk_room(t->q->m);
+    shmq_status status = room != 0 ? collect(t, &b, room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES) : SHMQ_FULL_DISK;
+    status = status == SHMQ_OK && t->used > room ? SHMQ_FULL_DISK : status;
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;
     }

@@ -11,13 +11,12 @@
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
+#include "shmq/upkeep.h"
 #include "shmq/watch.h"
 
 #define MOVER_BYTE (UINT64_C(1) << 41) /* of the segment's file: of the first queue's lock */
 
-bool shmq_may_flow(const shmq_queue *q) {
-    return q->rings > q->levels && q->m->backing_of != NULL;
-}
+bool shmq_may_flow(const shmq_queue *q) { return q->rings > q->levels && q->m->backing_of != NULL; }
 
 uint64_t shmq_flow_rows(const shmq_queue *q) {
     const shmq_ring_shm *ring = &q->page->ring;
@@ -235,7 +234,7 @@ shmq_status shmq_flow_bring(shmq_queue *q) {
         }
         status = shmq_pull(&t);
     }
-    if (SHMQ_UNLIKELY(is_short(status)) && shmq_flush(&t) == SHMQ_OK) { /* which gives memory back */
+    if (SHMQ_UNLIKELY(is_short(status)) && (shmq_flush(&t) == SHMQ_OK || shmq_upkeep.relieve(q) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
     end(&t);

@@ -8,6 +8,7 @@
 #include "shmq/ring.h"
 #include "shmq/seat.h"
 #include "shmq/sleepers.h"
+#include "shmq/structure.h"
 
 /* Is there another handle of this process on the same queue? One that was made before a fork and bound again here, or one
  * that is made while another is on its way out. Under handles_lock. */
@@ -198,4 +199,18 @@ void shmq_queue_close_handles(shmq_member *m) {
             shmq_store_seq(&q->counters->attached, 0);
         }
     }
+}
+
+bool shmq_queue_line_try(shmq_member *m, uint32_t index) {
+    shmq_counters_shm *line = shmq_counters_at(m, m->row, index);
+    if (SHMQ_UNLIKELY(line == NULL)) {
+        shmq_status status = shmq_structure_try(m);
+        if (status == SHMQ_OK) {
+            status = shmq_counters_make(m, index, &line);
+            shmq_structure_unlock(m);
+        }
+        shmq_trail_clear(); /* nothing has failed for who called */
+        return status == SHMQ_OK;
+    }
+    return true;
 }

@@ -88,8 +88,7 @@ static shmq_status look_for_room(shmq_queue *q, uint32_t limited, uint64_t bytes
     if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
         return SHMQ_FULL_BYTES;
     }
-    bool full =
-        limited & SHMQ_LIMITED_RESIDENT && !fits(&resident, shmq_load_seq(resident.word), bytes, theirs->bytes);
+    bool full = limited & SHMQ_LIMITED_RESIDENT && !fits(&resident, shmq_load_seq(resident.word), bytes, theirs->bytes);
     return full ? SHMQ_FULL_RESIDENT : SHMQ_OK;
 }
 

@@ -3,11 +3,13 @@
 
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
+#include "shmq/flow.h"
 #include "shmq/overflow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
+#include "shmq/upkeep.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 #include "shmq/watch.h"
@@ -51,15 +53,22 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     uint64_t slice_end = shmq_slice_end(m);
     for (uint64_t backoff = SHMQ_SHORT_SLEEP_NS;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
-        shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK;
+        shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK, moved;
         uint64_t now;
         if (status != SHMQ_FULL_MEMORY) {
             return status;
         }
+        if ((moved = shmq_upkeep.relieve(q)) == SHMQ_OK) {
+            continue;
+        }
+        if (shmq_is_failure(moved)) {
+            return moved;
+        }
         if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
             uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
             shmq_look_for_dead(m); /* who never sleeps does it here */
-            return shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
+            status = shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
+            return status == SHMQ_FULL_MEMORY && moved == SHMQ_FULL_DISK ? moved : status;
         }
         SHMQ_TRY(shmq_queue_usable(q));
         shmq_join_count(&crowd);

@@ -3,6 +3,7 @@
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
+#include "shmq/upkeep.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 
@@ -90,17 +91,8 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
-/* The bodies of what goes to disk give their memory back. */
-static shmq_status make_room_for_body(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    shmq_status status;
-    do {
-        status = shmq_flow_make_room(q, false);
-    } while (status == SHMQ_OK && shmq_prepare(q, o, 0) == SHMQ_FULL_MEMORY);
-    return shmq_is_failure(status) ? status : shmq_prepare(q, o, until_ns);
-}
-
 /* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
- * there is room; try again. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. So it
+ * there is room; try again. SHMQ_FULL_DISK: what lies on disk has to go first. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. So it
  * may where its producer does not wait for whoever moves just now. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status) {
     bool resident = status == SHMQ_FULL_RESIDENT;
@@ -117,7 +109,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
-    return shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST ? moved : status;
+    return moved == SHMQ_FULL_DISK || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST) ? moved : status;
 }
 
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
@@ -125,12 +117,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
     }
-    shmq_status prepared = shmq_prepare(q, o, 0);
-    if (SHMQ_UNLIKELY(prepared != SHMQ_OK)) {
-        prepared = prepared == SHMQ_FULL_MEMORY && shmq_may_flow(q) ? make_room_for_body(q, o, until_ns)
-                                                                    : shmq_prepare(q, o, until_ns);
-        SHMQ_TRY(prepared);
-    }
+    SHMQ_TRY(shmq_prepare(q, o, until_ns));
     shmq_ring *r = shmq_level_for(q, o->priority);
     shmq_status status = shmq_put_now(q, o);
     if (SHMQ_LIKELY(!shmq_no_room(status))) {
@@ -140,9 +127,10 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         SHMQ_SHORT_SLEEP_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
+    shmq_status moved = SHMQ_OK;
     while (shmq_no_room(status)) {
-        shmq_status moved = flow_for_room(q, o, status);
-        if (moved != status) {
+        moved = flow_for_room(q, o, status);
+        if (moved != status && moved != SHMQ_FULL_DISK) {
             if (moved != SHMQ_INTERRUPTED) {
                 return moved;
             }
@@ -182,7 +170,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
     }
-    return status;
+    return moved == SHMQ_FULL_DISK && shmq_no_room(status) ? moved : status;
 }
 
 /* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
@@ -202,9 +190,13 @@ static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint
 }
 
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    shmq_status status = put_waiting(q, o, until_ns);
+    shmq_status status, moved = SHMQ_EMPTY;
+    do {
+        status = put_waiting(q, o, until_ns);
+    } while (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY) && (moved = shmq_upkeep.relieve(q)) == SHMQ_OK);
     if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY)) {
-        status = sleep_for_slots(q, until_ns);
+        status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
+        status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;
     }
     if (SHMQ_UNLIKELY(o->ticket.held) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
         shmq_line_leave(q, &o->ticket);

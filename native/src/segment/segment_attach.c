@@ -212,6 +212,7 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     m->memory = header.memory;
     m->granule_count = layout.granule_count;
     m->patience_ns = header.patience_ns;
+    m->disk = header.disk;
     m->clock_offset_ns = header.clock_offset_ns;
     m->anonymous = header.anonymous != 0;
     return SHMQ_OK;

@@ -77,6 +77,7 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     memcpy(header.uuid, plan->uuid, sizeof(header.uuid));
     header.created_ns = shmq_wall_ns();
     header.patience_ns = plan->patience_ns;
+    header.disk = plan->disk;
     header.granule_count = layout->granule_count;
     header.process_rows = SHMQ_PROCESS_ROWS;
     header.queue_count = SHMQ_QUEUES;

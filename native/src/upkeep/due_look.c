@@ -17,22 +17,6 @@ static uint64_t due_of(const shmq_queue *q, uint64_t now) {
     return earliest;
 }
 
-/* So that we may say that we use the queue; false: not now. Without its counter line we need the structure lock, and nobody who is on his way to a
- * message may wait for that behind a stopped process. */
-static bool try_line(shmq_member *m, uint32_t index) {
-    shmq_counters_shm *line = shmq_counters_at(m, m->row, index);
-    if (SHMQ_UNLIKELY(line == NULL)) {
-        shmq_status status = shmq_structure_try(m);
-        if (status == SHMQ_OK) {
-            status = shmq_counters_make(m, index, &line);
-            shmq_structure_unlock(m);
-        }
-        shmq_trail_clear(); /* nothing has failed for who called */
-        return status == SHMQ_OK;
-    }
-    return true;
-}
-
 /* When it is to go by itself, or, deleted, has something left to do away with. */
 static uint64_t end_of(const shmq_queue *q, uint64_t now) {
     bool in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE;
@@ -51,7 +35,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
     if (due > now && end > now) {
         return due < end ? due : end;
     }
-    if (!try_line(m, index)) {
+    if (!shmq_queue_line_try(m, index)) {
         return now + SHMQ_TICK_NS;
     }
     shmq_status status = shmq_queue_bind(m, index, 0, &q);

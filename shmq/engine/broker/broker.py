@@ -232,14 +232,13 @@ class Broker:
         member = self._live().live()
         put_in_order(self._membership)
         usage = member.usage()
-        path = self._membership.path
         return BrokerStatistics(
-            path=path,
+            path=self._membership.path,
             version=__version__,
             memory=usage["memory"],
             memory_reserved=usage["reserved"],
             memory_used=usage["used"],
-            disk_used=disk_bytes(path, member.name) if path is not None else 0,
+            disk_used=disk_bytes(self._membership.disk),
             log_bytes=0,
             processes=processes(member),
             queues=MappingProxyType(self._of_queues()),

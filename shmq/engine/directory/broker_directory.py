@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 from shmq.core import segment
 from shmq.core.segment import Home, Member
 from shmq.core.status import OtherBoot
-from shmq.engine.directory.disk import sweep_disk
+from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
 from shmq.engine.directory.lock import locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans
 from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
 from shmq.engine.directory.record import RECORD_NAME, SegmentRecord, read_record, write_record
 from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
-from shmq.options.broker import PATIENCE
+from shmq.options.broker import PATIENCE, BrokerSettings
 from shmq.options.value import size_as_text
 
 if TYPE_CHECKING:
@@ -32,21 +32,26 @@ _ATTEMPTS: Final = 100
 _BEFORE_BOOT: Final = "was made before the last boot"
 
 
-def open_anonymous(*, memory: int | None = None, patience: float | None = None) -> Member:
+def open_anonymous(*, memory: int | None = None, patience: float | None = None, disk: int | None = None) -> Member:
     """Makes a segment without a directory and joins it; it goes with its last member.
 
     Arguments:
         memory: bytes; None: half of /dev/shm, at most 4 GiB.
         patience: seconds; None: 0.1.
+        disk: bytes that may lie on disk; 0: none; None: what leaves a tenth of the file system free.
 
     Raises OutOfSpace, BrokerError.
     """
     sweep_orphans()
+    sweep_private_disk()
     for _ in range(_ATTEMPTS):
+        uuid = segment.new_uuid()
         name = segment.create(
-            segment.new_uuid(),
+            uuid,
+            path=os.path.join(private_disk(), segment.segment_name(uuid)),
             memory=segment.default_memory() if memory is None else memory,
             patience=PATIENCE if patience is None else patience,
+            disk=disk,
             mode=0o600,
         )
         # Between the two steps the segment has no member: somebody's sweep may take it.
@@ -75,6 +80,7 @@ class BrokerDirectory:
         memory: int | None = None,
         mode: int | None = None,
         patience: float | None = None,
+        disk: int | None = None,
     ) -> Member:
         """Becomes a member of the directory's broker; makes directory and broker if they are missing.
 
@@ -83,6 +89,7 @@ class BrokerDirectory:
             memory: bytes; None: as it is, or half of /dev/shm, at most 4 GiB.
             mode: of the directory, 0o700 or 0o770; None: as it is, or 0o700.
             patience: seconds; None: as it is, or 0.1.
+            disk: bytes on disk, 0 for none; None: as it is, or what leaves a tenth of the file system free.
 
         A broker whose segment was lost, or was made before the last boot, gets a new one; what was in memory only is
         gone, and a warning says so.
@@ -100,7 +107,7 @@ class BrokerDirectory:
             with self.locked() as dir_fd:
                 # Deleted while we waited for its lock: what we hold is no longer what the path names.
                 if dir_fd is not None:
-                    return self._open_locked(dir_fd, create, memory, mode, patience, made)
+                    return self._open_locked(dir_fd, create, BrokerSettings(memory, mode, patience, disk), made)
         raise self._not_found("its directory is deleted again and again")
 
     def _holds_no_broker(self) -> bool:
@@ -178,20 +185,18 @@ class BrokerDirectory:
         finally:
             os.close(dir_fd)
 
-    def _open_locked(
-        self, dir_fd: int, create: bool, memory: int | None, mode: int | None, patience: float | None, made: bool
-    ) -> Member:
+    def _open_locked(self, dir_fd: int, create: bool, asked: BrokerSettings, made: bool) -> Member:
         record = read_record(self.path, dir_fd)
         if record is None:
             if not create:
                 raise self._not_found(f"{self.path} has no file {RECORD_NAME!r}")
-            if mode is not None and not made:
-                _change_mode(dir_fd, mode)
+            if asked.mode is not None and not made:
+                _change_mode(dir_fd, asked.mode)
                 # The lock file was made when the directory still had its old mode.
-                with locked_anew(dir_fd, mode):
-                    return self._create_first(dir_fd, memory, patience)
-            return self._create_first(dir_fd, memory, patience)
-        self._compare(record, memory, mode, patience)
+                with locked_anew(dir_fd, asked.mode):
+                    return self._create_first(dir_fd, asked)
+            return self._create_first(dir_fd, asked)
+        self._compare(record, asked)
         try:
             return self._join(dir_fd, record.name, record.home(dir_fd))
         except OtherBoot:
@@ -200,11 +205,12 @@ class BrokerDirectory:
             self.refuse_another_shm(dir_fd, record)
             return self._replace(dir_fd, record, "is lost" if record.boot_id == segment.this_boot() else _BEFORE_BOOT)
 
-    def _create_first(self, dir_fd: int, memory: int | None, patience: float | None) -> Member:
+    def _create_first(self, dir_fd: int, asked: BrokerSettings) -> Member:
         return self._create(
             dir_fd,
-            memory=segment.default_memory() if memory is None else memory,
-            patience=PATIENCE if patience is None else patience,
+            memory=segment.default_memory() if asked.memory is None else asked.memory,
+            patience=PATIENCE if asked.patience is None else asked.patience,
+            disk=asked.disk,
             directory=segment.new_uuid(),
         )
 
@@ -229,7 +235,8 @@ class BrokerDirectory:
                 filename=self.path,
             ) from None
 
-    def _compare(self, record: SegmentRecord, memory: int | None, mode: int | None, patience: float | None) -> None:
+    def _compare(self, record: SegmentRecord, asked: BrokerSettings) -> None:
+        memory, mode, disk = asked.memory, asked.mode, asked.disk
         for option, given, has in (
             (
                 "memory",
@@ -237,7 +244,12 @@ class BrokerDirectory:
                 size_as_text(record.memory),
             ),
             ("mode", None if mode is None else f"{mode:#o}", f"{record.mode:#o}"),
-            ("patience", patience, record.patience),
+            ("patience", asked.patience, record.patience),
+            (
+                "disk",
+                None if disk is None else size_as_text(disk),
+                "none given" if record.disk is None else size_as_text(record.disk),
+            ),
         ):
             if given is not None and given != has:
                 raise OptionsMismatch(
@@ -257,11 +269,14 @@ class BrokerDirectory:
             dir_fd,
             memory=record.memory,
             patience=record.patience,
+            disk=record.disk,
             directory=record.directory,
             epoch=record.epoch + 1,
         )
 
-    def _create(self, dir_fd: int, *, memory: int, patience: float, directory: UUID, epoch: int = 0) -> Member:
+    def _create(
+        self, dir_fd: int, *, memory: int, patience: float, disk: int | None, directory: UUID, epoch: int = 0
+    ) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
         sweep_disk(self.path)
@@ -271,6 +286,7 @@ class BrokerDirectory:
             uuid,
             memory=memory,
             patience=patience,
+            disk=disk,
             mode=file_mode(mode),
             path=self.path,
             directory=(found.st_dev, found.st_ino, directory.bytes),
@@ -291,6 +307,7 @@ class BrokerDirectory:
                 boot_id=segment.this_boot(),
                 memory=segment.whole_granules(memory),
                 patience=patience,
+                disk=disk,
                 mode=mode,
                 shm_device=segment.shm_device(),
                 epoch=epoch,

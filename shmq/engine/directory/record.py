@@ -42,6 +42,7 @@ class SegmentRecord:
     patience: float  # seconds
     mode: int  # of the directory
     shm_device: int  # st_dev of the /dev/shm that it lies in: containers may have one each
+    disk: int | None = None  # bytes on disk; 0: none; None: as much as leaves a tenth of the file system free
     epoch: int = 0  # how many segments were lost before it; part of each message id
 
     def home(self, dir_fd: int) -> Home:
@@ -90,12 +91,15 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         patience=float(content["patience"]),
         mode=int(content["mode"], 8),
         shm_device=int(content["shm_device"]),
+        disk=content.get("disk"),  # an older record has none
         epoch=content["epoch"],
     )
     if not is_segment_name(record.name) or not record.name.endswith(record.uuid.hex):
         raise ValueError(f"no segment has the name {record.name!r}")
     if type(record.epoch) is not int or record.epoch < 0:
         raise ValueError(f"epoch {record.epoch!r} is out of range")
+    if record.disk is not None and (type(record.disk) is not int or not 0 <= record.disk < 1 << 63):
+        raise ValueError(f"disk {record.disk!r} is out of range")
     if type(record.memory) is not int or not 0 < record.memory <= MEMORY_MAX or not 0 <= record.patience < 1e9:
         raise ValueError(f"memory {record.memory!r} or patience {record.patience!r} is out of range")
     if record.mode not in (PRIVATE_MODE, GROUP_MODE):
@@ -154,6 +158,7 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "patience": record.patience,
         "mode": f"{record.mode:04o}",
         "shm_device": record.shm_device,
+        "disk": record.disk,
         "epoch": record.epoch,
     }
     # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.

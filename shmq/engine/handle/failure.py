@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shmq.core.handles import crowd_of, settings_of, used_of
 from shmq.core.queue import SETTINGS, decode_settings
+from shmq.core.segment import DISK_SHARE
 from shmq.core.status import exception_of, parts_of
 from shmq.engine.membership.memory_users import memory_users
 from shmq.errors import (
@@ -66,6 +67,8 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
             figures=f"{usage['used']:,} of {usage['memory']:,} bytes used: {who}",
             remedy=f"{remedy or 'take messages out'}, or use a broker with more memory (memory=)",
         )
+    if status == "FULL_DISK":
+        return _full_disk(name, member)
     settings = settings_of(queue)
     wait = _way_to_wait(decode_settings(settings).overflow)
     entries, weight, resident = used_of(queue)
@@ -99,6 +102,35 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
         used=used,
         figures=f"{used:,} of {quantity(limit, 'message')}",
         remedy=remedy,
+    )
+
+
+def _full_disk(name: str, member: Member) -> Full:
+    """The budget is used up, or the file system has only its last tenth left."""
+    from shmq.engine.directory.disk import disk_bytes, disk_of, file_system  # here: most programs never see it
+
+    header = member.header()
+    place = header["path"] if header["anonymous"] else disk_of(header["path"], member.name)
+    directory, system = file_system(place)
+    what = f"no room on the disk for messages of queue {name!r} that do not fit into memory"
+    if header["disk"] == DISK_SHARE:
+        size, free = system.f_blocks * system.f_frsize, system.f_bavail * system.f_frsize
+        return Full(
+            what,
+            resource="disk",
+            limit=size - size // 10,
+            used=size - free,
+            figures=f"{directory}: {free:,} of {size:,} bytes free, a tenth stays free",
+            remedy="take messages out, make room there, or set a budget with disk= when the broker is made",
+        )
+    used = disk_bytes(place)
+    return Full(
+        what,
+        resource="disk",
+        limit=header["disk"],
+        used=used,
+        figures=f"{directory}: {used:,} of {header['disk']:,} bytes",
+        remedy="take messages out, or use a broker with a larger disk=",
     )
 
 

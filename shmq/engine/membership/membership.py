@@ -9,8 +9,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Final, Protocol
 
-from shmq.core.segment import SHM_DIRECTORY, Member
-from shmq.engine.directory.disk import disk_of
+from shmq.core.segment import DISK_NONE, SHM_DIRECTORY, Member
+from shmq.engine.directory.disk import disk_of, remove_private_disk
 from shmq.errors import Closed
 from shmq.names import broker_url
 
@@ -65,11 +65,13 @@ class Membership:
         self.key = key
         self.path = path
         self.member = member
-        if path is not None:
-            member.flow_into(disk_of(path, member.name))
+        header = member.header()
+        self.disk = header["path"] if path is None else disk_of(path, member.name)
+        if header["disk"] != DISK_NONE:
+            member.flow_into(self.disk)
         self.handles = 0
-        self.clock_offset_ns = member.header()["clock_offset_ns"]
-        self.memory = member.header()["memory"]
+        self.clock_offset_ns = header["clock_offset_ns"]
+        self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
         self.graves: list[Unburied] = []
         self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
@@ -124,6 +126,8 @@ class Membership:
             self.member.close(False)  # wakes who sleeps
             for one in readiness:
                 one.join()
+            if self.path is None:
+                remove_private_disk(self.disk)
 
     @staticmethod
     def join(key: str, make: Callable[[], Membership]) -> Membership:

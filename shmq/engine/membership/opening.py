@@ -16,7 +16,7 @@ __all__ = ["join_anonymous", "join_directory", "rejoin"]
 
 def join_anonymous(settings: BrokerSettings) -> Membership:
     """A broker without a directory, shared by passing handles, gone with its last user."""
-    member = open_anonymous(memory=settings.memory, patience=settings.patience)
+    member = open_anonymous(memory=settings.memory, patience=settings.patience, disk=settings.disk)
     return Membership.join(member.name, lambda: Membership(member.name, None, member))
 
 
@@ -52,7 +52,11 @@ def join_directory(path: str, settings: BrokerSettings, *, create: bool) -> Memb
     if os.path.dirname(path) == segment.SHM_DIRECTORY and segment.is_segment_name(os.path.basename(path)):
         return _join_segment(os.path.basename(path))
     member = BrokerDirectory(path).open(
-        create=create, memory=settings.memory, mode=settings.mode, patience=settings.patience
+        create=create,
+        memory=settings.memory,
+        mode=settings.mode,
+        patience=settings.patience,
+        disk=settings.disk,
     )
     known = Membership.of(member.name)
     if known is not None:

@@ -1,0 +1,46 @@
+/* How much of what may be on disk is still free: a budget of all queues together, or the file system's. */
+#include <limits.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "shmq/flow.h"
+
+/* Of all queues, as their words say: whoever reads them one by one while others move entries may be off by a turn each. */
+static uint64_t size_of_rows(shmq_member *m) {
+    uint64_t bytes = 0;
+    uint32_t high = shmq_queue_high(m);
+    for (uint32_t index = 0; index < high; index++) {
+        shmq_queue view;
+        if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) !=
+                SHMQ_ENTRY_FREE && /* SYNC directory.entry */
+            shmq_queue_look(m, index, &view) == NULL) {
+            bytes += shmq_rows_size(shmq_flow_rows(&view), shmq_flow_bytes(&view));
+        }
+    }
+    return bytes;
+}
+
+/* The directory is made by the first who writes there: what it will lie in is as good. */
+static bool find_system(const char *spill, struct statvfs *system) {
+    char path[PATH_MAX];
+    strncpy(path, spill, sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    for (char *last; statvfs(path, system) != 0; *last = '\0') {
+        last = strrchr(path, '/');
+        if (last == NULL || last == path) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint64_t shmq_disk_room(shmq_member *m) {
+    struct statvfs system;
+    if (m->disk == SHMQ_DISK_SHARE) {
+        bool found = find_system(m->spill, &system) && system.f_blocks != 0;
+        uint64_t kept = found ? system.f_blocks / 10 : 0;
+        return !found ? UINT64_MAX : system.f_bavail > kept ? (system.f_bavail - kept) * system.f_frsize : 0;
+    }
+    uint64_t used = size_of_rows(m);
+    return used < m->disk ? m->disk - used : 0;
+}
