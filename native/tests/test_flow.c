@@ -282,7 +282,7 @@ static void a_flush_that_was_not_decided_counts_nothing(void) {
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     CHECK(!shmq_flow_is_on(shmq_load_seq(&ring->flow)));
     uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(&q->first) / 2, put = 0;
-    shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7);
+    shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7, shmq_load_seq(&ring->flushed_bytes) + 700);
     failing_writes = 1;
     while (put_number(q, put) == SHMQ_OK) {
         put++;

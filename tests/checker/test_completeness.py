@@ -14,7 +14,7 @@ from tests.checker import (
 )
 from tests.repo.tree import ROOT, files
 
-GIVES_A_RULE = {"add", "expect", "tell"}
+GIVES_A_RULE = {"Measure", "add", "expect", "tell"}
 
 
 def rules_of(source: str) -> Iterator[str]:

@@ -42,11 +42,12 @@ def test_a_queue_with_messages_in_slots_and_in_blocks(broker_dir: Path, queue: Q
 
 
 @pytest.mark.parametrize("maxsize", [None, 1000])
-def test_a_full_queue(broker_dir: Path, broker: shmq.Broker, maxsize: int | None) -> None:
-    queue: Queue = broker.queue("full", maxsize=maxsize) if maxsize else broker.queue("full", slot_size=4096)
-    with pytest.raises(shmq.Full):
-        queue.put_many((b"x" for _ in range(100_000)), timeout=0)
-    check_image(broker_dir, {0})
+def test_a_full_queue(broker_dir: Path, maxsize: int | None) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk=0) as broker:
+        queue: Queue = broker.queue("full", maxsize=maxsize) if maxsize else broker.queue("full", slot_size=4096)
+        with pytest.raises(shmq.Full):
+            queue.put_many((b"x" for _ in range(100_000)), timeout=0)
+        check_image(broker_dir, {0})
 
 
 def test_a_ring_that_wraps_with_entries_that_it_carries(broker_dir: Path, broker: shmq.Broker) -> None:

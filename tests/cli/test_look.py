@@ -98,7 +98,7 @@ def test_init_makes_a_broker_and_repeats_in_peace(bare: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--disk", "5GiB"), "disk belongs to a later stage"),
+        (("--disk", "5 apples"), "is no size"),
         (("--durability", "sync"), "durability belongs to a later stage"),
         (("--memory", "much"), "is no size"),
         (("--mode", "rwx"), "is no mode"),

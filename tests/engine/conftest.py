@@ -20,6 +20,13 @@ def broker(broker_dir: Path) -> Iterator[shmq.Broker]:
 
 
 @pytest.fixture
+def memory_only(broker_dir: Path) -> Iterator[shmq.Broker]:
+    """Nothing flows to disk: what does not fit into memory is refused."""
+    with shmq.open(broker_dir, memory=MEMORY, disk=0) as opened:
+        yield opened
+
+
+@pytest.fixture
 def queue(broker: shmq.Broker) -> shmq.Queue[Any]:
     return broker.queue("jobs")
 

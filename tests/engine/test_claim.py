@@ -134,7 +134,9 @@ def test_a_full_target_ends_a_claim_and_is_an_error_when_nothing_went(broker: sh
     assert here.statistics().unsettled == 0
 
 
-def test_full_memory_ends_a_claim(broker: shmq.Broker, here: Queue, there: Queue) -> None:
+def test_full_memory_ends_a_claim(memory_only: shmq.Broker) -> None:
+    broker = memory_only
+    here, there = broker.queue("here"), broker.queue("there", max_deliveries=0, max_deaths=0)
     with pytest.raises((shmq.Full, shmq.OutOfSpace)) as full:
         here.put_many([b"b" * 1_000_000] * 100, timeout=0)
     sent = full.value.accepted

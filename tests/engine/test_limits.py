@@ -58,8 +58,8 @@ def test_put_many_puts_what_fits_and_says_how_many(broker: shmq.Broker) -> None:
     assert caught.value.accepted == 0
 
 
-def test_a_ring_without_maxsize_is_full_at_its_slots(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", slot_size=4096)
+def test_a_ring_without_maxsize_is_full_at_its_slots(memory_only: shmq.Broker) -> None:
+    queue = memory_only.queue("jobs", slot_size=4096)
     with pytest.raises(shmq.Full) as caught:
         queue.put_many([b""] * 100_000, timeout=0)
     full = caught.value
@@ -71,8 +71,8 @@ def test_a_ring_without_maxsize_is_full_at_its_slots(broker: shmq.Broker) -> Non
     queue.put("x", timeout=0)
 
 
-def test_full_memory_says_who_pins_it(broker_dir: Path, broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs")
+def test_full_memory_says_who_pins_it(broker_dir: Path, memory_only: shmq.Broker) -> None:
+    queue = memory_only.queue("jobs")
     program = """
 q = shmq.open(sys.argv[1]).queue("jobs")
 loan = q.loan(2_000_000)
@@ -92,7 +92,8 @@ listen()
     queue.put(b"x" * 1_000_000, timeout=0)
 
 
-def test_a_producer_waits_for_memory(queue: shmq.Queue[Any]) -> None:
+def test_a_producer_waits_for_memory(memory_only: shmq.Broker) -> None:
+    queue: shmq.Queue[Any] = memory_only.queue("jobs")
     with pytest.raises(shmq.Full):
         fill(queue, b"x" * 1_000_000)
     had = queue.qsize()

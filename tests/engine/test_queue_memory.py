@@ -28,7 +28,7 @@ def test_a_thousand_empty_queues_fit_into_64_mebibytes(broker_dir: Path) -> None
 
 
 def test_the_slots_of_a_queue_do_not_depend_on_those_made_before(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="64MiB") as broker:
+    with shmq.open(broker_dir, memory="64MiB", disk=0) as broker:
         first, *_, last = [broker.queue(f"q{number}") for number in range(20)]
         for queue in (first, last):
             queue.put_many(range(16_384), timeout=0)
@@ -76,7 +76,7 @@ def test_a_hundred_multiprocessing_queues_cost_little_of_dev_shm() -> None:
 
 
 def test_full_names_the_queue_whose_bodies_have_the_memory(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="32MiB") as broker:
+    with shmq.open(broker_dir, memory="32MiB", disk=0) as broker:
         frames, other = broker.queue("frames"), broker.queue("other")
         with contextlib.suppress(shmq.Full):
             while True:
@@ -125,7 +125,7 @@ def test_a_queue_that_finds_no_memory_is_told_who_has_it(broker_dir: Path) -> No
 
 
 def test_a_queue_that_finds_memory_full_of_bodies_is_told_of_whom(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="8MiB") as broker:
+    with shmq.open(broker_dir, memory="8MiB", disk=0) as broker:
         bodies = broker.queue("bodies", codec="bytes")
         with pytest.raises(shmq.Full, match="take messages out of 'bodies', or use"):
             fill(bodies)

@@ -239,7 +239,7 @@ WRONG: dict[str, Callable[[Path], Any]] = {
     "mode for all": lambda path: shmq.open(path, mode=0o777),
     "mode for reading": lambda path: shmq.open(path, mode=0o750),
     "patience": lambda path: shmq.open(path, patience=-1),
-    "disk": lambda path: UNTYPED(path, disk="1GiB"),
+    "disk": lambda path: shmq.open(path, disk=-1),
     "durability": lambda path: UNTYPED(path, durability="sync"),
     "encryption": lambda path: UNTYPED(path, encryption_key=b"0" * 32),
     "a host": lambda path: shmq.open("shmq://host/dir"),

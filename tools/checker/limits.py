@@ -14,7 +14,8 @@ class Measure:
     """A limit of a queue: what its word says, and what there is."""
 
     option: str
-    rule: str
+    never_less: str  # the rule: at any moment
+    exactly: str  # the rule: when nobody is at work
     said: int
     found: int
 
@@ -26,7 +27,7 @@ def judge_limits(queue: Queue, findings: Findings) -> None:
     """
     for one in measures(queue):
         text = f"{one.said} by the word of {one.option}, {one.found} found"
-        findings.expect(one.said >= one.found, f"ring.{one.rule}", queue.title, text)
+        findings.expect(one.said >= one.found, one.never_less, queue.title, text)
 
 
 def measures(queue: Queue) -> list[Measure]:
@@ -35,11 +36,15 @@ def measures(queue: Queue) -> list[Measure]:
     used = places(queue) - (moving(queue) if amid else -flow.rows)
     weighed = weight(queue)
     words = {
-        "maxsize": Measure("maxsize", "count", word_of(queue, "count", 32), used),
+        "maxsize": Measure("maxsize", "ring.count", "quiet.count", word_of(queue, "count", 32), used),
         "max_bytes": Measure(
-            "max_bytes", "weight", word_of(queue, "weight", 40), weighed + (0 if amid else flow.row_bytes)
+            "max_bytes",
+            "ring.weight",
+            "quiet.weight",
+            word_of(queue, "weight", 40),
+            weighed + (0 if amid else flow.row_bytes),
         ),
-        "max_memory": Measure("max_memory", "resident", word_of(queue, "resident", 40), weighed),
+        "max_memory": Measure("max_memory", "ring.resident", "quiet.resident", word_of(queue, "resident", 40), weighed),
     }
     return [measure for option, measure in words.items() if queue.limit(option) != 0]
 

@@ -166,7 +166,7 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
     sure = image.u32(queue.page + QUEUE["recount_due"]) == 0
     for one in measures(queue) if sure else []:
         text = f"{one.said} by the word of {one.option}, {one.found} found"
-        findings.expect(one.said == one.found, f"quiet.{one.rule}", where, text)
+        findings.expect(one.said == one.found, one.exactly, where, text)
     lines = waiting_lines(image, queue)
     text = f"{queue.waiters} blocked producers, their lines say {lines}"
     findings.expect(queue.waiters == lines, "quiet.waiters", where, text)

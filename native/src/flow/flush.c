@@ -139,7 +139,10 @@ shmq_status shmq_flush(shmq_mover *t) {
     b.bytes = 0;
     t->used = 0;
     uint64_t room = shmq_disk_room(t->q->m);
-    shmq_status status = room != 0 ? collect(t, &b, room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES) : SHMQ_FULL_DISK;
+    if (SHMQ_UNLIKELY(room == 0)) {
+        return shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY;
+    }
+    shmq_status status = collect(t, &b, room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES);
     status = status == SHMQ_OK && t->used > room ? SHMQ_FULL_DISK : status;
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;

@@ -1,0 +1,104 @@
+"""Limits beside what is on disk: of messages, of bytes, of the broker's memory, of its disk."""
+
+from pathlib import Path
+
+import pytest
+
+import shmq
+
+from .numbered import number_of, numbered, put_numbers
+from .test_shutdown import finish, in_thread
+
+LITTLE = 20_000  # bytes in memory, so that a few hundred messages flow
+
+
+def files(broker_dir: Path) -> list[Path]:
+    return [path for path in (broker_dir / "disk").rglob("*") if path.is_file()]
+
+
+def test_maxsize_and_max_bytes_count_what_is_on_disk(broker: shmq.Broker) -> None:
+    queue = broker.queue("backlog", maxsize=3000, codec="bytes", max_memory=LITTLE)
+    put_numbers(queue, range(3000))
+    with pytest.raises(shmq.Full) as full:
+        queue.put(b"", timeout=0)
+    assert (full.value.resource, full.value.limit, full.value.used) == ("maxsize", 3000, 3000)
+    assert queue.statistics().flowed
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(1000)] == list(range(1000))
+    put_numbers(queue, range(3000, 4000))
+    with pytest.raises(shmq.Full):
+        queue.put(b"", timeout=0)
+    queue.alter(maxsize=0, max_bytes=4000 * 58)
+    put_numbers(queue, range(4000, 5000))
+    with pytest.raises(shmq.Full) as full:
+        queue.put(numbered(0), timeout=0)
+    assert full.value.resource == "max_bytes"
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(4000)] == list(range(1000, 5000))
+    assert queue.statistics().bytes == 0
+
+
+def test_the_oldest_are_dropped_from_disk(broker: shmq.Broker) -> None:
+    queue = broker.queue("backlog", maxsize=1500, codec="bytes", max_memory=LITTLE, overflow="drop_oldest")
+    put_numbers(queue, range(4000))
+    seen = queue.statistics()
+    assert (seen.ready, seen.dropped, seen.flowed) == (1500, 2500, True)
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(1500)] == list(range(2500, 4000))
+
+
+def test_a_producer_waits_for_room_that_a_consumer_makes_on_disk(broker: shmq.Broker) -> None:
+    queue = broker.queue("backlog", maxsize=2000, codec="bytes", max_memory=LITTLE)
+    put_numbers(queue, range(2000))
+    thread, _ = in_thread(lambda: put_numbers(queue, range(2000, 2100)))
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(2100)] == list(range(2100))
+    finish(thread)
+
+
+@pytest.mark.parametrize("size", [1000, 100_000])
+def test_a_queue_flows_when_the_memory_of_its_broker_is_used_up(broker_dir: Path, size: int) -> None:
+    count = 64_000_000 // size
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        queue, other = broker.queue("backlog", codec="bytes"), broker.queue("other", codec="bytes")
+        put_numbers(queue, range(count), size)
+        put_numbers(other, range(count // 4), size)
+        assert queue.statistics().flowed
+        assert broker.statistics().memory_reserved <= 16 << 20
+        for one, most in (queue, count), (other, count // 4):
+            assert [number_of(one.get(timeout=5.0)) for _ in range(most)] == list(range(most))
+
+
+def test_a_queue_that_stays_in_memory_gets_that_of_one_that_flows(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="16MiB") as broker:
+        backlog, important = broker.queue("backlog", codec="bytes"), broker.queue("important", priorities=2)
+        put_numbers(backlog, range(100), 100_000)
+        for number in range(50):
+            important.put(bytes(100_000) + str(number).encode(), timeout=5.0)
+        assert backlog.statistics().flowed
+        assert [number_of(backlog.get(timeout=5.0)) for _ in range(100)] == list(range(100))
+
+
+def test_a_broker_without_disk_is_full_when_its_memory_is(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk=0) as broker:
+        queue = broker.queue("backlog", codec="bytes")
+        with pytest.raises(shmq.Full) as full:
+            put_numbers(queue, range(200), 100_000, timeout=0)
+        assert full.value.resource == "memory"
+        assert not queue.statistics().flowed
+        assert not files(broker_dir)
+    with pytest.raises(shmq.OptionsMismatch, match="another disk"):
+        shmq.open(broker_dir, disk="1GiB")
+
+
+def test_the_budget_on_disk_stops_producers_and_not_consumers(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk="4MiB") as broker:
+        queue = broker.queue("backlog", codec="bytes", max_memory="1MiB")
+        with pytest.raises(shmq.Full) as full:
+            put_numbers(queue, range(20_000), 1000, timeout=0)
+        assert (full.value.resource, full.value.limit) == ("disk", 4 << 20)
+        assert 3 << 20 < full.value.used <= 4 << 20
+        assert str(broker_dir) in str(full.value)
+        count = queue.qsize()
+        thread, _ = in_thread(lambda: put_numbers(queue, range(count, count + 3000), 1000))
+        assert [number_of(queue.get(timeout=5.0)) for _ in range(count + 3000)] == list(range(count + 3000))
+        finish(thread)
+        with pytest.raises(shmq.Empty):
+            queue.get(timeout=0)
+        assert not files(broker_dir)
