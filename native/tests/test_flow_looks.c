@@ -121,10 +121,10 @@ static void what_cannot_flow_stays_in_memory(void) {
     path[sizeof path - 1] = 0;
     CHECK_EQUAL(shmq_flow_into(m, path), SHMQ_OS);
     shmq_queue *levels = scratch_levels(m, "levels", 0, 3), *plain = scratch_queue(m, "plain", 0, true);
-    CHECK(!shmq_may_flow(levels) && !shmq_may_flow(plain) && shmq_may_flow(q));
-    CHECK_EQUAL(shmq_flow_make_room(plain, true), SHMQ_EMPTY);
+    CHECK(!shmq_may_flow(levels) && shmq_may_flow(plain) && shmq_may_flow(q));
+    CHECK_EQUAL(shmq_flow_make_room(levels, true), SHMQ_EMPTY);
     m->backing_of = NULL;
-    CHECK(!shmq_may_flow(q));
+    CHECK(!shmq_may_flow(q) && !shmq_may_flow(plain));
     shmq_flow_mend(levels);
     shmq_flow_mend(q);
     CHECK_EQUAL(shmq_disk_bytes(q), 0);

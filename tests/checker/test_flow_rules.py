@@ -196,6 +196,11 @@ def a_message_in_both_rings(s: Scene) -> None:
     s.add(s.slot(NAME, 10), -LAP | AVAILABLE)
 
 
+@breaks("quiet.resident")
+def more_in_memory_than_there_is(s: Scene) -> None:
+    s.add(s.page(NAME, "resident"), 1)
+
+
 @breaks("ring.resident")
 def less_in_memory_than_there_is(s: Scene) -> None:
     s.add(s.page(NAME, "resident"), -1)

@@ -7,6 +7,8 @@
  * outlives the segment, so nothing is synchronised. */
 #include "flow/file_backing.h"
 
+#include "flow/row_directory.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,15 +47,7 @@ typedef struct file_backing {
     bool swept; /* of directories of earlier queues of this index */
 } file_backing;
 
-static shmq_status failed(const file_backing *b, const char *what) {
-    if (errno == ENOSPC || errno == EDQUOT) {
-        return shmq_fail(SHMQ_NO_SPACE,
-                         "no room on the disk for messages that do not fit into memory: %s\n"
-                         "make room there, or let consumers go on",
-                         b->path);
-    }
-    return shmq_fail_errno("cannot %s %s", what, b->path);
-}
+static shmq_status failed(const file_backing *b, const char *what) { return shmq_rows_failed(b->path, what); }
 
 static bool name_to_place(const char *name, uint64_t *place) {
     char *end;
@@ -96,79 +90,11 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
     return status;
 }
 
-static void delete_directory(const char *path) {
-    DIR *directory = opendir(path);
-    if (directory == NULL) {
-        return;
-    }
-    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        (void)unlinkat(dirfd(directory), e->d_name, 0);
-    }
-    closedir(directory);
-    (void)rmdir(path);
-}
-
-/* What a queue left that had this index of the directory before, and was deleted by a process that died. */
-static void sweep(file_backing *b, const char *parent, uint32_t index, uint32_t incarnation) {
-    DIR *directory = opendir(parent);
-    for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
-        unsigned other_index, other;
-        char path[PATH_MAX];
-        if (sscanf(e->d_name, "%u.%u", &other_index, &other) == 2 && other_index == index && other != incarnation &&
-            snprintf(path, sizeof path, "%s/%s", parent, e->d_name) < (int)sizeof path) {
-            delete_directory(path);
-        }
-    }
-    if (directory != NULL) {
-        closedir(directory);
-    }
-    b->swept = true;
-}
-
-/* What lies above the last component. */
-static void parent_of(const char *path, char parent[PATH_MAX]) {
-    snprintf(parent, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
-}
-
-/* For those who may use the broker: as its own directory says, whatever the umask. */
-static bool make_one(const char *path, mode_t mode) {
-    return mkdir(path, 0700) == 0 ? chmod(path, mode) == 0 : errno == EEXIST;
-}
-
-/* The folder of an anonymous broker lies where everybody may make one of its name. */
-static shmq_status make_private(const char *path) {
-    struct stat found;
-    if (!make_one(path, 0700) || lstat(path, &found) != 0) {
-        return shmq_fail_errno("cannot make the directory %s", path);
-    }
-    if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid() || (found.st_mode & 077) != 0) {
-        return shmq_fail(SHMQ_DENIED,
-                         "%s is not a directory of this user alone\n\nremove it, or name another place by TMPDIR",
-                         path);
-    }
-    return SHMQ_OK;
-}
-
 static shmq_status make_directory(file_backing *b) {
-    char parent[PATH_MAX], all[PATH_MAX], broker[PATH_MAX];
-    unsigned index = 0, incarnation = 0;
-    struct stat as;
-    const char *name = strrchr(b->path, '/') + 1;
-    parent_of(b->path, parent);
-    parent_of(parent, all);
-    parent_of(all, broker);
-    if (b->m->anonymous) {
-        SHMQ_TRY(make_private(all));
-        as.st_mode = 0700;
-    } else if (stat(broker, &as) != 0) {
-        return failed(b, "find the broker's directory of");
-    }
-    b->mode = as.st_mode & 0770;
-    if (!make_one(all, b->mode) || !make_one(parent, b->mode) || !make_one(b->path, b->mode)) {
-        return failed(b, "make the directory");
-    }
-    if (!b->swept && sscanf(name, "%u.%u", &index, &incarnation) == 2) {
-        sweep(b, parent, index, incarnation);
+    SHMQ_TRY(shmq_rows_make(b->path, b->m->anonymous, &b->mode));
+    if (!b->swept) {
+        shmq_rows_sweep(b->path);
+        b->swept = true;
     }
     return SHMQ_OK;
 }
@@ -509,6 +435,6 @@ uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
 void shmq_file_backing_remove(shmq_queue *q) {
     const shmq_backing *backing;
     if (q->m->backing_of == shmq_file_backing_of && shmq_file_backing_of(q, &backing) == SHMQ_OK) {
-        delete_directory(((file_backing *)q->backing)->path);
+        shmq_rows_delete(((file_backing *)q->backing)->path);
     }
 }
