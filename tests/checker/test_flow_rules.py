@@ -196,11 +196,6 @@ def a_message_in_both_rings(s: Scene) -> None:
     s.add(s.slot(NAME, 10), -LAP | AVAILABLE)
 
 
-@breaks("quiet.resident")
-def more_in_memory_than_there_is(s: Scene) -> None:
-    s.add(s.page(NAME, "resident"), 1)
-
-
 @breaks("ring.resident")
 def less_in_memory_than_there_is(s: Scene) -> None:
     s.add(s.page(NAME, "resident"), -1)
@@ -216,6 +211,12 @@ def test_a_damage_breaks_its_rule(image_that_flows: Image, rules: set[str], dama
 def test_the_sound_segment_breaks_none(image_that_flows: Image) -> None:
     assert Scene.of(image_that_flows).judged(dead=set()) == set()
     assert Scene.of(image_that_flows).judged_quiet(live={0}) == set()
+
+
+def test_a_byte_that_nobody_has_is_found_when_all_is_quiet(image_that_flows: Image) -> None:
+    scene = Scene.of(image_that_flows)
+    scene.add(scene.page(NAME, "resident"), 1)
+    assert scene.judged_quiet(live={0}) == {"quiet.resident"}
 
 
 def test_what_is_in_memory_is_shown_in_its_order(image_that_flows: Image) -> None:

@@ -229,7 +229,7 @@ def test_a_place_that_is_free_far_ahead_is_found(broker: shmq.Broker) -> None:
 SMALL_SHM = """
     import os, signal, sys
     import shmq
-    broker = shmq.open(sys.argv[1], memory="64MiB")
+    broker = shmq.open(sys.argv[1], memory="64MiB", disk=0)
     queue = broker.queue("jobs", codec="bytes")
     read, write = os.pipe()
     accepted = 0

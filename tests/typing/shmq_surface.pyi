@@ -47,7 +47,7 @@ def open(
     memory: Size | None = None,                      # budget of the segment; new: half of /dev/shm, at most 4 GiB
     mode: int | None = None,                         # of the directory, files lose the x bits; new: 0o700; 0o770 for a group
     patience: float | None = None,                   # how long a stopped process may delay others; new: 0.1
-    disk: Size | None = None,                        # [flow] budget on disk; new: up to 90 % of the file system used
+    disk: Size | None = None,                        # budget on disk; new: up to 90 % of the file system used
     durability: Durability | None = None,            # [log]  default of new queues; new: "none"
     encryption_key: bytes | Callable[[], bytes] | None = None,   # [log] 32 bytes: everything on disk is encrypted
 ) -> Broker: ...

@@ -245,7 +245,8 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = look_at_all(w, &claimed_late, from, d);
-    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
+    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed &&
+        !shut) {
         shmq_rescue_count(w->of[*from].q, d);
     }
     pass_on(w, status == SHMQ_OK ? *from : UINT32_MAX);
