@@ -48,7 +48,7 @@ from checker.words import PENDING
 
 FLIPS = 8  # of one process in one round
 CALLS = 6  # between two flips
-MOVERS = 300  # killed at most, until one dies amid a move
+STOPS = 10_000  # of a mover at most, until it is amid a move
 WARM_CALLS = 500
 LOOK_SECONDS = 0.05
 BEFORE = 0.25  # share of the rounds in which the damage is there before anybody joins
@@ -157,30 +157,29 @@ def fill_beyond_memory(broker: shmq.Broker, numbers: random.Random, checksum: bo
         raise RuntimeError("nothing is on disk")
 
 
-def move_to_and_fro(directory: Path, begun: int) -> None:
+def move_to_and_fro(directory: Path) -> None:
     broker = shmq.open(directory, create=False)
     small, moved = (broker.queue(name, codec="bytes") for name in ("small", "moved"))
-    os.write(begun, b".")
     while True:
         small.move(moved, limit=5)
         moved.move(small)
 
 
 def leave_a_move_half_done(directory: Path, segment: Path) -> None:
-    """Kills movers until one leaves a message that is in neither queue yet."""
+    """Stops a mover again and again, until it has a message that is in neither queue yet; and kills it there."""
     pauses = random.Random(1)
-    for _ in range(MOVERS):
-        seen, begun = os.pipe()
-        mover = forked(partial(move_to_and_fro, directory, begun))
-        os.close(begun)
-        os.read(seen, 1)
-        os.close(seen)
+    mover = forked(partial(move_to_and_fro, directory))
+    for _ in range(STOPS):
         time.sleep(pauses.random() * 0.01)
-        os.kill(mover, signal.SIGKILL)
-        os.waitpid(mover, 0)
+        os.kill(mover, signal.SIGSTOP)
+        os.waitpid(mover, os.WUNTRACED)
         if any((ring.state == PENDING).any() for ring in rings_of(judge_directory(Image.of_file(segment), Findings()))):
-            return
-    raise RuntimeError(f"{MOVERS} movers were killed, none amid a move")
+            break
+        os.kill(mover, signal.SIGCONT)
+    else:
+        raise RuntimeError(f"a mover was stopped {STOPS:,} times, never amid a move")
+    os.kill(mover, signal.SIGKILL)
+    os.waitpid(mover, 0)
 
 
 def name_of_segment(directory: Path) -> Path:

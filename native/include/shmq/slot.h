@@ -90,6 +90,12 @@ static inline bool shmq_state_is_entry(uint32_t state) {
            state == SHMQ_ACQUIRED || state == SHMQ_LOCKED || state == SHMQ_MOVING;
 }
 
+/* Of these, those that browsers see. */
+static inline bool shmq_state_is_seen(uint32_t state) {
+    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||
+           state == SHMQ_LOCKED;
+}
+
 typedef struct shmq_slot_shm {
     shmq_a64 word;
     shmq_a64 position;

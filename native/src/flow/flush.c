@@ -131,6 +131,11 @@ shmq_status shmq_flush(shmq_mover *t) {
     shmq_ring_shm *ring = t->back->shm;
     b.count = 0;
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
+    if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
+        /* Nothing lies in between, and recovery looks for what this flush has MOVING near the flow's place. */
+        shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed));
+        shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
+    }
     t->used = 0;
     shmq_status status = collect(t, &b);
     if (status == SHMQ_OK && b.end == b.from) {

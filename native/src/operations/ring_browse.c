@@ -4,27 +4,6 @@
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"
 
-static bool can_be_seen(uint32_t state) {
-    return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||
-           state == SHMQ_LOCKED;
-}
-
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
-    uint64_t best = UINT64_MAX;
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
-            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && can_be_seen(shmq_word_state(word)) && p >= from && p < limit && p < best) {
-                best = p;
-            }
-        }
-    }
-    *position = best;
-    return best != UINT64_MAX;
-}
-
 static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, shmq_delivery *d) {
     d->position = p;
     d->depth = r->depth;
@@ -80,7 +59,7 @@ shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
         }
         bool carried = shmq_word_carried(word);
         bool here = ahead == 0 ? !carried : carried && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
-        if (here && can_be_seen(state)) {
+        if (here && shmq_state_is_seen(state)) {
             if (read_entry(r, slot, word, p, d)) {
                 *position = p;
                 return SHMQ_OK;
@@ -99,7 +78,7 @@ bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {
     shmq_fence_acquire(); /* SYNC ring.browse: the copy before the second look */
     uint64_t word = shmq_load_relaxed(&slot->word);
     uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
-    return can_be_seen(shmq_word_state(word)) && (laps == 0 || shmq_word_carried(word)) &&
+    return shmq_state_is_seen(shmq_word_state(word)) && (laps == 0 || shmq_word_carried(word)) &&
            shmq_load_relaxed(&slot->position) == d->position && shmq_peek(&slot->message_id) == d->message_id;
 }
 

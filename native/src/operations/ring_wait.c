@@ -2,6 +2,9 @@
  * them, and sleeps once. */
 #include "shmq/ring_wait.h"
 
+#include <sched.h>
+
+#include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
@@ -98,11 +101,34 @@ static bool all_shut(const waiting *w) {
     return true;
 }
 
+/* Where a queue flows, another process may be about to bring some of it, or to end the flow: a look that finds nothing is not the
+ * last one. */
+static bool any_flows(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (SHMQ_UNLIKELY(shmq_flow_is_on(shmq_flow_of(w->of[i].q))) && state_of(&w->of[i]) != SHMQ_STOPPED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What was read before the look says that nothing new can come; so an empty look is the end. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
-    bool shut = all_shut(w);
+    bool shut = all_shut(w), more = any_flows(w);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !more ? SHMQ_SHUT_DOWN : status;
+}
+
+/* Of who does not wait: for a mover it does, as for a claim, as long as a stopped process may delay others. */
+static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d) {
+    uint64_t until = shmq_now_ns() + w->m->patience_ns;
+    bool claimed, more;
+    shmq_status status;
+    do {
+        more = any_flows(w);
+        status = look_for_last(w, &claimed, from, d);
+    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && sched_yield() == 0 && shmq_now_ns() < until);
+    return status;
 }
 
 static shmq_status all_usable(const waiting *w, uint32_t *from) {
@@ -202,8 +228,9 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     shmq_status slept = SHMQ_OK;
     bool slept_at_all = false;
     publish_progress(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && !all_shut(w)) {
-        uint64_t limit = claimed ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
+    bool shut = all_shut(w);
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || any_flows(w))) {
+        uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);
         slept_at_all = true;
@@ -234,9 +261,9 @@ static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *
             return status;
         }
         SHMQ_TRY(all_usable(w, from));
-        if (all_shut(w)) {
-            bool claimed;
-            return look_for_last(w, &claimed, from, d);
+        bool claimed;
+        if (all_shut(w) && (status = look_for_last(w, &claimed, from, d)) != SHMQ_EMPTY) {
+            return status;
         }
         if (shmq_now_ns() >= w->until_ns) {
             return SHMQ_EMPTY;
@@ -309,7 +336,7 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
         shmq_look_for_dead(w->m); /* who only polls never sleeps, so it does here what sleepers do */
-        return look_for_last(w, &claimed, from, d);
+        return look_once(w, from, d);
     }
     status = lay_down(w, from);
     if (status == SHMQ_OK) {
