@@ -8,6 +8,7 @@ EXCUSED = {
     r"no pyspark: tools/test --spark": "half a gigabyte, and a Java besides: who wants it says so",
     r"no \w+: pip has none for this Python": "deltalake or pyiceberg, which docs/spark.md shows",
     r"no network namespaces here: .*": "a container may be without the right to make them",
+    r"no small file system here: .*": "a container may be without the right to mount one",
     r"numpy 2 has it": "numpy 1.26 is supported, too, and has no strings of variable length to refuse",
     r"[\d,]+ descriptors are needed, [\d,]+ allowed": "the hard limit of a container is set from outside",
     r"a broker has \d+ MB here: half of /dev/shm": "the queue would not fit: /dev/shm is as the machine has it",

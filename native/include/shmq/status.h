@@ -45,6 +45,8 @@ const char *shmq_status_name(shmq_status status);
 /* The trail belongs to the thread: set where the failure is seen, read by the binding. Returns `status`. */
 shmq_status shmq_fail(shmq_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 shmq_status shmq_fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Adds what helps to a failure that has just been told, of one line. */
+void shmq_advise(const char *remedy);
 const char *shmq_trail(void);
 int shmq_trail_errno(void);
 /* After it was read: what fails next without a word of its own must not be told in these. */

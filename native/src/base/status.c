@@ -76,6 +76,11 @@ shmq_status shmq_fail_errno(const char *format, ...) {
     return SHMQ_OS;
 }
 
+void shmq_advise(const char *remedy) {
+    size_t length = strlen(trail);
+    snprintf(trail + length, sizeof(trail) - length, "\n\n%s", remedy);
+}
+
 const char *shmq_trail(void) { return trail; }
 
 int shmq_trail_errno(void) { return trail_errno; }

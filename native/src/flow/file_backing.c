@@ -6,8 +6,7 @@
  * which is the commit. Files do not overlap: what lies at or above the first place of a flush is deleted before. Nothing here
  * outlives the segment, so nothing is synchronised. */
 #include "flow/file_backing.h"
-
-#include "flow/row_directory.h"
+#include "flow/rows_directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x3130574f524d4853) /* "SHMROW01" */
@@ -37,17 +37,44 @@ typedef struct file_entry {
 typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
+    shmq_queue *q;
     char path[PATH_MAX];
     unsigned char *loaded; /* the file that was read last */
     uint64_t loaded_bytes;
     uint64_t first, last; /* places in it; nothing loaded: first > last */
     uint64_t *firsts;     /* of the files that are known */
     uint64_t known, room;
-    mode_t mode;
+    struct stat broker; /* its directory: group and mode of all files */
     bool swept; /* of directories of earlier queues of this index */
 } file_backing;
 
-static shmq_status failed(const file_backing *b, const char *what) { return shmq_rows_failed(b->path, what); }
+static shmq_status no_room(const file_backing *b) {
+    struct statvfs disk;
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", b->path);
+    for (char *end; statvfs(parent, &disk) != 0; *end = '\0') { /* what is not there yet lies where its parent does */
+        end = strrchr(parent, '/');
+        if (end == NULL || end == parent) {
+            memset(&disk, 0, sizeof disk);
+            break;
+        }
+    }
+    return shmq_fail(SHMQ_NO_SPACE,
+                     "no room on the disk for messages that do not fit into memory: %s\n"
+                     "%llu of %llu bytes are free there, %llu files\n"
+                     "make room there, or let consumers go on",
+                     b->path, (unsigned long long)disk.f_bavail * disk.f_frsize,
+                     (unsigned long long)disk.f_blocks * disk.f_frsize, (unsigned long long)disk.f_favail);
+}
+
+static shmq_status failed(const file_backing *b, const char *what) {
+    if (errno == ENOSPC || errno == EDQUOT) {
+        return no_room(b);
+    }
+    shmq_status status = shmq_fail_errno("cannot %s %s", what, b->path);
+    shmq_advise("put that right, and all goes on; purge() gives up what lies there");
+    return status;
+}
 
 static bool name_to_place(const char *name, uint64_t *place) {
     char *end;
@@ -66,6 +93,12 @@ static shmq_status open_directory(const file_backing *b, DIR **directory) {
     return errno == ENOENT ? SHMQ_NOT_FOUND : failed(b, "read the directory");
 }
 
+/* Or an empty directory that somebody has put in its place. */
+static bool remove_at(int directory, const char *name) {
+    return unlinkat(directory, name, 0) == 0 || errno == ENOENT ||
+           (errno == EISDIR && unlinkat(directory, name, AT_REMOVEDIR) == 0);
+}
+
 /* Files whose first place is at or above `from`, or, all their places being so, below `low`. */
 static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t from) {
     DIR *directory;
@@ -82,21 +115,12 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
     rewinddir(directory);
     for (struct dirent *e; status == SHMQ_OK && (e = readdir(directory)) != NULL;) {
         if (name_to_place(e->d_name, &place) && (place >= from || place < newest_below) &&
-            unlinkat(dirfd(directory), e->d_name, 0) != 0 && errno != ENOENT) {
+            !remove_at(dirfd(directory), e->d_name)) {
             status = failed(b, "delete a file of");
         }
     }
     closedir(directory);
     return status;
-}
-
-static shmq_status make_directory(file_backing *b) {
-    SHMQ_TRY(shmq_rows_make(b->path, b->m->anonymous, &b->mode));
-    if (!b->swept) {
-        shmq_rows_sweep(b->path);
-        b->swept = true;
-    }
-    return SHMQ_OK;
 }
 
 static bool write_all(int fd, struct iovec *pieces, int count) {
@@ -140,7 +164,12 @@ static bool write_file(int fd, const file_entry *entries, const shmq_row *rows, 
 
 static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
     file_backing *b = context;
-    SHMQ_TRY(make_directory(b));
+    if (b->m->anonymous) {
+        SHMQ_TRY(shmq_rows_directory_make_private(b->path, &b->broker, !b->swept));
+    } else if (!shmq_rows_directory_make(b->path, &b->broker, !b->swept)) {
+        return failed(b, "make the directory");
+    }
+    b->swept = true;
     SHMQ_TRY(delete_files(b, low, from));
     if (count == 0) {
         return SHMQ_OK;
@@ -156,7 +185,9 @@ static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const 
     file_name(name, rows[0].place);
     int directory = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done = fd >= 0 && fchmod(fd, b->mode & 0660) == 0 && write_file(fd, entries, rows, count) &&
+    int ignored = fd >= 0 ? fchown(fd, (uid_t)-1, b->broker.st_gid) : 0;
+    (void)ignored;
+    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && write_file(fd, entries, rows, count) &&
                 renameat(directory, UNFINISHED, directory, name) == 0;
     shmq_status status = done ? SHMQ_OK : failed(b, "write to");
     if (!done && fd >= 0) {
@@ -283,20 +314,26 @@ static bool is_whole(const file_backing *b) {
     return bytes == b->loaded_bytes;
 }
 
-/* SHMQ_CORRUPT: it makes no sense. */
+/* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. */
 static shmq_status load(file_backing *b, uint64_t first) {
     char path[PATH_MAX + 20];
     struct stat file;
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
     b->first = 1;
     b->last = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &file) != 0) {
-        shmq_status status = failed(b, "read a file of");
+        shmq_status status = errno == ENOENT                    ? SHMQ_NOT_FOUND
+                             : errno == ELOOP || errno == ENXIO ? SHMQ_CORRUPT /* a symbolic link, a socket */
+                                                                : failed(b, "read a file of");
         if (fd >= 0) {
             close(fd);
         }
         return status;
+    }
+    if (!S_ISREG(file.st_mode)) {
+        close(fd);
+        return SHMQ_CORRUPT;
     }
     unsigned char *loaded = realloc(b->loaded, (size_t)file.st_size + 1);
     bool done = loaded != NULL && read_all(fd, loaded, (uint64_t)file.st_size);
@@ -338,10 +375,19 @@ static void list_rows(const file_backing *b, uint64_t from, uint64_t below, uint
     }
 }
 
+/* None is left, by the files. The words of the queue know better how many there were. */
+static void tell_lost(const file_backing *b, uint64_t low, uint64_t from) {
+    uint64_t lost = shmq_flow_rows(b->q);
+    if (from == low && lost != 0) {
+        (void)shmq_damage(b->m, "messages on disk that are there no more, how many", lost);
+    }
+}
+
 static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                              uint32_t *count) {
     file_backing *b = context;
     uint32_t most = *count;
+    uint64_t begin = from;
     bool above = false;
     while (from < below) {
         if (b->first > b->last || from < b->first || from > b->last) {
@@ -353,6 +399,10 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
             SHMQ_TRY(status);
             forget_before(b, low);
             status = load(b, first);
+            if (status == SHMQ_NOT_FOUND) {
+                b->known = 0; /* what was known is old: all is looked for again */
+                continue;
+            }
             if (status == SHMQ_CORRUPT) {
                 (void)shmq_damage(b->m, "a file of messages on disk", first);
                 from = first >= from ? first + 1 : from;
@@ -371,6 +421,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
         b->first = b->last + 1; /* it has nothing for us any more */
     }
     *count = 0;
+    tell_lost(b, low, begin);
     return SHMQ_OK;
 }
 
@@ -390,6 +441,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, const shmq_backing **backing) {
             return shmq_fail_errno("no memory for the way of a queue to disk");
         }
         b->m = q->m;
+        b->q = q;
         b->first = 1;
         b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
         int length = snprintf(b->path, sizeof b->path, "%s/%u.%u", q->m->spill, q->index, q->incarnation);
@@ -435,6 +487,6 @@ uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
 void shmq_file_backing_remove(shmq_queue *q) {
     const shmq_backing *backing;
     if (q->m->backing_of == shmq_file_backing_of && shmq_file_backing_of(q, &backing) == SHMQ_OK) {
-        shmq_rows_delete(((file_backing *)q->backing)->path);
+        shmq_rows_directory_delete(((file_backing *)q->backing)->path);
     }
 }

@@ -155,7 +155,9 @@ void shmq_queue_unbind(shmq_queue *q) {
         pthread_mutex_unlock(&m->handles_lock);
     }
     shmq_group_book_free(q);
-    shmq_file_backing_free(q);
+    if (q->serial == m->serial && !shmq_member_forked(m)) {
+        shmq_file_backing_free(q);
+    } /* else it is the parent's, and a thread of it may have been at it */
     free(q->lower);
     free(q);
 }
@@ -175,6 +177,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         shmq_store_seq(&q->first.putting.busy, 0);
         shmq_store_seq(&q->lining.busy, 0);
         q->counters = counters;
+        q->backing = NULL; /* a thread of the parent may have been at it, and left it half done here */
         shmq_group_book_reset(q);
         status = attach_line(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
