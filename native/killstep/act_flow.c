@@ -60,6 +60,7 @@ void act_flow_decided(act *a) {
     act_flow_behind_commit(a);
     uint64_t from = shmq_flow_place(shmq_load_seq(&ring->flow)), end = shmq_load_seq(&ring->tail);
     shmq_store_seq(&ring->flushing_count, shmq_load_seq(&ring->flushed) + rows_count(from, end));
+    shmq_store_seq(&ring->flushing_bytes, shmq_load_seq(&ring->flushed_bytes) + rows_weight(from, end));
     shmq_store_seq(&ring->flushing_at, end);
     shmq_store_seq(&ring->flow, shmq_flow_word(end, true));
 }

@@ -110,6 +110,16 @@ uint32_t rows_count(uint64_t from, uint64_t below) {
     return count;
 }
 
+uint64_t rows_weight(uint64_t from, uint64_t below) {
+    const table *now = in_force();
+    uint64_t weight = 0;
+    for (uint64_t i = 0; i < now->count; i++) {
+        bool among = now->rows[i].place >= from && now->rows[i].place < below;
+        weight += among ? shmq_row_weight(now->rows[i].length) : 0;
+    }
+    return weight;
+}
+
 uint64_t rows_key(void) {
     const table *now = in_force();
     uint64_t key = now->count;

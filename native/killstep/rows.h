@@ -16,6 +16,8 @@ unsigned char *rows_bytes(void);
 shmq_status rows_backing_of(shmq_queue *q, const shmq_backing **backing);
 /* Rows with keys in [from, below). */
 uint32_t rows_count(uint64_t from, uint64_t below);
+/* Bytes of their headers and bodies. */
+uint64_t rows_weight(uint64_t from, uint64_t below);
 /* JSON: [first place, first place behind] of each run of places. */
 void rows_list(char *text, size_t room);
 /* Equal for equal rows, whatever lay there before: their places, and how their bodies end. */

@@ -1,6 +1,7 @@
 """A real disk that is full: producers are told, nothing that was accepted is lost, and all goes on with room."""
 
 import errno
+import itertools
 import json
 import os
 import random
@@ -30,8 +31,9 @@ def number_of(body: bytes) -> int:
 
 
 @contextmanager
-def flowing_at(place: Path) -> Iterator[shmq.Queue[Any]]:
-    with shmq.open(place / "broker", memory="16MiB") as broker:
+def flowing_at(place: Path, budget: str | None = "1GiB") -> Iterator[shmq.Queue[Any]]:
+    """The budget is larger than the disk."""
+    with shmq.open(place / "broker", memory="16MiB", disk=budget) as broker:
         yield broker.queue("backlog", max_memory=LITTLE, codec="bytes")
 
 
@@ -44,6 +46,11 @@ def fill(queue: shmq.Queue[Any], first: int) -> tuple[int, shmq.OutOfSpace]:
         except shmq.OutOfSpace as error:
             return number, error
         number += 1
+
+
+def put_without_end(queue: shmq.Queue[Any]) -> None:
+    for number in itertools.count():
+        queue.put(numbered(number), timeout=0)
 
 
 def take(queue: shmq.Queue[Any], first: int, end: int) -> None:
@@ -63,6 +70,21 @@ def test_a_full_disk_is_told_with_path_figures_and_remedy(kind: str, tmp_path: P
             assert error.errno == errno.ENOSPC
             for part in (str(place / "broker" / "disk"), "bytes are free", "files", "'backlog'", "make room there"):
                 assert part in said, said
+
+    on_a_small_disk(work, kind, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+def test_without_a_budget_a_tenth_of_the_disk_stays_free(kind: str, tmp_path: Path) -> None:
+    def work(place: Path) -> None:
+        with flowing_at(place, budget=None) as queue:
+            with pytest.raises(shmq.Full) as full:
+                put_without_end(queue)
+            end, disk = queue.qsize(), os.statvfs(place)
+            assert full.value.resource == "disk"
+            assert str(place / "broker" / "disk") in str(full.value)
+            assert disk.f_blocks // 11 < disk.f_bavail < disk.f_blocks // 4
+            take(queue, 0, end)
 
     on_a_small_disk(work, kind, tmp_path)
 
