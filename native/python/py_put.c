@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/flow.h"
 #include "shmq/immediate.h"
 #include "shmq/receipt.h"
 #include "shmq/overflow.h"
@@ -54,8 +55,10 @@ static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel 
         until_ns = shmq_overflow_until(self->q, until_ns);
     }
     room_wait_begins(wait, until_ns);
-    while (status == SHMQ_INTERRUPTED ||
-           ((until_ns != 0 || p->out.body_len > BIG_COPY) && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY))) {
+    /* What is moved to disk for room is moved without the interpreter lock. */
+    bool again = until_ns != 0 || p->out.body_len > BIG_COPY || shmq_may_flow(self->q);
+    while (status == SHMQ_INTERRUPTED || (again && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY ||
+                                                    (status == SHMQ_NO_SPACE && shmq_may_flow(self->q))))) {
         BEGIN_WAIT(self)
         status = shmq_put(self->q, &p->out, until_ns);
         END_WAIT(self)
@@ -73,7 +76,9 @@ static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel 
 static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
     shmq_status status = SHMQ_FULL_COUNT;
     if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.held)) { /* a producer in line would leave it */
+        p->out.brief = shmq_may_flow(self->q);
         status = shmq_put(self->q, &p->out, 0);
+        p->out.brief = false;
     }
     return SHMQ_LIKELY(status == SHMQ_OK) ? status : put_waiting(self, p, until_ns, wait, status);
 }

@@ -39,6 +39,7 @@ typedef struct shmq_outgoing {
     bool prepared;
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
     bool beyond; /* max_memory: nothing more can go to disk, so this one is put whatever it weighs */
+    bool brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
@@ -46,7 +47,7 @@ typedef struct shmq_outgoing {
 /* A delivery in hand: what its slot said while it was ours. */
 typedef struct shmq_delivery {
     uint64_t position; /* in the ring of its level */
-    uint32_t depth;    /* of the level */
+    uint32_t depth; /* of the level */
     uint64_t word;
     uint32_t tag;
     uint32_t owner;
@@ -65,20 +66,20 @@ typedef struct shmq_delivery {
     uint64_t expires_ns; /* 0: never */
     uint64_t receipt; /* of what was stolen from nobody, and its put waits; 0: it does not */
     uint64_t held_until_ns; /* of what was stolen while it was HELD: until when; 0: it was not */
-    const unsigned char *head;  /* in the segment, checked to lie inside it */
+    const unsigned char *head; /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */
-    uint64_t head_seen;         /* ring.head at the start of the walk: what an advance is a CAS from */
-    bool held;                  /* counted in `held` of our row: from the acquisition until we find it gone */
-    bool in_turn;               /* met in the ring, not in the old region: the head may advance past it */
-    bool ranked;                /* consumers differ in priority: it may be for another one */
+    uint64_t head_seen; /* ring.head at the start of the walk: what an advance is a CAS from */
+    bool held; /* counted in `held` of our row: from the acquisition until we find it gone */
+    bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
+    bool ranked; /* consumers differ in priority: it may be for another one */
     bool left; /* to a consumer of higher rank, where the walk ended; or a live place, to one that has not come yet */
-    bool peek;                  /* is there something? Nothing is offered */
-    shmq_subscription *by;      /* NULL: the taker goes by the head. Else, until it is taken: */
-    shmq_path path;             /* ... its path at the start of the walk */
-    uint64_t version;           /* of the queue before the walk; 0 without a subscription */
-    uint64_t epoch_seen;        /* ring.epoch at the start of the walk */
-    uint64_t flow_seen;         /* the flow word before it */
-    uint32_t group;             /* that its end may free (group.h): 1 + slot of the table; 0: none */
+    bool peek; /* is there something? Nothing is offered */
+    shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */
+    shmq_path path; /* ... its path at the start of the walk */
+    uint64_t version; /* of the queue before the walk; 0 without a subscription */
+    uint64_t epoch_seen; /* ring.epoch at the start of the walk */
+    uint64_t flow_seen; /* the flow word before it */
+    uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */
     uint32_t group_owner, group_generation; /* in whose name it was claimed */
     enum { SHMQ_KEPT = 0, SHMQ_LOST, SHMQ_STOLEN } fate; /* ours; taken away from us; by us from that one */
 } shmq_delivery;
@@ -178,9 +179,9 @@ typedef struct shmq_census {
     uint64_t ready, unsettled, delayed, claimed, holes, broken;
     uint64_t flowed; /* of `ready`: on disk */
     uint64_t bytes, memory_bytes;
-    uint64_t oldest_ns;      /* enqueued_ns of the oldest ready entry; 0: none */
+    uint64_t oldest_ns; /* enqueued_ns of the oldest ready entry; 0: none */
     uint64_t first_position; /* place of the entry that is first in order; UINT64_MAX: none */
-    uint64_t next_position;  /* place of the next newcomer of the least important level */
+    uint64_t next_position; /* place of the next newcomer of the least important level */
 } shmq_census;
 /* Count by looking at every word between floor and tail, and at the carried ones; raises floor. */
 void shmq_ring_census(shmq_queue *q, shmq_census *census);

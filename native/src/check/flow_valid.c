@@ -61,7 +61,7 @@ const char *shmq_flow_valid(shmq_ring *r) {
     if (shmq_flow_place(w.flow) > shmq_load_seq(&r->shm->tail) + 1) {
         return "messages on disk that nobody has put yet";
     }
-    if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0) {
+    if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
         return "a queue that has flowed, and cannot say in which order messages come back";
     }
     return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, &w);

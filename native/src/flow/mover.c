@@ -178,6 +178,9 @@ static void end(shmq_mover *t) {
     }
 }
 
+/* No memory for what comes back: as if there were no room in the front ring. Its taker looks again in time. */
+static bool is_short(shmq_status status) { return status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE; }
+
 /* The queue flows from here on: what lies below stays in memory, and is taken from there. Half of what is there; and where the ring
  * is full so few that the tail, which is carried over them, finds the slots behind: shmq_carry looks no further than half of a ring. */
 static shmq_status enter(shmq_mover *t, bool ring_full) {
@@ -185,7 +188,10 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
     uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
     uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
     uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
-    SHMQ_TRY(shmq_cold_need(t->front));
+    shmq_status status = shmq_cold_need(t->front);
+    if (status != SHMQ_OK && !is_short(status)) { /* a flush gives memory back, which the first pull takes */
+        return status;
+    }
     if (shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask) {
         (void)shmq_ring_lay(t->front,
                             t->front->mask); /* so that no taker waits for the structure lock; else a pull does it */
@@ -210,8 +216,8 @@ shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full) {
     if (!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow))) {
         status = enter(&t, ring_full);
     }
-    if (status == SHMQ_OK) {
-        status = shmq_flush(&t);
+    if (status == SHMQ_OK && (status = shmq_flush(&t)) == SHMQ_OK && shmq_load_relaxed(&t.front->shm->cold) == 0) {
+        (void)shmq_cold_need(t.front);
     }
     end(&t);
     if (status == SHMQ_OK) {
@@ -219,9 +225,6 @@ shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full) {
     }
     return status;
 }
-
-/* No memory for what comes back: as if there were no room in the front ring. Its taker looks again in time. */
-static bool is_short(shmq_status status) { return status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE; }
 
 shmq_status shmq_flow_bring(shmq_queue *q) {
     shmq_mover t;

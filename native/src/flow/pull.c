@@ -154,6 +154,9 @@ shmq_status shmq_pull(shmq_mover *t) {
     if (count == 0) {
         return SHMQ_EMPTY;
     }
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&t->front->shm->cold) == 0) && tail == 0) { /* the flow began without memory */
+        SHMQ_TRY(shmq_cold_need(t->front));
+    }
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
     SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below,
                               shmq_bytes_free(t->q), rows, &count));

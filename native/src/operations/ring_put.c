@@ -108,7 +108,8 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (!loaned && o->head_len + o->body_len > q->first.inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
         o->lacking = SHMQ_FULL_MEMORY;
-        SHMQ_TRY(shmq_take_block(q, start + o->body_len, until_ns, &o->block));
+        SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
+                          : shmq_take_block(q, start + o->body_len, until_ns, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
         if (o->head_len != 0) {
             memcpy(to, o->head, o->head_len);

@@ -91,9 +91,11 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     return wait_once(q, o, until_ns, piece_ns);
 }
 
+static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
+
 /* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
- * there is room; try again. SHMQ_FULL_DISK: what lies on disk has to go first. Where nothing more can go, one message may exceed max_memory: it is the next one that goes. So it
- * may where its producer does not wait for whoever moves just now. */
+ * there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: what lies on disk has to go first. Where nothing more can go, one message
+ * may exceed max_memory: it is the next one that goes. So it may where its producer does not wait for whoever moves just now. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
@@ -109,7 +111,8 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
-    return moved == SHMQ_FULL_DISK || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST) ? moved : status;
+    bool failed = is_disk_full(moved) || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST);
+    return failed ? moved : status;
 }
 
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
@@ -120,7 +123,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     SHMQ_TRY(shmq_prepare(q, o, until_ns));
     shmq_ring *r = shmq_level_for(q, o->priority);
     shmq_status status = shmq_put_now(q, o);
-    if (SHMQ_LIKELY(!shmq_no_room(status))) {
+    if (SHMQ_LIKELY(!shmq_no_room(status)) || SHMQ_UNLIKELY(o->brief)) {
         return status; /* before any look at the clock */
     }
     uint64_t piece =
@@ -130,7 +133,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     shmq_status moved = SHMQ_OK;
     while (shmq_no_room(status)) {
         moved = flow_for_room(q, o, status);
-        if (moved != status && moved != SHMQ_FULL_DISK) {
+        if (moved != status && !is_disk_full(moved)) {
             if (moved != SHMQ_INTERRUPTED) {
                 return moved;
             }
@@ -139,7 +142,12 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         }
         uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
-        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o))) {
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(moved)) {
+            if (shmq_drop_oldest(q, r->depth, status)) { /* one, for then something may go to disk again */
+                status = put_counted(q, o);
+                continue;
+            }
+        } else if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && !shmq_no_room(status = put_and_drop(r, o))) {
             break;
         }
         if (shmq_patience_over(r, &r->putting, 0, 0)) {
@@ -170,7 +178,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
     }
-    return moved == SHMQ_FULL_DISK && shmq_no_room(status) ? moved : status;
+    return is_disk_full(moved) && shmq_no_room(status) ? moved : status;
 }
 
 /* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
@@ -193,8 +201,8 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     shmq_status status, moved = SHMQ_EMPTY;
     do {
         status = put_waiting(q, o, until_ns);
-    } while (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY) && (moved = shmq_upkeep.relieve(q)) == SHMQ_OK);
-    if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY)) {
+    } while (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief) && (moved = shmq_upkeep.relieve(q)) == SHMQ_OK);
+    if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief)) {
         status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
         status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;
     }

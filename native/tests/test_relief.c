@@ -1,0 +1,198 @@
+/* The broker's memory is used up, or its disk: who makes room, where, and for whom. */
+#include <sys/stat.h>
+
+#include "flow_pair.h"
+#include "../src/flow/rows_directory.h"
+#include "shmq/cold.h"
+#include "shmq/overflow.h"
+#include "shmq/upkeep.h"
+
+#define LARGE UINT64_C(4000)
+#define FILLING (SCRATCH_MEMORY / LARGE)
+
+static unsigned char large[LARGE];
+
+static shmq_status put_large(shmq_queue *to, uint64_t number) {
+    memcpy(large, &number, sizeof number);
+    return put_bytes(to, large, LARGE, 0);
+}
+
+static void put_many_large(shmq_queue *to, uint64_t from, uint64_t count) {
+    for (uint64_t i = from; i < from + count; i++) {
+        CHECK_EQUAL(put_large(to, i), SHMQ_OK);
+    }
+}
+
+static void get_many_large(shmq_queue *of, uint64_t from, uint64_t count) {
+    for (uint64_t i = from; i < from + count; i++) {
+        shmq_delivery d = receive(of, shmq_self(of));
+        uint64_t number;
+        CHECK_EQUAL(d.body_len, LARGE);
+        memcpy(&number, d.bytes, sizeof number);
+        CHECK_EQUAL(number, i);
+        CHECK_EQUAL(shmq_settle(of, &d), SHMQ_OK);
+    }
+}
+
+static void a_queue_flows_where_the_memory_is_used_up(void) {
+    begin();
+    shmq_queue *plain = scratch_queue(m, "plain", 0, true);
+    put_many_large(plain, 0, 2 * FILLING);
+    CHECK(shmq_flow_rows(plain) > FILLING / 2);
+    get_many_large(plain, 0, 2 * FILLING);
+    CHECK_EQUAL(census_of(plain).ready, 0);
+    shmq_queue_unbind(plain);
+    end();
+}
+
+/* Six that are full, of which it tries the deepest first; and those that cannot flow, or have gone. */
+static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
+    begin();
+    char name[] = "plain-0";
+    shmq_queue *full[6], *levels = scratch_levels(m, "levels", 0, 2);
+    for (unsigned i = 0; i < 6; i++) {
+        name[6] = (char)('0' + i);
+        full[i] = scratch_queue(m, name, 0, true);
+        put_many_large(full[i], 0, FILLING / 8 - 50 * i);
+    }
+    put_many_large(levels, 0, 900);
+    uint64_t rows = 0;
+    for (unsigned i = 0; i < 6; i++) {
+        rows += shmq_flow_rows(full[i]);
+    }
+    CHECK(rows > 500);
+    CHECK(shmq_flow_rows(full[0]) > shmq_flow_rows(full[5]));
+    get_many_large(levels, 0, 900);
+    for (unsigned i = 0; i < 6; i++) {
+        get_many_large(full[i], 0, FILLING / 8 - 50 * i);
+        shmq_queue_unbind(full[i]);
+    }
+    CHECK_EQUAL(shmq_relieve(levels), SHMQ_EMPTY);
+    shmq_queue_unbind(levels);
+    end();
+}
+
+static void without_a_disk_nobody_makes_room(void) {
+    begin();
+    m->backing_of = NULL;
+    shmq_queue *plain = scratch_queue(m, "plain", 0, true);
+    uint64_t put = 0;
+    shmq_status status;
+    while ((status = put_large(plain, put)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
+    CHECK_EQUAL(shmq_relieve(plain), SHMQ_EMPTY);
+    CHECK(put < FILLING);
+    CHECK_EQUAL(census_of(plain).ready, put);
+    get_many_large(plain, 0, put);
+    shmq_queue_unbind(plain);
+    end();
+}
+
+static void a_budget_ends_puts_and_nothing_else(void) {
+    begin();
+    shmq_queue *plain = scratch_queue(m, "plain", 0, true);
+    m->disk = UINT64_C(1) << 20;
+    uint64_t put = 0;
+    shmq_status status;
+    while ((status = put_large(plain, put)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_FULL_DISK);
+    uint64_t size = shmq_rows_size(shmq_flow_rows(plain), shmq_flow_bytes(plain));
+    CHECK(size > m->disk / 2 && size <= m->disk);
+    CHECK(shmq_disk_room(m) < 2 * LARGE);
+    struct iovec piece = {.iov_base = large, .iov_len = LARGE};
+    shmq_outgoing brief = {.pieces = &piece, .piece_count = 1, .body_len = LARGE, .brief = true};
+    CHECK_EQUAL(shmq_put(plain, &brief, 0), SHMQ_FULL_MEMORY);
+    shmq_unprepare(plain, &brief);
+    CHECK_EQUAL(put_bytes(plain, large, LARGE, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
+    CHECK_EQUAL(put_number(plain, 0), SHMQ_OK); /* which needs no block */
+    m->disk = SHMQ_DISK_SHARE;
+    put_many_large(plain, put, 300);
+    get_many_large(plain, 0, put);
+    CHECK_EQUAL(get_number(plain), 0);
+    get_many_large(plain, put, 300);
+    shmq_queue_unbind(plain);
+    end();
+}
+
+/* A ring that is full, and one message that is larger than what is left of the budget. */
+static void a_full_ring_asks_for_the_disk_too(void) {
+    begin();
+    m->disk = 1;
+    shmq_queue *plain = scratch_queue(m, "plain", 0, false), *dropping;
+    uint64_t put = 0;
+    while (put_number(plain, put) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(put, shmq_slot_count(&plain->first));
+    CHECK_EQUAL(put_number(plain, put), SHMQ_FULL_DISK);
+    CHECK_EQUAL(put_bytes(plain, &put, sizeof put, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
+    shmq_declaration d = {.given = (1u << SHMQ_SET_OVERFLOW), .overflow = SHMQ_OVERFLOW_DROP_OLDEST, .create = true};
+    dropping = scratch_declare(m, "dropping", d, 0);
+    put_numbers(dropping, 0, shmq_slot_count(&dropping->first) + 100);
+    get_numbers(dropping, 100, shmq_slot_count(&dropping->first));
+    get_numbers(plain, 0, put);
+    shmq_queue_unbind(plain);
+    shmq_queue_unbind(dropping);
+    end();
+}
+
+static void room_is_asked_of_what_is_there(void) {
+    begin();
+    CHECK(shmq_disk_room(m) != 0 && shmq_disk_room(m) != UINT64_MAX);
+    strcpy(m->spill, "/dev/shm/no/such/directory");
+    CHECK(shmq_disk_room(m) != UINT64_MAX);
+    strcpy(m->spill, "/no-such-directory");
+    CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX);
+    strcpy(m->spill, "nowhere");
+    CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX);
+    strcpy(m->spill, "/proc/self");
+    CHECK_EQUAL(shmq_disk_room(m), UINT64_MAX); /* of no size */
+    strcpy(m->spill, scratch_spill);
+    end();
+}
+
+static void a_private_directory_is_this_users_alone(void) {
+    char top[] = "/tmp/shmq-private-XXXXXX", all[64], parent[80], path[96], link_to[96];
+    struct stat as;
+    CHECK(mkdtemp(top) != NULL);
+    snprintf(all, sizeof all, "%s/all", top);
+    snprintf(parent, sizeof parent, "%s/segment", all);
+    snprintf(path, sizeof path, "%s/3.1", parent);
+    snprintf(link_to, sizeof link_to, "%s/other", top);
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_OK);
+    CHECK_EQUAL(as.st_mode & 0777, 0700);
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, false), SHMQ_OK);
+    CHECK(chmod(all, 0750) == 0);
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
+    CHECK(chmod(all, 0700) == 0 && rename(all, link_to) == 0 && symlink(link_to, all) == 0);
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
+    CHECK(unlink(all) == 0 && rename(link_to, all) == 0);
+    snprintf(path, sizeof path, "%s/3.2", parent); /* a later queue of this index sweeps what an earlier one has left */
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_OK);
+    snprintf(link_to, sizeof link_to, "%s/3.1", parent);
+    CHECK(rmdir(link_to) != 0);
+    shmq_rows_directory_delete(path);
+    shmq_rows_directory_delete(path);
+    CHECK(rmdir(parent) == 0 && rmdir(all) == 0);
+    int file = open(all, O_CREAT | O_WRONLY, 0600);
+    CHECK(file >= 0 && close(file) == 0);
+    CHECK_EQUAL(shmq_rows_directory_make_private(path, &as, true), SHMQ_DENIED);
+    CHECK(!shmq_rows_directory_make(path, &as, true));
+    CHECK(unlink(all) == 0 && rmdir(top) == 0);
+    CHECK_EQUAL(shmq_rows_directory_make_private("/no/such/directory/at/all", &as, true), SHMQ_OS);
+}
+
+int main(void) {
+    a_queue_flows_where_the_memory_is_used_up();
+    a_queue_that_stays_in_memory_gets_that_of_others();
+    without_a_disk_nobody_makes_room();
+    a_budget_ends_puts_and_nothing_else();
+    a_full_ring_asks_for_the_disk_too();
+    room_is_asked_of_what_is_there();
+    a_private_directory_is_this_users_alone();
+    return 0;
+}
