@@ -34,7 +34,7 @@ static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint
     return state == SHMQ_AVAILABLE && can_leave(slot) ? STEP_TAKE : STEP_PASS;
 }
 
-/* An entry that makes no sense stays: whoever takes it finds the damage. */
+/* An entry that makes no sense stays: whoever takes it finds the damage. So does one for which there is no room. */
 static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     uint64_t word;
     do {
@@ -44,8 +44,9 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     shmq_rewind(t->back, p);
 }
 
-/* T19 of what can go, and about so many bytes of it. */
-static shmq_status collect(shmq_mover *t, batch *b, uint64_t most) {
+/* T19 of what can go, and its bytes: no more than there is room for. */
+static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
+    uint64_t most = room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES;
     for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most;) {
         shmq_slot_shm *slot = shmq_slot_at(t->back, b->end);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
@@ -67,6 +68,11 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t most) {
                 leave(t, slot, b->end);
             } else if (status != SHMQ_OK) {
                 return status; /* it is given back with the others */
+            }
+            if (SHMQ_UNLIKELY(t->used > room) && b->count != 0) {
+                leave(t, slot, b->end);
+                t->used = b->at[b->count];
+                return SHMQ_OK;
             }
             b->count += status == SHMQ_OK;
         }
@@ -142,7 +148,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     if (SHMQ_UNLIKELY(room == 0)) {
         return shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY;
     }
-    shmq_status status = collect(t, &b, room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES);
+    shmq_status status = collect(t, &b, room);
     status = status == SHMQ_OK && t->used > room ? SHMQ_FULL_DISK : status;
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;
