@@ -245,7 +245,9 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = look_at_all(w, &claimed_late, from, d);
-    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed) {
+    /* What is left of a queue that is shut down is looked for by time: nobody owes a wake for it. */
+    if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed &&
+        !shut) {
         shmq_rescue_count(w->of[*from].q, d);
     }
     pass_on(w, status == SHMQ_OK ? *from : UINT32_MAX);
