@@ -139,7 +139,22 @@ def memory_for(load: Load) -> int:
     return slots * _SLOT_BYTES + load.messages * (load.size * 5 // 4 + 256) + _ROOM
 
 
-class SqliteBacklog:
+class _InFiles:
+    """What is the same of stores that keep their rows in files below `path`, and none in shared memory."""
+
+    path: Path
+
+    def memory(self) -> int | None:
+        return None
+
+    def disk(self) -> int:
+        return _bytes_below(self.path)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path)
+
+
+class SqliteBacklog(_InFiles):
     """A table, a row a message, the lowest number first; 1,024 a transaction, journal_mode=WAL, synchronous=OFF."""
 
     name = "SQLite"
@@ -181,17 +196,8 @@ class SqliteBacklog:
             whole += sum(len(body) == self.load.size for _, body in rows)
         return whole
 
-    def memory(self) -> int | None:
-        return None
 
-    def disk(self) -> int:
-        return _bytes_below(self.path)
-
-    def close(self) -> None:
-        shutil.rmtree(self.path)
-
-
-class LmdbBacklog:
+class LmdbBacklog(_InFiles):
     """LMDB used as a queue: a row a message, its key is its number; 1,024 a transaction, sync=False."""
 
     name = "LMDB"
@@ -224,15 +230,6 @@ class LmdbBacklog:
                     whole += len(cursor.value()) == self.load.size
                     cursor.delete()
         return whole
-
-    def memory(self) -> int | None:
-        return None
-
-    def disk(self) -> int:
-        return _bytes_below(self.path)
-
-    def close(self) -> None:
-        shutil.rmtree(self.path)
 
 
 class RedisBacklog:

@@ -245,6 +245,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = look_at_all(w, &claimed_late, from, d);
+    /* What is left of a queue that is shut down is looked for by time: nobody owes a wake for it. */
     if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed &&
         !shut) {
         shmq_rescue_count(w->of[*from].q, d);
