@@ -39,7 +39,8 @@ typedef struct shmq_outgoing {
     bool prepared;
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
     bool beyond; /* max_memory: nothing more can go to disk, so this one is put whatever it weighs */
-    bool brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
+    bool
+        brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
