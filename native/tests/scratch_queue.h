@@ -91,12 +91,17 @@ static inline shmq_copied copy_number(void *to, const shmq_queue *q, const shmq_
     return SHMQ_COPIED;
 }
 
-/* Taken for good, without waiting; UINT64_MAX: nothing there. */
-static inline uint64_t get_number(shmq_queue *q) {
+/* Taken for good, without waiting. */
+static inline shmq_status try_number(shmq_queue *q, uint64_t *number) {
     shmq_delivery d;
+    const shmq_getting g = {.contents = 256, .copy = copy_number, .to = number};
+    return shmq_get(q, &g, &d);
+}
+
+/* UINT64_MAX: nothing there. */
+static inline uint64_t get_number(shmq_queue *q) {
     uint64_t number;
-    const shmq_getting g = {.contents = 256, .copy = copy_number, .to = &number};
-    shmq_status status = shmq_get(q, &g, &d);
+    shmq_status status = try_number(q, &number);
     if (status == SHMQ_EMPTY || status == SHMQ_SHUT_DOWN) {
         return UINT64_MAX;
     }

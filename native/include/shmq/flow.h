@@ -25,6 +25,12 @@ typedef struct shmq_row {
     uint64_t length;
 } shmq_row;
 
+/* How many rows of a level there were before one and with it, since the queue was made, and the bytes of their headers and bodies: a
+ * row says its own, so what has got lost before it is known. */
+typedef struct shmq_ordinal {
+    uint64_t count, bytes;
+} shmq_ordinal;
+
 /* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
  * why it failed; then nothing has changed. */
 typedef struct shmq_backing {
@@ -117,10 +123,20 @@ uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
 uint64_t shmq_disk_room(shmq_member *m);
 /* T20: what is a row, or was settled as one, leaves the back ring. */
 void shmq_moved_free(shmq_ring *back, uint64_t place);
-/* The entry of a slot as a row: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */
-shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place, shmq_row *row);
-/* A row into a slot of the front ring that is FREE. SHMQ_CORRUPT: the row is damaged; SHMQ_FULL_MEMORY ... for its body's block.
- * *flags: those of its word. */
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, shmq_slot_shm *slot, shmq_block *block, uint64_t *flags);
+/* The entry of a slot as a row behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */
+shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place,
+                           const shmq_ordinal *last, shmq_row *row);
+
+/* A row that is in a slot of the front ring, and no entry yet. */
+typedef struct shmq_coming {
+    shmq_block block;
+    uint64_t flags; /* of its word */
+    shmq_ordinal ordinal;
+} shmq_coming;
+
+/* A row into a slot of the front ring that is FREE. SHMQ_CORRUPT: the row is damaged. SHMQ_NOT_FOUND: it does not follow `last`, what
+ * was in between has got lost; only c->ordinal is set. SHMQ_FULL_MEMORY ... for its body's block. */
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, shmq_slot_shm *slot,
+                          shmq_coming *c);
 
 #endif

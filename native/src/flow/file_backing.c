@@ -375,19 +375,10 @@ static void list_rows(const file_backing *b, uint64_t from, uint64_t below, uint
     }
 }
 
-/* None is left, by the files. The words of the queue know better how many there were. */
-static void tell_lost(const file_backing *b, uint64_t low, uint64_t from) {
-    uint64_t lost = shmq_flow_rows(b->q);
-    if (from == low && lost != 0) {
-        (void)shmq_damage(b->m, "messages on disk that are there no more, how many", lost);
-    }
-}
-
 static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                              uint32_t *count) {
     file_backing *b = context;
     uint32_t most = *count;
-    uint64_t begin = from;
     bool above = false;
     while (from < below) {
         if (b->first > b->last || from < b->first || from > b->last) {
@@ -403,8 +394,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
                 b->known = 0; /* what was known is old: all is looked for again */
                 continue;
             }
-            if (status == SHMQ_CORRUPT) {
-                (void)shmq_damage(b->m, "a file of messages on disk", first);
+            if (status == SHMQ_CORRUPT) { /* as if it were not there: rows say how many came before them */
                 from = first >= from ? first + 1 : from;
                 above = true;
                 continue;
@@ -421,7 +411,6 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
         b->first = b->last + 1; /* it has nothing for us any more */
     }
     *count = 0;
-    tell_lost(b, low, begin);
     return SHMQ_OK;
 }
 

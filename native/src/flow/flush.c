@@ -7,7 +7,7 @@ typedef struct batch {
     shmq_row rows[SHMQ_TURN_ENTRIES];
     uint64_t at[SHMQ_TURN_ENTRIES]; /* of their bytes in the buffer */
     uint32_t count;
-    uint64_t bytes;     /* of their headers and bodies */
+    shmq_ordinal last;  /* of the last one */
     uint64_t from, end; /* places that were looked at */
 } batch;
 
@@ -63,7 +63,7 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
                 continue;
             }
             b->at[b->count] = t->used;
-            shmq_status status = shmq_row_write(t, slot, word, b->end, &b->rows[b->count]);
+            shmq_status status = shmq_row_write(t, slot, word, b->end, &b->last, &b->rows[b->count]);
             if (status == SHMQ_CORRUPT) {
                 leave(t, slot, b->end);
             } else if (status != SHMQ_OK) {
@@ -74,7 +74,10 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
                 t->used = b->at[b->count];
                 return SHMQ_OK;
             }
-            b->count += status == SHMQ_OK;
+            if (status == SHMQ_OK) {
+                b->last.count++;
+                b->last.bytes += shmq_row_weight(b->rows[b->count++].length);
+            }
         }
         b->end++;
     }
@@ -142,7 +145,7 @@ shmq_status shmq_flush(shmq_mover *t) {
         shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
-    b.bytes = 0;
+    b.last = (shmq_ordinal){shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes)};
     t->used = 0;
     uint64_t room = shmq_disk_room(t->q->m);
     if (SHMQ_UNLIKELY(room == 0)) {
@@ -155,7 +158,6 @@ shmq_status shmq_flush(shmq_mover *t) {
     }
     for (uint32_t i = 0; i < b.count; i++) {
         b.rows[i].bytes = t->buffer + b.at[i];
-        b.bytes += shmq_row_weight(b.rows[i].length);
     }
     if (status == SHMQ_OK) {
         status = t->backing->write(t->backing->context, shmq_load_relaxed(&ring->low), b.from, b.rows, b.count);
@@ -164,12 +166,10 @@ shmq_status shmq_flush(shmq_mover *t) {
         shmq_flow_recover(t->back, t->front); /* everything is available again */
         return status;
     }
-    uint64_t flushed = shmq_load_relaxed(&ring->flushed) + b.count;
-    uint64_t bytes = shmq_load_relaxed(&ring->flushed_bytes) + b.bytes;
-    shmq_flushing_say(ring, b.end, flushed, bytes);
+    shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */
-    shmq_store_seq(&ring->flushed, flushed);
-    shmq_store_seq(&ring->flushed_bytes, bytes);
+    shmq_store_seq(&ring->flushed, b.last.count);
+    shmq_store_seq(&ring->flushed_bytes, b.last.bytes);
     for (uint32_t i = 0; i < b.count; i++) {
         shmq_moved_free(t->back, b.rows[i].place);
     }

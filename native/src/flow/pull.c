@@ -44,30 +44,21 @@ static shmq_status free_slots(shmq_ring *front, uint64_t *tail, uint32_t *count)
     return SHMQ_OK;
 }
 
-/* What `pulled` and `pulled_bytes` are when an entry has come in. */
-typedef struct pulled {
-    uint64_t count, bytes;
-} pulled;
-
 /* One slot, still FREE. */
-static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, const pulled *as, shmq_block *block,
-                        uint64_t *flags) {
+static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(t->front, p);
     shmq_fence_release(); /* SYNC ring.browse */
-    SHMQ_TRY(shmq_row_read(t, row, slot, block, flags));
-    shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
-    shmq_store_relaxed(&cold->ordinal, as->count);
-    shmq_store_relaxed(&cold->ordinal_bytes, as->bytes);
+    SHMQ_TRY(shmq_row_read(t, row, last, slot, c));
     shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     return SHMQ_OK;
 }
 
 /* T22: the row is an entry from here on. */
-static void show(shmq_mover *t, uint64_t p, const shmq_block *block, uint64_t flags) {
+static void show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
-    uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, flags, SHMQ_AVAILABLE);
+    uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, c->flags, SHMQ_AVAILABLE);
     uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
     uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, available) : 0;
     if (bytes != 0) {
@@ -78,8 +69,8 @@ static void show(shmq_mover *t, uint64_t p, const shmq_block *block, uint64_t fl
         shmq_room_give(t->q, limited, 0, bytes);
         return;
     }
-    if (block->offset != 0) {
-        shmq_block_share(t->q->m, block); /* SYNC block.publish: the slot names it before it is SHARED */
+    if (c->block.offset != 0) {
+        shmq_block_share(t->q->m, &c->block); /* SYNC block.publish: the slot names it before it is SHARED */
     }
     shmq_cas_seq(&front->shm->tail, p, p + 1); /* SYNC ring.tail */
     shmq_tail_passed(front, p);
@@ -93,49 +84,79 @@ static void show(shmq_mover *t, uint64_t p, const shmq_block *block, uint64_t fl
     }
 }
 
-typedef struct coming {
-    shmq_block block;
-    uint64_t flags;
-} coming;
+static void say_pulled(shmq_mover *t, const shmq_ordinal *as) {
+    shmq_store_seq(&t->back->shm->pulled, as->count);
+    shmq_store_seq(&t->back->shm->pulled_bytes, as->bytes);
+}
 
-/* Fills as many as there is memory for, then shows them. */
-static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, uint32_t *done) {
-    static _Thread_local coming all[SHMQ_TURN_ENTRIES];
+/* Fills as many as there is memory for, then shows them. SHMQ_NOT_FOUND: there were others before the first one, which are lost;
+ * *first is its ordinal. */
+static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, shmq_ordinal *first) {
+    static _Thread_local shmq_coming all[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
-    pulled as = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
+    shmq_ordinal last = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
     shmq_status status = SHMQ_OK;
     uint32_t filled = 0;
-    while (filled < count) {
-        pulled next = {as.count + 1, as.bytes + shmq_row_weight(rows[filled].length)};
-        status = fill(t, &rows[filled], tail + filled, &next, &all[filled].block, &all[filled].flags);
+    for (; filled < count; filled++) {
+        status = fill(t, &rows[filled], tail + filled, &last, &all[filled]);
         if (status != SHMQ_OK) {
             break;
         }
-        as = next;
-        filled++;
+        last = all[filled].ordinal;
     }
     for (uint32_t i = 0; i < filled; i++) {
-        show(t, tail + i, &all[i].block, all[i].flags);
+        show(t, tail + i, &all[i]);
     }
     if (filled != 0) {
         shmq_store_seq(&ring->low, rows[filled - 1].place + 1);
-        shmq_store_seq(&ring->pulled, as.count);
-        shmq_store_seq(&ring->pulled_bytes, as.bytes);
+        say_pulled(t, &last);
+        return SHMQ_OK;
     }
-    *done = filled;
-    return filled != 0 ? SHMQ_OK : status;
+    *first = all[0].ordinal;
+    return status;
 }
 
-/* A row that was changed on disk, or that the backing has lost: it is counted, and the others go on behind it. */
-static shmq_status skip_damaged(shmq_mover *t, const shmq_row *row) {
+/* What lay below `low` is there no more: it is counted out of the queue, and its taker is told. The others go on behind it. */
+static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
+    uint64_t low = shmq_load_relaxed(&t->back->shm->low);
+    (void)shmq_damage(t->q->m, "messages on disk", low);
+    return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu of %llu bytes, before position %llu",
+                     (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
+}
+
+/* Up to this one, which has not come in. */
+static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t bytes = shmq_row_weight(row->length);
+    uint64_t rows = last->count - shmq_load_relaxed(&ring->pulled);
+    uint64_t before = shmq_load_relaxed(&ring->pulled_bytes), bytes = last->bytes > before ? last->bytes - before : 0;
+    say_pulled(t, last);
+    shmq_rows_gone(t->q, rows, bytes);
+    return tell_lost(t, rows, bytes);
+}
+
+/* A row that was changed on disk. */
+static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
+    shmq_ring_shm *ring = t->back->shm;
+    const shmq_ordinal its = {shmq_load_relaxed(&ring->pulled) + 1,
+                              shmq_load_relaxed(&ring->pulled_bytes) + shmq_row_weight(row->length)};
     shmq_store_seq(&ring->low, row->place + 1);
-    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->pulled) + 1);
-    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->pulled_bytes) + bytes);
-    shmq_rows_gone(t->q, 1, bytes);
-    (void)shmq_damage(t->q->m, "a message on disk", row->place);
-    return SHMQ_OK;
+    return lose(t, &its);
+}
+
+/* Those before this row, which is not in the queue yet. */
+static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_ordinal *ordinal) {
+    const shmq_ordinal last = {ordinal->count - 1, ordinal->bytes - shmq_row_weight(row->length)};
+    return lose(t, &last);
+}
+
+/* The back ring is the queue again. If there should still be rows, they are lost. */
+static shmq_status leave(shmq_mover *t, uint64_t place) {
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t bytes = shmq_flow_bytes(t->q), rows = shmq_rows_end(t->q);
+    shmq_store_seq(&ring->low, place);
+    shmq_store_seq(&ring->flow, shmq_flow_word(place, false));
+    (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
+    return SHMQ_UNLIKELY(rows != 0) ? tell_lost(t, rows, bytes) : SHMQ_OK;
 }
 
 uint64_t shmq_bytes_free(const shmq_queue *q) {
@@ -149,7 +170,7 @@ shmq_status shmq_pull(shmq_mover *t) {
     static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
     uint64_t below = shmq_flow_place(shmq_load_seq(&ring->flow)), tail;
-    uint32_t count, done = 0;
+    uint32_t count;
     SHMQ_TRY(free_slots(t->front, &tail, &count));
     if (count == 0) {
         return SHMQ_EMPTY;
@@ -160,21 +181,18 @@ shmq_status shmq_pull(shmq_mover *t) {
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
     SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below,
                               shmq_bytes_free(t->q), rows, &count));
-    if (count == 0) { /* leave: the back ring is the queue again */
-        (void)shmq_rows_end(t->q); /* if there should be some, they are lost */
-        shmq_store_seq(&ring->low, below);
-        shmq_store_seq(&ring->flow, shmq_flow_word(below, false));
-        (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
-        return SHMQ_OK;
+    if (count == 0) {
+        return leave(t, below);
     }
     if (shmq_cold_at(t->front, shmq_slot_at(t->front, tail)) ==
         NULL) { /* no row is at fault: they stay where they are */
         return shmq_damage(t->q->m, "cold records of a front ring", shmq_load_relaxed(&t->front->shm->cold));
     }
     shmq_store_seq(&ring->low, rows[0].place); /* what came back below it needs no room in front */
-    shmq_status status = bring_in(t, rows, count, tail, &done);
-    if (status == SHMQ_CORRUPT) {
-        return skip_damaged(t, &rows[0]);
+    shmq_ordinal first;
+    shmq_status status = bring_in(t, rows, count, tail, &first);
+    if (SHMQ_UNLIKELY(status == SHMQ_NOT_FOUND)) {
+        return lose_before(t, &rows[0], &first);
     }
-    return status;
+    return status == SHMQ_CORRUPT ? lose_damaged(t, &rows[0]) : status;
 }

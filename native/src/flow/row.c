@@ -12,6 +12,7 @@ typedef struct row_head {
     uint32_t crc; /* the message's own */
     uint64_t place, message_id, enqueued_ns;
     uint64_t expires_ns; /* 0: never */
+    uint64_t ordinal, ordinal_bytes;
     uint32_t body_len;
     uint16_t head_len;
     uint16_t delivery;
@@ -41,7 +42,8 @@ static bool grow(shmq_mover *t, uint64_t bytes) {
     return true;
 }
 
-shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place, shmq_row *row) {
+shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t word, uint64_t place,
+                           const shmq_ordinal *last, shmq_row *row) {
     shmq_delivery d = {.position = place};
     shmq_delivery_read(t->back, slot, &d);
     if (!shmq_delivery_resolve(t->back, slot, &d)) {
@@ -57,6 +59,8 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
         .message_id = d.message_id,
         .enqueued_ns = d.enqueued_ns,
         .expires_ns = cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0,
+        .ordinal = last->count + 1,
+        .ordinal_bytes = last->bytes + d.head_len + d.body_len,
         .body_len = d.body_len,
         .head_len = d.head_len,
         .delivery = d.delivery,
@@ -130,18 +134,30 @@ static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsign
     return SHMQ_OK;
 }
 
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, shmq_slot_shm *slot, shmq_block *block, uint64_t *flags) {
+/* More than there can be do not get lost: then the words of the queue are wrong. */
+static bool follows(const shmq_mover *t, const row_head *head, const shmq_ordinal *last) {
+    return head->ordinal <= last->count + 1 || head->ordinal > shmq_load_relaxed(&t->back->shm->flushed);
+}
+
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, shmq_slot_shm *slot,
+                          shmq_coming *c) {
     row_head head;
     if (!is_sound(row, &head)) {
         return SHMQ_CORRUPT;
+    }
+    c->ordinal = (shmq_ordinal){head.ordinal, head.ordinal_bytes};
+    if (SHMQ_UNLIKELY(!follows(t, &head, last))) {
+        return SHMQ_NOT_FOUND;
     }
     shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
     if (cold == NULL) {
         return SHMQ_CORRUPT;
     }
-    SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, block));
+    SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, &c->block));
     uint64_t props = head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0;
     shmq_poke(&cold->back, row->place);
+    shmq_store_relaxed(&cold->ordinal, head.ordinal);
+    shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);
     shmq_store_relaxed(&cold->expires_ns, head.expires_ns);
     shmq_poke(&slot->message_id, head.message_id);
     shmq_poke(&slot->enqueued_ns, head.enqueued_ns);
@@ -149,6 +165,6 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, shmq_slot_shm *slo
     shmq_store_relaxed(&slot->summary, shmq_summary(head.crc, head.head_len) | (uint64_t)head.delivery << 48);
     shmq_store_relaxed(&slot->tally, (uint64_t)head.deaths | (uint64_t)head.content << 16 |
                                          (uint64_t)head.priority << 24 | props << 32);
-    *flags = head.redelivered != 0 ? SHMQ_FLAG_REDELIVERED : 0;
+    c->flags = head.redelivered != 0 ? SHMQ_FLAG_REDELIVERED : 0;
     return SHMQ_OK;
 }
