@@ -91,8 +91,8 @@ def test_the_limit_in_bytes_is_named(broker: shmq.Broker, words: Callable[[], li
     thread.join(30.0)
 
 
-def test_a_queue_without_a_limit_names_its_slots(broker: shmq.Broker, words: Callable[[], list[str]]) -> None:
-    queue = broker.queue("jobs")
+def test_a_queue_without_a_limit_names_its_slots(memory_only: shmq.Broker, words: Callable[[], list[str]]) -> None:
+    queue = memory_only.queue("jobs")
     slots = queue._settings()["slots"]
     thread = waiting(lambda: queue.put_many(bytes(1) for _ in range(slots + 1)))
     eventually(words, "a warning")
@@ -104,8 +104,8 @@ def test_a_queue_without_a_limit_names_its_slots(broker: shmq.Broker, words: Cal
 
 
 @pytest.mark.parametrize("put", ["put", "loan"])
-def test_the_memory_of_the_broker_is_named(broker: shmq.Broker, words: Callable[[], list[str]], put: str) -> None:
-    queue = broker.queue("jobs")
+def test_the_memory_of_the_broker_is_named(memory_only: shmq.Broker, words: Callable[[], list[str]], put: str) -> None:
+    queue = memory_only.queue("jobs")
     with pytest.raises(shmq.Full):
         fill(queue, bytes(1 << 20))
     thread = waiting(lambda: queue.put(bytes(1 << 20)) if put == "put" else queue.loan(1 << 20).abandon())

@@ -89,7 +89,7 @@ def test_full_names_the_queue_whose_bodies_have_the_memory(broker_dir: Path) -> 
 
 
 def test_full_names_the_queue_whose_slots_have_the_memory(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="8MiB") as broker:
+    with shmq.open(broker_dir, memory="8MiB", disk=0) as broker:
         large = broker.queue("large", maxsize=32_768, slot_size=128)
         other = broker.queue("other", slot_size=4096, maxsize=1024)
         large.put_many(range(32_768), timeout=0)
@@ -143,7 +143,7 @@ def test_a_queue_that_no_broker_of_this_size_can_hold_is_told_the_size_alone(bro
 
 def test_slots_get_memory_that_bodies_have_no_more(broker_dir: Path) -> None:
     """Also when slots have had their share of the memory already, for which bodies leave it."""
-    with shmq.open(broker_dir, memory="16MiB") as broker:
+    with shmq.open(broker_dir, memory="16MiB", disk=0) as broker:
         first, bodies, later = (
             broker.queue(name, codec="bytes", maxsize=maxsize)
             for name, maxsize in (("first", 8000), ("bodies", 1000), ("later", 8000))

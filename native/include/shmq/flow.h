@@ -117,7 +117,8 @@ void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
 uint64_t shmq_rows_end(shmq_queue *q);
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
-/* Bytes on disk of so many rows with so many bytes of headers and bodies. */
+/* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
+#define SHMQ_ROW_BESIDE 32u /* that a backing needs for one beside its bytes: index, and head of a file */
 uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);

@@ -44,6 +44,8 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     shmq_rewind(t->back, p);
 }
 
+static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + (uint64_t)rows * SHMQ_ROW_BESIDE; }
+
 /* T19 of what can go, and its bytes: no more than there is room for. */
 static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     uint64_t most = room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES;
@@ -69,7 +71,7 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
             } else if (status != SHMQ_OK) {
                 return status; /* it is given back with the others */
             }
-            if (SHMQ_UNLIKELY(t->used > room) && b->count != 0) {
+            if (SHMQ_UNLIKELY(size_of(t, b->count + 1) > room) && b->count != 0) {
                 leave(t, slot, b->end);
                 t->used = b->at[b->count];
                 return SHMQ_OK;
@@ -152,7 +154,7 @@ shmq_status shmq_flush(shmq_mover *t) {
         return shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY;
     }
     shmq_status status = collect(t, &b, room);
-    status = status == SHMQ_OK && t->used > room ? SHMQ_FULL_DISK : status;
+    status = status == SHMQ_OK && size_of(t, b.count) > room ? SHMQ_FULL_DISK : status;
     if (status == SHMQ_OK && b.end == b.from) {
         return SHMQ_EMPTY;
     }
