@@ -35,6 +35,7 @@
 #define SHMQ_RING_MAX (1u << 24)
 #define SHMQ_GROUPS 256u /* of messages that a queue keeps apart; further ones share a slot of its table */
 #define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */
+#define SHMQ_RINGS_MAX (2 * SHMQ_LEVELS_MAX) /* a back and a front ring of each */
 #define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
 
 #define SHMQ_PAGE_SHIFT 13u /* 8 KiB: unit of queue pages, consumer chunks, process pages, counter chunks */

@@ -47,9 +47,9 @@ typedef struct shmq_backing {
 
 /* Queues flow into files below this directory, which is made when the first one does. Once, before the member is used. */
 shmq_status shmq_flow_into(shmq_member *m, const char *directory);
-/* May this queue flow? Levels and groups keep it in memory, and so does a member without a directory. */
+/* May this queue flow? Groups keep it in memory, and so does a member without a directory. */
 bool shmq_may_flow(const shmq_queue *q);
-/* Rows of the queue, and bytes of their headers and bodies; exact at rest. */
+/* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
 uint64_t shmq_flow_rows(const shmq_queue *q);
 uint64_t shmq_flow_bytes(const shmq_queue *q);
 /* The place of an entry that this delivery is of, or that a walk has found: for users its position. */
@@ -59,12 +59,13 @@ uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: somebody else has the mover's lock, and will notify when it has ended. Else the backing has failed. */
 /* By a producer that has found the ring full, or memory: entries go to disk. */
-shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full);
-/* By a taker that has found nothing below `low`: rows come back, or the flow ends. */
-shmq_status shmq_flow_bring(shmq_queue *q);
+/* Of the level whose ring is full; NULL: of any, the least important first. */
+shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
+/* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. */
+shmq_status shmq_flow_bring(shmq_ring *back);
 /* The first row at or above *place, for who takes nothing: headers and body are the calling thread's until its next call. d->depth is
  * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: somebody moves entries, for longer than the patience. */
-shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d);
+shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
 #define SHMQ_ON_DISK UINT32_MAX
 /* All that is ready is settled, on disk and in memory, while nobody else moves anything; adds how many to *purged. Needs no
  * backing. `rings` does so with what lies in memory. SHMQ_IN_USE as above. */
@@ -113,8 +114,8 @@ uint64_t shmq_front_tail(shmq_ring *front);
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
 /* Rows that are nobody's any more leave the limits, too. */
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
-/* All rows are gone: settled, or lost. Answers how many they were. */
-uint64_t shmq_rows_end(shmq_queue *q);
+/* All rows of a level are gone: settled, or lost. Answers how many they were. */
+shmq_ordinal shmq_rows_end(shmq_ring *back);
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */

@@ -27,7 +27,8 @@ typedef struct shmq_ring {
     uint32_t shift;
     uint32_t slot_size;
     uint32_t inline_bytes; /* of a slot, headers and body */
-    uint32_t depth; /* of its level; 0: the most important. Of the front ring: that behind the last level's */
+    uint32_t depth; /* of its level; 0: the most important. Of a front ring: its level's, behind all levels' */
+    const shmq_a64 *flow; /* the flow word of its level */
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
     shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;
@@ -52,7 +53,7 @@ typedef struct shmq_queue {
     void *backing; /* of this process, for the holder of the mover's lock */
     struct shmq_queue *next;
     uint32_t levels; /* of priority: how many */
-    uint32_t rings; /* one of each level, and, behind them, the front ring if the queue may flow */
+    uint32_t rings; /* one of each level, and, behind them, their front rings if the queue may flow */
     shmq_ring_shm *level_rings; /* of the levels from depth 1 on, in the segment */
     shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;

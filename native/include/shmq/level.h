@@ -20,10 +20,44 @@ static inline shmq_ring *shmq_level(const shmq_queue *q, uint32_t depth) {
     return SHMQ_LIKELY(depth == 0) ? (shmq_ring *)(uintptr_t)&q->first : &q->lower[depth - 1];
 }
 
-/* The word that says what of the queue is on disk; 0: nothing was yet, or it has no ring for what comes back. */
-static inline uint64_t shmq_flow_of(const shmq_queue *q) {
+static inline shmq_ring_shm *shmq_level_ring(const shmq_queue *q, uint32_t depth) {
+    return depth == 0 ? &q->page->ring : &q->level_rings[depth - 1];
+}
+
+static inline bool shmq_is_front(const shmq_ring *r) { return r->depth >= r->queue->levels; }
+
+/* The level of a ring, back or front. */
+static inline uint32_t shmq_depth_at(const shmq_ring *r) {
+    return shmq_is_front(r) ? r->depth - r->queue->levels : r->depth;
+}
+
+/* The front ring of a level, of a handle of a queue that has them. */
+static inline shmq_ring *shmq_front_of(const shmq_ring *back) {
+    return shmq_level(back->queue, back->queue->levels + back->depth);
+}
+
+/* The word that says what of a level is on disk; 0: nothing was yet, or it has no ring for what comes back. Of either of its rings. */
+static inline uint64_t shmq_flow_at(const shmq_ring *r) {
+    uint64_t flow = shmq_load_seq((shmq_a64 *)(uintptr_t)r->flow);
+    return SHMQ_LIKELY(flow == 0) || r->queue->rings > r->queue->levels ? flow : 0;
+}
+
+/* Is something of any level on disk, or has it just been? */
+static inline bool shmq_flows(const shmq_queue *q) {
     uint64_t flow = shmq_load_seq(&q->page->ring.flow);
-    return SHMQ_LIKELY(flow == 0) || q->rings > q->levels ? flow : 0;
+    for (uint32_t depth = 1; SHMQ_UNLIKELY(depth < q->levels); depth++) {
+        flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow) & SHMQ_FLOW_ON;
+    }
+    return SHMQ_UNLIKELY((flow & SHMQ_FLOW_ON) != 0) && q->rings > q->levels;
+}
+
+/* Has any level ever flowed? Of a view, too. */
+static inline bool shmq_has_flowed(const shmq_queue *q) {
+    uint64_t flow = shmq_load_seq(&q->page->ring.flow);
+    for (uint32_t depth = 1; SHMQ_UNLIKELY(depth < q->levels); depth++) {
+        flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow);
+    }
+    return SHMQ_UNLIKELY(flow != 0) && q->rings > q->levels;
 }
 
 /* The level of a place, and the position in it. */
@@ -36,17 +70,13 @@ static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place
     return shmq_level(q, (uint32_t)depth);
 }
 
-static inline shmq_ring_shm *shmq_level_ring(const shmq_queue *q, uint32_t depth) {
-    return depth == 0 ? &q->page->ring : &q->level_rings[depth - 1];
-}
-
 /* The same from a page that nobody has checked; NULL: there is none, or it lies nowhere. */
 static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_queue_shm *page, uint32_t depth) {
     uint64_t at = page->level_rings + (uint64_t)(depth - 1) * sizeof(shmq_ring_shm);
     if (depth == 0) {
         return (shmq_ring_shm *)(uintptr_t)&page->ring;
     }
-    bool there = depth < page->levels + page->fronts && depth <= SHMQ_LEVELS_MAX && page->level_rings % 64 == 0;
+    bool there = depth < SHMQ_RINGS_MAX && depth < page->levels * (1 + page->fronts) && page->level_rings % 64 == 0;
     return there && at >= m->data && shmq_inside(m, at, sizeof(shmq_ring_shm)) ? shmq_at(m, at) : NULL;
 }
 
@@ -58,15 +88,13 @@ static inline uint32_t shmq_depth_of(const shmq_queue *q, uint32_t priority) {
     return q->levels - 1 - level;
 }
 
-static inline bool shmq_is_front(const shmq_ring *r) { return r->depth >= r->queue->levels; }
-
 /* The level that a message of this priority goes to. */
 static inline shmq_ring *shmq_level_for(shmq_queue *q, uint32_t priority) {
     return SHMQ_LIKELY(q->levels == 1) ? &q->first : shmq_level(q, shmq_depth_of(q, priority));
 }
 
 /* The run of a queue: the tickets of its line, the rings of all levels but the first, the bitmap of each level, and the slots
- * of the first; then the slots of each other level, from the next granule on. So what every level needs at once lies together,
+ * of the first; then the slots of each other level, and of the front rings, from the next granule on. So what every level needs at once lies together,
  * and the slots of each grow where they lie. */
 typedef struct shmq_run {
     uint64_t count;       /* slots of a level */
@@ -78,11 +106,12 @@ typedef struct shmq_run {
     uint64_t lower;       /* of the second level's, */
     uint64_t apart;       /* (bytes from the slots of one lower level to those of the next) */
     uint64_t levels;
-    uint64_t front_count; /* slots of the front ring, which lies behind the last level; 0: there is none */
+    uint64_t front_count; /* slots of a front ring; they lie behind the last level; 0: there are none */
+    uint64_t front_bitmap, front_apart; /* the same of them */
     uint64_t granules;    /* all of it */
 } shmq_run;
 
-#define SHMQ_FRONT_SHIFT 12u /* of the front ring's slots, at most: so many entries from disk can be in hand at once */
+#define SHMQ_FRONT_SHIFT 12u /* of a front ring's slots, at most: so many entries from disk can be in hand at once */
 
 static inline uint32_t shmq_front_shift(uint32_t shift) {
     return shift < 3 ? 1 : shift - 2 < SHMQ_FRONT_SHIFT ? shift - 2 : SHMQ_FRONT_SHIFT;
@@ -95,18 +124,25 @@ static inline uint64_t shmq_granules_of(uint64_t bytes) {
 static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels, uint32_t fronts) {
     shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES, .levels = levels};
     run.front_count = fronts != 0 ? UINT64_C(1) << shmq_front_shift(shift) : 0;
-    run.carried = run.rings + (levels - 1 + (fronts != 0)) * sizeof(shmq_ring_shm);
+    run.carried = run.rings + (levels - 1 + (fronts != 0 ? levels : 0)) * sizeof(shmq_ring_shm);
     run.bitmap = ((run.count + 63) / 64 * 8 + 63) / 64 * 64;
-    run.slots = run.carried + levels * run.bitmap + (run.front_count + 511) / 512 * 64;
+    run.front_bitmap = (run.front_count + 511) / 512 * 64;
+    run.slots = run.carried + levels * (run.bitmap + run.front_bitmap);
     run.apart = shmq_granules_of(run.count * slot_size) << SHMQ_GRANULE_SHIFT;
     run.lower = shmq_granules_of(run.slots + run.count * slot_size) << SHMQ_GRANULE_SHIFT;
-    run.granules =
-        ((run.lower + (levels - 1) * run.apart) >> SHMQ_GRANULE_SHIFT) + shmq_granules_of(run.front_count * slot_size);
+    run.front_apart = shmq_granules_of(run.front_count * slot_size) << SHMQ_GRANULE_SHIFT;
+    run.granules = (run.lower + (levels - 1) * run.apart + levels * run.front_apart) >> SHMQ_GRANULE_SHIFT;
     return run;
 }
 
+static inline uint64_t shmq_run_carried(const shmq_run *run, uint32_t depth) {
+    uint64_t levels = depth < run->levels ? depth : run->levels;
+    return run->carried + levels * run->bitmap + (depth - levels) * run->front_bitmap;
+}
+
 static inline uint64_t shmq_run_slots(const shmq_run *run, uint32_t depth) {
-    return depth == 0 ? run->slots : run->lower + (depth - 1) * run->apart;
+    uint64_t levels = depth < run->levels ? depth : run->levels;
+    return depth == 0 ? run->slots : run->lower + (levels - 1) * run->apart + (depth - levels) * run->front_apart;
 }
 
 static inline uint64_t shmq_run_count(const shmq_run *run, uint32_t depth) {

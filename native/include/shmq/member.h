@@ -67,9 +67,9 @@ typedef struct shmq_member {
     shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
-    /* Where this process keeps rows of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
+    /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
     char spill[1024]; /* directory for rows in files; "": none */
-    shmq_status (*backing_of)(struct shmq_queue *q, const struct shmq_backing **backing);
+    shmq_status (*backing_of)(struct shmq_queue *q, uint32_t depth, const struct shmq_backing **backing);
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 

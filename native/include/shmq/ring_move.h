@@ -7,16 +7,16 @@
 /* cold.intent of a PENDING entry: where its message still is, if its mover has not settled it. cold.place is the position
  * there.
  *
- *   63     set | 59 to 62  depth | 48 to 58  tag | 36 to 47  queue index | 0 to 31  incarnation */
+ *   63     set | 58 to 62  depth | 47 to 57  tag | 35 to 46  queue index | 0 to 31  incarnation */
 #define SHMQ_INTENT_SET (UINT64_C(1) << 63)
 
 static inline uint64_t shmq_intent(uint32_t index, uint32_t incarnation, uint32_t depth, uint32_t tag) {
-    return SHMQ_INTENT_SET | (uint64_t)(depth & 15) << 59 | (uint64_t)(tag & SHMQ_TAG_MASK) << 48 |
-           (uint64_t)(index & 0xfff) << 36 | incarnation;
+    return SHMQ_INTENT_SET | (uint64_t)(depth & 31) << 58 | (uint64_t)(tag & SHMQ_TAG_MASK) << 47 |
+           (uint64_t)(index & 0xfff) << 35 | incarnation;
 }
-static inline uint32_t shmq_intent_depth(uint64_t intent) { return (uint32_t)(intent >> 59) & 15u; }
-static inline uint32_t shmq_intent_tag(uint64_t intent) { return (uint32_t)(intent >> 48) & SHMQ_TAG_MASK; }
-static inline uint32_t shmq_intent_index(uint64_t intent) { return (uint32_t)(intent >> 36) & 0xfffu; }
+static inline uint32_t shmq_intent_depth(uint64_t intent) { return (uint32_t)(intent >> 58) & 31u; }
+static inline uint32_t shmq_intent_tag(uint64_t intent) { return (uint32_t)(intent >> 47) & SHMQ_TAG_MASK; }
+static inline uint32_t shmq_intent_index(uint64_t intent) { return (uint32_t)(intent >> 35) & 0xfffu; }
 static inline uint32_t shmq_intent_incarnation(uint64_t intent) { return (uint32_t)intent; }
 
 /* What is in hand (`d` of `from`, ACQUIRED or LOCKED) goes to `to` as `o`, whose first part the caller has filled; it never

@@ -36,7 +36,7 @@ static const char *check_constants(const shmq_ring *r) {
     shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels, q->rings - q->levels);
     uint64_t rings = q->rings > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
     if (ring->slots != first->run + shmq_run_slots(&run, r->depth) ||
-        ring->carried != first->run + run.carried + r->depth * run.bitmap || q->page->level_rings != rings ||
+        ring->carried != first->run + shmq_run_carried(&run, r->depth) || q->page->level_rings != rings ||
         ring->shift != (shmq_is_front(r) ? shmq_front_shift(first->shift) : first->shift) ||
         ring->slot_size != first->slot_size || ring->run_granules != (r->depth > 0 ? 0 : run.granules) ||
         (r->depth > 0 && ring->run != 0)) {

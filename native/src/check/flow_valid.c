@@ -45,7 +45,7 @@ static const char *check_rows(shmq_ring *r, const flow_words *w) {
 const char *shmq_flow_valid(shmq_ring *r) {
     const shmq_queue *q = r->queue;
     shmq_ring front;
-    if (q->rings == q->levels || shmq_level_look(q, q->levels, &front) != NULL) {
+    if (q->rings == q->levels || shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
         return NULL; /* what is wrong with it is told where it is looked at */
     }
     flow_words w = read_words(r->shm);
@@ -70,7 +70,7 @@ const char *shmq_flow_valid(shmq_ring *r) {
 /* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
 static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     shmq_queue_shm *page = r->queue->page;
-    shmq_ring_shm *back = &page->ring;
+    shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING || state == SHMQ_MOVING) {
         return "a state that no message has which comes back from disk";

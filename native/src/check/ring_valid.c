@@ -196,7 +196,7 @@ const char *shmq_ring_valid(shmq_ring *r, uint64_t *where) {
     wrong = wrong != NULL                         ? wrong
             : shmq_load_seq(&r->shm->joiners) > 1 ? "the joiner flag has a value that no process writes"
                                                   : NULL;
-    wrong = wrong == NULL && r->depth == 0 ? shmq_flow_valid(r) : wrong;
+    wrong = wrong == NULL && !shmq_is_front(r) ? shmq_flow_valid(r) : wrong;
     for (uint64_t i = 0; i < shmq_slots_laid(r) && wrong == NULL; i++) {
         wrong = check_slot(r, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;

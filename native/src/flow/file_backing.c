@@ -2,6 +2,8 @@
  *
  *   DIR/<queue's index>.<incarnation>/<first place, 16 hexadecimal digits>
  *
+ * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/.
+ *
  * A file: file_head, then an index of count (place, length), then the rows' bytes. It is written under another name and renamed,
  * which is the commit. Files do not overlap: what lies at or above the first place of a flush is deleted before. Nothing here
  * outlives the segment, so nothing is synchronised. */
@@ -33,11 +35,10 @@ typedef struct file_entry {
     uint64_t place, length;
 } file_entry;
 
-/* Of one queue in one process; its caller holds the mover's lock. */
+/* Of one level of a queue in one process; its caller holds the mover's lock. */
 typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
-    shmq_queue *q;
     char path[PATH_MAX];
     unsigned char *loaded; /* the file that was read last */
     uint64_t loaded_bytes;
@@ -422,45 +423,48 @@ static shmq_status clear_rows(void *context) {
     return delete_files(b, 0, 0);
 }
 
-shmq_status shmq_file_backing_of(shmq_queue *q, const shmq_backing **backing) {
-    file_backing *b = q->backing;
-    if (b == NULL) {
-        b = calloc(1, sizeof *b);
-        if (b == NULL) {
+/* Of the queue's first level, or of another one, each for itself. False: the path is too long. */
+static bool path_of(const shmq_queue *q, uint32_t depth, char path[PATH_MAX]) {
+    int length = depth == 0 ? snprintf(path, PATH_MAX, "%s/%u.%u", q->m->spill, q->index, q->incarnation)
+                            : snprintf(path, PATH_MAX, "%s/%u.%u.%u", q->m->spill, q->index, q->incarnation, depth);
+    return length < PATH_MAX;
+}
+
+shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
+    file_backing *all = q->backing;
+    if (all == NULL) {
+        all = calloc(q->levels, sizeof *all);
+        if (all == NULL) {
             return shmq_fail_errno("no memory for the way of a queue to disk");
         }
-        b->m = q->m;
-        b->q = q;
-        b->first = 1;
-        b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
-        int length = snprintf(b->path, sizeof b->path, "%s/%u.%u", q->m->spill, q->index, q->incarnation);
-        if (length >= (int)sizeof b->path) {
-            free(b);
+        q->backing = all;
+    }
+    file_backing *b = &all[depth];
+    if (b->m == NULL) {
+        if (!path_of(q, depth, b->path)) {
             return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
         }
-        q->backing = b;
+        b->m = q->m;
+        b->first = 1;
+        b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
     }
     *backing = &b->calls;
     return SHMQ_OK;
 }
 
 void shmq_file_backing_free(shmq_queue *q) {
-    file_backing *b = q->backing;
-    if (b != NULL) {
-        free(b->loaded);
-        free(b->firsts);
-        free(b);
-        q->backing = NULL;
+    file_backing *all = q->backing;
+    for (uint32_t depth = 0; all != NULL && depth < q->levels; depth++) {
+        free(all[depth].loaded);
+        free(all[depth].firsts);
     }
+    free(all);
+    q->backing = NULL;
 }
 
-uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
-    char path[PATH_MAX];
+static uint64_t bytes_in(const char *path) {
     uint64_t bytes = 0, place;
     struct stat file;
-    if (snprintf(path, sizeof path, "%s/%u.%u", q->m->spill, q->index, q->incarnation) >= (int)sizeof path) {
-        return 0;
-    }
     DIR *directory = opendir(path);
     for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
         if (name_to_place(e->d_name, &place) && fstatat(dirfd(directory), e->d_name, &file, 0) == 0) {
@@ -473,9 +477,20 @@ uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
     return bytes;
 }
 
+uint64_t shmq_file_backing_bytes(const shmq_queue *q) {
+    char path[PATH_MAX];
+    uint64_t bytes = 0;
+    for (uint32_t depth = 0; depth < q->levels && path_of(q, depth, path); depth++) {
+        bytes += bytes_in(path);
+    }
+    return bytes;
+}
+
 void shmq_file_backing_remove(shmq_queue *q) {
-    const shmq_backing *backing;
-    if (q->m->backing_of == shmq_file_backing_of && shmq_file_backing_of(q, &backing) == SHMQ_OK) {
-        shmq_rows_directory_delete(((file_backing *)q->backing)->path);
+    char path[PATH_MAX];
+    for (uint32_t depth = 0; depth < q->levels && q->m->backing_of == shmq_file_backing_of; depth++) {
+        if (path_of(q, depth, path)) {
+            shmq_rows_directory_delete(path);
+        }
     }
 }

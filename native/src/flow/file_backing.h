@@ -5,7 +5,7 @@
 #include "shmq/flow.h"
 
 /* As shmq_member.backing_of; the directory is shmq_member.spill. The mover's lock of the queue is held. */
-shmq_status shmq_file_backing_of(shmq_queue *q, const shmq_backing **backing);
+shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);
 void shmq_file_backing_free(shmq_queue *q);
 /* Bytes of its files; without any lock. */
 uint64_t shmq_file_backing_bytes(const shmq_queue *q);

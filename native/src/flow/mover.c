@@ -18,18 +18,26 @@
 
 bool shmq_may_flow(const shmq_queue *q) { return q->rings > q->levels && q->m->backing_of != NULL; }
 
-uint64_t shmq_flow_rows(const shmq_queue *q) {
-    const shmq_ring_shm *ring = &q->page->ring;
+/* Of one level. */
+static shmq_ordinal rows_of(const shmq_ring_shm *ring) {
     uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled), flushed = shmq_load_seq((shmq_a64 *)&ring->flushed);
-    return flushed > pulled && q->rings > q->levels ? flushed - pulled : 0;
+    uint64_t out = shmq_load_seq((shmq_a64 *)&ring->pulled_bytes), in = shmq_load_seq((shmq_a64 *)&ring->flushed_bytes);
+    return (shmq_ordinal){flushed > pulled ? flushed - pulled : 0, in > out ? in - out : 0};
 }
 
-uint64_t shmq_flow_bytes(const shmq_queue *q) {
-    const shmq_ring_shm *ring = &q->page->ring;
-    uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
-    uint64_t flushed = shmq_load_seq((shmq_a64 *)&ring->flushed_bytes);
-    return flushed > pulled ? flushed - pulled : 0;
+/* A queue that cannot flow has no rows, whatever its words say. */
+static shmq_ordinal all_rows(const shmq_queue *q) {
+    shmq_ordinal all = {0, 0};
+    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+        shmq_ordinal rows = rows_of(shmq_level_ring(q, depth));
+        all = (shmq_ordinal){all.count + rows.count, all.bytes + rows.bytes};
+    }
+    return all;
 }
+
+uint64_t shmq_flow_rows(const shmq_queue *q) { return all_rows(q).count; }
+
+uint64_t shmq_flow_bytes(const shmq_queue *q) { return all_rows(q).bytes; }
 
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
     uint32_t limited = shmq_load_seq(&q->page->limited) & (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES);
@@ -39,12 +47,12 @@ void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
     }
 }
 
-uint64_t shmq_rows_end(shmq_queue *q) {
-    shmq_ring_shm *ring = &q->page->ring;
-    uint64_t rows = shmq_flow_rows(q), bytes = shmq_flow_bytes(q);
+shmq_ordinal shmq_rows_end(shmq_ring *back) {
+    shmq_ring_shm *ring = back->shm;
+    shmq_ordinal rows = rows_of(ring);
     shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
     shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->flushed_bytes));
-    shmq_rows_gone(q, rows, bytes);
+    shmq_rows_gone(back->queue, rows.count, rows.bytes);
     return rows;
 }
 
@@ -58,7 +66,8 @@ uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
         return shmq_place_at(d->depth, d->position);
     }
     const shmq_ring *front = shmq_level(q, d->depth);
-    return shmq_front_place(front, shmq_slot_at(front, d->position));
+    uint64_t place = shmq_front_place(front, shmq_slot_at(front, d->position));
+    return shmq_place_at(shmq_depth_at(front), place);
 }
 
 static int lock_mover(const shmq_queue *q, short how) {
@@ -133,7 +142,7 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
         shmq_store_seq(&ring->flushed_bytes, shmq_load_relaxed(&ring->flushing_bytes));
     }
     if (!shmq_flow_is_on(flow) || shmq_load_relaxed(&ring->low) >= place) {
-        (void)shmq_rows_end(back->queue);
+        (void)shmq_rows_end(back);
     }
 }
 
@@ -143,23 +152,38 @@ static void turn_over(shmq_queue *q) {
     shmq_store_seq(&q->page->unfinished, 0);
 }
 
+static void recover(shmq_queue *q) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_ring *back = shmq_level(q, depth);
+        shmq_flow_recover(back, shmq_front_of(back));
+    }
+}
+
+static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
+    shmq_queue *q = back->queue;
+    t->back = back;
+    t->front = shmq_front_of(back);
+    return q->m->backing_of != NULL ? q->m->backing_of(q, back->depth, &t->backing) : SHMQ_OK;
+}
+
 /* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
-static shmq_status begin(shmq_mover *t, shmq_queue *q) {
-    *t = (shmq_mover){.q = q, .back = &q->first, .front = shmq_level(q, q->levels)};
+static shmq_status begin(shmq_mover *t, shmq_ring *back) {
+    shmq_queue *q = back->queue;
+    *t = (shmq_mover){.q = q};
     if (!try_lock(q)) {
         shmq_store_seq(&q->page->missed, 1);
         if (!try_lock(q)) {
             return SHMQ_IN_USE;
         }
     }
-    shmq_status status = q->m->backing_of != NULL ? q->m->backing_of(q, &t->backing) : SHMQ_OK;
+    shmq_status status = turn_to(t, back);
     if (status != SHMQ_OK) {
         unlock(q);
         return status;
     }
     shmq_hold(q->m, 1); /* so that our death is noticed soon */
     if (shmq_load_seq(&q->page->unfinished) != 0) {
-        shmq_flow_recover(t->back, t->front);
+        recover(q);
     }
     shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
     return SHMQ_OK;
@@ -206,19 +230,44 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full) {
+static bool flows(const shmq_ring *back) { return shmq_flow_is_on(shmq_load_seq(&back->shm->flow)); }
+
+/* Of the turn's level. */
+static shmq_status make_room(shmq_mover *t, bool ring_full) {
+    shmq_status status = flows(t->back) ? SHMQ_OK : enter(t, ring_full);
+    if (status == SHMQ_OK && (status = shmq_flush(t)) == SHMQ_OK && shmq_load_relaxed(&t->front->shm->cold) == 0) {
+        (void)shmq_cold_need(t->front);
+    }
+    return status;
+}
+
+/* About how many entries a flush would find. */
+static uint64_t can_go(const shmq_ring *back) {
+    uint64_t tail = shmq_load_seq(&back->shm->tail), place = shmq_flow_place(shmq_load_seq(&back->shm->flow));
+    uint64_t head = shmq_head_position(back, shmq_load_seq(&back->shm->head)), from = head > place ? head : place;
+    return tail > from ? tail - from : 0;
+}
+
+/* The least important level first: it is taken last. Of a queue with one level whatever there is. */
+static shmq_status make_room_anywhere(shmq_mover *t) {
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = t->q->levels; depth-- > 0 && status == SHMQ_EMPTY;) {
+        shmq_ring *back = shmq_level(t->q, depth);
+        if (t->q->levels == 1 || can_go(back) > 1) {
+            SHMQ_TRY(turn_to(t, back));
+            status = make_room(t, false);
+        }
+    }
+    return status;
+}
+
+shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
     shmq_mover t;
     if (!shmq_may_flow(q)) {
         return SHMQ_EMPTY;
     }
-    SHMQ_TRY(begin(&t, q));
-    shmq_status status = SHMQ_OK;
-    if (!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow))) {
-        status = enter(&t, ring_full);
-    }
-    if (status == SHMQ_OK && (status = shmq_flush(&t)) == SHMQ_OK && shmq_load_relaxed(&t.front->shm->cold) == 0) {
-        (void)shmq_cold_need(t.front);
-    }
+    SHMQ_TRY(begin(&t, full != NULL ? full : &q->first));
+    shmq_status status = full != NULL ? make_room(&t, true) : make_room_anywhere(&t);
     end(&t);
     if (status == SHMQ_OK) {
         shmq_wake_waiters(q);
@@ -226,18 +275,32 @@ shmq_status shmq_flow_make_room(shmq_queue *q, bool ring_full) {
     return status;
 }
 
-shmq_status shmq_flow_bring(shmq_queue *q) {
+/* What is less important, and then what is newer, makes room for what comes back; if it cannot, as many come as there is room for. */
+static shmq_status make_way(shmq_mover *t) {
+    shmq_ring *back = t->back;
+    shmq_status status = SHMQ_EMPTY;
+    for (uint32_t depth = t->q->levels - 1; depth > back->depth && status == SHMQ_EMPTY; depth--) {
+        shmq_ring *other = shmq_level(t->q, depth);
+        if (can_go(other) > 1) {
+            status = turn_to(t, other);
+            status = status == SHMQ_OK ? make_room(t, false) : status;
+        }
+    }
+    SHMQ_TRY(turn_to(t, back));
+    return status == SHMQ_EMPTY ? shmq_flush(t) : status;
+}
+
+shmq_status shmq_flow_bring(shmq_ring *back) {
     shmq_mover t;
-    SHMQ_TRY(begin(&t, q));
+    SHMQ_TRY(begin(&t, back));
     shmq_status status = SHMQ_OK;
-    if (shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow))) {
-        if (shmq_bytes_free(q) < SHMQ_TURN_BYTES) {
-            (void)shmq_flush(
-                &t); /* newer entries make room for older ones; if they cannot, as many come as there is room for */
+    if (flows(back)) {
+        if (shmq_bytes_free(t.q) < SHMQ_TURN_BYTES) {
+            (void)make_way(&t);
         }
         status = shmq_pull(&t);
     }
-    if (SHMQ_UNLIKELY(is_short(status)) && (shmq_flush(&t) == SHMQ_OK || shmq_upkeep.relieve(q) == SHMQ_OK)) {
+    if (SHMQ_UNLIKELY(is_short(status)) && (make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
     end(&t);
@@ -246,10 +309,12 @@ shmq_status shmq_flow_bring(shmq_queue *q) {
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
-    SHMQ_TRY(begin(&t, q));
-    shmq_ring_shm *ring = q->first.shm;
-    shmq_store_seq(&ring->low, shmq_flow_place(shmq_load_seq(&ring->flow)));
-    *purged += shmq_rows_end(q);
+    SHMQ_TRY(begin(&t, &q->first));
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_ring *back = shmq_level(q, depth);
+        shmq_store_seq(&back->shm->low, shmq_flow_place(shmq_load_seq(&back->shm->flow)));
+        *purged += shmq_rows_end(back).count;
+    }
     shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
     end(&t);
     shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
@@ -301,11 +366,11 @@ static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     return SHMQ_EMPTY;
 }
 
-shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d) {
-    uint64_t until = shmq_now_ns() + q->m->patience_ns;
+shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
+    uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
     shmq_mover t;
     shmq_status status;
-    while ((status = begin(&t, q)) == SHMQ_IN_USE && shmq_now_ns() < until) {
+    while ((status = begin(&t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
         shmq_pause();
     }
     SHMQ_TRY(status);
@@ -316,8 +381,7 @@ shmq_status shmq_flow_peek(shmq_queue *q, uint64_t *place, shmq_delivery *d) {
 
 void shmq_flow_remove(shmq_queue *q) {
     shmq_mover t;
-    if (q->rings > q->levels && q->m->backing_of != NULL && shmq_load_seq(&q->first.shm->flow) != 0 &&
-        begin(&t, q) == SHMQ_OK) {
+    if (shmq_may_flow(q) && shmq_has_flowed(q) && begin(&t, &q->first) == SHMQ_OK) {
         shmq_file_backing_remove(q);
         end(&t);
     }
@@ -332,7 +396,7 @@ void shmq_flow_mend(shmq_queue *q) {
         return; /* else its holder lives, and is at it */
     }
     if (shmq_load_seq(&q->page->unfinished) != 0) {
-        shmq_flow_recover(&q->first, shmq_level(q, q->levels));
+        recover(q);
         turn_over(q);
     }
     unlock(q);

@@ -152,11 +152,11 @@ static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_or
 /* The back ring is the queue again. If there should still be rows, they are lost. */
 static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t bytes = shmq_flow_bytes(t->q), rows = shmq_rows_end(t->q);
+    shmq_ordinal rows = shmq_rows_end(t->back);
     shmq_store_seq(&ring->low, place);
     shmq_store_seq(&ring->flow, shmq_flow_word(place, false));
     (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
-    return SHMQ_UNLIKELY(rows != 0) ? tell_lost(t, rows, bytes) : SHMQ_OK;
+    return SHMQ_UNLIKELY(rows.count != 0) ? tell_lost(t, rows.count, rows.bytes) : SHMQ_OK;
 }
 
 uint64_t shmq_bytes_free(const shmq_queue *q) {

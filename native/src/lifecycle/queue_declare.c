@@ -113,14 +113,14 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
-/* Levels and groups keep a queue in memory. */
-static uint32_t may_flow(const shmq_declaration *d, uint32_t levels) {
-    return levels == 1 && shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
+/* Groups keep a queue in memory. */
+static uint32_t may_flow(const shmq_declaration *d) {
+    return shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
 }
 
 static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,
                     uint32_t levels, uint32_t fronts) {
-    uint32_t rings_of_it = levels + fronts;
+    uint32_t rings_of_it = levels * (1 + fronts);
     page->levels = levels;
     page->fronts = fronts;
     page->level_rings = rings_of_it > 1 ? at + run->rings : 0;
@@ -133,8 +133,8 @@ static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shm
         ring->shift = depth < levels ? shift : shmq_front_shift(shift);
         shmq_poke(&ring->slot_size, (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
         ring->slots = at + shmq_run_slots(run, depth);
-        ring->carried = at + run->carried + depth * run->bitmap;
-        /* Of the front ring none has memory before the queue flows. */
+        ring->carried = at + shmq_run_carried(run, depth);
+        /* Of a front ring none has memory before its level flows. */
         shmq_store_relaxed(&ring->laid, depth < levels ? shmq_laid_first(run, depth) : 0);
     }
 }
@@ -157,7 +157,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
     uint32_t shift = plan_shift(m, d, slot_size, levels);
-    uint32_t fronts = may_flow(d, levels);
+    uint32_t fronts = may_flow(d);
     shmq_run run = shmq_run_of(shift, slot_size, levels, fronts);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);

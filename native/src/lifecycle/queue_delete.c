@@ -170,12 +170,22 @@ static bool is_left(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word
     return shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_HELD;
 }
 
+static bool bring_any(shmq_queue *q) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_ring *back = shmq_level(q, depth);
+        if (shmq_flow_is_on(shmq_flow_at(back)) && shmq_flow_bring(back) == SHMQ_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
 shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
         status = shmq_steal_first(shmq_level(q, depth), is_left, d);
     }
-    if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && shmq_flow_bring(q) == SHMQ_OK) {
+    if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && bring_any(q)) {
         return shmq_steal_left(q, d); /* what has come back from disk just now */
     }
     return status;

@@ -24,13 +24,13 @@ static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {
 typedef struct holdings {
     uint64_t page;
     uint64_t ring;
-    uint64_t cold[SHMQ_LEVELS_MAX];
+    uint64_t cold[SHMQ_RINGS_MAX];
     uint64_t chunks[SHMQ_CHUNKS];
 } holdings;
 
 static void give_back(shmq_member *m, const holdings *held) {
     shmq_rings_give(m, held->ring);
-    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+    for (uint32_t depth = 0; depth < SHMQ_RINGS_MAX; depth++) {
         if (held->cold[depth] != 0) {
             shmq_run_give(m, held->cold[depth]);
         }
@@ -76,7 +76,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     }
     shmq_queue_shm *page = shmq_at(m, offset);
     holdings held = {.page = offset, .ring = page->ring.run};
-    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+    for (uint32_t depth = 0; depth < SHMQ_RINGS_MAX; depth++) {
         shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         held.cold[depth] = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
     }

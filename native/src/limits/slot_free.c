@@ -23,7 +23,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
             shmq_recount_ask(q); /* a limit came between our look and our CAS, or nobody knows what was taken for it */
         }
         shmq_wake_full(r, (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size);
-        if (SHMQ_UNLIKELY(shmq_is_front(r)) && (shmq_load_seq(&q->first.shm->flow) & 1) != 0) {
+        if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_flow_is_on(shmq_flow_at(r))) {
             shmq_notify(q); /* whoever found no room in the front ring brings more */
         }
     }

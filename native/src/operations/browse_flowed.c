@@ -33,25 +33,24 @@ static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq
 }
 
 /* The first row at or above `from`; UINT64_MAX: there is none. */
-static uint64_t row_next(shmq_queue *q, uint64_t from, shmq_delivery *row) {
-    uint64_t flow = shmq_flow_of(q), place = from;
-    bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && q->m->backing_of != NULL;
-    return any && shmq_flow_peek(q, &place, row) == SHMQ_OK ? place : UINT64_MAX;
+static uint64_t row_next(shmq_ring *level, uint64_t from, shmq_delivery *row) {
+    uint64_t flow = shmq_flow_at(level), place = from;
+    bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && level->queue->m->backing_of != NULL;
+    return any && shmq_flow_peek(level, &place, row) == SHMQ_OK ? place : UINT64_MAX;
 }
 
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
-    shmq_queue *q = level->queue;
-    if (SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
+    if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
         return shmq_browse(level, place, d);
     }
-    shmq_ring *front = shmq_level(q, q->levels);
+    shmq_ring *front = shmq_front_of(level);
     for (uint64_t from = *place;;) {
         /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
         uint64_t at = from, position = 0;
         shmq_delivery row;
         shmq_status status = shmq_browse(level, &at, d);
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
-        uint64_t on_disk = row_next(q, from, &row);
+        uint64_t on_disk = row_next(level, from, &row);
         uint64_t in_front = front_next(front, from, &position);
         if (in_back <= in_front && in_back <= on_disk) {
             *place = at;

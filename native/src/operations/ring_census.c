@@ -9,7 +9,7 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
     uint32_t state = shmq_word_state(word);
     uint64_t since;
     uint64_t place = SHMQ_UNLIKELY(shmq_is_front(r))
-                         ? shmq_front_place(r, slot)
+                         ? shmq_place_at(shmq_depth_at(r), shmq_front_place(r, slot))
                          : shmq_place_at(r->depth, shmq_load_relaxed(&((shmq_slot_shm *)slot)->position));
     switch (state) {
     case SHMQ_AVAILABLE:
@@ -85,12 +85,19 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
 
 /* On disk: first in order if nothing is below them in memory. */
 static void count_rows(const shmq_queue *q, shmq_census *c) {
-    uint64_t rows = SHMQ_UNLIKELY(shmq_flow_of(q) != 0) ? shmq_flow_rows(q) : 0;
-    uint64_t low = shmq_load_seq(&q->page->ring.low);
+    if (SHMQ_LIKELY(!shmq_has_flowed(q))) {
+        return;
+    }
+    uint64_t rows = shmq_flow_rows(q);
     c->flowed = rows;
     c->ready += rows;
     c->bytes += rows != 0 ? shmq_flow_bytes(q) : 0;
-    c->first_position = rows != 0 && low < c->first_position ? low : c->first_position;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        const shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        bool any = shmq_load_seq((shmq_a64 *)&ring->flushed) > shmq_load_seq((shmq_a64 *)&ring->pulled);
+        uint64_t low = shmq_place_at(depth, shmq_load_seq((shmq_a64 *)&ring->low));
+        c->first_position = any && low < c->first_position ? low : c->first_position;
+    }
 }
 
 void shmq_ring_count(const shmq_queue *q, shmq_census *c) {
@@ -162,7 +169,7 @@ bool shmq_ring_ready(shmq_queue *q) {
             return true;
         }
     }
-    return SHMQ_UNLIKELY(shmq_flow_of(q) != 0) && shmq_flow_rows(q) != 0;
+    return SHMQ_UNLIKELY(shmq_has_flowed(q)) && shmq_flow_rows(q) != 0;
 }
 
 /* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes the

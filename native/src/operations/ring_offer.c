@@ -37,13 +37,14 @@ static bool more_behind(shmq_ring *r, uint64_t p) {
 
 /* The same in the less important levels, from their heads on; carried entries are not counted, but taken to be there. In
  * those that are more important there was nothing when we looked, and what has come since has woken somebody. */
-static bool more_below(const shmq_ring *r) {
+static bool more_below(const shmq_ring *r) { /* of a level that has flowed it says nothing: its taker notifies */
     shmq_ring level;
     for (uint32_t depth = r->depth + 1; depth < r->queue->levels && shmq_level_look(r->queue, depth, &level) == NULL;
          depth++) {
         uint64_t head = shmq_head_position(&level, shmq_load_seq(&level.shm->head));
         uint64_t tail = shmq_load_seq(&level.shm->tail), count = shmq_slot_count(&level);
-        if ((tail > count && head < tail - count) || more_behind(&level, head - 1)) {
+        if (SHMQ_UNLIKELY(shmq_flow_at(&level) != 0) || (tail > count && head < tail - count) ||
+            more_behind(&level, head - 1)) {
             return true;
         }
     }

@@ -106,7 +106,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
         o->beyond = resident;
         return resident ? SHMQ_INTERRUPTED : status;
     }
-    shmq_status moved = shmq_flow_make_room(q, !resident);
+    shmq_status moved = shmq_flow_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
     o->beyond = resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && overflow != SHMQ_OVERFLOW_WAIT));
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;

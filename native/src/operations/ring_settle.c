@@ -161,7 +161,7 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
 /* One R2 to R4 for all of a level: until then the head is behind them, and nobody meets them; from then on everybody
  * meets the first one first. The more important levels come first, as a walk goes over them in this order. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
-    uint64_t lowest[SHMQ_LEVELS_MAX];
+    uint64_t lowest[SHMQ_RINGS_MAX];
     memset(lowest, 0xff, sizeof lowest);
     uint32_t back = make_all_available(q, all, count, lowest);
     for (uint32_t depth = 0; depth < q->rings; depth++) {
@@ -292,9 +292,9 @@ static shmq_status purge_rings(shmq_queue *q, uint64_t *purged) {
  * SHMQ_INTERRUPTED: another process moves entries just now. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
     *purged = 0;
-    if (SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
+    if (SHMQ_LIKELY(!shmq_has_flowed(q))) {
         shmq_status status = purge_rings(q, purged);
-        if (status != SHMQ_OK || SHMQ_LIKELY(shmq_flow_of(q) == 0)) {
+        if (status != SHMQ_OK || SHMQ_LIKELY(!shmq_has_flowed(q))) {
             return status;
         }
     }

@@ -105,7 +105,7 @@ static bool all_shut(const waiting *w) {
  * last one. */
 static bool any_flows(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        if (SHMQ_UNLIKELY(shmq_flow_is_on(shmq_flow_of(w->of[i].q))) && state_of(&w->of[i]) != SHMQ_STOPPED) {
+        if (SHMQ_UNLIKELY(shmq_flows(w->of[i].q)) && state_of(&w->of[i]) != SHMQ_STOPPED) {
             return true;
         }
     }

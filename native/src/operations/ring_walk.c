@@ -80,7 +80,7 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     d->word = offered;
     d->tag = tag;
     /* The flow word before the epoch: see walk_flowed.c. */
-    uint64_t flow = shmq_flow_of(r->queue);
+    uint64_t flow = shmq_flow_at(r);
     uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, if nothing forces a return */
     if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
@@ -355,13 +355,14 @@ enum shmq_offered shmq_walk_offer(shmq_ring *r, uint64_t word, uint64_t p, uint6
 
 uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) { return lowest_released(r, from, to); }
 
-/* Of a queue that has one level. */
-static inline shmq_status walk_one(shmq_queue *q, shmq_delivery *d) {
+/* Of a level. */
+static inline shmq_status walk_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+    d->flow_seen = shmq_flow_at(back);
     if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
-        return shmq_walk_flowed(q, d);
+        return shmq_walk_flowed(back, d, front_epoch);
     }
-    shmq_status status = walk(&q->first, d);
-    if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_flow_of(q) != 0) {
+    shmq_status status = walk(back, d);
+    if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_flow_at(back) != 0) {
         return SHMQ_INTERRUPTED; /* what was on its way to disk was passed, and may be back */
     }
     return status;
@@ -369,7 +370,7 @@ static inline shmq_status walk_one(shmq_queue *q, shmq_delivery *d) {
 
 /* Where the walks of more important levels ended. */
 typedef struct level_end {
-    uint64_t position, epoch;
+    uint64_t position, epoch, flow, front_epoch;
 } level_end;
 
 /* Behind a claim there may be entries whose puts have returned. They wait for it, and so does all that is less important. */
@@ -382,6 +383,10 @@ static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
     uint64_t word = shmq_load_seq(&shmq_slot_at(r, end->position)->word);
     int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, end->position));
     uint32_t state = shmq_word_state(word);
+    if (shmq_flow_at(r) != end->flow ||
+        (SHMQ_UNLIKELY(end->flow != 0) && shmq_load_seq(&shmq_front_of(r)->shm->epoch) != end->front_epoch)) {
+        return false;
+    }
     return shmq_load_seq(&r->shm->epoch) == end->epoch &&
            (ahead < 0 ||
             (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(r, end->position)))));
@@ -395,7 +400,8 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
     uint32_t stop_depth = 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *level = shmq_level(q, depth);
-        shmq_status status = walk(level, d);
+        uint64_t front_epoch = 0;
+        shmq_status status = walk_level(level, d, &front_epoch);
         for (uint32_t above = 0; status == SHMQ_OK && !d->peek && above < depth; above++) {
             if (!is_still_the_end(shmq_level(q, above), &ends[above])) {
                 shmq_offer_cancel(level->queue, d);
@@ -405,7 +411,13 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
         if (status != SHMQ_EMPTY || (d->word != 0 && !is_last_claim(level, d->position))) {
             return status;
         }
-        ends[depth] = (level_end){.position = d->position, .epoch = d->epoch_seen};
+        if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen))) {
+            return SHMQ_EMPTY; /* what is left of it on disk comes before all that is less important */
+        }
+        ends[depth] = (level_end){.position = d->position,
+                                  .epoch = d->epoch_seen,
+                                  .flow = d->flow_seen,
+                                  .front_epoch = front_epoch};
         if (d->word != 0 && stop_at == 0) {
             stop_at = d->word;
             stop_position = d->position;
@@ -441,8 +453,8 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     }
     for (;;) {
         do {
-            d->flow_seen = shmq_flow_of(q);
-            status = SHMQ_LIKELY(q->levels == 1) ? walk_one(q, d) : walk_levels(q, d);
+            uint64_t front_epoch;
+            status = SHMQ_LIKELY(q->levels == 1) ? walk_level(&q->first, d, &front_epoch) : walk_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {
             return status;

@@ -78,9 +78,9 @@ static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, co
 }
 
 /* Neither ring has anything below the limit. */
-static shmq_status nothing(shmq_queue *q, const found *back, const found *front, shmq_delivery *d) {
+static shmq_status nothing(shmq_ring *r, const found *back, const found *front, shmq_delivery *d) {
     if (shmq_flow_is_on(d->flow_seen)) {
-        shmq_status status = q->m->backing_of != NULL ? shmq_flow_bring(q) : SHMQ_EMPTY;
+        shmq_status status = r->queue->m->backing_of != NULL ? shmq_flow_bring(r) : SHMQ_EMPTY;
         if (status == SHMQ_OK) {
             return SHMQ_INTERRUPTED;
         }
@@ -88,15 +88,18 @@ static shmq_status nothing(shmq_queue *q, const found *back, const found *front,
         d->version = 0; /* rows are left: it has not looked at everything */
         return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
     }
-    bool same = shmq_load_seq(&q->first.shm->flow) == d->flow_seen && is_unchanged(&q->first, back, 0) &&
-                is_unchanged(shmq_level(q, q->levels), front, 0);
+    uint64_t flow = d->flow_seen;
+    bool same = shmq_load_seq(&r->shm->flow) == flow && is_unchanged(r, back, 0) &&
+                is_unchanged(shmq_front_of(r), front, 0);
     *d = back->d;
+    d->flow_seen = flow;
     d->word = 0;
     return same ? SHMQ_EMPTY : SHMQ_INTERRUPTED;
 }
 
-shmq_status shmq_walk_flowed(shmq_queue *q, shmq_delivery *d) {
-    shmq_ring *back = &q->first, *front = shmq_level(q, q->levels);
+shmq_status shmq_walk_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+    shmq_queue *q = back->queue;
+    shmq_ring *front = shmq_front_of(back);
     bool peek = d->peek;
     for (;;) {
         found b, f;
@@ -111,18 +114,22 @@ shmq_status shmq_walk_flowed(shmq_queue *q, shmq_delivery *d) {
             return status;
         }
         if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
-            status = nothing(q, &b, &f, d);
+            status = nothing(back, &b, &f, d);
         } else if (f.place < b.place) {
             status = offer_first(q, front, back, &f, &b, d);
         } else if (b.claim) {
+            uint64_t flow = d->flow_seen;
             *d = b.d; /* what is behind it waits for it */
+            d->flow_seen = flow;
             d->peek = peek;
+            *front_epoch = f.d.epoch_seen;
             return SHMQ_EMPTY;
         } else {
             status = offer_first(q, back, front, &b, &f, d);
         }
         d->peek = peek;
         if (status != SHMQ_INTERRUPTED) {
+            *front_epoch = f.d.epoch_seen;
             return status;
         }
     }

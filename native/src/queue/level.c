@@ -45,6 +45,7 @@ const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring
         return NULL;
     }
     *ring = (shmq_ring){.queue = (shmq_queue *)(uintptr_t)q, .depth = depth};
+    ring->flow = &shmq_level_ring(q, shmq_depth_at(ring))->flow;
     return ring_look(ring, shmq_level_ring(q, depth));
 }
 

@@ -70,12 +70,12 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
     for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
         map->words[i] |= LAZY;
     }
-    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1 ||
-        (page->fronts != 0 && page->levels != 1)) {
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1) {
         return; /* whoever looks at the queue says so */
     }
     shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels, page->fronts);
-    for (uint32_t depth = 0; depth < page->levels + page->fronts && run.granules == page->ring.run_granules; depth++) {
+    uint32_t rings = page->levels * (1 + page->fronts);
+    for (uint32_t depth = 0; depth < rings && run.granules == page->ring.run_granules; depth++) {
         const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
         uint64_t count = shmq_run_count(&run, depth);
@@ -96,7 +96,7 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
     }
     const shmq_queue_shm *page = shmq_at(m, offset);
     mark_rings(m, map, page);
-    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+    for (uint32_t depth = 0; depth < SHMQ_RINGS_MAX; depth++) {
         shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
         if (cold != 0) {
