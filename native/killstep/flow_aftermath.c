@@ -77,7 +77,7 @@ const char *flow_look(const stage *s) {
 
 const char *flow_look_at_end(stage *s) {
     shmq_queue *q = s->survivor.q[QUEUE_A];
-    (void)shmq_flow_make_room(q, false);
+    (void)shmq_flow_make_room(q, NULL);
     const char *wrong = flow_look(s);
     if (wrong != NULL) {
         return wrong;

@@ -94,9 +94,10 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
 
 static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, UINT64_MAX, NULL, 0); }
 
-shmq_status rows_backing_of(shmq_queue *q, const shmq_backing **backing) {
+shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
     static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
     (void)q; /* "a": the limited one has no front ring */
+    (void)depth;
     *backing = &calls;
     return SHMQ_OK;
 }

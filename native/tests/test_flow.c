@@ -148,7 +148,7 @@ static void recovery_looks_at_no_slot_without_memory(void) {
     begin();
     put_numbers(q, 0, 10);
     CHECK(shmq_slots_laid(&q->first) < shmq_slot_count(&q->first));
-    CHECK_EQUAL(shmq_flow_make_room(q, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK);
     uint64_t memory = memory_of_segment();
     shmq_store_seq(&q->page->unfinished, 1);
     get_numbers(theirs, 0, 10);
@@ -200,11 +200,11 @@ static shmq_status read_or_fail(void *context, uint64_t low, uint64_t from, uint
     return real->read(context, low, from, below, bytes, rows, count);
 }
 
-static shmq_status (*files_of)(shmq_queue *queue, const shmq_backing **backing);
+static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
 
-static shmq_status failing_backing_of(shmq_queue *queue, const shmq_backing **backing) {
+static shmq_status failing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
     static shmq_backing calls;
-    CHECK_EQUAL(files_of(queue, &real), SHMQ_OK);
+    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
     calls =
         (shmq_backing){.context = real->context, .write = write_or_fail, .read = read_or_fail, .clear = real->clear};
     *backing = &calls;
@@ -404,7 +404,7 @@ static void records_that_lie_nowhere_keep_rows_on_disk(void) {
     for (uint64_t i = 0; i < 2; i++) {
         uint64_t rows = shmq_flow_rows(q);
         shmq_store_seq(&front->cold, wrong[i]);
-        CHECK_EQUAL(shmq_flow_bring(q), SHMQ_CORRUPT);
+        CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_CORRUPT);
         shmq_store_seq(&front->cold, cold);
         CHECK_EQUAL(shmq_flow_rows(q), rows);
         get_numbers(q, 3000 * i, 3000); /* so that some have come back */
@@ -422,11 +422,11 @@ static void a_flow_far_from_the_tail_keeps_no_mover(void) {
     shmq_ring_shm *ring = q->first.shm;
     uint64_t tail = shmq_load_seq(&ring->tail), flow = shmq_load_seq(&ring->flow);
     shmq_store_seq(&ring->tail, UINT64_C(1) << 44);
-    (void)shmq_flow_make_room(theirs, false);
+    (void)shmq_flow_make_room(theirs, NULL);
     CHECK(shmq_flow_place(shmq_load_seq(&ring->flow)) >= (UINT64_C(1) << 44) - shmq_slot_count(&q->first));
     shmq_store_seq(&ring->tail, tail);
     shmq_store_seq(&ring->flow, shmq_flow_word(UINT64_C(1) << 44, true));
-    CHECK_EQUAL(shmq_flow_make_room(theirs, false), SHMQ_CORRUPT);
+    CHECK_EQUAL(shmq_flow_make_room(theirs, NULL), SHMQ_CORRUPT);
     shmq_store_seq(&ring->flow, flow);
     end();
 }
@@ -434,7 +434,11 @@ static void a_flow_far_from_the_tail_keeps_no_mover(void) {
 /* Only a queue with a ring for what comes back flows, whatever its words say. */
 static void a_damaged_flow_word_of_a_queue_that_stays_in_memory_is_nothing(void) {
     begin();
-    shmq_queue *two = scratch_levels(m, "levels", 0, 2);
+    const shmq_declaration by_group = {.given = 1u << SHMQ_SET_PRIORITIES | 1u << SHMQ_SET_GROUPS,
+                                       .priorities = 2,
+                                       .grouping = SHMQ_GROUPS_STICKY,
+                                       .create = true};
+    shmq_queue *two = scratch_declare(m, "groups", by_group, 0);
     CHECK_EQUAL(two->rings, two->levels);
     uint64_t purged;
     put_numbers(two, 0, 30);

@@ -105,9 +105,9 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
 
 static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, 0, NULL, 0); }
 
-static shmq_status rows_of(shmq_queue *of, const shmq_backing **backing) {
+static shmq_status rows_of(shmq_queue *of, uint32_t depth, const shmq_backing **backing) {
     static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
-    (void)of;
+    (void)of, (void)depth;
     *backing = &calls;
     return SHMQ_OK;
 }
@@ -249,10 +249,10 @@ static void settles_what_is_held(void) {
 }
 
 static void moves(void) {
-    (void)shmq_flow_make_room(q, next(2) != 0);
-    (void)shmq_flow_bring(q);
+    (void)shmq_flow_make_room(q, next(2) != 0 ? back : NULL);
+    (void)shmq_flow_bring(back);
     shmq_store_seq(&q->page->unfinished, 1); /* its mover is dead */
-    (void)shmq_flow_bring(q);
+    (void)shmq_flow_bring(back);
 }
 
 static void empties(void) {

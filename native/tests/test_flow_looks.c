@@ -120,15 +120,16 @@ static void what_cannot_flow_stays_in_memory(void) {
     memset(path, 'x', sizeof path);
     path[sizeof path - 1] = 0;
     CHECK_EQUAL(shmq_flow_into(m, path), SHMQ_OS);
-    shmq_queue *levels = scratch_levels(m, "levels", 0, 3), *plain = scratch_queue(m, "plain", 0, true);
-    CHECK(!shmq_may_flow(levels) && shmq_may_flow(plain) && shmq_may_flow(q));
-    CHECK_EQUAL(shmq_flow_make_room(levels, true), SHMQ_EMPTY);
+    const shmq_declaration by_group = {.given = 1u << SHMQ_SET_GROUPS, .grouping = SHMQ_GROUPS_STICKY, .create = true};
+    shmq_queue *groups = scratch_declare(m, "groups", by_group, 0), *plain = scratch_queue(m, "plain", 0, true);
+    CHECK(!shmq_may_flow(groups) && shmq_may_flow(plain) && shmq_may_flow(q));
+    CHECK_EQUAL(shmq_flow_make_room(groups, &groups->first), SHMQ_EMPTY);
     m->backing_of = NULL;
     CHECK(!shmq_may_flow(q) && !shmq_may_flow(plain));
-    shmq_flow_mend(levels);
+    shmq_flow_mend(groups);
     shmq_flow_mend(q);
     CHECK_EQUAL(shmq_disk_bytes(q), 0);
-    shmq_queue_unbind(levels);
+    shmq_queue_unbind(groups);
     shmq_queue_unbind(plain);
     end();
 }

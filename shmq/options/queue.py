@@ -90,12 +90,9 @@ _NOTHING_GIVEN: Final = QueueSettings()
 
 
 def _check_memory(given: Mapping[str, Any]) -> None:
-    """A queue that may flow to disk has one level, and no groups."""
-    others = [name for name in ("priorities", "groups") if given.get(name, _NONE[name]) != _NONE[name]]
-    if given.get("max_memory") and others:
-        raise ValueError(
-            f"max_memory with {', '.join(others)}: such a queue keeps its messages in memory; leave one of them out"
-        )
+    """A queue that may flow to disk has no groups."""
+    if given.get("max_memory") and given.get("groups", _NONE["groups"]) != _NONE["groups"]:
+        raise ValueError("max_memory with groups: such a queue keeps its messages in memory; leave one of them out")
 
 
 def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSettings:

@@ -10,11 +10,9 @@
 
 #include "shmq/ring.h"
 
-#define SHMQ_FLOWED UINT64_C(1)
 #define SHMQ_TURN_ENTRIES 1024u /* of one turn: others wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
 
-static inline bool shmq_flow_is_on(uint64_t flow) { return (flow & SHMQ_FLOWED) != 0; }
 static inline uint64_t shmq_flow_place(uint64_t flow) { return flow >> 1; }
 static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place << 1 | (on ? SHMQ_FLOWED : 0); }
 
@@ -123,6 +121,8 @@ uint64_t shmq_row_weight(uint64_t length);
 uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
+/* About how many entries of a level a flush would find. */
+uint64_t shmq_could_go(const shmq_ring *back);
 /* T20: what is a row, or was settled as one, leaves the back ring. */
 void shmq_moved_free(shmq_ring *back, uint64_t place);
 /* The entry of a slot as a row behind `last`: appended to the turn's buffer. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: no memory. */

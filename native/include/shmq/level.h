@@ -10,6 +10,9 @@
 #include "shmq/handle.h"
 
 #define SHMQ_PLACE_BITS 48u
+#define SHMQ_FLOWED UINT64_C(1) /* of a flow word: rows come before all that lies at its place, or above */
+
+static inline bool shmq_flow_is_on(uint64_t flow) { return (flow & SHMQ_FLOWED) != 0; }
 
 static inline uint64_t shmq_place_at(uint32_t depth, uint64_t position) {
     return ((uint64_t)depth << SHMQ_PLACE_BITS) + position;
@@ -46,9 +49,9 @@ static inline uint64_t shmq_flow_at(const shmq_ring *r) {
 static inline bool shmq_flows(const shmq_queue *q) {
     uint64_t flow = shmq_load_seq(&q->page->ring.flow);
     for (uint32_t depth = 1; SHMQ_UNLIKELY(depth < q->levels); depth++) {
-        flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow) & SHMQ_FLOW_ON;
+        flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow) & SHMQ_FLOWED;
     }
-    return SHMQ_UNLIKELY((flow & SHMQ_FLOW_ON) != 0) && q->rings > q->levels;
+    return SHMQ_UNLIKELY(shmq_flow_is_on(flow)) && q->rings > q->levels;
 }
 
 /* Has any level ever flowed? Of a view, too. */

@@ -199,7 +199,8 @@ typedef struct shmq_queue_shm {
     uint32_t levels; /* of priority, 1 to 10; constant */
     uint64_t level_rings; /* offset of the rings below the first level's, which is `ring`; 0: none. Constant */
     shmq_a32 terms; /* bits of enum shmq_term: what matters of who is served, see ranks.h */
-    uint32_t fronts; /* 1: behind the rings of the levels there are their front rings, so the queue may flow. Constant */
+    uint32_t
+        fronts; /* 1: behind the rings of the levels there are their front rings, so the queue may flow. Constant */
     shmq_a64 opened; /* consumers ever opened: the order of their rows */
     uint8_t state_pad[88];
 

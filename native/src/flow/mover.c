@@ -241,8 +241,7 @@ static shmq_status make_room(shmq_mover *t, bool ring_full) {
     return status;
 }
 
-/* About how many entries a flush would find. */
-static uint64_t can_go(const shmq_ring *back) {
+uint64_t shmq_could_go(const shmq_ring *back) {
     uint64_t tail = shmq_load_seq(&back->shm->tail), place = shmq_flow_place(shmq_load_seq(&back->shm->flow));
     uint64_t head = shmq_head_position(back, shmq_load_seq(&back->shm->head)), from = head > place ? head : place;
     return tail > from ? tail - from : 0;
@@ -253,7 +252,7 @@ static shmq_status make_room_anywhere(shmq_mover *t) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels; depth-- > 0 && status == SHMQ_EMPTY;) {
         shmq_ring *back = shmq_level(t->q, depth);
-        if (t->q->levels == 1 || can_go(back) > 1) {
+        if (t->q->levels == 1 || shmq_could_go(back) > 1) {
             SHMQ_TRY(turn_to(t, back));
             status = make_room(t, false);
         }
@@ -281,7 +280,7 @@ static shmq_status make_way(shmq_mover *t) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels - 1; depth > back->depth && status == SHMQ_EMPTY; depth--) {
         shmq_ring *other = shmq_level(t->q, depth);
-        if (can_go(other) > 1) {
+        if (shmq_could_go(other) > 1) {
             status = turn_to(t, other);
             status = status == SHMQ_OK ? make_room(t, false) : status;
         }

@@ -414,10 +414,8 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
         if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen))) {
             return SHMQ_EMPTY; /* what is left of it on disk comes before all that is less important */
         }
-        ends[depth] = (level_end){.position = d->position,
-                                  .epoch = d->epoch_seen,
-                                  .flow = d->flow_seen,
-                                  .front_epoch = front_epoch};
+        ends[depth] = (level_end){
+            .position = d->position, .epoch = d->epoch_seen, .flow = d->flow_seen, .front_epoch = front_epoch};
         if (d->word != 0 && stop_at == 0) {
             stop_at = d->word;
             stop_position = d->position;

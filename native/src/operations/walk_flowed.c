@@ -89,8 +89,8 @@ static shmq_status nothing(shmq_ring *r, const found *back, const found *front, 
         return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
     }
     uint64_t flow = d->flow_seen;
-    bool same = shmq_load_seq(&r->shm->flow) == flow && is_unchanged(r, back, 0) &&
-                is_unchanged(shmq_front_of(r), front, 0);
+    bool same =
+        shmq_load_seq(&r->shm->flow) == flow && is_unchanged(r, back, 0) && is_unchanged(shmq_front_of(r), front, 0);
     *d = back->d;
     d->flow_seen = flow;
     d->word = 0;

@@ -13,10 +13,12 @@ static uint64_t depth_in_memory(shmq_member *m, uint32_t index) {
         shmq_queue_look(m, index, &view) != NULL || view.rings == view.levels) {
         return 0;
     }
-    const shmq_ring *back = &view.first;
-    uint64_t tail = shmq_load_seq(&back->shm->tail), head = shmq_head_position(back, shmq_load_seq(&back->shm->head));
-    uint64_t place = shmq_flow_place(shmq_flow_of(&view)), from = head > place ? head : place;
-    return tail > from ? tail - from : 0;
+    uint64_t entries = 0;
+    shmq_ring level;
+    for (uint32_t depth = 0; depth < view.levels && shmq_level_look(&view, depth, &level) == NULL; depth++) {
+        entries += shmq_could_go(&level);
+    }
+    return entries;
 }
 
 static bool is_among(const uint32_t *tried, uint32_t count, uint32_t index) {
@@ -48,14 +50,14 @@ shmq_status shmq_relieve(shmq_queue *q) {
         return SHMQ_EMPTY;
     }
     uint32_t tried[QUEUES_TRIED + 1] = {q->index};
-    shmq_status status = shmq_flow_make_room(q, false);
+    shmq_status status = shmq_flow_make_room(q, NULL);
     for (uint32_t count = 1; (status == SHMQ_EMPTY || status == SHMQ_IN_USE) && count <= QUEUES_TRIED; count++) {
         shmq_queue *other;
         if (!choose(m, tried, count, &tried[count])) {
             break;
         }
         if (shmq_queue_line_try(m, tried[count]) && shmq_queue_bind(m, tried[count], 0, &other) == SHMQ_OK) {
-            status = shmq_flow_make_room(other, false);
+            status = shmq_flow_make_room(other, NULL);
             shmq_queue_unbind(other);
         }
     }
