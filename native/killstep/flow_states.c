@@ -6,7 +6,7 @@
 
 #define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: every ninth message finds none */
 #define MUCH (2 * SHMQ_TURN_BYTES) /* so much that whoever brings rows need not make room for them */
-#define ROW_BYTES 64u /* of a small message */
+#define ROW_BYTES 80u /* of a small message */
 
 static void put(stage *s, uint64_t first, uint32_t count, uint32_t bytes) {
     for (uint64_t value = first; value < first + count; value++) {
