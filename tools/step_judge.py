@@ -64,13 +64,13 @@ def judge_rows(image: Image, runs: list[list[int]]) -> list[str]:
     wrong: list[str] = []
     for queue in judge_directory(image, Findings()):
         flow = queue.flow
-        if queue.front is None or flow.is_amid:
+        if not queue.fronts or flow.is_amid:
             continue
         rows = {place for first, end in runs for place in range(first, end) if flow.low <= place < flow.place}
         rows = rows if flow.is_on else set()
         if len(rows) != flow.rows:
             wrong.append(f"{queue.title}: {len(rows)} rows between low and P, and by its words {flow.rows}")
-        for ring in (queue.rings[0], queue.front):
+        for ring in (queue.backs[0], queue.fronts[0]):
             twice = [] if ring.is_unused else rows.intersection(ring.places[ring.use.is_entry].tolist())
             wrong += [f"{ring.title}: the entry of place {place} is a row, too" for place in sorted(twice)]
     return wrong

@@ -17,7 +17,7 @@
 #define STAGE_HANDLES 4u
 #define STAGE_ROWS 8u /* in whose name the survivor may have groups */
 #define STAGE_BOOKS 2u
-#define STAGE_LEVELS 3u /* below the first, of all queues together; a front ring is one, too */
+#define STAGE_LEVELS 8u /* rings but the first of each queue, of all queues together */
 
 /* Pages of the segment that differ from the prepared image, with their contents. */
 typedef struct delta {

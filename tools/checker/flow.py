@@ -24,26 +24,32 @@ BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING]
 
 
 def judge_flow(queue: Queue, findings: Findings) -> None:
-    front, flow = queue.front, queue.flow
-    for ring in queue.rings if front is None else [front]:
+    fronts = queue.fronts
+    for ring in fronts or queue.rings:
         said = [word for word in FLOW_WORDS if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
-    if front is None:
+    if not fronts:
         turn = queue.image.u32(queue.page + QUEUE["unfinished"]) or queue.image.u32(queue.page + QUEUE["missed"])
         findings.expect(turn == 0, "flow.words", queue.title, "does not flow, and has had a mover")
-        judge_moving(queue.rings, flow, False, findings)
+        for ring in queue.rings:
+            judge_moving(ring, False, findings)
     elif queue.entry.state == ENTRY_LIVE:
-        back = queue.rings[0]
-        judge_words(queue, back, front, findings)
-        judge_moving([back], flow, True, findings)
-        if not front.is_unused:
-            judge_front(front, flow, findings)
-        if flow.is_on and not back.is_unused:
-            judge_gap(back, flow, findings)
+        for back, front in zip(queue.backs, fronts, strict=True):
+            judge_level(back, front, findings)
 
 
-def judge_words(queue: Queue, back: Ring, front: Ring, findings: Findings) -> None:
-    flow, where = queue.flow, queue.title
+def judge_level(back: Ring, front: Ring, findings: Findings) -> None:
+    flow = back.flow
+    judge_words(back, front, findings)
+    judge_moving(back, True, findings)
+    if not front.is_unused:
+        judge_front(front, flow, findings)
+    if flow.is_on and not back.is_unused:
+        judge_gap(back, flow, findings)
+
+
+def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
+    flow, where = back.flow, back.title
     text = f"P {flow.place}, low {flow.low}, {flow.flushed} flushed, {flow.pulled} pulled, tail {back.tail}"
     # The flush ends at what nobody has claimed, the slot of the tail perhaps among what was.
     findings.expect(flow.place <= back.tail + 1, "flow.place", where, f"beyond the tail: {text}")
@@ -74,15 +80,15 @@ def left(back: Ring, flow: Flow) -> int:
     return int(numpy.count_nonzero(among))
 
 
-def judge_moving(rings: list[Ring], flow: Flow, may_flow: bool, findings: Findings) -> None:
+def judge_moving(ring: Ring, may_flow: bool, findings: Findings) -> None:
     """On its way to disk is nothing but what a mover has, or a dead one had, in its turn."""
-    for ring in rings:
-        if not ring.is_unused and ring.use.moving.any():
-            use = ring.use
-            wrong = use.moving & ~flow.is_near(ring.places)
-            if not (may_flow and flow.is_on and flow.is_amid):
-                wrong = use.moving
-            tell(ring, findings, "flow.moving", wrong, f"no mover has it: P {flow.place}, unfinished {flow.unfinished}")
+    flow = ring.flow
+    if not ring.is_unused and ring.use.moving.any():
+        use = ring.use
+        wrong = use.moving & ~flow.is_near(ring.places)
+        if not (may_flow and flow.is_on and flow.is_amid):
+            wrong = use.moving
+        tell(ring, findings, "flow.moving", wrong, f"no mover has it: P {flow.place}, unfinished {flow.unfinished}")
 
 
 def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:

@@ -32,8 +32,8 @@ def judge_limits(queue: Queue, findings: Findings) -> None:
 
 def measures(queue: Queue) -> list[Measure]:
     """Those of the limits that the queue has. Amid a mover's turn what moves may be a row, too: it is not counted."""
-    amid, flow = queue.flow.is_amid, queue.flow
-    used = places(queue) - (moving(queue) if amid else -flow.rows)
+    amid = queue.flow.is_amid
+    used = places(queue) - (moving(queue) if amid else -queue.rows)
     weighed = weight(queue)
     words = {
         "maxsize": Measure("maxsize", "ring.count", "quiet.count", word_of(queue, "count", 32), used),
@@ -42,7 +42,7 @@ def measures(queue: Queue) -> list[Measure]:
             "ring.weight",
             "quiet.weight",
             word_of(queue, "weight", 40),
-            weighed + (0 if amid else flow.row_bytes),
+            weighed + (0 if amid else queue.row_bytes),
         ),
         "max_memory": Measure("max_memory", "ring.resident", "quiet.resident", word_of(queue, "resident", 40), weighed),
     }

@@ -1,8 +1,8 @@
-"""A queue: its page, and the rings of its levels of priority, the most important first; behind them its front ring.
+"""A queue: its page, and the rings of its levels of priority, the most important first; behind them their front rings.
 
 The ring of the first level lies in the page. Its run has the tickets of blocked producers, the other rings, the bitmap
 of each, and the slots of the first level; the slots of each other ring begin at a granule. All levels have the same
-number of slots, of the same size; a front ring has fewer.
+number of slots, of the same size; front rings have fewer.
 """
 
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from functools import cached_property
 
 from checker.image import Entry, Image
 from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS, round_up
-from checker.ring import Flow, Geometry, Ring, flow_at, geometry_at, geometry_fault
+from checker.ring import Flow, Geometry, Ring, geometry_at, geometry_fault
 from checker.words import BACK, FRONT
 
 LEVELS = 10
@@ -39,16 +39,30 @@ class Queue:
 
     @property
     def granules(self) -> int:
-        return granules_of(self.rings[0].geometry, self.rings[0].levels, self.front is not None)
+        return granules_of(self.rings[0].geometry, self.rings[0].levels, bool(self.fronts))
 
     @property
-    def front(self) -> Ring | None:
-        """The ring into which entries come back from disk."""
-        return self.rings[-1] if self.rings[-1].is_front else None
+    def backs(self) -> list[Ring]:
+        """Where producers put, a ring for each level."""
+        return [ring for ring in self.rings if not ring.is_front]
 
-    @cached_property
+    @property
+    def fronts(self) -> list[Ring]:
+        """Where entries come back from disk, a ring for each level; none if the queue stays in memory."""
+        return [ring for ring in self.rings if ring.is_front]
+
+    @property
     def flow(self) -> Flow:
-        return flow_at(self.image, self.page)
+        """Of the first level; whether a mover is amid its turn is said of all."""
+        return self.rings[0].flow
+
+    @property
+    def rows(self) -> int:
+        return sum(ring.flow.rows for ring in self.backs)
+
+    @property
+    def row_bytes(self) -> int:
+        return sum(ring.flow.row_bytes for ring in self.backs)
 
     @property
     def waiters(self) -> int:
@@ -62,28 +76,30 @@ class Queue:
 
 
 def front_of(first: Geometry) -> Geometry:
-    """The front ring of a queue whose first level has this one: its number of slots."""
+    """A front ring of a queue whose first level has this one: its number of slots."""
     return replace(first, kind=FRONT, shift=min(first.shift - 2, FRONT_SHIFT))
 
 
-def places_of(first: Geometry, levels: int, has_front: bool = False) -> list[tuple[int, int]]:
+def places_of(first: Geometry, levels: int, flows: bool = False) -> list[tuple[int, int]]:
     """In the run, from its begin on: the slots of each ring, and its bitmap; last where the run ends."""
-    bitmaps = TICKETS * TICKET.bytes + (levels - 1 + has_front) * RING.bytes
-    slots = bitmaps + levels * first.bitmap + (front_of(first).bitmap if has_front else 0)
+    fronts = levels if flows else 0
+    bitmaps = TICKETS * TICKET.bytes + (levels - 1 + fronts) * RING.bytes
+    front_bitmaps = bitmaps + levels * first.bitmap
+    slots = front_bitmaps + fronts * front_of(first).bitmap
     lower = round_up(slots + first.bytes, GRANULE)
     apart = round_up(first.bytes, GRANULE)
     places = [(slots, bitmaps)]
     for level in range(1, levels + 1):
         places.append((lower + (level - 1) * apart, bitmaps + level * first.bitmap))
-    if has_front:
-        end = places[levels][0] + round_up(front_of(first).bytes, GRANULE)
-        places.append((end, bitmaps + levels * first.bitmap + front_of(first).bitmap))
+    begin, each = places[levels][0], round_up(front_of(first).bytes, GRANULE)
+    for front in range(1, fronts + 1):
+        places.append((begin + front * each, front_bitmaps + front * front_of(first).bitmap))
     return places
 
 
-def granules_of(first: Geometry, levels: int, has_front: bool = False) -> int:
+def granules_of(first: Geometry, levels: int, flows: bool = False) -> int:
     """Of the run."""
-    return places_of(first, levels, has_front)[-1][0] // GRANULE
+    return places_of(first, levels, flows)[-1][0] // GRANULE
 
 
 def level_of(priority: int, levels: int) -> int:
@@ -98,8 +114,8 @@ def levels_fault(image: Image, page: int) -> str | None:
     fronts = image.u32(page + QUEUE["fronts"])
     first = geometry_at(image, page + QUEUE["ring"])
     fault = geometry_fault(image, first)
-    if fault is not None or not 1 <= levels <= LEVELS or fronts > (levels == 1):
-        return fault or f"{levels} levels, {fronts} front rings"
+    if fault is not None or not 1 <= levels <= LEVELS or fronts > 1:
+        return fault or f"{levels} levels, {fronts} front rings of each"
     granules, places = granules_of(first, levels, fronts != 0), places_of(first, levels, fronts != 0)
     if not image.holds(first.run, granules * GRANULE, GRANULE):
         return f"a run at 0x{first.run:x} that does not lie in the data"
@@ -107,15 +123,16 @@ def levels_fault(image: Image, page: int) -> str | None:
         return f"a run of {first.run_granules} granules, not {granules}"
     if (first.slots - first.run, first.carried - first.run) != places[0]:
         return f"slots at 0x{first.slots:x} and carried bits at 0x{first.carried:x} of a run at 0x{first.run:x}"
-    if rings != (first.run + TICKETS * TICKET.bytes if levels + fronts > 1 else 0):
+    count = levels * (1 + fronts)
+    if rings != (first.run + TICKETS * TICKET.bytes if count > 1 else 0):
         return f"{levels} levels, and the rings of the others at 0x{rings:x}"
-    for level in range(1, levels + fronts):
+    for level in range(1, count):
         found = geometry_at(image, rings + (level - 1) * RING.bytes)
         kind, shift = (BACK, first.shift) if level < levels else (FRONT, front_of(first).shift)
         fault = geometry_fault(image, found, kind)
         same = (found.shift, found.slot_size, found.run, found.run_granules) == (shift, first.slot_size, 0, 0)
         if fault is not None or (found.slots - first.run, found.carried - first.run) != places[level] or not same:
-            title = f"level {level}" if kind == BACK else "front"
+            title = f"level {level % levels}" + (" front" if kind == FRONT else "")
             return f"{title}: {fault or f'a ring of other slots, at 0x{found.slots:x}'}"
     return None
 
@@ -123,9 +140,10 @@ def levels_fault(image: Image, page: int) -> str | None:
 def queue_of(image: Image, entry: Entry) -> Queue:
     """Only if levels_fault finds nothing."""
     levels, rings = image.u32(entry.page + QUEUE["levels"]), image.u64(entry.page + QUEUE["level_rings"])
-    count = levels + image.u32(entry.page + QUEUE["fronts"])
+    count = levels * (1 + image.u32(entry.page + QUEUE["fronts"]))
     places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(count - 1))]
-    return Queue(image, entry, [Ring(image, entry, at, level % levels, levels) for level, at in enumerate(places)])
+    found = [Ring(image, entry, at, i % levels, levels, places[i % levels]) for i, at in enumerate(places)]
+    return Queue(image, entry, found)
 
 
 def queues_of(image: Image) -> list[Queue]:

@@ -120,7 +120,7 @@ FLOW_WORDS = (
 
 @dataclass(frozen=True)
 class Flow:
-    """What a queue's first ring and its page say of what is on disk."""
+    """What a back ring and its queue's page say of what is on disk."""
 
     word: int
     low: int
@@ -163,20 +163,22 @@ class Flow:
         return near
 
 
-def flow_at(image: Image, page: int) -> Flow:
-    ring = page + QUEUE["ring"]
+def flow_at(image: Image, page: int, ring: int) -> Flow:
     words = (image.u64(ring + RING[field]) for field in FLOW_WORDS)
     turn = {field: image.u32(page + QUEUE[field]) for field in ("unfinished", "missed")}
     return Flow(*words, **turn)
 
 
 class Ring:
-    """All slots of one level of a queue, or of its front ring. Only for a geometry without a fault."""
+    """All slots of one ring of a queue, back or front. Only for a geometry without a fault."""
 
-    def __init__(self, image: Image, entry: Entry, at: int, level: int = 0, levels: int = 1) -> None:
+    def __init__(
+        self, image: Image, entry: Entry, at: int, level: int = 0, levels: int = 1, back: int | None = None
+    ) -> None:
         self.image = image
         self.entry = entry
         self.at = at
+        self.back = at if back is None else back  # of its level: of two rings the one with the words of its flow
         self.level = level  # 0: the most important
         self.levels = levels
         self.geometry = geometry = geometry_at(image, at)
@@ -204,14 +206,13 @@ class Ring:
 
     @cached_property
     def title(self) -> str:
-        if self.is_front:
-            return f"queue {self.name!r} front"
-        return f"queue {self.name!r}" + (f" level {self.level}" if self.levels > 1 else "")
+        level = f" level {self.level}" if self.levels > 1 else ""
+        return f"queue {self.name!r}{level}" + (" front" if self.is_front else "")
 
     @cached_property
     def flow(self) -> Flow:
-        """Of the queue."""
-        return flow_at(self.image, self.page)
+        """Of its level."""
+        return flow_at(self.image, self.page, self.back)
 
     @cached_property
     def places(self) -> Numbers:
