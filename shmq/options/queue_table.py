@@ -50,7 +50,7 @@ class QueueOptions(TypedDict, total=False):
     expires: seconds without a consumer after which the queue is deleted; 0: when its last one has gone. Default None:
         never.
     max_memory: headers and bodies that the queue keeps in memory; what exceeds them goes to disk, and comes back in its
-        order. None (the default): all messages stay in memory.
+        order. None (the default): as much as the broker has memory for.
 
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 

@@ -69,7 +69,8 @@ def test_an_interrupt_ends_a_put_on_a_full_queue_and_nothing_was_put(
     assert queue.statistics().put == 2
 
 
-def test_an_interrupt_ends_a_put_that_waits_for_memory(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
+def test_an_interrupt_ends_a_put_that_waits_for_memory(broker_dir: Path, memory_only: shmq.Broker) -> None:
+    queue = memory_only.queue("jobs")
     with pytest.raises(shmq.Full):
         fill(queue, b"x" * 1_000_000)
     had = queue.qsize()

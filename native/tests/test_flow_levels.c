@@ -1,0 +1,173 @@
+/* A queue with levels of priority whose messages do not fit into memory: each level flows for itself, and a mover that dies in one of
+ * them leaves the others as they were. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "scratch_flow.h"
+
+#define LEVELS 3u
+#define MANY 3000
+
+static shmq_member *m;
+static shmq_queue *q;
+
+/* Priorities 3, 4, 5 are the three levels, the last one first. Numbers tell which. */
+static void put_all(uint64_t from, uint64_t below) {
+    for (uint64_t i = from; i < below; i++) {
+        CHECK_EQUAL(put_as(q, i, (uint8_t)(3 + i % LEVELS)), SHMQ_OK);
+    }
+}
+
+static void get_level(uint32_t rest, uint64_t from, uint64_t below) {
+    for (uint64_t i = from; i < below; i++) {
+        if (i % LEVELS == rest) {
+            CHECK_EQUAL(get_number(q), i);
+        }
+    }
+}
+
+static void begin(uint64_t max_memory) {
+    scratch_spill_begin();
+    shmq_segment_plan plan = scratch_plan(false);
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+    m = scratch_attach_flowing();
+    shmq_declaration d = {.given = 1u << SHMQ_SET_MAX_MEMORY | 1u << SHMQ_SET_PRIORITIES | 1u << SHMQ_SET_MAX_DEATHS,
+                          .max_memory = max_memory,
+                          .priorities = LEVELS,
+                          .create = true};
+    q = scratch_declare(m, "levels", d, 0);
+    CHECK(shmq_may_flow(q) && q->rings == 2 * LEVELS);
+}
+
+static void end(void) {
+    scratch_examine_queue(q->index, true);
+    scratch_examine_parts(true);
+    shmq_queue_unbind(q);
+    CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+    scratch_remove();
+    scratch_spill_end();
+}
+
+static void levels_flow_and_come_back_by_their_order(void) {
+    begin(4000);
+    put_all(0, MANY);
+    CHECK(shmq_flow_rows(q) > MANY / 2);
+    CHECK_EQUAL(census_of(q).ready, MANY);
+    scratch_examine_queue(q->index, true);
+    for (uint32_t rest = LEVELS; rest-- > 0;) {
+        get_level(rest, 0, MANY);
+    }
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    CHECK(!shmq_flows(q) && shmq_has_flowed(q));
+    put_all(0, 9);
+    get_level(2, 0, 9);
+    get_level(1, 0, 9);
+    get_level(0, 0, 9);
+    end();
+}
+
+static void the_least_important_goes_first(void) {
+    begin(4000);
+    put_all(0, MANY);
+    uint64_t rows[LEVELS];
+    for (uint32_t depth = 0; depth < LEVELS; depth++) {
+        const shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        rows[depth] =
+            shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flushed) - shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->pulled);
+    }
+    CHECK(rows[2] >= rows[1] && rows[1] >= rows[0]);
+    uint64_t purged;
+    CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
+    CHECK_EQUAL(purged, MANY);
+    CHECK_EQUAL(census_of(q).ready, 0);
+    end();
+}
+
+static void a_browser_sees_each_level_with_its_rows(void) {
+    begin(4000);
+    put_all(0, MANY);
+    for (uint32_t depth = 0; depth < LEVELS; depth++) {
+        shmq_delivery d;
+        uint64_t place = 0, expected = LEVELS - 1 - depth;
+        for (; shmq_browse_place(shmq_level(q, depth), &place, &d) == SHMQ_OK; place++) {
+            CHECK_EQUAL(number_of(&d), expected);
+            expected += LEVELS;
+        }
+        CHECK(expected >= MANY);
+    }
+    end();
+}
+
+/* ---- death ---------------------------------------------------------------------------------------------------------- */
+
+static const shmq_backing *real;
+static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
+static bool dies_behind;
+
+static shmq_status write_and_die(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+    if (dies_behind) {
+        CHECK_EQUAL(real->write(context, low, from, rows, count), SHMQ_OK);
+    }
+    raise(SIGKILL);
+    return SHMQ_OS;
+}
+
+static shmq_status deadly_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
+    static shmq_backing calls;
+    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
+    calls = (shmq_backing){.context = real->context, .write = write_and_die, .read = real->read, .clear = real->clear};
+    *backing = &calls;
+    return SHMQ_OK;
+}
+
+/* In a process of its own, as a member of its own, at this level. */
+static void a_mover_dies_at(uint32_t depth) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        shmq_member *own = scratch_attach_flowing();
+        shmq_queue *queue;
+        int differs;
+        const shmq_declaration d = {0};
+        CHECK_EQUAL(shmq_queue_declare(own, "levels", 6, &d, &queue, &differs), SHMQ_OK);
+        files_of = own->backing_of;
+        own->backing_of = deadly_backing_of;
+        (void)shmq_flow_make_room(queue, shmq_level(queue, depth));
+        _exit(1);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    CHECK(shmq_load_seq(&q->page->unfinished) != 0);
+}
+
+static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
+    for (uint32_t depth = 0; depth < LEVELS; depth++) {
+        for (int behind = 0; behind < 2; behind++) {
+            begin(1 << 20);
+            put_all(0, MANY);
+            CHECK_EQUAL(shmq_flow_rows(q), 0);
+            dies_behind = behind != 0;
+            a_mover_dies_at(depth);
+            uint32_t reaped;
+            CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
+            /* Whoever moves next, in another level, puts this one right. */
+            CHECK_EQUAL(shmq_flow_make_room(q, shmq_level(q, (depth + 1) % LEVELS)), SHMQ_OK);
+            CHECK_EQUAL(shmq_load_seq(&q->page->unfinished), 0);
+            CHECK_EQUAL(census_of(q).ready, MANY);
+            scratch_examine_queue(q->index, true);
+            for (uint32_t rest = LEVELS; rest-- > 0;) {
+                get_level(rest, 0, MANY);
+            }
+            CHECK_EQUAL(get_number(q), UINT64_MAX);
+            end();
+        }
+    }
+}
+
+int main(void) {
+    levels_flow_and_come_back_by_their_order();
+    the_least_important_goes_first();
+    a_browser_sees_each_level_with_its_rows();
+    a_mover_that_dies_in_one_level_loses_and_doubles_nothing();
+    return 0;
+}
