@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "scratch_flow.h"
+#include "shmq/queue_ending.h"
 
 #define LEVELS 3u
 #define MANY 3000
@@ -26,6 +27,8 @@ static void get_level(uint32_t rest, uint64_t from, uint64_t below) {
     }
 }
 
+static const char *letters; /* where the dead of the next queue go; NULL: nowhere */
+
 static void begin(uint64_t max_memory) {
     scratch_spill_begin();
     shmq_segment_plan plan = scratch_plan(false);
@@ -35,6 +38,11 @@ static void begin(uint64_t max_memory) {
                           .max_memory = max_memory,
                           .priorities = LEVELS,
                           .create = true};
+    if (letters != NULL) {
+        d.given |= 1u << SHMQ_SET_DEAD_LETTER;
+        d.dead_letter = letters;
+        d.dead_letter_len = (uint32_t)strlen(letters);
+    }
     q = scratch_declare(m, "levels", d, 0);
     CHECK(shmq_may_flow(q) && q->rings == 2 * LEVELS);
 }
@@ -95,6 +103,57 @@ static void a_browser_sees_each_level_with_its_rows(void) {
         }
         CHECK(expected >= MANY);
     }
+    end();
+}
+
+/* What is on disk when its queue is deleted goes where the dead go: everything comes out, once. */
+static void what_a_deleted_queue_has_on_disk_is_buried(void) {
+    letters = "letters";
+    begin(4000);
+    letters = NULL;
+    put_all(0, MANY);
+    CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
+    uint64_t next[LEVELS] = {0, 1, 2}, count = 0;
+    shmq_delivery d;
+    for (; shmq_steal_left(q, &d) == SHMQ_OK; count++) {
+        uint64_t number = number_of(&d);
+        CHECK(number < MANY);
+        next[number % LEVELS] += LEVELS;
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(count, MANY);
+    for (uint64_t rest = 0; rest < LEVELS; rest++) {
+        CHECK_EQUAL(next[rest], MANY + rest);
+    }
+    CHECK_EQUAL(shmq_flow_rows(q), 0);
+    shmq_queue_unbind(q);
+    CHECK_EQUAL(shmq_member_leave(m, false), SHMQ_OK);
+    scratch_remove();
+    scratch_spill_end();
+}
+
+/* An entry that went to disk when somebody had given it back is a redelivery there, too. */
+static void what_was_given_back_is_marked_on_disk(void) {
+    begin(1 << 20);
+    put_all(0, 300);
+    shmq_delivery held[40];
+    for (int i = 0; i < 40; i++) {
+        held[i] = receive(q, shmq_self(q));
+    }
+    for (int i = 0; i < 40; i++) {
+        CHECK_EQUAL(shmq_release(q, &held[i], true), SHMQ_OK);
+    }
+    for (uint32_t depth = 0; depth < LEVELS; depth++) {
+        (void)shmq_flow_make_room(q, shmq_level(q, depth));
+    }
+    CHECK(shmq_flow_rows(q) > 100);
+    uint64_t again = 0;
+    for (int i = 0; i < 300; i++) {
+        shmq_delivery d = receive(q, shmq_self(q));
+        again += (d.word & SHMQ_FLAG_REDELIVERED) != 0;
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(again, 40);
     end();
 }
 
@@ -168,6 +227,8 @@ int main(void) {
     levels_flow_and_come_back_by_their_order();
     the_least_important_goes_first();
     a_browser_sees_each_level_with_its_rows();
+    what_a_deleted_queue_has_on_disk_is_buried();
+    what_was_given_back_is_marked_on_disk();
     a_mover_that_dies_in_one_level_loses_and_doubles_nothing();
     return 0;
 }

@@ -282,9 +282,9 @@ MISTAKES = {
     ),
     "slots are free before their rows are told of": (
         "flow/flush.c",
-        "    shmq_flushing_say(ring, b.end, flushed, bytes);",
+        "    shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);",
         "    for (uint32_t i = 0; i < b.count; i++) {\n        shmq_moved_free(t->back, b.rows[i].place);\n    }\n"
-        "    shmq_flushing_say(ring, b.end, flushed, bytes);",
+        "    shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);",
         ["--only", "flow-enter"],
     ),
     "rows that a dead mover has written stay beside those that are written for it": (
