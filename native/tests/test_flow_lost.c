@@ -120,7 +120,7 @@ static void all_files_deleted_cost_all_that_was_on_disk(void) {
     end();
 }
 
-/* Who moves nothing and takes nothing sees the rest, and tells nobody. */
+/* A browser sees the rest, and is told nothing. */
 static void a_browser_passes_what_is_lost(void) {
     begin();
     put_numbers(q, 0, MANY);
