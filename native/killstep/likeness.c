@@ -118,6 +118,7 @@ static void add_flow(const shmq_queue *q) {
     add(ring->flushed - ring->pulled);
     add(ring->flushing_at == shmq_flow_place(ring->flow) ? ring->flushing_count - ring->flushed + 1 : 0);
     add((uint64_t)(q->page->unfinished != 0) << 1 | (q->page->missed != 0));
+    add(q->page->unswept);
     add(rows_key());
 }
 

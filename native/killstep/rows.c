@@ -47,7 +47,8 @@ static bool append(table *to, uint64_t place, const unsigned char *bytes, uint64
     return true;
 }
 
-static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
+                              uint32_t count) {
     (void)context;
     uint64_t other = shmq_load_seq(&all->current) ^ 1;
     const table *now = in_force();
@@ -59,7 +60,8 @@ static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const 
     bool fits = true;
     for (uint64_t i = 0; i < now->count && fits; i++) {
         const row *r = &now->rows[i];
-        fits = r->place < low || r->place >= from || append(next, r->place, now->bytes + r->at, r->length);
+        bool goes = r->place < low || (sweeps && r->place >= from);
+        fits = goes || append(next, r->place, now->bytes + r->at, r->length);
     }
     for (uint32_t i = 0; i < count && fits; i++) {
         fits = append(next, rows[i].place, rows[i].bytes, rows[i].length);
@@ -92,7 +94,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     return SHMQ_OK;
 }
 
-static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, UINT64_MAX, NULL, 0); }
+static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, UINT64_MAX, NULL, 0); }
 
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
     static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};

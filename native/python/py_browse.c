@@ -41,6 +41,15 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(purged) : queue_raise(self, status);
 }
 
+/* It may have to come back from disk. */
+static shmq_status steal_at(py_queue *self, shmq_ring *level, uint64_t position, bool ready, shmq_delivery *d) {
+    shmq_status status;
+    BEGIN_WAIT(self)
+    status = shmq_steal_at(level, position, ready, d);
+    END_WAIT(self)
+    return status;
+}
+
 /* _purge_at(place) -> was it ready, and is settled now? */
 static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
@@ -52,7 +61,7 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
     }
-    shmq_status status = shmq_steal(level, position, true, &d);
+    shmq_status status = steal_at(self, level, position, true, &d);
     if (status != SHMQ_OK && status != SHMQ_EMPTY) {
         return queue_raise(self, status);
     }
@@ -73,7 +82,7 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
     }
-    shmq_status status = shmq_steal(level, position, ready, &d);
+    shmq_status status = steal_at(self, level, position, ready != 0, &d);
     if (status == SHMQ_EMPTY) {
         Py_RETURN_NONE;
     }

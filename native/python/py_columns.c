@@ -1,6 +1,7 @@
 /* Entries as columns: Arrow batches come with no Python object for a row. */
 #include "py_column.h"
 #include "py_queue.h"
+#include "shmq/flow.h"
 #include "shmq/level.h"
 
 enum { POSITION, ID, TIME, PRIORITY, DELIVERIES, CONTENT, HEAD_ENDS, HEADS, BODY_ENDS, BODIES, COLUMNS };
@@ -59,7 +60,7 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
     while (all->rows < of->max_rows && all->of[BODIES].used < of->max_bytes) {
         shmq_delivery d;
         uint64_t at = position;
-        if (shmq_browse(level, &at, &d) != SHMQ_OK || shmq_place_at(level->depth, at) >= of->end) {
+        if (shmq_browse_place(level, &at, &d) != SHMQ_OK || shmq_place_at(level->depth, at) >= of->end) {
             return SHMQ_EMPTY;
         }
         if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.head_len > INT32_MAX) {
@@ -74,7 +75,8 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
             return SHMQ_NO_SPACE;
         }
         position = at;
-        if (!shmq_browse_valid(level, &d)) {
+        bool row = d.depth == SHMQ_ON_DISK; /* a copy, that is as sound as the row was */
+        if (!row && !shmq_browse_valid(shmq_level(level->queue, d.depth), &d)) {
             continue; /* it went while it was being copied: look at the same place again */
         }
         position = at + 1;

@@ -183,12 +183,13 @@ static void long_bodies_go_and_come_with_their_blocks(void) {
 static const shmq_backing *real;
 static int failing_writes, failing_reads;
 
-static shmq_status write_or_fail(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+static shmq_status write_or_fail(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
+                                 uint32_t count) {
     if (failing_writes > 0) {
         failing_writes--;
         return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
     }
-    return real->write(context, low, from, rows, count);
+    return real->write(context, sweeps, low, from, rows, count);
 }
 
 static shmq_status read_or_fail(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes,

@@ -65,14 +65,15 @@ static void keep_rows(void) {
     kept_count = row_count;
 }
 
-static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *added, uint32_t count) {
+static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *added,
+                              uint32_t count) {
     uint32_t left = 0;
     (void)context;
     if (kept_count != 0 && next(8) == 0) {
         return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
     }
     for (uint32_t i = 0; i < row_count; i++) {
-        if (rows[i].place >= from || rows[i].place < low) {
+        if ((sweeps && rows[i].place >= from) || rows[i].place < low) {
             drop(i);
         } else {
             rows[left++] = rows[i];
@@ -103,7 +104,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     return SHMQ_OK;
 }
 
-static shmq_status clear_rows(void *context) { return write_rows(context, UINT64_MAX, 0, NULL, 0); }
+static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, 0, NULL, 0); }
 
 static shmq_status rows_of(shmq_queue *of, uint32_t depth, const shmq_backing **backing) {
     static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};

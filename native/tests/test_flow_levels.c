@@ -163,9 +163,10 @@ static const shmq_backing *real;
 static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
 static bool dies_behind;
 
-static shmq_status write_and_die(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+static shmq_status write_and_die(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
+                                 uint32_t count) {
     if (dies_behind) {
-        CHECK_EQUAL(real->write(context, low, from, rows, count), SHMQ_OK);
+        CHECK_EQUAL(real->write(context, sweeps, low, from, rows, count), SHMQ_OK);
     }
     raise(SIGKILL);
     return SHMQ_OS;

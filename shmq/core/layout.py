@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x8CEDF62EF347BB67  # of the layout that is described here
+FINGERPRINT: Final = 0x819FF6D4AE78EA31  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -264,6 +264,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("settings", "settings", 0, 3072),
             ("unfinished", "<u4", 0, 3776),
             ("missed", "<u4", 0, 3780),
+            ("unswept", "<u4", 0, 3784),
             ("group_table", "group", 256, 4096),
         ),
     ),

@@ -289,8 +289,14 @@ MISTAKES = {
     ),
     "rows that a dead mover has written stay beside those that are written for it": (
         "flow/flush.c",
-        "shmq_load_relaxed(&ring->low), b.from, b.rows",
-        "shmq_load_relaxed(&ring->low), UINT64_MAX, b.rows",
+        "sweeps, low, b->from, b->rows",
+        "sweeps, low, UINT64_MAX, b->rows",
+        ["--only", "flow-put-dead-written"],
+    ),
+    "whoever recovers does not say that rows of a dead mover may be there": (
+        "flow/mover.c",
+        "    shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before",
+        "    /* before",
         ["--only", "flow-put-dead-written"],
     ),
     "rows have left before they are messages in memory": (

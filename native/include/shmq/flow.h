@@ -13,7 +13,6 @@
 #define SHMQ_TURN_ENTRIES 1024u /* of one turn: others wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
 
-static inline uint64_t shmq_flow_place(uint64_t flow) { return flow >> 1; }
 static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place << 1 | (on ? SHMQ_FLOWED : 0); }
 
 /* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
@@ -33,8 +32,9 @@ typedef struct shmq_ordinal {
  * why it failed; then nothing has changed. */
 typedef struct shmq_backing {
     void *context;
-    /* One transaction: rows with keys at or above `from` and below `low` are deleted, then these rows are put. */
-    shmq_status (*write)(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
+    /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
+     * put. */
+    shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
     /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first.
      * What they point to stays until the next call. Rows below `low` are garbage, which may be deleted. */
     shmq_status (*read)(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
@@ -50,9 +50,6 @@ bool shmq_may_flow(const shmq_queue *q);
 /* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
 uint64_t shmq_flow_rows(const shmq_queue *q);
 uint64_t shmq_flow_bytes(const shmq_queue *q);
-/* The place of an entry that this delivery is of, or that a walk has found: for users its position. */
-uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
-uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
 
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: somebody else has the mover's lock, and will notify when it has ended. Else the backing has failed. */
@@ -61,6 +58,9 @@ uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
 shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
 /* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. */
 shmq_status shmq_flow_bring(shmq_ring *back);
+/* What is ready at places of this level below this one is settled; `rings` does so in memory. SHMQ_IN_USE as above. */
+typedef shmq_status shmq_discard_memory(shmq_ring *back, uint64_t place, uint64_t *discarded);
+shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded);
 /* The first row at or above *place, for who takes nothing: headers and body are the calling thread's until its next call. d->depth is
  * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: somebody moves entries, for longer than the patience. */
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
@@ -102,6 +102,10 @@ shmq_status shmq_flush(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
 /* Bytes of max_memory that are free, at most those of a turn. */
 uint64_t shmq_bytes_free(const shmq_queue *q);
+/* Rows with keys below this one are settled. Answers how many they were. */
+shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
+/* The ordinal of a row. False: it was changed on disk. */
+bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
 /* What a row says, and where its headers and body are. False: it was changed on disk. */
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
 /* Everything that a mover may have left half done: by memory alone. */

@@ -14,6 +14,8 @@
 
 static inline bool shmq_flow_is_on(uint64_t flow) { return (flow & SHMQ_FLOWED) != 0; }
 
+static inline uint64_t shmq_flow_place(uint64_t flow) { return flow >> 1; }
+
 static inline uint64_t shmq_place_at(uint32_t depth, uint64_t position) {
     return ((uint64_t)depth << SHMQ_PLACE_BITS) + position;
 }

@@ -20,6 +20,7 @@
  *   2816    count, weight, line   CAS, queues with a limit only       put
  *   2944    settings              holder of the structure lock        all; the old value applies once more
  *   3776    unfinished, missed    holder of the mover's lock; anyone       whoever gets that lock; its holder
+ *   3784    unswept               holder of the mover's lock              the next flush; it deletes rows once more
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
@@ -223,7 +224,8 @@ typedef struct shmq_queue_shm {
 
     shmq_a32 unfinished; /* pid of whoever took the mover's lock last; 0: its turn has ended */
     shmq_a32 missed; /* somebody found the mover's lock taken */
-    uint8_t reserved[4096 - 3784];
+    shmq_a32 unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge */
+    uint8_t reserved[4096 - 3788];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -262,6 +264,7 @@ SHMQ_OFFSET(shmq_queue_shm, resident, 2976);
 SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
 SHMQ_OFFSET(shmq_queue_shm, missed, 3780);
+SHMQ_OFFSET(shmq_queue_shm, unswept, 3784);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.

@@ -155,11 +155,14 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
 /* Take the entry at a position of this level: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
  * has it (purge). SHMQ_EMPTY: nothing there to be taken. */
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
+/* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is there, and what was
+ * passed leaves it no slot to come to. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
+shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d);
 /* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
-/* Settle what is ready on this level at positions below this one; adds how many to *discarded. What others hold stays theirs.
+/* Settle what is ready on this level at places below this one; adds how many to *discarded. What others hold stays theirs.
  * SHMQ_INTERRUPTED: a piece of it is done, call again. */
-shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded);
+shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded);
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
@@ -171,6 +174,12 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
+/* The place of an entry that this delivery is of, or that a walk has found: for users its position. Of a front ring's slot; UINT64_MAX:
+ * its records are damaged. */
+uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
+uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
+/* Where in the front ring the entry of this place is. */
+bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position);
 /* The same by the place in the level, of a queue that may have flowed: d->depth says in which ring it is, or that it is on disk. */
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d);
 bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d);

@@ -50,13 +50,19 @@ static uint32_t index_of(const shmq_subscription *s, uint64_t place) {
 }
 
 static bool is_entry_at(const shmq_queue *q, uint64_t place) {
-    uint64_t depth = place >> SHMQ_PLACE_BITS,
-             position = place - (depth << SHMQ_PLACE_BITS); /* of the front ring, too */
-    const shmq_ring *ring = depth < q->rings ? shmq_level(q, (uint32_t)depth) : NULL;
+    uint64_t position, flow, elsewhere;
+    const shmq_ring *ring = shmq_level_of_place(q, place, &position);
     shmq_slot_shm *slot = ring != NULL ? shmq_slot_at(ring, position) : NULL;
-    return slot != NULL &&
-           shmq_state_is_entry(shmq_word_state(shmq_load_acquire(&slot->word))) && /* SYNC ring.publish */
-           shmq_load_acquire(&slot->position) == position; /* SYNC ring.publish */
+    if (slot == NULL || (shmq_state_is_entry(shmq_word_state(shmq_load_acquire(&slot->word))) && /* SYNC ring.publish */
+                         shmq_load_acquire(&slot->position) == position)) { /* SYNC ring.publish */
+        return slot != NULL;
+    }
+    if (SHMQ_LIKELY((flow = shmq_flow_at(ring)) == 0)) {
+        return false;
+    }
+    bool on_disk =
+        shmq_flow_is_on(flow) && position >= shmq_load_seq(&ring->shm->low) && position < shmq_flow_place(flow);
+    return on_disk || shmq_front_find(shmq_front_of(ring), position, &elsewhere);
 }
 
 /* Places are never used again, so what has left the queue can be forgotten. */
@@ -105,7 +111,7 @@ bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place) {
 
 bool shmq_is_wanted(shmq_subscription *s, const shmq_ring *r, const shmq_delivery *d) {
     if (s->refused_count != 0) {
-        uint64_t place = shmq_place_at(r->depth, d->position);
+        uint64_t place = shmq_place_of(r->queue, d);
         pthread_mutex_lock(&s->lock);
         uint32_t at = index_of(s, place);
         bool refused = at < s->refused_count && s->refused[at] == place;

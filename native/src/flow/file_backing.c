@@ -163,7 +163,8 @@ static bool write_file(int fd, const file_entry *entries, const shmq_row *rows, 
     return true;
 }
 
-static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count) {
+static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
+                              uint32_t count) {
     file_backing *b = context;
     if (b->m->anonymous) {
         SHMQ_TRY(shmq_rows_directory_make_private(b->path, &b->broker, !b->swept));
@@ -171,7 +172,9 @@ static shmq_status write_rows(void *context, uint64_t low, uint64_t from, const 
         return failed(b, "make the directory");
     }
     b->swept = true;
-    SHMQ_TRY(delete_files(b, low, from));
+    if (SHMQ_UNLIKELY(sweeps)) {
+        SHMQ_TRY(delete_files(b, low, from));
+    }
     if (count == 0) {
         return SHMQ_OK;
     }

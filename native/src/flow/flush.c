@@ -137,6 +137,20 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     return SHMQ_OK;
 }
 
+/* What is on disk, and no row, is only what a turn that did not end, or a purge, has left: to look for it each time would cost more the
+ * more files there are. */
+static shmq_status write_rows(shmq_mover *t, const batch *b) {
+    shmq_a32 *unswept = &t->q->page->unswept;
+    uint32_t bit = UINT32_C(1) << t->back->depth;
+    bool sweeps = (shmq_load_seq(unswept) & bit) != 0;
+    uint64_t low = shmq_load_relaxed(&t->back->shm->low);
+    shmq_status status = t->backing->write(t->backing->context, sweeps, low, b->from, b->rows, b->count);
+    if (SHMQ_UNLIKELY(sweeps) && status == SHMQ_OK) {
+        shmq_store_seq(unswept, shmq_load_relaxed(unswept) & ~bit);
+    }
+    return status;
+}
+
 shmq_status shmq_flush(shmq_mover *t) {
     static _Thread_local batch b;
     shmq_ring_shm *ring = t->back->shm;
@@ -162,7 +176,7 @@ shmq_status shmq_flush(shmq_mover *t) {
         b.rows[i].bytes = t->buffer + b.at[i];
     }
     if (status == SHMQ_OK) {
-        status = t->backing->write(t->backing->context, shmq_load_relaxed(&ring->low), b.from, b.rows, b.count);
+        status = write_rows(t, &b);
     }
     if (status != SHMQ_OK) {
         shmq_flow_recover(t->back, t->front); /* everything is available again */

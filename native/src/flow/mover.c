@@ -56,20 +56,6 @@ shmq_ordinal shmq_rows_end(shmq_ring *back) {
     return rows;
 }
 
-uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
-    shmq_cold_shm *cold = shmq_cold_at(front, slot);
-    return cold != NULL ? shmq_peek(&cold->back) : UINT64_MAX;
-}
-
-uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
-    if (SHMQ_LIKELY(d->depth < q->levels)) {
-        return shmq_place_at(d->depth, d->position);
-    }
-    const shmq_ring *front = shmq_level(q, d->depth);
-    uint64_t place = shmq_front_place(front, shmq_slot_at(front, d->position));
-    return shmq_place_at(shmq_depth_at(front), place);
-}
-
 static int lock_mover(const shmq_queue *q, short how) {
     struct flock lock = {.l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(MOVER_BYTE + q->index), .l_len = 1};
     return fcntl(q->m->lock_fd, F_OFD_SETLK, &lock);
@@ -153,6 +139,7 @@ static void turn_over(shmq_queue *q) {
 }
 
 static void recover(shmq_queue *q) {
+    shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before `unfinished` says that all is well */
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
         shmq_flow_recover(back, shmq_front_of(back));
@@ -309,6 +296,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
     SHMQ_TRY(begin(&t, &q->first));
+    shmq_store_seq(&q->page->unswept, UINT32_MAX);
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
         shmq_store_seq(&back->shm->low, shmq_flow_place(shmq_load_seq(&back->shm->flow)));
@@ -317,6 +305,18 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
     shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
     end(&t);
     shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
+    return status;
+}
+
+shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded) {
+    shmq_mover t;
+    uint64_t dropped;
+    SHMQ_TRY(begin(&t, back));
+    shmq_status status = shmq_rows_drop(&t, place, &dropped);
+    *discarded += dropped;
+    status = status == SHMQ_OK ? rings(back, place, discarded) : status;
+    end(&t);
+    shmq_notify(back->queue); /* as above */
     return status;
 }
 

@@ -149,6 +149,37 @@ static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_or
     return lose(t, &last);
 }
 
+/* The first row that stays says how many there were before it. `pulled` goes first: whoever comes to a death before `low` finds rows
+ * that are counted out, and counts them anew as they come in. */
+shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
+    shmq_ring_shm *ring = t->back->shm;
+    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow);
+    *dropped = 0;
+    shmq_store_seq(&t->q->page->unswept, UINT32_MAX);
+    if (!shmq_flow_is_on(flow) || below <= shmq_load_relaxed(&ring->low)) {
+        return SHMQ_OK;
+    }
+    shmq_row row;
+    shmq_ordinal first = {0, 0}, before = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
+    uint32_t count = below < place ? 1 : 0;
+    if (count != 0) {
+        SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), below, place, 0, &row, &count));
+    }
+    if (count == 0) {
+        shmq_store_seq(&ring->low, place);
+        *dropped = shmq_rows_end(t->back).count;
+        return SHMQ_OK;
+    }
+    if (shmq_row_ordinal(&row, &first) && first.count > before.count) { /* else whoever comes to it says so */
+        const shmq_ordinal last = {first.count - 1, first.bytes - shmq_row_weight(row.length)};
+        *dropped = last.count - before.count;
+        say_pulled(t, &last);
+        shmq_rows_gone(t->q, *dropped, last.bytes > before.bytes ? last.bytes - before.bytes : 0);
+    }
+    shmq_store_seq(&ring->low, below);
+    return SHMQ_OK;
+}
+
 /* The back ring is the queue again. If there should still be rows, they are lost. */
 static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ring_shm *ring = t->back->shm;

@@ -91,6 +91,15 @@ static bool is_sound(const shmq_row *row, row_head *head) {
            head->sum == shmq_crc32c(0, row->bytes + SUMMED, row->length - SUMMED);
 }
 
+bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal) {
+    row_head head;
+    bool sound = is_sound(row, &head);
+    if (sound) {
+        *ordinal = (shmq_ordinal){head.ordinal, head.ordinal_bytes};
+    }
+    return sound;
+}
+
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
     row_head head;
     if (!is_sound(row, &head)) {

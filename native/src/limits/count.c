@@ -226,10 +226,12 @@ static usage count_slots(const shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         count_level(&level, &used);
     }
-    const shmq_ring_shm *ring = &q->page->ring; /* whatever a mover changes between these is not believed */
-    used.entries += shmq_load_seq((shmq_a64 *)&ring->flushed) - shmq_load_seq((shmq_a64 *)&ring->pulled);
-    used.bytes = used.resident + shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) -
-                 shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
+    used.bytes = used.resident;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        const shmq_ring_shm *ring = shmq_level_ring(q, depth); /* what a mover changes between these is not believed */
+        used.entries += shmq_load_seq((shmq_a64 *)&ring->flushed) - shmq_load_seq((shmq_a64 *)&ring->pulled);
+        used.bytes += shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) - shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
+    }
     return used;
 }
 

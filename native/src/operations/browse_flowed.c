@@ -51,7 +51,9 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         shmq_status status = shmq_browse(level, &at, d);
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
         uint64_t on_disk = row_next(level, from, &row);
-        uint64_t in_front = front_next(front, from, &position);
+        /* Behind the look at the disk: what had come in by then lies below `low`. */
+        bool passed = shmq_load_seq(&level->shm->low) <= from;
+        uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
         if (in_back <= in_front && in_back <= on_disk) {
             *place = at;
             return status;

@@ -2,6 +2,7 @@
 #include "shmq/overflow.h"
 
 #include "shmq/flow.h"
+#include "shmq/ring_memory.h"
 #include "shmq/wait.h"
 
 static bool can_be_dropped(uint64_t word) {
@@ -67,20 +68,49 @@ static bool drop_of_level(shmq_ring *r) {
     return false;
 }
 
-/* Of a queue that has flowed the oldest may be in either ring, or on disk: it is what a taker would get. */
-static bool drop_of_flowed(shmq_queue *q) {
-    shmq_delivery offer = {0};
-    while (shmq_offer(q, shmq_self(q), &offer) == SHMQ_OK) {
-        shmq_ring *r = shmq_level(q, offer.depth);
-        shmq_slot_shm *slot = shmq_slot_at(r, offer.position);
+/* Of the front ring: the one with the lowest place. */
+static uint64_t oldest_in_front(const shmq_ring *front, found *f) {
+    uint64_t lowest = UINT64_MAX;
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(front, i);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        if (can_be_dropped(word) && shmq_front_place(front, slot) < lowest) {
+            lowest = shmq_front_place(front, slot);
+            *f = (found){slot, word, shmq_load_acquire(&slot->position)}; /* SYNC ring.publish */
+        }
+    }
+    return lowest;
+}
+
+/* The oldest of a level that has flowed: in the front ring, in the back ring below the rows, or the first row, which comes back. */
+static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
+    for (;;) {
+        found in_front = {0};
+        uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low);
+        bool in_back = oldest_carried(back, f) || oldest_in_turn(back, f), on = shmq_flow_is_on(flow);
+        uint64_t lowest = oldest_in_front(shmq_front_of(back), &in_front);
+        if (lowest != UINT64_MAX && (!in_back || lowest < f->position)) {
+            *f = in_front;
+            return shmq_front_of(back);
+        }
+        if (in_back && (!on || f->position < low)) {
+            return back;
+        }
+        if (!on || back->queue->m->backing_of == NULL || shmq_flow_bring(back) != SHMQ_OK) {
+            return in_back ? back : NULL;
+        }
+    }
+}
+
+static bool drop_of_flowed(shmq_ring *back) {
+    found f = {0};
+    shmq_ring *r;
+    while ((r = oldest_of_flowed(back, &f)) != NULL) {
         shmq_delivery d = {0};
-        if (shmq_seize(r, slot, word, offer.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
-            shmq_add_relaxed(&q->counters->dropped, 1);
+        if (shmq_seize(r, f.slot, f.word, f.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
+            shmq_add_relaxed(&r->queue->counters->dropped, 1);
             return true;
         }
-        shmq_offer_cancel(q, &offer);
-        offer = (shmq_delivery){0};
     }
     return false;
 }
@@ -90,11 +120,9 @@ bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why) {
         shmq_ring *level = shmq_level(q, depth);
         return !claim_under_the_tail(level) && drop_of_level(level);
     }
-    if (SHMQ_UNLIKELY(shmq_load_seq(&q->page->ring.flow) != 0) && drop_of_flowed(q)) {
-        return true;
-    }
     for (uint32_t i = q->levels; i-- > 0;) { /* the least important first */
-        if (drop_of_level(shmq_level(q, i))) {
+        shmq_ring *level = shmq_level(q, i);
+        if (SHMQ_UNLIKELY(shmq_flow_at(level) != 0) ? drop_of_flowed(level) : drop_of_level(level)) {
             return true;
         }
     }

@@ -89,7 +89,7 @@ static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **cl
         shmq_ring *level = shmq_level(q, depth);
         shmq_delivery d;
         uint64_t p = positions[depth];
-        if (shmq_browse(level, &p, &d) == SHMQ_OK) {
+        if (shmq_browse_place(level, &p, &d) == SHMQ_OK) {
             return true;
         }
         if (d.word != 0 && *claimed == NULL) {

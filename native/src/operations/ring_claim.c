@@ -31,7 +31,7 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) 
 /* What makes no sense stays, for whoever takes it is told; we do not meet it again. Before it is given back: a walk of another
  * thread by this subscription, which looks after that, sees both. */
 static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_delivery *d) {
-    bool noted = shmq_refuse(by, from, shmq_place_at(d->depth, d->position));
+    bool noted = shmq_refuse(by, from, shmq_place_of(from, d));
     (void)shmq_put_back(from, d);
     return noted ? SHMQ_SETTLED : shmq_fail_errno("no memory for a subscription");
 }

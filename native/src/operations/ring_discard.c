@@ -1,5 +1,7 @@
 /* Entries that are read by their positions, and are done with: up to a position nothing that is ready stays. */
+#include "shmq/flow.h"
 #include "shmq/ring.h"
+#include "shmq/ring_memory.h"
 
 #define PIECE 4096u /* entries: less than a millisecond */
 
@@ -33,7 +35,7 @@ static shmq_status discard_carried(shmq_ring *r, uint64_t end, uint64_t *discard
     return SHMQ_OK;
 }
 
-shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discarded) {
+static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *discarded) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), until = *discarded + PIECE;
     uint64_t end = position < tail ? position : tail, p = shmq_load_seq(&r->shm->floor);
     if (tail > count) {
@@ -52,4 +54,31 @@ shmq_status shmq_discard_below(shmq_ring *r, uint64_t position, uint64_t *discar
     }
     shmq_raise_seq(&r->shm->floor, settled);
     return p < end ? SHMQ_INTERRUPTED : SHMQ_OK;
+}
+
+/* In both rings, at once: the caller has the mover's lock. */
+static shmq_status discard_rings(shmq_ring *back, uint64_t place, uint64_t *discarded) {
+    shmq_ring *front = shmq_front_of(back);
+    shmq_status status;
+    while ((status = discard_back(back, place, discarded)) == SHMQ_INTERRUPTED) {
+    }
+    for (uint64_t i = 0; status == SHMQ_OK && i < shmq_slots_laid(front); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        if (is_ready(word) && shmq_front_place(front, slot) < place) {
+            status = discard(front, shmq_load_acquire(&slot->position), discarded); /* SYNC ring.publish */
+        }
+    }
+    return status;
+}
+
+shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded) {
+    if (SHMQ_LIKELY(shmq_flow_at(r) == 0)) {
+        shmq_status status = discard_back(r, place, discarded);
+        if (status != SHMQ_OK || SHMQ_LIKELY(shmq_flow_at(r) == 0)) {
+            return status;
+        }
+    }
+    shmq_status status = shmq_flow_discard(r, place, discard_rings, discarded);
+    return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
 }

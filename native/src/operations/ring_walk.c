@@ -130,7 +130,7 @@ static bool consider(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uin
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
     }
-    shmq_delivery seen = {.position = p, .word = word, .tag = shmq_word_tag(word)};
+    shmq_delivery seen = {.position = p, .depth = r->depth, .word = word, .tag = shmq_word_tag(word)};
     shmq_delivery_read(r, slot, &seen);
     if (shmq_delivery_resolve(r, slot, &seen) && !shmq_is_wanted(d->by, r, &seen)) {
         return false;

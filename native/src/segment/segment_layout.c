@@ -150,6 +150,7 @@ static const uint64_t identity[] = {
     offsetof(shmq_ring_shm, full),
     offsetof(shmq_ring_shm, flow),
     offsetof(shmq_queue_shm, unfinished),
+    offsetof(shmq_queue_shm, unswept),
     sizeof(shmq_sleepers_shm),
     sizeof(shmq_consumer_shm),
     offsetof(shmq_consumer_shm, wake),

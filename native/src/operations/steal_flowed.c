@@ -1,0 +1,46 @@
+/* An entry of a queue that has flowed, by its place: it is in the back ring, in the front ring, on disk, or on its way. */
+#include "shmq/flow.h"
+#include "shmq/ring.h"
+
+static bool is_moving(const shmq_ring *back, uint64_t place) {
+    const shmq_slot_shm *slot = shmq_slot_at(back, place);
+    uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+    return shmq_word_state(word) == SHMQ_MOVING &&
+           shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == place; /* SYNC ring.publish */
+}
+
+/* What lies before it comes first. SHMQ_OK: look again. */
+static shmq_status bring(shmq_ring *back, uint64_t place) {
+    shmq_status status = shmq_flow_bring(back);
+    if (status != SHMQ_EMPTY) {
+        return status;
+    }
+    return shmq_fail(SHMQ_NO_SPACE,
+                     "messages that were passed leave one on disk no slot to come back to\n"
+                     "number %llu; %llu slots for messages that have come back\n"
+                     "take messages out, or leave out the selector",
+                     (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
+}
+
+shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
+    uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
+    for (;;) {
+        shmq_status status = shmq_steal(back, place, ready, d);
+        uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low), position;
+        if (status != SHMQ_EMPTY || SHMQ_LIKELY(flow == 0)) {
+            return status;
+        }
+        bool on_disk = shmq_flow_is_on(flow) && place >= low && place < shmq_flow_place(flow);
+        if (shmq_front_find(shmq_front_of(back), place, &position)) {
+            return shmq_steal(shmq_front_of(back), position, ready, d);
+        }
+        status = on_disk && back->queue->m->backing_of != NULL ? bring(back, place) : SHMQ_EMPTY;
+        bool waits = status == SHMQ_IN_USE || is_moving(back, place);
+        if (status != SHMQ_OK && (!waits || shmq_now_ns() >= until)) {
+            return status;
+        }
+        if (waits) {
+            shmq_pause();
+        }
+    }
+}

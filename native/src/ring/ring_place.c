@@ -1,0 +1,31 @@
+/* Places of entries that have been on disk: they lie in a front ring, and their records say where they were. */
+#include "shmq/cold.h"
+#include "shmq/level.h"
+#include "shmq/ring.h"
+#include "shmq/ring_memory.h"
+
+uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
+    shmq_cold_shm *cold = shmq_cold_at(front, slot);
+    return cold != NULL ? shmq_peek(&cold->back) : UINT64_MAX;
+}
+
+uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
+    if (SHMQ_LIKELY(d->depth < q->levels)) {
+        return shmq_place_at(d->depth, d->position);
+    }
+    const shmq_ring *front = shmq_level(q, d->depth);
+    uint64_t place = shmq_front_place(front, shmq_slot_at(front, d->position));
+    return shmq_place_at(shmq_depth_at(front), place);
+}
+
+bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position) {
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        if (shmq_state_is_entry(shmq_word_state(word)) && shmq_front_place(front, slot) == place) {
+            *position = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position); /* SYNC ring.publish */
+            return shmq_slot_at(front, *position) == slot;
+        }
+    }
+    return false;
+}
