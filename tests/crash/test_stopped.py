@@ -7,6 +7,7 @@ between claim and publish, and what comes after it, is made on purpose in native
 import random
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,9 +61,14 @@ def drain(queue: Queue, ledger: Ledger) -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("maxsize", [0, 40], ids=["unlimited", "full_all_the_time"])
 def test_a_producer_that_is_stopped_anywhere_delays_others_by_at_most_the_patience(
-    broker: shmq.Broker, seed: int, maxsize: int
+    broker_dir: Path, seed: int, maxsize: int
 ) -> None:
-    """Shows S3."""
+    """Shows S3. Of a queue that stays in memory: see test_stopped_flow.py for one that flows."""
+    with shmq.open(broker_dir, memory="64MiB", disk=0) as broker:
+        puts_go_on_beside_stopped_producers(broker, seed, maxsize)
+
+
+def puts_go_on_beside_stopped_producers(broker: shmq.Broker, seed: int, maxsize: int) -> None:
     rng = random.Random(seed)
     queue = broker.queue("jobs", codec="bytes", maxsize=maxsize)
     ledger = Ledger()

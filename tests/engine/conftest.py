@@ -64,18 +64,3 @@ def fill(queue: shmq.Queue[Any], body: Any) -> None:
 def fail() -> None:
     """What goes wrong in a block of a test."""
     raise ZeroDivisionError
-
-
-@pytest.fixture(autouse=True)
-def _flowing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-    if not os.environ.get("SHMQ_TEST_FLOW"):
-        return
-    plain = shmq.Broker.queue
-
-    def queue(self: Any, name: Any = None, **options: Any) -> Any:
-        if options.get("groups", "none") in ("none", None) and options.get("create", True):
-            options.setdefault("max_memory", 1)
-        return plain(self, name, **options)
-
-    monkeypatch.setattr(shmq.Broker, "queue", queue)

@@ -1,4 +1,4 @@
-"""What operators do to a queue that has flowed to disk: move, purge by selector, browse, claims by position; all of it is there."""
+"""What operators do to a queue that has flowed to disk: move, purge by selector, browse, claims by position."""
 
 from typing import Any
 
@@ -107,7 +107,7 @@ def test_what_a_consumer_refused_never_comes_back_to_it_by_way_of_the_disk(
             m.release(elsewhere=True)
         for number in range(5, 500):
             queue.put(numbered(number), timeout=5.0)
-        got = []
+        got: list[int] = []
         while len(got) < 497:
             with consumer.receive(timeout=0) as m:
                 got.append(number_of(m.body))
@@ -118,9 +118,7 @@ def test_what_a_consumer_refused_never_comes_back_to_it_by_way_of_the_disk(
 
 
 def test_the_oldest_of_the_least_important_level_goes_also_from_disk(broker: shmq.Broker) -> None:
-    queue = broker.queue(
-        "newest", max_memory=5000, maxsize=1000, priorities=2, overflow="drop_oldest", codec="bytes"
-    )
+    queue = broker.queue("newest", max_memory=5000, maxsize=1000, priorities=2, overflow="drop_oldest", codec="bytes")
     for number in range(1000):
         queue.put(numbered(number), priority=9 if number % 2 else 0, timeout=5.0)
     for number in range(1000, 1200):

@@ -208,13 +208,17 @@ def test_an_abort_leaves_what_is_decided(broker: shmq.Broker) -> None:
         assert results.get(timeout=0) == b"row"
 
 
-def test_a_task_with_more_rows_than_a_queue_holds_has_several_stages(broker: shmq.Broker) -> None:
-    results = broker.queue("results", maxsize=6000)
-    stages = StageWriter(results, 60.0).write(Outgoing(b"%d" % n, {}, None) for n in range(5000))
-    assert len(stages) > 1
-    assert sum(stage.count for stage in stages) == 5000
-    assert Publication(results, 0.0).publish("query", 0, stages)
-    assert [results.get(timeout=0) for _ in range(5000)] == [b"%d" % n for n in range(5000)]
+@pytest.mark.parametrize("disk", [0, None], ids=["memory", "disk"])
+def test_a_task_with_more_rows_than_a_ring_holds_has_several_stages_or_one_on_disk(
+    broker_dir: Path, disk: int | None
+) -> None:
+    with shmq.open(broker_dir, memory="16MiB", disk=disk) as broker:
+        results = broker.queue("results", maxsize=6000)
+        stages = StageWriter(results, 60.0).write(Outgoing(b"%d" % n, {}, None) for n in range(5000))
+        assert (len(stages) > 1) == (disk == 0)
+        assert sum(stage.count for stage in stages) == 5000
+        assert Publication(results, 0.0).publish("query", 0, stages)
+        assert [results.get(timeout=0) for _ in range(5000)] == [b"%d" % n for n in range(5000)]
 
 
 def test_rows_with_times_are_published_with_what_is_left_of_them(broker: shmq.Broker) -> None:

@@ -35,8 +35,8 @@ static inline uint64_t shmq_slots_laid(const shmq_ring *r) {
 }
 
 /* Under the structure lock. Room for a queue's rings, without memory but what is there from before, which is zero then.
- * SHMQ_FULL_MEMORY: more than the budget, or no room. */
-shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint64_t *offset);
+ * `wanted` of it are to get memory, the rest when the queue flows. SHMQ_FULL_MEMORY: more than the budget, or no room. */
+shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, uint64_t *offset);
 /* Memory for [offset, offset + bytes) of it; pieces of a granule at its beginning only. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_rings_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
 /* Room and memory go back, the memory to the system. Nobody may look at it any more. */

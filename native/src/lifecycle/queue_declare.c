@@ -141,7 +141,9 @@ static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shm
 
 /* The run, and memory for what each level needs before its first message. */
 static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels, uint64_t *at) {
-    SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, at));
+    uint32_t fronts =
+        (uint32_t)(levels * run->front_apart >> SHMQ_GRANULE_SHIFT); /* there is room, and memory when it flows */
+    SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, (uint32_t)run->granules - fronts, at));
     shmq_status status = SHMQ_OK;
     for (uint32_t depth = 0; depth < levels && status == SHMQ_OK; depth++) {
         uint64_t begin = depth == 0 ? 0 : shmq_run_slots(run, depth);
