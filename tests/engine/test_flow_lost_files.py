@@ -298,3 +298,19 @@ def test_a_directory_of_another_user_is_told_and_all_comes_when_it_is_given_back
             return take_all(flowing(broker))
 
     assert as_user(finish, GROUP) == list(range(taken, end))
+
+
+def test_a_gap_before_a_file_of_other_rows_is_passed(broker: shmq.Broker, broker_dir: Path) -> None:
+    """The file that follows the gap has no row of its name: the search goes on behind it."""
+    queue = flowing(broker)
+    put_numbers(queue, range(COUNT))
+    all_of_them = files(broker_dir)
+    place_of = [int(file.name, 16) for file in all_of_them]
+    spoilt = len(all_of_them) // 2
+    all_of_them[spoilt].unlink()
+    of_another_file(all_of_them[spoilt + 1])
+    told: list[str] = []
+    lost = range(place_of[spoilt], place_of[spoilt + 2])
+    assert take_all(queue, told) == [number for number in range(COUNT) if number not in lost]
+    assert [f"{len(lost)} of " in text for text in told] == [True], told
+    goes_on(broker)

@@ -4,10 +4,10 @@
  *
  * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/.
  *
- * A file: file_head, then an index of count (place, length), then the rows' bytes. It is written under another name and renamed,
- * which is the commit. Files do not overlap: what lies at or above the first place of a flush is deleted before. Nothing here
- * outlives the segment, so nothing is synchronised. */
+ * A file (row_file.h) is written under another name and renamed, which is the commit. Files do not overlap: what lies at or above the
+ * first place of a flush is deleted before. Nothing here outlives the segment, so nothing is synchronised. */
 #include "flow/file_backing.h"
+#include "flow/row_file.h"
 #include "flow/rows_directory.h"
 
 #include <dirent.h>
@@ -21,28 +21,14 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x3130574f524d4853) /* "SHMROW01" */
 #define UNFINISHED "unfinished"
-#define PIECES 512
-
-typedef struct file_head {
-    uint64_t magic;
-    uint32_t sum; /* CRC-32C of the index */
-    uint32_t count;
-} file_head;
-
-typedef struct file_entry {
-    uint64_t place, length;
-} file_entry;
 
 /* Of one level of a queue in one process; its caller holds the mover's lock. */
 typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
     char path[PATH_MAX];
-    unsigned char *loaded; /* the file that was read last */
-    uint64_t loaded_bytes;
-    uint64_t first, last; /* places in it; nothing loaded: first > last */
+    shmq_row_file loaded; /* the file that was read last */
     uint64_t *firsts;     /* of the files that are known */
     uint64_t known, room;
     struct stat broker; /* its directory: group and mode of all files */
@@ -124,45 +110,6 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
     return status;
 }
 
-static bool write_all(int fd, struct iovec *pieces, int count) {
-    while (count > 0) {
-        ssize_t written = writev(fd, pieces, count);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return false;
-        }
-        for (; count > 0 && (size_t)written >= pieces->iov_len; pieces++, count--) {
-            written -= (ssize_t)pieces->iov_len;
-        }
-        if (count > 0) {
-            pieces->iov_base = (char *)pieces->iov_base + written;
-            pieces->iov_len -= (size_t)written;
-        }
-    }
-    return true;
-}
-
-static bool write_file(int fd, const file_entry *entries, const shmq_row *rows, uint32_t count) {
-    uint64_t bytes = count * sizeof *entries;
-    file_head head = {.magic = MAGIC, .sum = shmq_crc32c(0, entries, bytes), .count = count};
-    struct iovec pieces[PIECES] = {{.iov_base = &head, .iov_len = sizeof head},
-                                   {.iov_base = (void *)(uintptr_t)entries, .iov_len = bytes}};
-    int used = 2;
-    for (uint32_t i = 0; i < count; i++) {
-        pieces[used++] =
-            (struct iovec){.iov_base = (void *)(uintptr_t)rows[i].bytes, .iov_len = (size_t)rows[i].length};
-        if (used == PIECES || i + 1 == count) {
-            if (!write_all(fd, pieces, used)) {
-                return false;
-            }
-            used = 0;
-        }
-    }
-    return true;
-}
-
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
                               uint32_t count) {
     file_backing *b = context;
@@ -178,26 +125,18 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     if (count == 0) {
         return SHMQ_OK;
     }
-    file_entry *entries = malloc(count * sizeof *entries);
-    if (entries == NULL) {
-        return shmq_fail_errno("no memory to write messages to disk");
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
-    }
     char name[17];
     file_name(name, rows[0].place);
     int directory = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int ignored = fd >= 0 ? fchown(fd, (uid_t)-1, b->broker.st_gid) : 0;
     (void)ignored;
-    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && write_file(fd, entries, rows, count) &&
+    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count) &&
                 renameat(directory, UNFINISHED, directory, name) == 0;
     shmq_status status = done ? SHMQ_OK : failed(b, "write to");
     if (!done && fd >= 0) {
         (void)unlinkat(directory, UNFINISHED, 0);
     }
-    free(entries);
     if (fd >= 0) {
         close(fd);
     }
@@ -282,40 +221,10 @@ static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, boo
     return choose_file(b, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
 }
 
-static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
-    while (bytes != 0) {
-        ssize_t got = read(fd, to, bytes);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            errno = got == 0 ? 0 : errno;
-            return false;
-        }
-        to += got;
-        bytes -= (uint64_t)got;
-    }
-    return true;
-}
-
-/* The index is sound, and the file as long as it says: each row has its own checksum. */
-static bool is_whole(const file_backing *b) {
-    file_head head;
-    if (b->loaded_bytes < sizeof head) {
-        return false;
-    }
-    memcpy(&head, b->loaded, sizeof head);
-    uint64_t bytes = sizeof head + (uint64_t)head.count * sizeof(file_entry);
-    if (head.magic != MAGIC || head.count == 0 || head.count > SHMQ_TURN_ENTRIES || bytes > b->loaded_bytes ||
-        head.sum != shmq_crc32c(0, b->loaded + sizeof head, bytes - sizeof head)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < head.count; i++) {
-        file_entry entry;
-        memcpy(&entry, b->loaded + sizeof head + i * sizeof entry, sizeof entry);
-        bytes += entry.length;
-    }
-    return bytes == b->loaded_bytes;
+/* Nothing is loaded. */
+static void forget(file_backing *b) {
+    b->loaded.first = 1;
+    b->loaded.last = 0;
 }
 
 /* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. */
@@ -323,8 +232,7 @@ static shmq_status load(file_backing *b, uint64_t first) {
     char path[PATH_MAX + 20];
     struct stat file;
     snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
-    b->first = 1;
-    b->last = 0;
+    forget(b);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &file) != 0) {
         shmq_status status = errno == ENOENT                    ? SHMQ_NOT_FOUND
@@ -339,44 +247,14 @@ static shmq_status load(file_backing *b, uint64_t first) {
         close(fd);
         return SHMQ_CORRUPT;
     }
-    unsigned char *loaded = realloc(b->loaded, (size_t)file.st_size + 1);
-    bool done = loaded != NULL && read_all(fd, loaded, (uint64_t)file.st_size);
-    shmq_status status = done ? SHMQ_OK : failed(b, "read a file of");
+    shmq_status status =
+        shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size) ? SHMQ_OK : failed(b, "read a file of");
     close(fd);
-    b->loaded = loaded != NULL ? loaded : b->loaded;
-    b->loaded_bytes = (uint64_t)file.st_size;
-    if (status == SHMQ_OK && !is_whole(b)) {
+    if (status == SHMQ_OK && !shmq_row_file_sound(&b->loaded)) {
+        forget(b);
         return SHMQ_CORRUPT;
     }
-    if (status == SHMQ_OK) {
-        file_head head;
-        file_entry entry;
-        memcpy(&head, b->loaded, sizeof head);
-        memcpy(&entry, b->loaded + sizeof head + (head.count - 1) * sizeof entry, sizeof entry);
-        b->first = first;
-        b->last = entry.place;
-    }
     return status;
-}
-
-/* From what is loaded. */
-static void list_rows(const file_backing *b, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
-                      uint32_t *count) {
-    file_head head;
-    uint32_t most = *count;
-    uint64_t used = 0;
-    memcpy(&head, b->loaded, sizeof head);
-    const unsigned char *at = b->loaded + sizeof head + head.count * sizeof(file_entry);
-    *count = 0;
-    for (uint32_t i = 0; i < head.count && *count < most && (used < bytes || *count == 0); i++) {
-        file_entry entry;
-        memcpy(&entry, b->loaded + sizeof head + i * sizeof entry, sizeof entry);
-        if (entry.place >= from && entry.place < below) {
-            rows[(*count)++] = (shmq_row){.place = entry.place, .bytes = at, .length = entry.length};
-            used += entry.length;
-        }
-        at += entry.length;
-    }
 }
 
 static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
@@ -385,8 +263,9 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     uint32_t most = *count;
     bool above = false;
     while (from < below) {
-        if (b->first > b->last || from < b->first || from > b->last) {
-            uint64_t first;
+        const shmq_row_file *f = &b->loaded;
+        uint64_t first = 0;
+        if (f->first > f->last || from < f->first || from > f->last) {
             shmq_status status = find_file(b, from, below, above, &first);
             if (status == SHMQ_EMPTY) {
                 break;
@@ -406,13 +285,14 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
             SHMQ_TRY(status);
         }
         *count = most;
-        list_rows(b, from, below, bytes, rows, count);
+        shmq_row_file_list(&b->loaded, from, below, bytes, rows, count);
         if (*count != 0) {
             return SHMQ_OK;
         }
-        from = b->last >= from ? b->last + 1 : from;
+        uint64_t passed = f->last > first ? f->last : first; /* whatever lies in a file of that name */
+        from = passed >= from ? passed + 1 : from;
         above = true;
-        b->first = b->last + 1; /* it has nothing for us any more */
+        forget(b); /* it has nothing for us any more */
     }
     *count = 0;
     return SHMQ_OK;
@@ -420,8 +300,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
 
 static shmq_status clear_rows(void *context) {
     file_backing *b = context;
-    b->first = 1;
-    b->last = 0;
+    forget(b);
     b->known = 0;
     return delete_files(b, 0, 0);
 }
@@ -448,7 +327,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
             return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
         }
         b->m = q->m;
-        b->first = 1;
+        forget(b);
         b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
     }
     *backing = &b->calls;
@@ -458,7 +337,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
 void shmq_file_backing_free(shmq_queue *q) {
     file_backing *all = q->backing;
     for (uint32_t depth = 0; all != NULL && depth < q->levels; depth++) {
-        free(all[depth].loaded);
+        free(all[depth].loaded.bytes);
         free(all[depth].firsts);
     }
     free(all);

@@ -39,17 +39,53 @@ static uint64_t row_next(shmq_ring *level, uint64_t from, shmq_delivery *row) {
     return any && shmq_flow_peek(level, &place, row) == SHMQ_OK ? place : UINT64_MAX;
 }
 
+/* Places at which the back ring has nothing. Below P that is so for ever: nobody puts there, and what a mover gives back lies above.
+ * So a thread that goes over rows asks the back ring once, not at each. */
+typedef struct clear_run {
+    const shmq_ring *level;
+    uint64_t serial, from, to;
+    uint32_t incarnation, index;
+} clear_run;
+
+static _Thread_local clear_run clear;
+
+static bool is_clear(const shmq_ring *level, uint64_t place) {
+    const shmq_queue *q = level->queue;
+    return clear.level == level && clear.serial == q->serial && clear.index == q->index &&
+           clear.incarnation == q->incarnation && clear.from <= place && place < clear.to;
+}
+
+static void note_clear(const shmq_ring *level, uint64_t from, uint64_t to) {
+    const shmq_queue *q = level->queue;
+    clear = (clear_run){level, q->serial, from, to, q->incarnation, q->index};
+}
+
+/* Of a level whose back ring has nothing there. */
+static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
+    uint64_t on_disk = row_next(level, *place, d);
+    bool passed = shmq_load_seq(&level->shm->low) <= *place; /* as below */
+    if (passed && on_disk < clear.to) {
+        *place = on_disk;
+        return true;
+    }
+    return false;
+}
+
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
         return shmq_browse(level, place, d);
     }
+    if (is_clear(level, *place) && browse_rows(level, place, d)) {
+        return SHMQ_OK;
+    }
     shmq_ring *front = shmq_front_of(level);
     for (uint64_t from = *place;;) {
         /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
-        uint64_t at = from, position = 0;
+        uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level));
         shmq_delivery row;
         shmq_status status = shmq_browse(level, &at, d);
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
+        note_clear(level, from, in_back < below ? in_back : below);
         uint64_t on_disk = row_next(level, from, &row);
         /* Behind the look at the disk: what had come in by then lies below `low`. */
         bool passed = shmq_load_seq(&level->shm->low) <= from;
