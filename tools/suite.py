@@ -1,12 +1,14 @@
 """Runs every check of the tree and sums up what happened.
 
-    tools/test [--all] [--strict] [--full] [--instruments] [--spark] [ARGUMENT OF PYTEST...]
+    tools/test [--all] [--strict] [--full] [--instruments] [--spark] [--flow] [ARGUMENT OF PYTEST...]
 
     tools/test                       before a commit: linters, types, and all tests but the instruments
     tools/test --instruments         the instruments alone: they search at length for what crashes, races and load
                                      break: step kills, stops, flips, soak, the judge, models, weak memory, sanitizers
     tools/test --all                 both
     tools/test --spark               as without it, and the tests that run Spark; so with each of the others
+    tools/test --flow                the tests of the engine with one byte of memory for each queue, so that all of them
+                                     flow to disk; but those that say what holds in memory
     tools/test tests/engine -k line  these tests, instruments or not
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
@@ -37,7 +39,7 @@ WORKERS = len(os.sched_getaffinity(0)) + 1
 SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "load", "--maxschedchunk", "1"]
 # A Spark takes 1 GiB and, in bursts, every processor. The tests of a file share the one of their worker.
 TWO_SPARKS = ["-n", "2", "--dist", "loadfile"]
-OPTIONS = ("--all", "--strict", "--full", "--instruments", "--spark")
+OPTIONS = ("--all", "--strict", "--full", "--instruments", "--spark", "--flow")
 FULL_SECONDS = 3600  # that the longest test may take with --full: no stacks are shown before
 
 
@@ -58,10 +60,11 @@ class Wish:
 
     strict: bool = False
     spark: bool = False
+    flow: bool = False
 
     def variables(self) -> dict[str, str]:
         strict = {"SHMQ_TEST_STRICT": "1"} if self.strict else {}
-        return {**strict, "SHMQ_TEST_SPARK": str(int(self.spark))}
+        return {**strict, "SHMQ_TEST_SPARK": str(int(self.spark)), "SHMQ_TEST_FLOW": str(int(self.flow))}
 
 
 def run_stage(name: str, *command: str | Path, variables: Mapping[str, str] | None = None) -> Stage:
@@ -137,16 +140,19 @@ def print_summary(stages: Sequence[Stage]) -> None:
 
 def among(arguments: Sequence[str], extra: Sequence[str]) -> str:
     """Which tests are meant, as an expression of pytest's markers."""
+    if "--flow" in arguments:
+        return "not memory"
     if "--instruments" in arguments:
         return "instrument"
     return "" if extra or "--all" in arguments else "not instrument"
 
 
 def main(arguments: Sequence[str]) -> int:
-    wish = Wish(strict="--strict" in arguments, spark="--spark" in arguments)
+    wish = Wish(strict="--strict" in arguments, spark="--spark" in arguments, flow="--flow" in arguments)
     if "--full" in arguments:
         os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
     extra = [word for word in arguments if word not in OPTIONS]
+    extra = extra or ["tests/engine"] * wish.flow
     run_options = ["-o", f"faulthandler_timeout={FULL_SECONDS}"] if "--full" in arguments else []
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)

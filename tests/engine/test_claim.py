@@ -109,6 +109,7 @@ def test_what_is_delayed_held_or_over_stays_or_goes_its_own_way(broker: shmq.Bro
     assert bodies(broker.queue("mortal.dead")) == ["over"]
 
 
+@pytest.mark.memory
 def test_damaged_entries_stay_with_their_queue_and_others_pass_them(
     broker: shmq.Broker, here: Queue, there: Queue
 ) -> None:
@@ -242,6 +243,7 @@ def test_positions_of_several_levels_are_not_discarded(broker: shmq.Broker) -> N
         broker.queue("ranked", priorities=3)._discard_below(5)
 
 
+@pytest.mark.memory
 def test_memory_is_back_when_a_discard_returns(broker: shmq.Broker, here: Queue) -> None:
     here.put_many([b"x" * 500_000] * 8)
     assert here._discard_below(5) == 5

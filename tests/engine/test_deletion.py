@@ -80,6 +80,7 @@ listen()
 """
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize("grave", [None, "graves"])
 @pytest.mark.parametrize("end", ["kill", "leave"])
 def test_what_a_process_holds_of_a_deleted_queue_goes_with_it(

@@ -85,6 +85,7 @@ def test_a_producer_waits_until_there_are_enough_bytes(broker_dir: Path, broker:
         assert child.line() == "put"
 
 
+@pytest.mark.memory
 def test_no_number_of_producers_puts_one_byte_too_many(broker_dir: Path, broker: shmq.Broker) -> None:
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")

@@ -52,6 +52,7 @@ def test_statistics_say_what_the_system_says(broker_dir: Path, options: shmq.Que
         assert broker.statistics().memory_reserved == in_shared_memory(broker_dir)
 
 
+@pytest.mark.memory
 def test_a_deleted_queue_and_a_temporary_one_give_their_slots_back(broker_dir: Path) -> None:
     with shmq.open(broker_dir, memory="64MiB") as broker:
         broker.queue("stays")

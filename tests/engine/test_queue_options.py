@@ -45,6 +45,7 @@ def all_built() -> Iterator[None]:
     NOT_BUILT.update(kept)
 
 
+@pytest.mark.memory
 def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
     """Shows S40."""
     options = queue.options
@@ -72,6 +73,7 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
     }
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_it(
     broker_dir: Path, broker: shmq.Broker, all_built: None, name: str
@@ -91,6 +93,7 @@ def test_an_option_is_kept_and_another_value_is_refused_naming_both_and_who_set_
         assert broker.queue("jobs").options[name] == value  # type: ignore[literal-required]
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize("name", sorted(set(GIVEN) - FIXED))
 def test_an_option_that_nobody_gave_is_set_by_the_first_who_does(
     broker_dir: Path, broker: shmq.Broker, all_built: None, name: str

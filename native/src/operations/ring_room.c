@@ -96,7 +96,7 @@ static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || 
 /* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
  * there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: what lies on disk has to go first. Where nothing more can go, one message
  * may exceed max_memory: it is the next one that goes. So it may where its producer does not wait for whoever moves just now. */
-static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status) {
+static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
     if (!resident && status != SHMQ_FULL_RING) {
@@ -107,7 +107,8 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
         return resident ? SHMQ_INTERRUPTED : status;
     }
     shmq_status moved = shmq_flow_make_room(q, resident ? NULL : shmq_level_for(q, o->priority));
-    o->beyond = resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && overflow != SHMQ_OVERFLOW_WAIT));
+    o->beyond =
+        resident && (moved == SHMQ_EMPTY || (moved == SHMQ_IN_USE && (!waits || overflow != SHMQ_OVERFLOW_WAIT)));
     if (moved == SHMQ_OK || o->beyond) {
         return SHMQ_INTERRUPTED;
     }
@@ -132,7 +133,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     uint64_t slice_end = shmq_slice_end(q->m);
     shmq_status moved = SHMQ_OK;
     while (shmq_no_room(status)) {
-        moved = flow_for_room(q, o, status);
+        moved = flow_for_room(q, o, status, until_ns != 0);
         if (moved != status && !is_disk_full(moved)) {
             if (moved != SHMQ_INTERRUPTED) {
                 return moved;
