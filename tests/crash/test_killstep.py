@@ -275,9 +275,9 @@ MISTAKES = {
     ),
     "rows are told of before they are committed": (
         "flow/flush.c",
-        "    if (status == SHMQ_OK) {\n        status = t->backing->write(",
+        "    if (status == SHMQ_OK) {\n        status = write_rows(",
         "    if (status == SHMQ_OK) {\n        shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true));\n"
-        "        status = t->backing->write(",
+        "        status = write_rows(",
         ["--only", "flow-enter"],
     ),
     "slots are free before their rows are told of": (

@@ -201,6 +201,7 @@ def take_until_refused(queue: shmq.Queue[Any], first: int) -> int:
         first += 1
 
 
+@pytest.mark.memory
 def test_files_out_of_reach_are_told_until_they_are_back_and_then_all_goes_on(
     broker: shmq.Broker, broker_dir: Path
 ) -> None:
