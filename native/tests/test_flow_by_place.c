@@ -1,5 +1,8 @@
 /* Entries of a queue that has flowed, by their places: taken away and settled, wherever they are. */
+#include <fcntl.h>
+
 #include "flow_pair.h"
+#include "shmq/overflow.h"
 #include "shmq/ring_memory.h"
 
 #define MANY 20000
@@ -142,11 +145,120 @@ static void all_of_it_may_be_discarded(void) {
     end();
 }
 
+/* ---- the oldest goes for the newest --------------------------------------------------------------------------------- */
+
+static void the_oldest_is_dropped_wherever_it_is(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t next = 0;
+    while (next < MANY - 2000) {
+        for (uint64_t i = 0; i < 700; i++, next++) {
+            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT));
+        }
+        get_numbers(q, next++, 1);
+        shmq_delivery held = receive(theirs, shmq_self(theirs)); /* also one that somebody has */
+        CHECK_EQUAL(number_of(&held), next++);
+        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_BYTES));
+        CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
+    }
+    while (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
+        next++;
+    }
+    CHECK_EQUAL(next, MANY);
+    CHECK_EQUAL(get_number(theirs), UINT64_MAX);
+    put_numbers(q, 0, 2000); /* of a full ring it is one of the back ring */
+    CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_RING));
+    get_numbers(theirs, 1, 1999);
+    end();
+}
+
+/* ---- what a consumer has refused ------------------------------------------------------------------------------------ */
+
+static void what_was_refused_is_refused_in_each_home(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    shmq_subscription s;
+    shmq_subscription_begin(&s, NULL, NULL);
+    uint64_t refused[] = {2, 700, 5000, MANY - 100, MANY - 3};
+    for (int i = 0; i < 5; i++) {
+        CHECK(shmq_refuse(&s, q, place_of_number(refused[i])));
+    }
+    for (uint64_t i = 0; i < 60; i++) { /* more than it has room for: those of no entry are forgotten */
+        CHECK(shmq_refuse(&s, q, (UINT64_C(1) << 40) + i));
+    }
+    shmq_delivery d;
+    for (uint64_t expected = 0; expected < MANY; expected++) {
+        bool is_refused = false;
+        for (int i = 0; i < 5; i++) {
+            is_refused = is_refused || expected == refused[i];
+        }
+        if (is_refused) {
+            continue;
+        }
+        CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), expected);
+        CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &d), SHMQ_EMPTY);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQUAL(get_number(q), refused[i]);
+    }
+    shmq_subscription_end(&s);
+    end();
+}
+
+/* ---- another process moves entries just now ------------------------------------------------------------------------- */
+
+static void lock_mover(short how) {
+    struct flock lock = {
+        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)((UINT64_C(1) << 41) + q->index), .l_len = 1};
+    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+}
+
+static void whoever_moves_is_waited_for_no_longer_than_the_patience(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t place = next_place(low() + 3), discarded = 0, number;
+    lock_mover(F_WRLCK);
+    CHECK_EQUAL(take_at(q, place, &number), SHMQ_IN_USE);
+    CHECK_EQUAL(shmq_discard_below(&q->first, place, &discarded), SHMQ_INTERRUPTED);
+    shmq_delivery d;
+    uint64_t seen = place;
+    CHECK_EQUAL(shmq_browse_place(&q->first, &seen, &d), SHMQ_OK); /* what is in memory */
+    CHECK(seen >= shmq_flow_place(flow()));
+    lock_mover(F_UNLCK);
+    CHECK_EQUAL(take_at(q, place, &number), SHMQ_OK);
+    CHECK_EQUAL(shmq_discard_below(&q->first, place, &discarded), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), number + 1);
+    end();
+}
+
+/* A mover has it, and will not give it back. */
+static void what_is_on_its_way_is_waited_for(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t place = next_place(shmq_flow_place(flow()) + 1), number;
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, place);
+    uint64_t word = shmq_load_seq(&slot->word);
+    shmq_store_seq(&slot->word, shmq_word_to(word, SHMQ_MOVING, 0, shmq_word_tag(word)));
+    uint64_t before = shmq_now_ns();
+    CHECK_EQUAL(take_at(q, place, &number), SHMQ_EMPTY);
+    CHECK(shmq_now_ns() - before >= m->patience_ns);
+    shmq_store_seq(&slot->word, word);
+    CHECK_EQUAL(take_at(q, place, &number), SHMQ_OK);
+    end();
+}
+
 int main(void) {
     one_is_taken_from_each_home();
     what_somebody_has_is_taken_only_by_force();
     one_deep_on_disk_comes_as_long_as_there_are_slots();
     what_is_below_a_place_is_discarded_in_all_homes();
     all_of_it_may_be_discarded();
+    the_oldest_is_dropped_wherever_it_is();
+    what_was_refused_is_refused_in_each_home();
+    whoever_moves_is_waited_for_no_longer_than_the_patience();
+    what_is_on_its_way_is_waited_for();
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Files of rows that were changed, deleted, or have something else in their place: what is lost is told once, with its number, and the
  * rest comes. */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "flow_pair.h"
@@ -166,10 +167,68 @@ static void a_file_that_cannot_be_read_stays(void) {
     }
 }
 
+/* Something else lies in the place of the directory: all is told, and goes on when it is put right. */
+static void a_directory_out_of_reach_is_told_and_nothing_is_lost(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    find_directory();
+    char aside[220];
+    snprintf(aside, sizeof aside, "%s.aside", directory);
+    CHECK(rename(directory, aside) == 0);
+    FILE *f = fopen(directory, "w");
+    CHECK(f != NULL && fclose(f) == 0);
+    uint64_t put = MANY, next = 0, number;
+    shmq_status status;
+    while ((status = put_number(q, put)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_OS);
+    CHECK(strstr(shmq_trail(), "put that right") != NULL);
+    while ((status = try_number(theirs, &number)) == SHMQ_OK) {
+        CHECK_EQUAL(number, next++);
+    }
+    CHECK_EQUAL(status, SHMQ_OS);
+    CHECK_EQUAL(shmq_disk_bytes(q), 0);
+    CHECK(unlink(directory) == 0 && rename(aside, directory) == 0);
+    CHECK(shmq_disk_bytes(q) > 0);
+    put_numbers(q, put, 10);
+    get_numbers(q, next, put + 10 - next);
+    CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+    end();
+}
+
+/* What cannot be deleted, and may be taken for rows. */
+static void garbage_that_stays_keeps_messages_in_memory(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    find_directory();
+    uint64_t purged;
+    CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
+    CHECK_EQUAL(purged, MANY);
+    char path[300], inside[310];
+    snprintf(path, sizeof path, "%s/%016llx", directory, 1ull << 40);
+    snprintf(inside, sizeof inside, "%s/x", path);
+    CHECK(mkdir(directory, 0700) == 0 || errno == EEXIST);
+    CHECK(mkdir(path, 0700) == 0 && mkdir(inside, 0700) == 0);
+    uint64_t put = 0;
+    shmq_status status;
+    while ((status = put_number(q, put)) == SHMQ_OK) {
+        put++;
+    }
+    CHECK_EQUAL(status, SHMQ_OS);
+    CHECK(put >= shmq_slot_count(&q->first) - 1 && shmq_flow_rows(q) == 0);
+    CHECK(rmdir(inside) == 0);
+    put_numbers(q, put, MANY); /* an empty one goes */
+    get_numbers(theirs, 0, put + MANY);
+    end();
+}
+
 int main(void) {
     a_spoilt_file_costs_its_messages_which_are_told_once();
     all_files_deleted_cost_all_that_was_on_disk();
     a_browser_passes_what_is_lost();
     a_file_that_cannot_be_read_stays();
+    a_directory_out_of_reach_is_told_and_nothing_is_lost();
+    garbage_that_stays_keeps_messages_in_memory();
     return 0;
 }

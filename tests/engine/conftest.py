@@ -22,10 +22,10 @@ Taker = Callable[[shmq.Queue[Any], float | None], Any]
 def one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.environ.get("SHMQ_TEST_FLOW", "0") != "1":
         return
-    declared = shmq.Broker.queue
+    declared, test = shmq.Broker.queue, os.getpid()
 
     def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
-        if options.get("create", True) and options.get("groups") in (None, "none"):
+        if os.getpid() == test and options.get("create", True) and options.get("groups") in (None, "none"):
             options.setdefault("max_memory", 1)
         return declared(self, name, **options)
 

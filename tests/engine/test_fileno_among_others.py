@@ -39,6 +39,7 @@ def patient(broker_dir: Path) -> Any:
         yield opened.queue("jobs")
 
 
+@pytest.mark.memory
 def test_one_message_makes_one_of_them_readable(patient: Queue) -> None:
     """Shows S70."""
     consumers = [patient.consumer() for _ in range(3)]
