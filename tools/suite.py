@@ -64,7 +64,8 @@ class Wish:
 
     def variables(self) -> dict[str, str]:
         strict = {"SHMQ_TEST_STRICT": "1"} if self.strict else {}
-        return {**strict, "SHMQ_TEST_SPARK": str(int(self.spark)), "SHMQ_TEST_FLOW": str(int(self.flow))}
+        flow = {"SHMQ_TEST_FLOW": "1"} if self.flow else {}
+        return {**strict, **flow, "SHMQ_TEST_SPARK": str(int(self.spark))}
 
 
 def run_stage(name: str, *command: str | Path, variables: Mapping[str, str] | None = None) -> Stage:

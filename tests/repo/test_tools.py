@@ -293,6 +293,10 @@ def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_
     chosen.clear()
     assert suite.main([]) == 0
     assert [told for _, told in chosen] == [{"SHMQ_TEST_SPARK": "0"}] * 2
+    chosen.clear()
+    assert suite.main(["--flow"]) == 0
+    told = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_SPARK": "0"}
+    assert chosen == [("not alone and not memory", told), ("alone and not memory", told)]
 
 
 def test_continuous_integration_calls_nothing_but_the_suite() -> None:
