@@ -1,4 +1,4 @@
-"""A batch for which /dev/shm has no room fails its query, with figures and remedy; the next run has each row once."""
+"""A batch for which /dev/shm has no room, and no disk, fails its query with figures; the next run has each row once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRIVER = """
     from shmq.spark import local_session
 
     directory = sys.argv[1]
-    broker = shmq.open(f"{directory}/broker", memory="64MiB")
+    broker = shmq.open(f"{directory}/broker", memory="64MiB", disk=0)
     orders, ballast, results = broker.queue("orders"), broker.queue("ballast"), broker.queue("results")
     bodies = [b"%d " % n + bytes(50_000) for n in range(240)]
     orders.put_many(bodies)
