@@ -35,9 +35,10 @@ static bool more_behind(shmq_ring *r, uint64_t p) {
     return true;
 }
 
-/* The same in the less important levels, from their heads on; carried entries are not counted, but taken to be there. In
- * those that are more important there was nothing when we looked, and what has come since has woken somebody. */
-static bool more_below(const shmq_ring *r) { /* of a level that has flowed it says nothing: its taker notifies */
+/* The same in the less important levels, from their heads on; carried entries, and those of a level that has flowed, are not
+ * counted, but taken to be there. In those that are more important there was nothing when we looked, and what has come since has
+ * woken somebody. */
+static bool more_below(const shmq_ring *r) {
     shmq_ring level;
     for (uint32_t depth = r->depth + 1; depth < r->queue->levels && shmq_level_look(r->queue, depth, &level) == NULL;
          depth++) {

@@ -23,7 +23,7 @@ static shmq_status bring(shmq_ring *back, uint64_t place) {
 }
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
-    uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
+    uint64_t until = 0; /* the clock is read by who waits only */
     for (;;) {
         shmq_status status = shmq_steal(back, place, ready, d);
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low), position;
@@ -36,10 +36,15 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
         }
         status = on_disk && back->queue->m->backing_of != NULL ? bring(back, place) : SHMQ_EMPTY;
         bool waits = status == SHMQ_IN_USE || is_moving(back, place);
-        if (status != SHMQ_OK && (!waits || shmq_now_ns() >= until)) {
+        if (!waits && status != SHMQ_OK) {
             return status;
         }
         if (waits) {
+            uint64_t now = shmq_now_ns();
+            until = until != 0 ? until : now + back->queue->m->patience_ns;
+            if (now >= until && status != SHMQ_OK) {
+                return status;
+            }
             shmq_pause();
         }
     }
