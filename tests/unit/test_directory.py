@@ -337,9 +337,14 @@ def test_sweeping_takes_what_no_directory_names_and_nothing_else(directory: Brok
     used = open_anonymous(memory=MEMORY)
     unnamed = make_unnamed(broker_dir)
     anonymous = segment.create(uuid4(), memory=MEMORY, patience=0.1, mode=0o600)
-    listed = {identity.name for identity in orphans()}
-    # Others that open brokers at the same time sweep too: listed, or gone already.
-    assert {unnamed, anonymous} <= listed | ({unnamed, anonymous} - set(segment.list_segments()))
+    listed: set[str] = set()
+
+    def are_listed() -> bool:
+        """Others that open brokers at the same time sweep, too: listed, gone already, or just being looked at."""
+        listed.update(identity.name for identity in orphans())
+        return {unnamed, anonymous} <= listed | ({unnamed, anonymous} - set(segment.list_segments()))
+
+    eventually(are_listed, "both are listed or gone")
     assert not {rests.name, used.name} & listed
     sweep_orphans()
     # At once, or by another sweeper that has one in hand at this moment.
