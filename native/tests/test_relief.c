@@ -68,8 +68,24 @@ static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
         get_many_large(full[i], 0, FILLING / 8 - 50 * i);
         shmq_queue_unbind(full[i]);
     }
-    CHECK_EQUAL(shmq_relieve(levels), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_relieve(m, levels), SHMQ_EMPTY);
     shmq_queue_unbind(levels);
+    end();
+}
+
+/* Its slots are of one piece, in memory that bodies have. */
+static void a_new_queue_gets_memory_that_messages_have(void) {
+    begin();
+    shmq_queue *full = scratch_queue(m, "plain", 0, true);
+    put_many_large(full, 0, 2 * FILLING);
+    uint64_t rows = shmq_flow_rows(full);
+    shmq_queue *levels = scratch_levels(m, "levels", 0, 10);
+    CHECK(shmq_flow_rows(full) > rows);
+    CHECK_EQUAL(put_large(levels, 0), SHMQ_OK);
+    get_many_large(levels, 0, 1);
+    get_many_large(full, 0, 2 * FILLING);
+    shmq_queue_unbind(levels);
+    shmq_queue_unbind(full);
     end();
 }
 
@@ -83,7 +99,7 @@ static void without_a_disk_nobody_makes_room(void) {
         put++;
     }
     CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
-    CHECK_EQUAL(shmq_relieve(plain), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_relieve(m, plain), SHMQ_EMPTY);
     CHECK(put < FILLING);
     CHECK_EQUAL(census_of(plain).ready, put);
     get_many_large(plain, 0, put);
@@ -189,6 +205,7 @@ static void a_private_directory_is_this_users_alone(void) {
 int main(void) {
     a_queue_flows_where_the_memory_is_used_up();
     a_queue_that_stays_in_memory_gets_that_of_others();
+    a_new_queue_gets_memory_that_messages_have();
     without_a_disk_nobody_makes_room();
     a_budget_ends_puts_and_nothing_else();
     a_full_ring_asks_for_the_disk_too();

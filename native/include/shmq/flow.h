@@ -13,6 +13,15 @@
 #define SHMQ_TURN_ENTRIES 1024u /* of one turn: others wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
 
+#define SHMQ_FLOW_SHARE 64u
+
+/* Bytes that a queue has in memory of what is next to be taken, as it begins to flow, and what a turn brings back: a part of the broker's
+ * memory, so that queues which nobody reads leave some to others. */
+static inline uint64_t shmq_flow_share(const shmq_member *m) {
+    uint64_t share = m->memory / SHMQ_FLOW_SHARE;
+    return share < SHMQ_TURN_BYTES ? share : SHMQ_TURN_BYTES;
+}
+
 static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place << 1 | (on ? SHMQ_FLOWED : 0); }
 
 /* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
@@ -100,7 +109,7 @@ typedef struct shmq_mover {
 
 shmq_status shmq_flush(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
-/* Bytes of max_memory that are free, at most those of a turn. */
+/* Bytes of max_memory that are free, at most what a turn brings back. */
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);

@@ -3,6 +3,7 @@
 #ifndef SHMQ_STATUS_H
 #define SHMQ_STATUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,8 @@ typedef enum shmq_status {
 } shmq_status;
 
 const char *shmq_status_name(shmq_status status);
+/* The broker's memory is used up, or /dev/shm. */
+static inline bool shmq_is_short(shmq_status status) { return status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE; }
 
 /* The trail belongs to the thread: set where the failure is seen, read by the binding. Returns `status`. */
 shmq_status shmq_fail(shmq_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));

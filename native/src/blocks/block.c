@@ -245,7 +245,7 @@ static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_blo
         return SHMQ_OK;
     }
     shmq_status status = shmq_slab_make(m, size_class, block);
-    if (status != SHMQ_FULL_MEMORY && status != SHMQ_NO_SPACE) {
+    if (!shmq_is_short(status)) {
         return status;
     }
     /* Also when /dev/shm is full: granules that come back have their memory already. */

@@ -189,18 +189,27 @@ static void end(shmq_mover *t) {
     }
 }
 
-/* No memory for what comes back: as if there were no room in the front ring. Its taker looks again in time. */
-static bool is_short(shmq_status status) { return status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE; }
+/* The place below which entries from `head` on have a queue's share of memory: what stays is out of others' reach until it is taken. */
+static uint64_t end_of_share(const shmq_ring *back, uint64_t head, uint64_t end) {
+    uint64_t bytes = 0, share = shmq_flow_share(back->queue->m), p = head;
+    for (; p < end && bytes < share; p++) {
+        const shmq_slot_shm *slot = shmq_slot_at(back, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        bytes += shmq_word_state(word) != SHMQ_FREE ? shmq_slot_bytes(slot, word) : 0;
+    }
+    return p;
+}
 
-/* The queue flows from here on: what lies below stays in memory, and is taken from there. Half of what is there; and where the ring
- * is full so few that the tail, which is carried over them, finds the slots behind: shmq_carry looks no further than half of a ring. */
+/* The queue flows from here on: what lies below stays in memory, and is taken from there. Half of what is there, at most its share; and
+ * where the ring is full so few that the tail, which is carried over them, finds the slots behind: shmq_carry looks no further than
+ * half of a ring. */
 static shmq_status enter(shmq_mover *t, bool ring_full) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
     uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
     uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
     shmq_status status = shmq_cold_need(t->front);
-    if (status != SHMQ_OK && !is_short(status)) { /* a flush gives memory back, which the first pull takes */
+    if (status != SHMQ_OK && !shmq_is_short(status)) { /* a flush gives memory back, which the first pull takes */
         return status;
     }
     if (shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask) {
@@ -208,6 +217,7 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
                             t->front->mask); /* so that no taker waits for the structure lock; else a pull does it */
     }
     from = ring_full && tail >= half && tail - half < from ? tail - half : from;
+    from = from < tail ? end_of_share(t->back, head, from) : from;
     from = from > place ? from : place;
     shmq_flushing_say(
         ring, from, shmq_load_relaxed(&ring->flushed),
@@ -281,16 +291,18 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
     SHMQ_TRY(begin(&t, back));
     shmq_status status = SHMQ_OK;
     if (flows(back)) {
-        if (shmq_bytes_free(t.q) < SHMQ_TURN_BYTES) {
+        if (shmq_bytes_free(t.q) < shmq_flow_share(t.q->m)) {
             (void)make_way(&t);
         }
         status = shmq_pull(&t);
     }
-    if (SHMQ_UNLIKELY(is_short(status)) && (make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q) == SHMQ_OK)) {
+    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
+        (make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
     end(&t);
-    return is_short(status) ? SHMQ_EMPTY : status;
+    return shmq_is_short(status) ? SHMQ_EMPTY
+                                 : status; /* as if the front ring had no room: its taker looks again in time */
 }
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {

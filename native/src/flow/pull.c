@@ -193,8 +193,8 @@ static shmq_status leave(shmq_mover *t, uint64_t place) {
 uint64_t shmq_bytes_free(const shmq_queue *q) {
     uint64_t most = shmq_load_relaxed(&q->page->settings.max_memory);
     uint64_t used = shmq_load_relaxed(&q->page->resident) & SHMQ_WEIGHT_MASK;
-    uint64_t left = most == 0 ? SHMQ_TURN_BYTES : most > used ? most - used : 0;
-    return left < SHMQ_TURN_BYTES ? left : SHMQ_TURN_BYTES;
+    uint64_t share = shmq_flow_share(q->m), left = most == 0 ? share : most > used ? most - used : 0;
+    return left < share ? left : share;
 }
 
 shmq_status shmq_pull(shmq_mover *t) {

@@ -15,6 +15,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/unused.h"
+#include "shmq/upkeep.h"
 
 /* NULL: it leads nowhere. */
 static shmq_queue_shm *page_at(const shmq_member *m, uint64_t page) {
@@ -163,7 +164,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     shmq_run run = shmq_run_of(shift, slot_size, levels, fronts);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);
-    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_blocks_reclaim(m) != 0) {
+    if (shmq_is_short(status) && shmq_blocks_reclaim(m) != 0) {
         status = take_run(m, &run, levels, &at);
     }
     SHMQ_TRY(status);
@@ -196,7 +197,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     }
     uint64_t offset;
     shmq_status status = shmq_page_take(m, &offset);
-    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_blocks_reclaim(m) != 0) {
+    if (shmq_is_short(status) && shmq_blocks_reclaim(m) != 0) {
         status = shmq_page_take(m, &offset);
     }
     SHMQ_TRY(status);
@@ -224,6 +225,42 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     return SHMQ_OK;
 }
 
+/* Found, or made, with these options. */
+static shmq_status find_or_make(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
+                                uint64_t hash, int *differs, int *found) {
+    SHMQ_TRY(shmq_structure_lock(m));
+    *found = find(m, name, name_len, hash);
+    shmq_status status = SHMQ_OK;
+    shmq_queue_shm *page = *found >= 0 ? page_of(m, (uint32_t)*found) : NULL;
+    if (*found >= 0) {
+        status = page != NULL ? shmq_settings_check(m, page) : SHMQ_CORRUPT;
+        status = status == SHMQ_OK ? shmq_settings_agree(page, d, differs) : status;
+    } else if (is_hidden(m, name, name_len, hash)) {
+        status = shmq_damage(m, "the name of a queue does not match its hash", hash);
+    } else if (d->create) {
+        uint32_t index = 0;
+        status = make(m, name, name_len, d, hash, &index);
+        *found = (int)index;
+    } else {
+        status = SHMQ_NOT_FOUND;
+    }
+    shmq_structure_unlock(m);
+    return status;
+}
+
+#define RELIEFS 64 /* of one queue's making: others may take all that comes free */
+
+/* Where there is no memory for a new queue, messages of others go to disk. */
+static shmq_status find_or_make_room(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
+                                     uint64_t hash, int *differs, int *found) {
+    shmq_status status = find_or_make(m, name, name_len, d, hash, differs, found), moved = SHMQ_OK;
+    for (int i = 0; shmq_is_short(status) && moved == SHMQ_OK && i < RELIEFS; i++) {
+        moved = shmq_upkeep.relieve(m, NULL);
+        status = find_or_make(m, name, name_len, d, hash, differs, found); /* which says what is lacking */
+    }
+    return status;
+}
+
 #define DECLARE_TRIES 64 /* a queue is not deleted and made anew that often in one call: the directory is damaged */
 
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
@@ -233,23 +270,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
     for (int tries = 0; tries < DECLARE_TRIES; tries++) {
         int found = find(m, name, name_len, hash);
         if (found < 0 || d->given != 0) {
-            SHMQ_TRY(shmq_structure_lock(m));
-            found = find(m, name, name_len, hash);
-            shmq_status status = SHMQ_OK;
-            shmq_queue_shm *queue_page = found >= 0 ? page_of(m, (uint32_t)found) : NULL;
-            if (found >= 0) {
-                status = queue_page != NULL ? shmq_settings_check(m, queue_page) : SHMQ_CORRUPT;
-                status = status == SHMQ_OK ? shmq_settings_agree(queue_page, d, differs) : status;
-            } else if (is_hidden(m, name, name_len, hash)) {
-                status = shmq_damage(m, "the name of a queue does not match its hash", hash);
-            } else if (d->create) {
-                status = make(m, name, name_len, d, hash, &index);
-                found = (int)index;
-            } else {
-                status = SHMQ_NOT_FOUND;
-            }
-            shmq_structure_unlock(m);
-            SHMQ_TRY(status);
+            SHMQ_TRY(find_or_make_room(m, name, name_len, d, hash, differs, &found));
         }
         index = (uint32_t)found;
         shmq_status status = shmq_queue_bind(m, index, 0, queue);

@@ -55,10 +55,10 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
         shmq_status status = shmq_block_take(m, bytes, block), slept = SHMQ_OK, moved;
         uint64_t now;
-        if (status != SHMQ_FULL_MEMORY && status != SHMQ_NO_SPACE) {
+        if (!shmq_is_short(status)) {
             return status;
         }
-        if ((moved = shmq_upkeep.relieve(q)) == SHMQ_OK) {
+        if ((moved = shmq_upkeep.relieve(m, q)) == SHMQ_OK) {
             continue;
         }
         if (status == SHMQ_NO_SPACE) {

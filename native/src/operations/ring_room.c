@@ -116,7 +116,8 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     return failed ? moved : status;
 }
 
-static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+/* *moved: what the last try to make room by the disk has answered. */
+static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
     SHMQ_TRY(shmq_queue_usable(q));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
@@ -131,19 +132,18 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         SHMQ_SHORT_SLEEP_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m);
-    shmq_status moved = SHMQ_OK;
     while (shmq_no_room(status)) {
-        moved = flow_for_room(q, o, status, until_ns != 0);
-        if (moved != status && !is_disk_full(moved)) {
-            if (moved != SHMQ_INTERRUPTED) {
-                return moved;
+        *moved = flow_for_room(q, o, status, until_ns != 0);
+        if (*moved != status && !is_disk_full(*moved)) {
+            if (*moved != SHMQ_INTERRUPTED) {
+                return *moved;
             }
             status = put_counted(q, o);
             continue;
         }
         uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
-        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(moved)) {
+        if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(*moved)) {
             if (shmq_drop_oldest(q, r->depth, status)) { /* one, for then something may go to disk again */
                 status = put_counted(q, o);
                 continue;
@@ -179,7 +179,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
     }
-    return is_disk_full(moved) && shmq_no_room(status) ? moved : status;
+    return is_disk_full(*moved) && shmq_no_room(status) ? *moved : status;
 }
 
 /* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
@@ -199,10 +199,15 @@ static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint
 }
 
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    shmq_status status, moved = SHMQ_EMPTY;
+    shmq_status status, moved;
     do {
-        status = put_waiting(q, o, until_ns);
-    } while (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief) && (moved = shmq_upkeep.relieve(q)) == SHMQ_OK);
+        moved = SHMQ_EMPTY;
+        status = put_waiting(q, o, until_ns, &moved);
+    } while (SHMQ_UNLIKELY(shmq_is_short(status) && !o->brief) && !is_disk_full(moved) &&
+             (moved = shmq_upkeep.relieve(q->m, q)) == SHMQ_OK);
+    if (SHMQ_UNLIKELY(status == SHMQ_NO_SPACE) && !o->brief && !is_disk_full(moved)) {
+        status = put_waiting(q, o, until_ns, &moved); /* which says what is lacking */
+    }
     if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief)) {
         status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
         status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;

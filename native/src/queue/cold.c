@@ -43,7 +43,7 @@ shmq_status shmq_cold_need(shmq_ring *r) {
         uint64_t offset;
         uint32_t granules = shmq_cold_granules(r->shift);
         status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &offset);
-        if (status == SHMQ_FULL_MEMORY && shmq_blocks_reclaim(m) != 0) {
+        if (shmq_is_short(status) && shmq_blocks_reclaim(m) != 0) {
             status = shmq_run_take(m, granules, SHMQ_GRANULE_RING, &offset);
         }
         if (status == SHMQ_OK) {

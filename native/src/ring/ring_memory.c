@@ -91,7 +91,7 @@ static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) 
         return SHMQ_OK;
     }
     shmq_status status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
-    if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && make_up_for(m, bytes - have)) {
+    if (shmq_is_short(status) && make_up_for(m, bytes - have)) {
         status = shmq_reserve(m, place_of(m, granule) + have, bytes - have);
     }
     SHMQ_TRY(status);
@@ -162,7 +162,7 @@ shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
         uint64_t from = begin / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
         uint64_t place = (uint64_t)(r->slots - m->base) - begin;
         status = shmq_rings_reserve(m, place + from, end - from);
-        if ((status == SHMQ_FULL_MEMORY || status == SHMQ_NO_SPACE) && shmq_memory_regain(m)) {
+        if (shmq_is_short(status) && shmq_memory_regain(m)) {
             status = shmq_rings_reserve(m, place + from, end - from);
         }
         if (status == SHMQ_OK) {

@@ -44,13 +44,12 @@ static bool choose(shmq_member *m, const uint32_t *tried, uint32_t count, uint32
     return most != 0;
 }
 
-shmq_status shmq_relieve(shmq_queue *q) {
-    shmq_member *m = q->m;
+shmq_status shmq_relieve(shmq_member *m, shmq_queue *q) {
     if (m->backing_of == NULL) {
         return SHMQ_EMPTY;
     }
-    uint32_t tried[QUEUES_TRIED + 1] = {q->index};
-    shmq_status status = shmq_flow_make_room(q, NULL);
+    uint32_t tried[QUEUES_TRIED + 1] = {q != NULL ? q->index : UINT32_MAX};
+    shmq_status status = q != NULL ? shmq_flow_make_room(q, NULL) : SHMQ_EMPTY;
     for (uint32_t count = 1; (status == SHMQ_EMPTY || status == SHMQ_IN_USE) && count <= QUEUES_TRIED; count++) {
         shmq_queue *other;
         if (!choose(m, tried, count, &tried[count])) {
