@@ -63,6 +63,7 @@ class Sight(TypedDict):
     broken: int
     entries: int
     bodies: tuple[int, int, int, int, int]  # entries, verified, without checksums, moved, damaged
+    mover: int  # pid of who moves messages to or from disk, or has died at it; 0: nobody
 
 class Census(TypedDict):
     ready: int

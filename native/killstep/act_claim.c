@@ -57,12 +57,22 @@ void act_claim_all(act *a) { claim(a, &(shmq_claim_limits){.entries = MOST, .byt
 
 void act_claim_two(act *a) { claim(a, &(shmq_claim_limits){.entries = MOST, .bytes = 2 * SMALL_BYTES}); }
 
-/* In the history a purge. */
-void act_discard(act *a) {
+static shmq_status discard_below(act *a, uint64_t place) {
     shmq_queue *q = a->q[QUEUE_A];
     uint64_t discarded = 0;
     act_begin(a, CALL_PURGE, QUEUE_A, 0);
-    shmq_status status = shmq_discard_below(&q->first, shmq_load_seq(&q->first.shm->tail), &discarded);
+    shmq_status status = shmq_discard_below(&q->first, place, &discarded);
     shmq_add_relaxed(&q->counters->purged, discarded);
-    act_end(a, CALL_PURGE, QUEUE_A, 0, status);
+    return status;
+}
+
+/* In the history a purge. */
+void act_discard(act *a) {
+    act_end(a, CALL_PURGE, QUEUE_A, 0, discard_below(a, shmq_load_seq(&a->q[QUEUE_A]->first.shm->tail)));
+}
+
+/* In the history a purge that has failed: some are gone. */
+void act_discard_two_rows(act *a) {
+    shmq_status status = discard_below(a, shmq_load_seq(&a->q[QUEUE_A]->first.shm->low) + 2);
+    act_end(a, CALL_PURGE, QUEUE_A, 0, status == SHMQ_OK ? SHMQ_EMPTY : status);
 }

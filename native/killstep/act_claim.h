@@ -10,5 +10,7 @@ void act_claim_all(act *a);
 void act_claim_two(act *a);
 /* All that lie below the tail. */
 void act_discard(act *a);
+/* All that lie below the third of those on disk. */
+void act_discard_two_rows(act *a);
 
 #endif

@@ -1,6 +1,7 @@
 /* What is killed of a queue that flows to disk. */
 #include "scenario.h"
 
+#include "act_claim.h"
 #include "act_flow.h"
 
 #define VALUE 2000u /* the victim's first message */
@@ -47,6 +48,8 @@ const scenario flow_scenarios[] = {
     {"flow-purge", state_front, NULL, purge, SHMQ_OK, FLOWS},
     {"flow-purge-dead-moving", state_flow_dead_moving, NULL, purge, SHMQ_OK, FLOWS},
     {"flow-purge-dead-decided", state_flow_dead_decided_full, NULL, purge, SHMQ_OK, FLOWS},
+    {"flow-discard", state_flowing, NULL, act_discard_two_rows, SHMQ_EMPTY, FLOWS | LONG},
+    {"flow-discard-all", state_front, NULL, act_discard, SHMQ_OK, FLOWS | LONG},
     {"flow-get-dead-moving", state_flow_dead_moving, NULL, get, SHMQ_OK, FLOWS},
     {"flow-get-dead-written", state_flow_dead_written, NULL, get, SHMQ_OK, FLOWS},
     {"flow-get-dead-decided", state_flow_dead_decided, NULL, get, SHMQ_OK, FLOWS},

@@ -216,13 +216,14 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
         snprintf(words.fault, sizeof words.fault, "%s", wrong);
         census = (shmq_census){0};
     }
+    unsigned int mover = there > 0 ? shmq_load_seq(&q.page->unfinished) : 0;
     const shmq_judgement *open = words.opinion == SHMQ_UNDECIDED ? &words : &messages;
     bool undecided = open->opinion == SHMQ_UNDECIDED;
-    return Py_BuildValue("{sNsNszsKsKsN}", "words", fault_or_none(&words, there > 0 ? q.levels : 1), "messages",
+    return Py_BuildValue("{sNsNszsKsKsNsI}", "words", fault_or_none(&words, there > 0 ? q.levels : 1), "messages",
                          fault_or_none(&messages, q.levels), "undecided", undecided ? open->fault : NULL, "broken",
                          (unsigned long long)census.broken, "entries",
                          (unsigned long long)(census.ready + census.unsettled + census.delayed), "bodies",
-                         bodies_tuple(&bodies));
+                         bodies_tuple(&bodies), "mover", mover);
 }
 
 static PyMethodDef methods[] = {

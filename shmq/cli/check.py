@@ -53,6 +53,7 @@ class Report:
     moved: int = 0  # taken or settled while they were read: nothing can be said
     damage: int = 0  # places that processes have met and quarantined since the broker was made
     rescues: int = 0  # sleeps that ended by their time limit beside a message; 0 unless somebody was stopped
+    movers: dict[str, int] = field(default_factory=dict)  # pid of who moves messages of a queue to or from disk
     findings: list[Finding] = field(default_factory=list)
     undecided: list[str] = field(default_factory=list)  # what could not be looked at, and why
 
@@ -167,6 +168,8 @@ def _examine_queue(observer: Observer, name: str, index: int, incarnation: int, 
     if sight is None:
         return  # deleted meanwhile
     report.queues += 1
+    if sight["mover"]:
+        report.movers[name] = sight["mover"]
     if sight["words"] is not None:
         fault, level, slot = sight["words"]
         report.findings.append(Finding(place, fault, slot, level=level))

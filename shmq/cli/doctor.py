@@ -303,9 +303,22 @@ def _look_inside(path: str) -> Iterator[Verdict]:
         )
     for finding in report.findings:
         yield Verdict("damage", "bad", finding.text())
+    yield from _look_at_movers(report.movers)
     state: State = "ok" if report.rescues == 0 else "note"
     remedy = "" if state == "ok" else "; somebody was stopped, or a wake-up was missed"
     yield Verdict("rescues", state, f"{report.rescues:,} sleeps found a message only when their time was over{remedy}")
+
+
+def _look_at_movers(movers: dict[str, int]) -> Iterator[Verdict]:
+    """A process that is stopped amid its turn keeps others from what is on disk."""
+    from shmq.core.process_table import state_of
+
+    stopped = {name: pid for name, pid in movers.items() if state_of(pid) == "stopped"}
+    if not stopped:
+        yield Verdict("movers", "ok", "nobody is stopped while it moves messages to or from disk")
+    for name, pid in stopped.items():
+        text = f"process {pid} was stopped while it moved messages of queue {name!r}; others get none from disk"
+        yield Verdict("movers", "bad", f"{text}: let it go on (kill -CONT {pid}), or end it")
 
 
 _LOOKS: dict[str, Callable[[], Iterator[Verdict]]] = {

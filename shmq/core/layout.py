@@ -209,6 +209,9 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("flushed_bytes", "<u8", 0, 1200),
             ("pulled_bytes", "<u8", 0, 1208),
             ("flushing_bytes", "<u8", 0, 1216),
+            ("dropping_at", "<u8", 0, 1224),
+            ("dropping_count", "<u8", 0, 1232),
+            ("dropping_bytes", "<u8", 0, 1240),
         ),
     ),
     "sleepers": (

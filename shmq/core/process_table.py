@@ -7,10 +7,11 @@ from typing import Literal
 from shmq._native import Member
 from shmq.statistics import ProcessInfo
 
-__all__ = ["processes"]
+__all__ = ["processes", "state_of"]
 
 
-def _state_of(pid: int) -> Literal["live", "stopped"]:
+def state_of(pid: int) -> Literal["live", "stopped"]:
+    """Of a process that is there: was it stopped, by SIGSTOP or a debugger?"""
     import psutil  # when first needed: it takes longer to import than all of shmq
 
     try:
@@ -30,7 +31,7 @@ def processes(member: Member) -> tuple[ProcessInfo, ...]:
                 pid=pid,
                 name=name,
                 started_at=attached_ns / 1e9,
-                state="dead" if dead else _state_of(pid),
+                state="dead" if dead else state_of(pid),
                 unsettled=held,
                 pinned_bytes=pinned,
             )

@@ -186,6 +186,11 @@ def bytes_that_no_flush_has_moved(s: Scene) -> None:
     s.add(s.of_ring(NAME, "flushing_bytes"), 1)
 
 
+@breaks("flow.dropping")
+def rows_that_were_to_go_and_did_not(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "dropping_at"), LOW + 1)
+
+
 @breaks("front.ordinal")
 def a_message_that_came_back_and_was_not_counted(s: Scene) -> None:
     s.write(s.record(NAME, 5, "ordinal", FRONT), PULLED + 1)

@@ -306,6 +306,18 @@ MISTAKES = {
         "    for (uint32_t i = 0; i < filled; i++) {\n        show(",
         ["--only", "flow-pull"],
     ),
+    "rows that are to go are counted out before that is decided": (
+        "flow/pull.c",
+        "    shmq_store_seq(&ring->dropping_count, last->count);",
+        "    shmq_store_seq(&ring->pulled, last->count);\n    shmq_store_seq(&ring->dropping_count, last->count);",
+        ["--only", "flow-discard"],
+    ),
+    "what a dead mover has decided to drop is not dropped": (
+        "flow/mover.c",
+        "    shmq_drop_end(back); /* nothing",
+        "    /* nothing",
+        ["--only", "flow-discard"],
+    ),
     "what a dead mover left is not recovered": (
         "flow/mover.c",
         "    recover_front(ring, front);\n    bool any",

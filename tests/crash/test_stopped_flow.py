@@ -3,7 +3,10 @@
 Each single step of such a turn is stopped at by the step killer; here are whole processes, and what they see meanwhile.
 """
 
+import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +86,20 @@ def take_until_empty(queue: Queue, taken: list[tuple[int, int]]) -> None:
             return
 
 
+def doctor(broker_dir: Path) -> tuple[int, list[str]]:
+    """Its exit code, and what it says of movers."""
+    command = [sys.executable, "-m", "shmq", "-d", str(broker_dir), "doctor", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, [look["detail"] for look in json.loads(done.stdout)["checks"] if look["check"] == "movers"]
+
+
+def check_doctor_names(broker_dir: Path, pid: int) -> None:
+    code, (told,) = doctor(broker_dir)
+    assert code == 1
+    assert f"process {pid} was stopped while it moved messages of queue 'backlog'" in told
+    assert f"kill -CONT {pid}" in told
+
+
 def check_in_order(taken: list[tuple[int, int]], producer: int, count: int) -> None:
     own = [number for who, number in taken if who == producer]
     assert own == list(range(count)), f"of producer {producer}"
@@ -103,6 +120,7 @@ def test_while_a_mover_is_stopped_others_put_take_and_settle_what_is_in_memory(
     with Offspring(WORK[what], queue, results, control) as child:
         child.expect("here")
         stop_amid_its_turn(child, broker_dir)
+        check_doctor_names(broker_dir, child.pid)
         mine = put_until_full(queue, COUNT)
         for message in held[::2]:
             message.ack()
@@ -122,6 +140,7 @@ def test_while_a_mover_is_stopped_others_put_take_and_settle_what_is_in_memory(
         for number in range(mine, mine + 500):  # puts go on, by moving
             queue.put(body_of(0, number), timeout=PATIENCE)
         take_until_empty(queue, rest)
+    assert doctor(broker_dir)[1] == ["nobody is stopped while it moves messages to or from disk"]
     by_child = [parsed(body) for body in results.get_many(100_000, timeout=0)]
     check_all(taken[HELD // 2 :], rest, by_child, mine + 500, theirs)
     assert queue.qsize() == 0

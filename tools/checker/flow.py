@@ -69,6 +69,7 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
     known = flow.flushing_at != flow.place or said == (flow.flushed, flow.flushed_bytes)
     text = f"{said[0]} and {said[1]} bytes at P, and {flow.flushed} and {flow.flushed_bytes} bytes flushed"
     findings.expect(known, "flow.flushing", where, text)
+    findings.expect(flow.dropping_at == 0, "flow.dropping", where, f"rows below {flow.dropping_at} are to go")
 
 
 def left(back: Ring, flow: Flow) -> int:

@@ -115,6 +115,7 @@ FLOW_WORDS = (
     "flushed_bytes",
     "pulled_bytes",
     "flushing_bytes",
+    "dropping_at",
 )
 
 
@@ -131,6 +132,7 @@ class Flow:
     flushed_bytes: int
     pulled_bytes: int
     flushing_bytes: int
+    dropping_at: int
     unfinished: int
     missed: int
 

@@ -113,6 +113,8 @@ shmq_status shmq_pull(shmq_mover *t);
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
+/* Ends what a mover has decided to drop. */
+void shmq_drop_end(shmq_ring *back);
 /* The ordinal of a row. False: it was changed on disk. */
 bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
 /* What a row says, and where its headers and body are. False: it was changed on disk. */

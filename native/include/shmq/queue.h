@@ -100,7 +100,9 @@ typedef struct shmq_ring_shm {
     shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
     shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
     shmq_a64 flushing_bytes;              /* ... and with which `flushed_bytes` */
-    uint8_t flow_pad[56];
+    shmq_a64 dropping_at;                 /* rows below this place are settled; 0: they were, and the words say so */
+    shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
+    uint8_t flow_pad[32];
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
@@ -136,6 +138,9 @@ SHMQ_OFFSET(shmq_ring_shm, flushing_count, 1192);
 SHMQ_OFFSET(shmq_ring_shm, flushed_bytes, 1200);
 SHMQ_OFFSET(shmq_ring_shm, pulled_bytes, 1208);
 SHMQ_OFFSET(shmq_ring_shm, flushing_bytes, 1216);
+SHMQ_OFFSET(shmq_ring_shm, dropping_at, 1224);
+SHMQ_OFFSET(shmq_ring_shm, dropping_count, 1232);
+SHMQ_OFFSET(shmq_ring_shm, dropping_bytes, 1240);
 
 /* 64 consumer rows.
  *

@@ -102,6 +102,7 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
     recover_front(ring, front);
+    shmq_drop_end(back); /* nothing lay in the front ring beyond `low`, so this is higher */
     bool any = false;
     uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
     for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {

@@ -149,34 +149,54 @@ static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_or
     return lose(t, &last);
 }
 
-/* The first row that stays says how many there were before it. `pulled` goes first: whoever comes to a death before `low` finds rows
- * that are counted out, and counts them anew as they come in. */
+/* Behind the decision: what it says, as often as it takes. */
+void shmq_drop_end(shmq_ring *back) {
+    shmq_ring_shm *ring = back->shm;
+    uint64_t below = shmq_load_relaxed(&ring->dropping_at);
+    if (below == 0) {
+        return;
+    }
+    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->dropping_count));
+    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->dropping_bytes));
+    shmq_store_seq(&ring->low, below);
+    shmq_store_seq(&ring->dropping_at, 0);
+}
+
+/* The decision, and what follows. Answers how many rows they were. */
+static uint64_t drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
+    shmq_ring_shm *ring = back->shm;
+    uint64_t count = shmq_load_relaxed(&ring->pulled), bytes = shmq_load_relaxed(&ring->pulled_bytes);
+    count = last->count > count ? last->count - count : 0;
+    bytes = last->bytes > bytes ? last->bytes - bytes : 0;
+    shmq_store_seq(&ring->dropping_count, last->count);
+    shmq_store_seq(&ring->dropping_bytes, last->bytes);
+    shmq_store_seq(&ring->dropping_at, below);
+    shmq_drop_end(back);
+    shmq_rows_gone(back->queue, count, bytes);
+    return count;
+}
+
+/* The first row that stays says how many there were before it. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow);
+    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), low = shmq_load_relaxed(&ring->low);
     *dropped = 0;
     shmq_store_seq(&t->q->page->unswept, UINT32_MAX);
-    if (!shmq_flow_is_on(flow) || below <= shmq_load_relaxed(&ring->low)) {
+    if (!shmq_flow_is_on(flow) || below <= low) {
         return SHMQ_OK;
     }
     shmq_row row;
-    shmq_ordinal first = {0, 0}, before = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
+    shmq_ordinal last = {shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes)}, first;
     uint32_t count = below < place ? 1 : 0;
     if (count != 0) {
-        SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), below, place, 0, &row, &count));
+        SHMQ_TRY(t->backing->read(t->backing->context, low, below, place, 0, &row, &count));
     }
-    if (count == 0) {
-        shmq_store_seq(&ring->low, place);
-        *dropped = shmq_rows_end(t->back).count;
-        return SHMQ_OK;
+    if (count != 0 && shmq_row_ordinal(&row, &first) && first.count > shmq_load_relaxed(&ring->pulled)) {
+        last = (shmq_ordinal){first.count - 1, first.bytes - shmq_row_weight(row.length)};
+    } else if (count != 0) { /* it was changed on disk: whoever comes to it says how many are lost */
+        last = (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
     }
-    if (shmq_row_ordinal(&row, &first) && first.count > before.count) { /* else whoever comes to it says so */
-        const shmq_ordinal last = {first.count - 1, first.bytes - shmq_row_weight(row.length)};
-        *dropped = last.count - before.count;
-        say_pulled(t, &last);
-        shmq_rows_gone(t->q, *dropped, last.bytes > before.bytes ? last.bytes - before.bytes : 0);
-    }
-    shmq_store_seq(&ring->low, below);
+    *dropped = drop(t->back, count != 0 ? below : place, &last);
     return SHMQ_OK;
 }
 
