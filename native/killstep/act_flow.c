@@ -30,6 +30,26 @@ void act_steal_from_front(act *a) {
     act_end(a, CALL_GET, QUEUE_A, value, status);
 }
 
+static void steal_at(act *a, uint64_t place) {
+    shmq_queue *q = a->q[QUEUE_A];
+    shmq_delivery d;
+    act_begin(a, CALL_GET, QUEUE_A, 0);
+    shmq_status status = shmq_steal_at(&q->first, place, true, &d);
+    uint64_t value = status == SHMQ_OK ? act_value_of(&d) : 0;
+    status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
+    act_end(a, CALL_GET, QUEUE_A, value, status);
+}
+
+void act_steal_row(act *a) { steal_at(a, shmq_load_seq(&a->q[QUEUE_A]->first.shm->low) + 1); }
+
+void act_steal_rows(act *a) {
+    const shmq_ring_shm *ring = a->q[QUEUE_A]->first.shm;
+    uint64_t end = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
+    for (uint64_t place = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->low); place < end; place++) {
+        steal_at(a, place);
+    }
+}
+
 static jmp_buf end_of_turn;
 static bool dies_behind;
 

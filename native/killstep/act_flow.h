@@ -9,6 +9,9 @@ void act_limit_memory(act *a, unsigned queue, uint64_t most);
 void act_make_room(act *a);
 /* Into nobody's hands: an entry of the front ring, from who has it. In the history a get. */
 void act_steal_from_front(act *a);
+/* The second row; each row, one after the other. In the history gets. */
+void act_steal_row(act *a);
+void act_steal_rows(act *a);
 /* Ways to die amid a turn that makes room. */
 void act_flow_before_commit(act *a);
 void act_flow_behind_commit(act *a);

@@ -29,7 +29,7 @@ static uint64_t count_state(const shmq_ring *r, uint32_t state) {
     return count;
 }
 
-/* The places of entries grow with their positions, and none is at or above `limit`. */
+/* The places of entries grow with their positions, and none is at or above `limit`; but for those that were fetched. */
 static const char *look_at_front(const shmq_ring *front, uint64_t limit) {
     uint64_t tail = peek(&front->shm->tail), count = shmq_slot_count(front), before = 0;
     for (uint64_t p = tail > count ? tail - count : 0; p < tail; p++) {
@@ -39,6 +39,12 @@ static const char *look_at_front(const shmq_ring *front, uint64_t limit) {
             continue;
         }
         place = shmq_front_place(front, slot);
+        if (shmq_is_fetched(slot)) {
+            if (rows_count(place, place + 1) != 0) {
+                return say("an entry that was fetched is a row, too", place, limit);
+            }
+            continue;
+        }
         if (place >= limit) {
             return say("an entry of the front ring is a row, too: its place, and the lowest row", place, limit);
         }
@@ -66,8 +72,8 @@ const char *flow_look(const stage *s) {
         return NULL; /* the next mover puts the rest right */
     }
     uint64_t rows = on ? rows_count(low, place) : 0, moving = count_state(&q->first, SHMQ_MOVING);
-    if (rows != flushed - pulled) {
-        return say("rows, and how many there are by the queue's count", rows, flushed - pulled);
+    if (rows != shmq_flow_rows(q)) {
+        return say("rows, and how many there are by the queue's count", rows, shmq_flow_rows(q));
     }
     if (moving != 0) {
         return say("entries that nobody moves are MOVING", moving, 0);

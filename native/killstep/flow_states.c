@@ -134,10 +134,40 @@ void state_rows_gone(stage *s) {
     expect_rows(s, 0);
 }
 
+static void state_rows_last_all(stage *s) {
+    state_flow_full(s);
+    act_make_room(&s->survivor);
+    get(s, 4);
+}
+
 void state_rows_last(stage *s) {
     state_flow_full(s);
     act_make_room(&s->survivor);
     get(s, 8);
+    expect_rows(s, 0);
+}
+
+/* The second of four rows has come in by itself, and has been taken. */
+void state_fetched(stage *s) {
+    state_rows_first(s);
+    act_steal_row(&s->survivor);
+    expect_rows(s, 3);
+}
+
+/* The same one has come back, and lies in the front ring above the rows. */
+void state_fetched_free(stage *s) {
+    state_rows_first(s);
+    uint64_t low = shmq_load_seq(&s->survivor.q[QUEUE_A]->first.shm->low);
+    if (shmq_flow_fetch(&s->survivor.q[QUEUE_A]->first, low + 1) != SHMQ_OK) {
+        die("a row does not come in by itself");
+    }
+    expect_rows(s, 3);
+}
+
+/* All rows have, and are gone. */
+void state_fetched_all(stage *s) {
+    state_rows_last_all(s);
+    act_steal_rows(&s->survivor);
     expect_rows(s, 0);
 }
 

@@ -7,6 +7,7 @@
 
 typedef struct row {
     uint64_t place, at, length; /* `at` in the table's bytes */
+    shmq_a64 gone;              /* 1: erased */
 } row;
 
 typedef struct table {
@@ -37,12 +38,14 @@ unsigned char *rows_bytes(void) { return (unsigned char *)all; }
 
 static table *in_force(void) { return &all->tables[shmq_load_seq(&all->current) & 1]; }
 
-static bool append(table *to, uint64_t place, const unsigned char *bytes, uint64_t length) {
+static bool is_gone(const row *r) { return shmq_load_seq((shmq_a64 *)(uintptr_t)&r->gone) != 0; }
+
+static bool append(table *to, uint64_t place, const unsigned char *bytes, uint64_t length, bool gone) {
     if (to->count == ROWS_MOST || length > ROWS_ROOM - to->used) {
         return false;
     }
     memcpy(to->bytes + to->used, bytes, length);
-    to->rows[to->count++] = (row){.place = place, .at = to->used, .length = length};
+    to->rows[to->count++] = (row){.place = place, .at = to->used, .length = length, .gone = gone};
     to->used += length;
     return true;
 }
@@ -61,10 +64,10 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     for (uint64_t i = 0; i < now->count && fits; i++) {
         const row *r = &now->rows[i];
         bool goes = r->place < low || (sweeps && r->place >= from);
-        fits = goes || append(next, r->place, now->bytes + r->at, r->length);
+        fits = goes || append(next, r->place, now->bytes + r->at, r->length, is_gone(r));
     }
     for (uint32_t i = 0; i < count && fits; i++) {
-        fits = append(next, rows[i].place, rows[i].bytes, rows[i].length);
+        fits = append(next, rows[i].place, rows[i].bytes, rows[i].length, false);
     }
     if (!fits) {
         return shmq_fail(SHMQ_NO_SPACE, "no room for so many rows");
@@ -76,10 +79,11 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     return SHMQ_OK;
 }
 
-static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
-                             uint32_t *count) {
+static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
+                             uint64_t bytes, shmq_row *rows, uint32_t *count) {
     (void)context;
     (void)low;
+    (void)erased;
     const table *now = in_force();
     uint64_t used = 0;
     uint32_t most = *count;
@@ -87,8 +91,21 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     for (uint64_t i = 0; i < now->count && *count < most && (used < bytes || *count == 0); i++) {
         const row *r = &now->rows[i];
         if (r->place >= from && r->place < below) {
-            rows[(*count)++] = (shmq_row){.place = r->place, .bytes = now->bytes + r->at, .length = r->length};
+            const unsigned char *bytes_of_it = !is_gone(r) ? now->bytes + r->at : NULL;
+            rows[(*count)++] = (shmq_row){.place = r->place, .bytes = bytes_of_it, .length = r->length};
             used += r->length;
+        }
+    }
+    return SHMQ_OK;
+}
+
+static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
+    (void)context;
+    (void)erased;
+    table *now = in_force();
+    for (uint64_t i = 0; i < now->count; i++) {
+        if (now->rows[i].place == place) {
+            shmq_store_seq(&now->rows[i].gone, 1);
         }
     }
     return SHMQ_OK;
@@ -97,7 +114,7 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
 static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, UINT64_MAX, NULL, 0); }
 
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
-    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
+    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
     (void)q; /* "a": the limited one has no front ring */
     (void)depth;
     *backing = &calls;
@@ -108,7 +125,7 @@ uint32_t rows_count(uint64_t from, uint64_t below) {
     const table *now = in_force();
     uint32_t count = 0;
     for (uint64_t i = 0; i < now->count; i++) {
-        count += now->rows[i].place >= from && now->rows[i].place < below;
+        count += now->rows[i].place >= from && now->rows[i].place < below && !is_gone(&now->rows[i]);
     }
     return count;
 }
@@ -117,7 +134,7 @@ uint64_t rows_weight(uint64_t from, uint64_t below) {
     const table *now = in_force();
     uint64_t weight = 0;
     for (uint64_t i = 0; i < now->count; i++) {
-        bool among = now->rows[i].place >= from && now->rows[i].place < below;
+        bool among = now->rows[i].place >= from && now->rows[i].place < below && !is_gone(&now->rows[i]);
         weight += among ? shmq_row_weight(now->rows[i].length) : 0;
     }
     return weight;
@@ -129,20 +146,31 @@ uint64_t rows_key(void) {
     for (uint64_t i = 0; i < now->count; i++) {
         uint64_t end;
         memcpy(&end, now->bytes + now->rows[i].at + now->rows[i].length - sizeof(end), sizeof(end));
-        key = (key ^ now->rows[i].place ^ end << 32) * UINT64_C(0x9e3779b97f4a7c15);
+        key = (key ^ (now->rows[i].place << 1 | is_gone(&now->rows[i])) ^ end << 32) * UINT64_C(0x9e3779b97f4a7c15);
         key ^= key >> 29;
     }
     return key;
 }
 
+static bool goes_on(const table *t, uint64_t i) {
+    return i < t->count && t->rows[i].place == t->rows[i - 1].place + 1 && !is_gone(&t->rows[i]);
+}
+
 void rows_list(char *text, size_t room) {
     const table *now = in_force();
+    const char *between = "";
     int at = snprintf(text, room, "[");
     for (uint64_t i = 0, end; i < now->count && (size_t)at < room; i = end) {
-        for (end = i + 1; end < now->count && now->rows[end].place == now->rows[end - 1].place + 1; end++) {
+        end = i + 1;
+        if (is_gone(&now->rows[i])) {
+            continue;
         }
-        at += snprintf(text + at, room - (size_t)at, "%s[%llu, %llu]", i != 0 ? ", " : "",
-                       (unsigned long long)now->rows[i].place, (unsigned long long)now->rows[end - 1].place + 1);
+        while (goes_on(now, end)) {
+            end++;
+        }
+        at += snprintf(text + at, room - (size_t)at, "%s[%llu, %llu]", between, (unsigned long long)now->rows[i].place,
+                       (unsigned long long)now->rows[end - 1].place + 1);
+        between = ", ";
     }
     if ((size_t)at + 2 > room) {
         die("too many rows to tell of");

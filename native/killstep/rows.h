@@ -7,7 +7,7 @@
 
 #define ROWS_MOST 640u
 #define ROWS_ROOM (UINT64_C(40) << 10) /* of the rows of one transaction's end */
-#define ROWS_BYTES (UINT64_C(28) * 4096)
+#define ROWS_BYTES (UINT64_C(31) * 4096)
 
 /* Once for the driver; no rows afterwards. */
 void rows_open(void);

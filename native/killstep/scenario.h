@@ -145,6 +145,9 @@ void state_front_held(stage *s); /* the survivor holds both */
 void state_front_held_sleeper(stage *s);
 void state_rows_gone(stage *s); /* it flows, all rows have left, and there are messages above */
 void state_rows_last(stage *s); /* and none are */
+void state_fetched(stage *s); /* one of the rows has come in by itself, and is gone */
+void state_fetched_free(stage *s); /* ... and lies in the front ring */
+void state_fetched_all(stage *s); /* all have, and are gone */
 void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
 void state_flow_dead_written(stage *s); /* before it said so */
 void state_flow_dead_written_full(stage *s);

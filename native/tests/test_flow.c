@@ -192,13 +192,13 @@ static shmq_status write_or_fail(void *context, bool sweeps, uint64_t low, uint6
     return real->write(context, sweeps, low, from, rows, count);
 }
 
-static shmq_status read_or_fail(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes,
-                                shmq_row *rows, uint32_t *count) {
+static shmq_status read_or_fail(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
+                                uint64_t bytes, shmq_row *rows, uint32_t *count) {
     if (failing_reads > 0) {
         failing_reads--;
         return shmq_fail(SHMQ_OS, "the disk cannot be read");
     }
-    return real->read(context, low, from, below, bytes, rows, count);
+    return real->read(context, low, erased, from, below, bytes, rows, count);
 }
 
 static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
@@ -206,8 +206,9 @@ static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_bac
 static shmq_status failing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
     static shmq_backing calls;
     CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls =
-        (shmq_backing){.context = real->context, .write = write_or_fail, .read = read_or_fail, .clear = real->clear};
+    calls = *real;
+    calls.write = write_or_fail;
+    calls.read = read_or_fail;
     *backing = &calls;
     return SHMQ_OK;
 }

@@ -89,11 +89,11 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     return SHMQ_OK;
 }
 
-static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes,
-                             shmq_row *found, uint32_t *count) {
+static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
+                             uint64_t bytes, shmq_row *found, uint32_t *count) {
     uint32_t most = *count;
     uint64_t used = 0;
-    (void)context, (void)low;
+    (void)context, (void)low, (void)erased;
     *count = 0;
     for (uint32_t i = 0; i < row_count && *count < most && (used < bytes || *count == 0); i++) {
         if (rows[i].place >= from && rows[i].place < below) {
@@ -104,10 +104,24 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     return SHMQ_OK;
 }
 
+static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
+    uint32_t left = 0;
+    (void)context, (void)erased;
+    for (uint32_t i = 0; i < row_count; i++) {
+        if (rows[i].place == place) {
+            drop(i);
+        } else {
+            rows[left++] = rows[i];
+        }
+    }
+    row_count = left;
+    return SHMQ_OK;
+}
+
 static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, 0, NULL, 0); }
 
 static shmq_status rows_of(shmq_queue *of, uint32_t depth, const shmq_backing **backing) {
-    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .clear = clear_rows};
+    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
     (void)of, (void)depth;
     *backing = &calls;
     return SHMQ_OK;

@@ -175,7 +175,8 @@ static shmq_status write_and_die(void *context, bool sweeps, uint64_t low, uint6
 static shmq_status deadly_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
     static shmq_backing calls;
     CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls = (shmq_backing){.context = real->context, .write = write_and_die, .read = real->read, .clear = real->clear};
+    calls = *real;
+    calls.write = write_and_die;
     *backing = &calls;
     return SHMQ_OK;
 }

@@ -3,7 +3,7 @@
 from checker import Image
 from checker.entries import entries
 from checker.layout import GRANULE
-from checker.words import AVAILABLE, CLAIMED, MOVING, RESERVED
+from checker.words import AVAILABLE, CLAIMED, FETCHED, MOVING, RESERVED
 from tests.checker.damage import Damage, Damages
 from tests.checker.flowing import FRONT, HELD, IN_FRONT, LAP, LARGE_PLACE, LOW, NAME, PULLED, STAYED, P
 from tests.checker.scene import Scene
@@ -23,7 +23,24 @@ def amid_a_turn(s: Scene) -> None:
 
 @breaks("flow.words")
 def words_of_a_front_ring_that_are_the_back_rings(s: Scene) -> None:
-    s.write(s.of_ring(NAME, "flushed", FRONT), 1)
+    s.write(s.of_ring(NAME, "flow", FRONT), 1)
+
+
+@breaks("flow.fetched", "flow.rows")
+def more_that_were_fetched_are_passed_than_there_were(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "pulled", FRONT), 1)
+    s.write(s.of_ring(NAME, "flushed", FRONT), 0)
+
+
+@breaks("flow.fetched")
+def more_that_were_fetched_than_there_are_rows(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "flushed", FRONT), 1000)
+
+
+@breaks("front.fetched")
+def a_message_that_was_fetched_and_lies_behind_the_last_one(s: Scene) -> None:
+    at = s.slot(NAME, LARGE_SLOT, "props", FRONT)
+    s.write(at, s.read(at, 2) | FETCHED, 2)
 
 
 @breaks("flow.place")

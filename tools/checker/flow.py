@@ -4,13 +4,14 @@ import numpy
 
 from checker.layout import QUEUE, RING
 from checker.queue import Queue
-from checker.ring import FLOW_WORDS, Flow, Ring
+from checker.ring import FETCH_WORDS, FLOW_WORDS, Flow, Mask, Ring
 from checker.slots import tell
 from checker.violation import Findings
 from checker.words import (
     AVAILABLE,
     CLAIMED,
     ENTRY_LIVE,
+    FETCHED,
     IMMEDIATE,
     INTENT,
     MOVING,
@@ -26,7 +27,8 @@ BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING]
 def judge_flow(queue: Queue, findings: Findings) -> None:
     fronts = queue.fronts
     for ring in fronts or queue.rings:
-        said = [word for word in FLOW_WORDS if queue.image.u64(ring.at + RING[word]) != 0]
+        its = [word for word in FLOW_WORDS if not (ring.is_front and word in FETCH_WORDS)]
+        said = [word for word in its if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
     if not fronts:
         turn = queue.image.u32(queue.page + QUEUE["unfinished"]) or queue.image.u32(queue.page + QUEUE["missed"])
@@ -57,6 +59,8 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
     findings.expect(flow.pulled <= flow.flushed, "flow.rows", where, f"more came back than went: {text}")
     moved = f"{flow.flushed_bytes} bytes flushed, {flow.pulled_bytes} pulled"
     findings.expect(flow.row_bytes >= 0, "flow.bytes", where, f"more came back than went: {moved}")
+    singly = f"{flow.erased} fetched by themselves, {flow.passed} of them passed"
+    findings.expect(flow.passed <= flow.erased, "flow.fetched", where, singly)
     records = flow.word == 0 or front.geometry.cold != 0 or front.tail == 0
     findings.expect(records, "flow.cold", where, "messages came back, and its front ring has no cold records")
     findings.expect(flow.missed <= 1, "flow.missed", where, f"missed: {flow.missed}")
@@ -64,6 +68,7 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
         return  # what follows holds when a turn has ended: whoever comes next sees to that first
     most = flow.place - flow.low - left(back, flow) if flow.is_on else 0
     findings.expect(flow.rows <= max(most, 0), "flow.rows", where, f"no room for {flow.rows} rows: {text}")
+    findings.expect(flow.rows >= 0, "flow.fetched", where, f"more than there were: {singly}")
     findings.expect(flow.rows != 0 or flow.row_bytes == 0, "flow.bytes", where, f"of no row: {moved}")
     said = (flow.flushing_count, flow.flushing_bytes)
     known = flow.flushing_at != flow.place or said == (flow.flushed, flow.flushed_bytes)
@@ -93,25 +98,30 @@ def judge_moving(ring: Ring, may_flow: bool, findings: Findings) -> None:
 
 
 def judge_front(front: Ring, flow: Flow, findings: Findings) -> None:
-    """Only the mover puts there: entries, in the order of their places."""
+    """Only the mover puts there: entries, in the order of their places, but for those that came in by themselves."""
     use = front.use
     tell(front, findings, "front.state", BACK_ONLY[use.state], "no state of a front ring")
     if front.geometry.cold == 0:
         return  # told by others
     entry = use.is_entry
     places, ordinals = front.places, front.ordinals
+    fetched = entry & (use.props & FETCHED != 0)
+    if not flow.is_amid:
+        late = fetched & (use.position.astype(numpy.int64) >= flow.scattered)
+        tell(front, findings, "front.fetched", late, f"fetched, and the last one lies before {flow.scattered}")
+    tell(front, findings, "front.place", entry & (places >= flow.place), f"not below P, which is {flow.place}")
+    entry = entry & ~fetched
     if not flow.is_amid:
         tell(front, findings, "front.place", entry & (places >= flow.low), f"not below low, which is {flow.low}")
         late = entry & ((ordinals < 1) | (ordinals > flow.pulled))
         tell(front, findings, "front.ordinal", late, f"{flow.pulled} were pulled")
-    tell(front, findings, "front.place", entry & (places >= flow.place), f"not below P, which is {flow.place}")
     for rule, values in (("front.place", places), ("front.ordinal", ordinals)):
-        tell(front, findings, rule, entry & ~grows(front, values), "not in the order of their positions")
+        tell(front, findings, rule, entry & ~grows(front, entry, values), "not in the order of their positions")
 
 
-def grows(front: Ring, values: numpy.typing.NDArray[numpy.int64]) -> numpy.typing.NDArray[numpy.bool_]:
-    """Is it higher than that of each entry before it?"""
-    entries = numpy.flatnonzero(front.use.is_entry)
+def grows(front: Ring, among: Mask, values: numpy.typing.NDArray[numpy.int64]) -> Mask:
+    """Is it higher than that of each of these entries before it?"""
+    entries = numpy.flatnonzero(among)
     order = entries[numpy.argsort(front.use.position[entries], kind="stable")]
     good = numpy.ones(len(values), dtype=bool)
     good[order[1:]] = values[order[1:]] > numpy.maximum.accumulate(values[order])[:-1]

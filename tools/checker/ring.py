@@ -117,6 +117,9 @@ FLOW_WORDS = (
     "flushing_bytes",
     "dropping_at",
 )
+# In the words of a level's front ring: how many rows came in by themselves, and how many of these the level's low has
+# passed; and behind which position of the ring the last of them lies.
+FETCH_WORDS = ("flushed", "flushed_bytes", "pulled", "pulled_bytes", "low")
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,11 @@ class Flow:
     pulled_bytes: int
     flushing_bytes: int
     dropping_at: int
+    erased: int
+    erased_bytes: int
+    passed: int
+    passed_bytes: int
+    scattered: int
     unfinished: int
     missed: int
 
@@ -147,12 +155,12 @@ class Flow:
 
     @property
     def rows(self) -> int:
-        return self.flushed - self.pulled
+        return self.flushed - self.pulled - (self.erased - self.passed)
 
     @property
     def row_bytes(self) -> int:
         """Headers and bodies of these."""
-        return self.flushed_bytes - self.pulled_bytes
+        return self.flushed_bytes - self.pulled_bytes - (self.erased_bytes - self.passed_bytes)
 
     @property
     def is_amid(self) -> bool:
@@ -165,8 +173,9 @@ class Flow:
         return near
 
 
-def flow_at(image: Image, page: int, ring: int) -> Flow:
-    words = (image.u64(ring + RING[field]) for field in FLOW_WORDS)
+def flow_at(image: Image, page: int, ring: int, front: int | None) -> Flow:
+    words = [image.u64(ring + RING[field]) for field in FLOW_WORDS]
+    words += [0 if front is None else image.u64(front + RING[field]) for field in FETCH_WORDS]
     turn = {field: image.u32(page + QUEUE[field]) for field in ("unfinished", "missed")}
     return Flow(*words, **turn)
 
@@ -214,7 +223,14 @@ class Ring:
     @cached_property
     def flow(self) -> Flow:
         """Of its level."""
-        return flow_at(self.image, self.page, self.back)
+        return flow_at(self.image, self.page, self.back, self.front)
+
+    @property
+    def front(self) -> int | None:
+        """Where the front ring of its level is; None: it has none."""
+        if self.image.u32(self.page + QUEUE["fronts"]) == 0:
+            return None
+        return self.image.u64(self.page + QUEUE["level_rings"]) + (self.levels - 1 + self.level) * RING.bytes
 
     @cached_property
     def places(self) -> Numbers:

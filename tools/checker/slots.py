@@ -13,6 +13,7 @@ from checker.words import (
     CLAIMED,
     DEQUEUED,
     EPOCH_MASK,
+    FETCHED,
     FREE,
     HELD,
     INTENT,
@@ -132,6 +133,7 @@ def judge_records(ring: Ring, findings: Findings) -> None:
     use = ring.use
     held = use.state == HELD
     unknown = use.is_entry & (use.props & ~numpy.uint64(RECORDED) != 0)
+    unknown |= use.is_entry & (use.props & FETCHED != 0) & (not ring.is_front)
     tell(ring, findings, "slot.props", unknown, "properties that are not written yet")
     tell(ring, findings, "slot.held", held & (use.props & NOT_BEFORE == 0), "held, and does not say until when")
     pending = use.state == PENDING

@@ -42,7 +42,8 @@ NOT_BEFORE: Final = 1 << 5
 IN_GROUP: Final = 1 << 6
 INTENT: Final = 1 << 7
 IMMEDIATE: Final = 1 << 8
-RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE
+FETCHED: Final = 1 << 9  # in a front ring: before what lies below it on disk
+RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE | FETCHED
 
 # Rows of processes and consumers.
 ROW_FREE: Final = 0

@@ -27,7 +27,7 @@ static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place <<
 /* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
 typedef struct shmq_row {
     uint64_t place;
-    const unsigned char *bytes;
+    const unsigned char *bytes; /* NULL: it was fetched before those below it, and is here no more */
     uint64_t length;
 } shmq_row;
 
@@ -35,6 +35,8 @@ typedef struct shmq_row {
  * row says its own, so what has got lost before it is known. */
 typedef struct shmq_ordinal {
     uint64_t count, bytes;
+    uint64_t erased,
+        erased_bytes; /* of these, those that had been fetched by themselves: what `low` has passed of them */
 } shmq_ordinal;
 
 /* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
@@ -45,9 +47,12 @@ typedef struct shmq_backing {
      * put. */
     shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
     /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first.
-     * What they point to stays until the next call. Rows below `low` are garbage, which may be deleted. */
-    shmq_status (*read)(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
-                        uint32_t *count);
+     * What they point to stays until the next call. One that was erased has no bytes. Rows below `low` are garbage, which may be
+     * deleted. `erased`: how many were, in all of the level's life; another number than the last one: others have erased some. */
+    shmq_status (*read)(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
+                        shmq_row *rows, uint32_t *count);
+    /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. */
+    shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
     /* There are no rows any more. */
     shmq_status (*clear)(void *context);
 } shmq_backing;
@@ -67,6 +72,9 @@ uint64_t shmq_flow_bytes(const shmq_queue *q);
 shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
 /* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. */
 shmq_status shmq_flow_bring(shmq_ring *back);
+/* The row of this place comes in by itself, as an entry of the front ring that lies at or above `low`. SHMQ_NOT_FOUND: there is none. SHMQ_EMPTY:
+ * no slot for it. Others as above. */
+shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place);
 /* What is ready at places of this level below this one is settled; `rings` does so in memory. SHMQ_IN_USE as above. */
 typedef shmq_status shmq_discard_memory(shmq_ring *back, uint64_t place, uint64_t *discarded);
 shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded);
@@ -107,8 +115,17 @@ typedef struct shmq_mover {
     uint64_t room, used;
 } shmq_mover;
 
+/* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
+shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
+void shmq_turn_end(shmq_mover *t);
 shmq_status shmq_flush(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
+/* The first row from *place on, below `end`, that `wants` names comes in by itself. *place: its place; or, SHMQ_NOT_FOUND, where to go on
+ * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. */
+typedef bool shmq_wants_row(void *context, const shmq_delivery *row);
+shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
+/* Was this entry of a front ring fetched by itself? */
+bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* Bytes of max_memory that are free, at most what a turn brings back. */
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */
@@ -132,7 +149,7 @@ shmq_ordinal shmq_rows_end(shmq_ring *back);
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
-#define SHMQ_ROW_BESIDE 32u /* that a backing needs for one beside its bytes: index, and head of a file */
+#define SHMQ_ROW_BESIDE 33u /* that a backing needs for one beside its bytes: index, mark, and head of a file */
 uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
@@ -153,7 +170,25 @@ typedef struct shmq_coming {
 
 /* A row into a slot of the front ring that is FREE. SHMQ_CORRUPT: the row is damaged. SHMQ_NOT_FOUND: it does not follow `last`, what
  * was in between has got lost; only c->ordinal is set. SHMQ_FULL_MEMORY ... for its body's block. */
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, shmq_slot_shm *slot,
+/* `alone`: it does not follow `last`, of which only the number of those that were erased counts, this one among them. */
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, bool alone, shmq_slot_shm *slot,
                           shmq_coming *c);
+/* As it stands in the record of a slot of the front ring. */
+shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
+/* How many slots from the front ring's tail on can be filled at once. */
+shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
+/* The slot of position p, still FREE; and T22: the row is an entry from here on. */
+shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, bool alone,
+                            shmq_coming *c);
+void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
+/* shmq_backing.read, of the turn's level. */
+shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                           uint32_t *count);
+/* `pulled`, and how many of these had been erased. */
+void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
+/* How many were erased with the one in this slot. */
+void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
+/* Room in memory for what comes back: what is less important, then what is newer, goes. */
+shmq_status shmq_make_way(shmq_mover *t);
 
 #endif

@@ -73,6 +73,7 @@ typedef struct shmq_delivery {
     bool held; /* counted in `held` of our row: from the acquisition until we find it gone */
     bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
     bool ranked; /* consumers differ in priority: it may be for another one */
+    bool searched; /* nothing of a level that flows is for this taker, on disk neither */
     bool left; /* to a consumer of higher rank, where the walk ended; or a live place, to one that has not come yet */
     bool peek; /* is there something? Nothing is offered */
     shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */

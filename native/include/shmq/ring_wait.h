@@ -13,6 +13,7 @@ typedef struct shmq_waiter {
     bool peek; /* until there is something; nothing is offered */
     uint32_t borrowed; /* the spare row; 0: none */
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
+    bool searched; /* in this look: all of what flows, and nothing is for it */
     bool left; /* in this look: there is something, for a consumer of higher rank */
     uint64_t version; /* it was looked at, up to this version, and nothing is for us; 0: there may be something */
     bool looked; /* in this look: nothing came */

@@ -167,14 +167,19 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
  *   0       place          claimant, with intent            reaper           -  the position there
  *                          claimant, of an immediate put    who drops it     -  its receipt (receipt.h)
  *   48      group          claimant                         takers, doubters -  1 + slot of the table of groups
- *   8 number, 16 enq_lsn, 24 settle_lsn belong to later stages. Times are monotonic. */
+ *   8       back           mover, in a front ring           takers           -  its place for life
+ *   16      ordinal ...    mover, in a front ring           next mover       -  which `pulled` comes with it; bytes at 24
+ *   0       place          mover, in a front ring           next mover       -  how many of these were erased; bytes at 56
+ * Times are monotonic. */
 #define SHMQ_PROP_EXPIRES (1u << 4)
 #define SHMQ_PROP_NOT_BEFORE (1u << 5)
 #define SHMQ_PROP_GROUP (1u << 6)
 #define SHMQ_PROP_INTENT (1u << 7)
 #define SHMQ_PROP_IMMEDIATE (1u << 8)
-#define SHMQ_PROPS_KNOWN \
-    (SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
+#define SHMQ_PROP_FETCHED (1u << 9) /* in a front ring: it came from disk before what lies below it */
+#define SHMQ_PROPS_KNOWN                                                                                 \
+    (SHMQ_PROP_FETCHED | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | \
+     SHMQ_PROP_IMMEDIATE)
 typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */

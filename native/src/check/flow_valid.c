@@ -8,10 +8,15 @@
 /* The words of a back ring, read in an order in which each is no further than the next one allows. */
 typedef struct flow_words {
     uint64_t pulled, flushed, pulled_bytes, flushed_bytes, low, flow;
+    uint64_t passed, passed_bytes, erased, erased_bytes; /* of what was fetched by itself: in the front ring's words */
 } flow_words;
 
-static flow_words read_words(shmq_ring_shm *ring) {
+static flow_words read_words(shmq_ring_shm *ring, shmq_ring_shm *front) {
     flow_words w = {.pulled = shmq_load_seq(&ring->pulled), .pulled_bytes = shmq_load_seq(&ring->pulled_bytes)};
+    w.passed = shmq_load_seq(&front->pulled);
+    w.passed_bytes = shmq_load_seq(&front->pulled_bytes);
+    w.erased = shmq_load_seq(&front->flushed);
+    w.erased_bytes = shmq_load_seq(&front->flushed_bytes);
     w.flushed = shmq_load_seq(&ring->flushed);
     w.flushed_bytes = shmq_load_seq(&ring->flushed_bytes);
     w.low = shmq_load_seq(&ring->low);
@@ -21,13 +26,14 @@ static flow_words read_words(shmq_ring_shm *ring) {
 
 static bool same(const flow_words *a, const flow_words *b) {
     return a->pulled == b->pulled && a->flushed == b->flushed && a->pulled_bytes == b->pulled_bytes &&
-           a->flushed_bytes == b->flushed_bytes && a->low == b->low && a->flow == b->flow;
+           a->flushed_bytes == b->flushed_bytes && a->low == b->low && a->flow == b->flow && a->passed == b->passed &&
+           a->passed_bytes == b->passed_bytes && a->erased == b->erased && a->erased_bytes == b->erased_bytes;
 }
 
 /* Between two turns rows are keys in [low, P). All words only rise, so what is the same twice was so all the time. */
-static const char *check_rows(shmq_ring *r, const flow_words *w) {
+static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_words *w) {
     bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
-    flow_words again = read_words(r->shm);
+    flow_words again = read_words(r->shm, front);
     if (amid || !same(w, &again) || shmq_load_seq(&r->queue->page->unfinished) != 0) {
         return NULL;
     }
@@ -35,6 +41,10 @@ static const char *check_rows(shmq_ring *r, const flow_words *w) {
     if (w->flushed - w->pulled > most) {
         return shmq_verdict("%llu messages on disk, and places for %llu", (unsigned long long)(w->flushed - w->pulled),
                             (unsigned long long)most);
+    }
+    if (w->erased - w->passed > w->flushed - w->pulled) {
+        return shmq_verdict("%llu messages on disk, and %llu that were fetched from among them",
+                            (unsigned long long)(w->flushed - w->pulled), (unsigned long long)(w->erased - w->passed));
     }
     return w->flushed == w->pulled && w->flushed_bytes != w->pulled_bytes
                ? shmq_verdict("%llu bytes on disk, and no message",
@@ -48,12 +58,15 @@ const char *shmq_flow_valid(shmq_ring *r) {
     if (q->rings == q->levels || shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
         return NULL; /* what is wrong with it is told where it is looked at */
     }
-    flow_words w = read_words(r->shm);
+    flow_words w = read_words(r->shm, front.shm);
     if (w.pulled > w.flushed) {
         return "more messages have come back from disk than went there";
     }
     if (w.pulled_bytes > w.flushed_bytes) {
         return "more bytes have come back from disk than went there";
+    }
+    if (w.passed > w.erased || w.passed_bytes > w.erased_bytes) {
+        return "more messages that were fetched from disk are passed than there were";
     }
     if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
         return "messages on disk that begin behind their end";
@@ -64,7 +77,7 @@ const char *shmq_flow_valid(shmq_ring *r) {
     if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
         return "a queue that has flowed, and cannot say in which order messages come back";
     }
-    return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, &w);
+    return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, front.shm, &w);
 }
 
 /* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
@@ -86,7 +99,9 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
     if (place >= shmq_flow_place(shmq_load_seq(&back->flow))) {
         return "a message from disk that was never there";
     }
-    return !amid && place >= shmq_load_seq(&back->low) ? "a message before which others may come from disk" : NULL;
+    return !amid && place >= shmq_load_seq(&back->low) && !shmq_is_fetched(slot)
+               ? "a message before which others may come from disk"
+               : NULL;
 }
 
 /* No flush leaves behind what nobody has had, but for a put that waits for its taker. P is read first: then both held at once. */

@@ -29,6 +29,7 @@ typedef struct file_backing {
     shmq_member *m;
     char path[PATH_MAX];
     shmq_row_file loaded; /* the file that was read last */
+    uint64_t erased;      /* how many rows of the level had been erased by then */
     uint64_t *firsts;     /* of the files that are known */
     uint64_t known, room;
     struct stat broker; /* its directory: group and mode of all files */
@@ -227,13 +228,17 @@ static void forget(file_backing *b) {
     b->loaded.last = 0;
 }
 
+static int open_file(const file_backing *b, uint64_t first, int how) {
+    char path[PATH_MAX + 20];
+    snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
+    return open(path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
 /* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. */
 static shmq_status load(file_backing *b, uint64_t first) {
-    char path[PATH_MAX + 20];
     struct stat file;
-    snprintf(path, sizeof path, "%s/%016llx", b->path, (unsigned long long)first);
     forget(b);
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_file(b, first, O_RDONLY);
     if (fd < 0 || fstat(fd, &file) != 0) {
         shmq_status status = errno == ENOENT                    ? SHMQ_NOT_FOUND
                              : errno == ELOOP || errno == ENXIO ? SHMQ_CORRUPT /* a symbolic link, a socket */
@@ -257,11 +262,27 @@ static shmq_status load(file_backing *b, uint64_t first) {
     return status;
 }
 
-static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
-                             uint32_t *count) {
+/* Another process may have marked rows of the file that is loaded. */
+static void look_at_marks(file_backing *b, uint64_t erased) {
+    if (SHMQ_LIKELY(b->erased == erased) || b->loaded.first > b->loaded.last) {
+        return;
+    }
+    int fd = open_file(b, b->loaded.first, O_RDONLY);
+    if (fd < 0 || !shmq_row_file_look_again(&b->loaded, fd)) {
+        forget(b); /* and it is read as if it had not been */
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
+                             uint64_t bytes, shmq_row *rows, uint32_t *count) {
     file_backing *b = context;
     uint32_t most = *count;
     bool above = false;
+    look_at_marks(b, erased);
+    b->erased = erased;
     while (from < below) {
         const shmq_row_file *f = &b->loaded;
         uint64_t first = 0;
@@ -298,6 +319,24 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t from, uint64_
     return SHMQ_OK;
 }
 
+/* SHMQ_OK: the row of this place is marked, or there is none. */
+static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
+    file_backing *b = context;
+    shmq_row row;
+    uint32_t count = 1;
+    SHMQ_TRY(read_rows(b, 0, erased, place, place + 1, 0, &row, &count));
+    if (count == 0 || row.bytes == NULL) {
+        return SHMQ_OK;
+    }
+    int fd = open_file(b, b->loaded.first, O_WRONLY);
+    bool done = fd >= 0 && shmq_row_file_mark(&b->loaded, fd, place);
+    shmq_status status = done ? SHMQ_OK : failed(b, "write to a file of");
+    if (fd >= 0) {
+        close(fd);
+    }
+    return status;
+}
+
 static shmq_status clear_rows(void *context) {
     file_backing *b = context;
     forget(b);
@@ -328,7 +367,8 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
         }
         b->m = q->m;
         forget(b);
-        b->calls = (shmq_backing){.context = b, .write = write_rows, .read = read_rows, .clear = clear_rows};
+        b->calls = (shmq_backing){
+            .context = b, .write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
     }
     *backing = &b->calls;
     return SHMQ_OK;

@@ -161,7 +161,8 @@ shmq_status shmq_flush(shmq_mover *t) {
         shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
-    b.last = (shmq_ordinal){shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes)};
+    b.last =
+        (shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed), .bytes = shmq_load_relaxed(&ring->flushed_bytes)};
     t->used = 0;
     uint64_t room = shmq_disk_room(t->q->m);
     if (SHMQ_UNLIKELY(room == 0)) {

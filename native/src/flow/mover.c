@@ -18,19 +18,27 @@
 
 bool shmq_may_flow(const shmq_queue *q) { return q->rings > q->levels && q->m->backing_of != NULL; }
 
-/* Of one level. */
-static shmq_ordinal rows_of(const shmq_ring_shm *ring) {
-    uint64_t pulled = shmq_load_seq((shmq_a64 *)&ring->pulled), flushed = shmq_load_seq((shmq_a64 *)&ring->flushed);
-    uint64_t out = shmq_load_seq((shmq_a64 *)&ring->pulled_bytes), in = shmq_load_seq((shmq_a64 *)&ring->flushed_bytes);
-    return (shmq_ordinal){flushed > pulled ? flushed - pulled : 0, in > out ? in - out : 0};
+static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
+
+static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
+
+/* Of one level: what was flushed and has not left again; of that, what was fetched by itself is there no more. */
+static shmq_ordinal rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
+    uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
+    uint64_t passed = peek_at(&front->pulled), passed_bytes = peek_at(&front->pulled_bytes);
+    uint64_t erased = less(peek_at(&front->flushed), passed),
+             erased_bytes = less(peek_at(&front->flushed_bytes), passed_bytes);
+    uint64_t count = less(peek_at(&ring->flushed), pulled), bytes = less(peek_at(&ring->flushed_bytes), pulled_bytes);
+    return (shmq_ordinal){.count = less(count, erased), .bytes = less(bytes, erased_bytes)};
 }
 
 /* A queue that cannot flow has no rows, whatever its words say. */
 static shmq_ordinal all_rows(const shmq_queue *q) {
-    shmq_ordinal all = {0, 0};
+    shmq_ordinal all = {.count = 0};
     for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
-        shmq_ordinal rows = rows_of(shmq_level_ring(q, depth));
-        all = (shmq_ordinal){all.count + rows.count, all.bytes + rows.bytes};
+        shmq_ordinal rows = rows_of(shmq_level_ring(q, depth), shmq_level_ring(q, q->levels + depth));
+        all.count += rows.count;
+        all.bytes += rows.bytes;
     }
     return all;
 }
@@ -48,10 +56,12 @@ void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
 }
 
 shmq_ordinal shmq_rows_end(shmq_ring *back) {
-    shmq_ring_shm *ring = back->shm;
-    shmq_ordinal rows = rows_of(ring);
-    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->flushed));
-    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->flushed_bytes));
+    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
+    shmq_ordinal rows = rows_of(ring, front);
+    shmq_pulled_say(back, &(shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed),
+                                          .bytes = shmq_load_relaxed(&ring->flushed_bytes),
+                                          .erased = shmq_load_relaxed(&front->flushed),
+                                          .erased_bytes = shmq_load_relaxed(&front->flushed_bytes)});
     shmq_rows_gone(back->queue, rows.count, rows.bytes);
     return rows;
 }
@@ -83,17 +93,23 @@ static void unlock(shmq_queue *q) {
 
 /* A slot before the front's tail is an entry's, or was: its row has come in. A mover that died behind its T22 has left the tail
  * before it, one that died behind `low` the count. */
-static void recover_front(shmq_ring_shm *ring, shmq_ring *front) {
+static void recover_front(shmq_ring *back, shmq_ring *front) {
+    shmq_ring_shm *ring = back->shm;
     uint64_t last = shmq_front_tail(front);
     if (last == 0) {
         return;
     }
     const shmq_slot_shm *slot = shmq_slot_at(front, last - 1);
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
-    if (cold != NULL && shmq_peek(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
+    if (cold == NULL) {
+        return;
+    }
+    if (SHMQ_UNLIKELY(shmq_is_fetched(slot))) { /* all that came in before it did so in turns that have ended */
+        shmq_erased_say(front, slot);
+    } else if (shmq_peek(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
+        const shmq_ordinal its = shmq_front_ordinal(front, slot);
         shmq_store_seq(&ring->low, shmq_peek(&cold->back) + 1);
-        shmq_store_seq(&ring->pulled, shmq_load_relaxed(&cold->ordinal));
-        shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&cold->ordinal_bytes));
+        shmq_pulled_say(back, &its);
     }
 }
 
@@ -101,7 +117,7 @@ static void recover_front(shmq_ring_shm *ring, shmq_ring *front) {
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
-    recover_front(ring, front);
+    recover_front(back, front);
     shmq_drop_end(back); /* nothing lay in the front ring beyond `low`, so this is higher */
     bool any = false;
     uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
@@ -139,14 +155,6 @@ static void turn_over(shmq_queue *q) {
     shmq_store_seq(&q->page->unfinished, 0);
 }
 
-static void recover(shmq_queue *q) {
-    shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before `unfinished` says that all is well */
-    for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_ring *back = shmq_level(q, depth);
-        shmq_flow_recover(back, shmq_front_of(back));
-    }
-}
-
 static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
     shmq_queue *q = back->queue;
     t->back = back;
@@ -154,8 +162,32 @@ static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
     return q->m->backing_of != NULL ? q->m->backing_of(q, back->depth, &t->backing) : SHMQ_OK;
 }
 
-/* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
-static shmq_status begin(shmq_mover *t, shmq_ring *back) {
+/* The row that came in by itself last may still be there, if its mover has died. */
+static shmq_status erase_last(shmq_mover *t) {
+    uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
+    const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;
+    if (slot == NULL || erased == 0 || !shmq_is_fetched(slot) || shmq_cold_at(t->front, slot) == NULL) {
+        return SHMQ_OK;
+    }
+    uint64_t place = shmq_front_place(t->front, slot);
+    bool passed = place < shmq_load_relaxed(&t->back->shm->low);
+    return passed ? SHMQ_OK : t->backing->erase(t->backing->context, erased - 1, place);
+}
+
+/* Of a member without a backing, too: then whoever has one begins its turn with what is left. */
+static void recover(shmq_queue *q) {
+    shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before `unfinished` says that all is well */
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_mover t = {.q = q};
+        shmq_ring *back = shmq_level(q, depth);
+        shmq_flow_recover(back, shmq_front_of(back));
+        if (q->m->backing_of != NULL && turn_to(&t, back) == SHMQ_OK) {
+            (void)erase_last(&t);
+        }
+    }
+}
+
+shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
     shmq_queue *q = back->queue;
     *t = (shmq_mover){.q = q};
     if (!try_lock(q)) {
@@ -174,10 +206,14 @@ static shmq_status begin(shmq_mover *t, shmq_ring *back) {
         recover(q);
     }
     shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
-    return SHMQ_OK;
+    if (SHMQ_UNLIKELY((shmq_load_seq(&q->page->unswept) & UINT32_C(1) << back->depth) != 0) && t->backing != NULL &&
+        (status = erase_last(t)) != SHMQ_OK) {
+        shmq_turn_end(t);
+    }
+    return status;
 }
 
-static void end(shmq_mover *t) {
+void shmq_turn_end(shmq_mover *t) {
     shmq_queue *q = t->q;
     free(t->buffer);
     turn_over(q);
@@ -263,9 +299,9 @@ shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
     if (!shmq_may_flow(q)) {
         return SHMQ_EMPTY;
     }
-    SHMQ_TRY(begin(&t, full != NULL ? full : &q->first));
+    SHMQ_TRY(shmq_turn_begin(&t, full != NULL ? full : &q->first));
     shmq_status status = full != NULL ? make_room(&t, true) : make_room_anywhere(&t);
-    end(&t);
+    shmq_turn_end(&t);
     if (status == SHMQ_OK) {
         shmq_wake_waiters(q);
     }
@@ -273,7 +309,7 @@ shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
 }
 
 /* What is less important, and then what is newer, makes room for what comes back; if it cannot, as many come as there is room for. */
-static shmq_status make_way(shmq_mover *t) {
+shmq_status shmq_make_way(shmq_mover *t) {
     shmq_ring *back = t->back;
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels - 1; depth > back->depth && status == SHMQ_EMPTY; depth--) {
@@ -289,26 +325,26 @@ static shmq_status make_way(shmq_mover *t) {
 
 shmq_status shmq_flow_bring(shmq_ring *back) {
     shmq_mover t;
-    SHMQ_TRY(begin(&t, back));
+    SHMQ_TRY(shmq_turn_begin(&t, back));
     shmq_status status = SHMQ_OK;
     if (flows(back)) {
         if (shmq_bytes_free(t.q) < shmq_flow_share(t.q->m)) {
-            (void)make_way(&t);
+            (void)shmq_make_way(&t);
         }
         status = shmq_pull(&t);
     }
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
+        (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
-    end(&t);
+    shmq_turn_end(&t);
     return shmq_is_short(status) ? SHMQ_EMPTY
                                  : status; /* as if the front ring had no room: its taker looks again in time */
 }
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
-    SHMQ_TRY(begin(&t, &q->first));
+    SHMQ_TRY(shmq_turn_begin(&t, &q->first));
     shmq_store_seq(&q->page->unswept, UINT32_MAX);
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
@@ -316,7 +352,7 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
         *purged += shmq_rows_end(back).count;
     }
     shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
-    end(&t);
+    shmq_turn_end(&t);
     shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
     return status;
 }
@@ -324,11 +360,11 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
 shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded) {
     shmq_mover t;
     uint64_t dropped;
-    SHMQ_TRY(begin(&t, back));
+    SHMQ_TRY(shmq_turn_begin(&t, back));
     shmq_status status = shmq_rows_drop(&t, place, &dropped);
     *discarded += dropped;
     status = status == SHMQ_OK ? rings(back, place, discarded) : status;
-    end(&t);
+    shmq_turn_end(&t);
     shmq_notify(back->queue); /* as above */
     return status;
 }
@@ -364,9 +400,13 @@ static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), from = *place > low ? *place : low;
     shmq_row row;
     for (uint32_t count = 1; shmq_flow_is_on(flow) && from < shmq_flow_place(flow); count = 1) {
-        SHMQ_TRY(t->backing->read(t->backing->context, low, from, shmq_flow_place(flow), 0, &row, &count));
+        SHMQ_TRY(shmq_read_rows(t, from, shmq_flow_place(flow), 0, &row, &count));
         if (count == 0) {
             break;
+        }
+        if (row.bytes == NULL) {
+            from = row.place + 1;
+            continue;
         }
         shmq_status status = keep(&row, d);
         if (status != SHMQ_CORRUPT) {
@@ -382,20 +422,20 @@ shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
     shmq_mover t;
     shmq_status status;
-    while ((status = begin(&t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
+    while ((status = shmq_turn_begin(&t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
         shmq_pause();
     }
     SHMQ_TRY(status);
     status = peek(&t, place, d);
-    end(&t);
+    shmq_turn_end(&t);
     return status;
 }
 
 void shmq_flow_remove(shmq_queue *q) {
     shmq_mover t;
-    if (shmq_may_flow(q) && shmq_has_flowed(q) && begin(&t, &q->first) == SHMQ_OK) {
+    if (shmq_may_flow(q) && shmq_has_flowed(q) && shmq_turn_begin(&t, &q->first) == SHMQ_OK) {
         shmq_file_backing_remove(q);
-        end(&t);
+        shmq_turn_end(&t);
     }
 }
 

@@ -23,7 +23,7 @@ uint64_t shmq_front_tail(shmq_ring *front) {
 }
 
 /* How many slots from the tail on can be filled at once: at most half of the ring, so that the slot before the tail never is. */
-static shmq_status free_slots(shmq_ring *front, uint64_t *tail, uint32_t *count) {
+shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     uint64_t most = shmq_slot_count(front) / 2;
     *count = 0;
     *tail = shmq_load_seq(&front->shm->tail);
@@ -45,16 +45,17 @@ static shmq_status free_slots(shmq_ring *front, uint64_t *tail, uint32_t *count)
 }
 
 /* One slot, still FREE. */
-static shmq_status fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, shmq_coming *c) {
+shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, bool alone,
+                            shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(t->front, p);
     shmq_fence_release(); /* SYNC ring.browse */
-    SHMQ_TRY(shmq_row_read(t, row, last, slot, c));
+    SHMQ_TRY(shmq_row_read(t, row, last, alone, slot, c));
     shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     return SHMQ_OK;
 }
 
 /* T22: the row is an entry from here on. */
-static void show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
+void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
@@ -84,32 +85,92 @@ static void show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     }
 }
 
-static void say_pulled(shmq_mover *t, const shmq_ordinal *as) {
-    shmq_store_seq(&t->back->shm->pulled, as->count);
-    shmq_store_seq(&t->back->shm->pulled_bytes, as->bytes);
+static shmq_ordinal last_pulled(shmq_ring *back) {
+    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
+    return (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes),
+                          shmq_load_relaxed(&front->pulled), shmq_load_relaxed(&front->pulled_bytes)};
+}
+
+void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
+    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
+    shmq_store_seq(&front->pulled,
+                   as->erased); /* first: there are never fewer rows than that were fetched from among them */
+    shmq_store_seq(&front->pulled_bytes, as->erased_bytes);
+    shmq_store_seq(&ring->pulled, as->count);
+    shmq_store_seq(&ring->pulled_bytes, as->bytes);
+}
+
+shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
+                           uint32_t *count) {
+    return t->backing->read(t->backing->context, shmq_load_relaxed(&t->back->shm->low),
+                            shmq_load_relaxed(&t->front->shm->flushed), from, below, bytes, rows, count);
+}
+
+/* Behind the decision: what it says, as often as it takes. */
+void shmq_drop_end(shmq_ring *back) {
+    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
+    uint64_t below = shmq_load_relaxed(&ring->dropping_at);
+    if (below == 0) {
+        return;
+    }
+    shmq_pulled_say(back, &(shmq_ordinal){.count = shmq_load_relaxed(&ring->dropping_count),
+                                          .bytes = shmq_load_relaxed(&ring->dropping_bytes),
+                                          .erased = shmq_load_relaxed(&front->dropping_count),
+                                          .erased_bytes = shmq_load_relaxed(&front->dropping_bytes)});
+    shmq_store_seq(&ring->low, below);
+    shmq_store_seq(&ring->dropping_at, 0);
+}
+
+static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
+
+/* The decision, and what follows: rows up to `last`, which lie below this place, are there no more. Answers how many they were. */
+static shmq_ordinal drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
+    shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
+    const shmq_ordinal before = last_pulled(back);
+    shmq_ordinal gone = {less(last->count, before.count), less(last->bytes, before.bytes),
+                         less(last->erased, before.erased), less(last->erased_bytes, before.erased_bytes)};
+    shmq_store_seq(&ring->dropping_count, last->count);
+    shmq_store_seq(&ring->dropping_bytes, last->bytes);
+    shmq_store_seq(&front->dropping_count, last->erased);
+    shmq_store_seq(&front->dropping_bytes, last->erased_bytes);
+    shmq_store_seq(&ring->dropping_at, below);
+    shmq_drop_end(back);
+    gone.count = less(gone.count, gone.erased);
+    gone.bytes = less(gone.bytes, gone.erased_bytes);
+    return gone;
+}
+
+static void pass_erased(shmq_ordinal *last, const shmq_row *row) {
+    uint64_t weight = shmq_row_weight(row->length);
+    *last = (shmq_ordinal){last->count + 1, last->bytes + weight, last->erased + 1, last->erased_bytes + weight};
 }
 
 /* Fills as many as there is memory for, then shows them. SHMQ_NOT_FOUND: there were others before the first one, which are lost;
- * *first is its ordinal. */
+ * *first is its ordinal. What was fetched by itself is passed, if something follows, whose record says so, or if there is nothing else. */
 static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, shmq_ordinal *first) {
     static _Thread_local shmq_coming all[SHMQ_TURN_ENTRIES];
-    shmq_ring_shm *ring = t->back->shm;
-    shmq_ordinal last = {shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
+    shmq_ordinal last = last_pulled(t->back), said = last;
     shmq_status status = SHMQ_OK;
-    uint32_t filled = 0;
-    for (; filled < count; filled++) {
-        status = fill(t, &rows[filled], tail + filled, &last, &all[filled]);
-        if (status != SHMQ_OK) {
-            break;
+    uint32_t filled = 0, i = 0, end = 0;
+    for (; i < count && status == SHMQ_OK; i++) {
+        if (rows[i].bytes == NULL) {
+            pass_erased(&last, &rows[i]);
+        } else if ((status = shmq_front_fill(t, &rows[i], tail + filled, &last, false, &all[filled])) == SHMQ_OK) {
+            last = said = all[filled++].ordinal;
+            end = i + 1;
         }
-        last = all[filled].ordinal;
     }
-    for (uint32_t i = 0; i < filled; i++) {
-        show(t, tail + i, &all[i]);
+    for (uint32_t n = 0; n < filled; n++) {
+        shmq_front_show(t, tail + n, &all[n]);
     }
     if (filled != 0) {
-        shmq_store_seq(&ring->low, rows[filled - 1].place + 1);
-        say_pulled(t, &last);
+        shmq_store_seq(&t->back->shm->low, rows[end - 1].place + 1);
+        shmq_pulled_say(t->back, &said);
+        return SHMQ_OK;
+    }
+    uint32_t erased = i - (status != SHMQ_OK);
+    if (SHMQ_UNLIKELY(erased != 0)) {
+        (void)drop(t->back, rows[erased - 1].place + 1, &last);
         return SHMQ_OK;
     }
     *first = all[0].ordinal;
@@ -126,77 +187,83 @@ static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
 
 /* Up to this one, which has not come in. */
 static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
-    shmq_ring_shm *ring = t->back->shm;
-    uint64_t rows = last->count - shmq_load_relaxed(&ring->pulled);
-    uint64_t before = shmq_load_relaxed(&ring->pulled_bytes), bytes = last->bytes > before ? last->bytes - before : 0;
-    say_pulled(t, last);
+    const shmq_ordinal before = last_pulled(t->back);
+    uint64_t rows = last->count - before.count, bytes = less(last->bytes, before.bytes);
+    shmq_pulled_say(t->back, last);
     shmq_rows_gone(t->q, rows, bytes);
     return tell_lost(t, rows, bytes);
 }
 
 /* A row that was changed on disk. */
 static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
-    shmq_ring_shm *ring = t->back->shm;
-    const shmq_ordinal its = {shmq_load_relaxed(&ring->pulled) + 1,
-                              shmq_load_relaxed(&ring->pulled_bytes) + shmq_row_weight(row->length)};
-    shmq_store_seq(&ring->low, row->place + 1);
+    shmq_ordinal its = last_pulled(t->back);
+    its.count++;
+    its.bytes += shmq_row_weight(row->length);
+    shmq_store_seq(&t->back->shm->low, row->place + 1);
     return lose(t, &its);
 }
 
 /* Those before this row, which is not in the queue yet. */
 static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_ordinal *ordinal) {
-    const shmq_ordinal last = {ordinal->count - 1, ordinal->bytes - shmq_row_weight(row->length)};
+    shmq_ordinal last = last_pulled(t->back);
+    last.count = ordinal->count - 1;
+    last.bytes = ordinal->bytes - shmq_row_weight(row->length);
     return lose(t, &last);
 }
 
-/* Behind the decision: what it says, as often as it takes. */
-void shmq_drop_end(shmq_ring *back) {
-    shmq_ring_shm *ring = back->shm;
-    uint64_t below = shmq_load_relaxed(&ring->dropping_at);
-    if (below == 0) {
-        return;
+/* How many there were up to a place: the first row from there on says it. *last: of what has left so far; then of what lies below. What
+ * was fetched by itself has to be counted. SHMQ_NOT_FOUND: no row lies there, or above. */
+static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last) {
+    shmq_ordinal its;
+    uint64_t end = shmq_flow_place(shmq_load_seq(&t->back->shm->flow)), behind = 0, weight = 0;
+    bool any = shmq_load_relaxed(&t->front->shm->flushed) != last->erased;
+    uint64_t from = any ? shmq_load_relaxed(&t->back->shm->low) : below;
+    for (;;) {
+        shmq_row row;
+        uint32_t count = from < end ? 1 : 0;
+        if (count != 0) {
+            SHMQ_TRY(shmq_read_rows(t, from, end, 0, &row, &count));
+        }
+        if (count == 0) {
+            return SHMQ_NOT_FOUND;
+        }
+        from = row.place + 1;
+        if (row.bytes == NULL && row.place < below) {
+            last->erased++;
+            last->erased_bytes += shmq_row_weight(row.length);
+        } else if (row.bytes == NULL) {
+            behind++;
+            weight += shmq_row_weight(row.length);
+        } else if (row.place >= below) {
+            bool says = shmq_row_ordinal(&row, &its) && its.count > last->count + behind;
+            last->count = says ? its.count - 1 - behind : last->count;
+            last->bytes = says ? its.bytes - shmq_row_weight(row.length) - weight : last->bytes;
+            return SHMQ_OK; /* was it changed on disk, whoever comes to it says how many are lost */
+        }
     }
-    shmq_store_seq(&ring->pulled, shmq_load_relaxed(&ring->dropping_count));
-    shmq_store_seq(&ring->pulled_bytes, shmq_load_relaxed(&ring->dropping_bytes));
-    shmq_store_seq(&ring->low, below);
-    shmq_store_seq(&ring->dropping_at, 0);
 }
 
-/* The decision, and what follows. Answers how many rows they were. */
-static uint64_t drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
-    shmq_ring_shm *ring = back->shm;
-    uint64_t count = shmq_load_relaxed(&ring->pulled), bytes = shmq_load_relaxed(&ring->pulled_bytes);
-    count = last->count > count ? last->count - count : 0;
-    bytes = last->bytes > bytes ? last->bytes - bytes : 0;
-    shmq_store_seq(&ring->dropping_count, last->count);
-    shmq_store_seq(&ring->dropping_bytes, last->bytes);
-    shmq_store_seq(&ring->dropping_at, below);
-    shmq_drop_end(back);
-    shmq_rows_gone(back->queue, count, bytes);
-    return count;
-}
-
-/* The first row that stays says how many there were before it. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     shmq_ring_shm *ring = t->back->shm;
-    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), low = shmq_load_relaxed(&ring->low);
+    uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow);
     *dropped = 0;
     shmq_store_seq(&t->q->page->unswept, UINT32_MAX);
-    if (!shmq_flow_is_on(flow) || below <= low) {
+    if (!shmq_flow_is_on(flow) || below <= shmq_load_relaxed(&ring->low)) {
         return SHMQ_OK;
     }
-    shmq_row row;
-    shmq_ordinal last = {shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes)}, first;
-    uint32_t count = below < place ? 1 : 0;
-    if (count != 0) {
-        SHMQ_TRY(t->backing->read(t->backing->context, low, below, place, 0, &row, &count));
+    shmq_ordinal last = last_pulled(t->back);
+    shmq_status status = count_below(t, below, &last);
+    if (status == SHMQ_NOT_FOUND) {
+        last = (shmq_ordinal){shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes),
+                              shmq_load_relaxed(&t->front->shm->flushed),
+                              shmq_load_relaxed(&t->front->shm->flushed_bytes)};
+        below = place;
+    } else if (status != SHMQ_OK) {
+        return status;
     }
-    if (count != 0 && shmq_row_ordinal(&row, &first) && first.count > shmq_load_relaxed(&ring->pulled)) {
-        last = (shmq_ordinal){first.count - 1, first.bytes - shmq_row_weight(row.length)};
-    } else if (count != 0) { /* it was changed on disk: whoever comes to it says how many are lost */
-        last = (shmq_ordinal){shmq_load_relaxed(&ring->pulled), shmq_load_relaxed(&ring->pulled_bytes)};
-    }
-    *dropped = drop(t->back, count != 0 ? below : place, &last);
+    const shmq_ordinal gone = drop(t->back, below, &last);
+    shmq_rows_gone(t->q, gone.count, gone.bytes);
+    *dropped = gone.count;
     return SHMQ_OK;
 }
 
@@ -217,12 +284,28 @@ uint64_t shmq_bytes_free(const shmq_queue *q) {
     return left < share ? left : share;
 }
 
+/* Once all that was fetched by itself has left the front ring, its positions are in the order of places again. */
+static void look_at_order(shmq_ring *front) {
+    if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->low) == 0)) {
+        return;
+    }
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        if (shmq_state_is_entry(shmq_word_state(word)) && shmq_is_fetched(slot)) {
+            return;
+        }
+    }
+    shmq_store_seq(&front->shm->low, 0);
+}
+
 shmq_status shmq_pull(shmq_mover *t) {
     static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
     uint64_t below = shmq_flow_place(shmq_load_seq(&ring->flow)), tail;
     uint32_t count;
-    SHMQ_TRY(free_slots(t->front, &tail, &count));
+    look_at_order(t->front);
+    SHMQ_TRY(shmq_front_room(t->front, &tail, &count));
     if (count == 0) {
         return SHMQ_EMPTY;
     }
@@ -230,8 +313,7 @@ shmq_status shmq_pull(shmq_mover *t) {
         SHMQ_TRY(shmq_cold_need(t->front));
     }
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
-    SHMQ_TRY(t->backing->read(t->backing->context, shmq_load_relaxed(&ring->low), shmq_load_relaxed(&ring->low), below,
-                              shmq_bytes_free(t->q), rows, &count));
+    SHMQ_TRY(shmq_read_rows(t, shmq_load_relaxed(&ring->low), below, shmq_bytes_free(t->q), rows, &count));
     if (count == 0) {
         return leave(t, below);
     }

@@ -95,7 +95,7 @@ bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal) {
     row_head head;
     bool sound = is_sound(row, &head);
     if (sound) {
-        *ordinal = (shmq_ordinal){head.ordinal, head.ordinal_bytes};
+        *ordinal = (shmq_ordinal){.count = head.ordinal, .bytes = head.ordinal_bytes};
     }
     return sound;
 }
@@ -148,14 +148,16 @@ static bool follows(const shmq_mover *t, const row_head *head, const shmq_ordina
     return head->ordinal <= last->count + 1 || head->ordinal > shmq_load_relaxed(&t->back->shm->flushed);
 }
 
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, shmq_slot_shm *slot,
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, bool alone, shmq_slot_shm *slot,
                           shmq_coming *c) {
     row_head head;
     if (!is_sound(row, &head)) {
         return SHMQ_CORRUPT;
     }
-    c->ordinal = (shmq_ordinal){head.ordinal, head.ordinal_bytes};
-    if (SHMQ_UNLIKELY(!follows(t, &head, last))) {
+    c->ordinal = *last;
+    c->ordinal.count = head.ordinal;
+    c->ordinal.bytes = head.ordinal_bytes;
+    if (SHMQ_UNLIKELY(!alone && !follows(t, &head, last))) {
         return SHMQ_NOT_FOUND;
     }
     shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
@@ -163,10 +165,12 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
         return SHMQ_CORRUPT;
     }
     SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, &c->block));
-    uint64_t props = head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0;
+    uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | (alone ? SHMQ_PROP_FETCHED : 0);
     shmq_poke(&cold->back, row->place);
     shmq_store_relaxed(&cold->ordinal, head.ordinal);
     shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);
+    shmq_poke(&cold->place, last->erased);
+    shmq_poke(&cold->intent, last->erased_bytes);
     shmq_store_relaxed(&cold->expires_ns, head.expires_ns);
     shmq_poke(&slot->message_id, head.message_id);
     shmq_poke(&slot->enqueued_ns, head.enqueued_ns);

@@ -7,8 +7,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x3130574f524d4853) /* "SHMROW01" */
+#define MAGIC UINT64_C(0x3230574f524d4853) /* "SHMROW02" */
 #define PIECES 512
+#define HERE 0x00 /* marks; all others are damage */
+#define GONE 0xa5
 
 typedef struct file_head {
     uint64_t magic;
@@ -47,9 +49,11 @@ bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count) {
         entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
     }
     file_head head = {.magic = MAGIC, .sum = shmq_crc32c(0, entries, bytes), .count = count};
+    unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
     struct iovec pieces[PIECES] = {{.iov_base = &head, .iov_len = sizeof head},
-                                   {.iov_base = entries, .iov_len = bytes}};
-    int used = 2;
+                                   {.iov_base = entries, .iov_len = bytes},
+                                   {.iov_base = marks, .iov_len = count}};
+    int used = 3;
     for (uint32_t i = 0; i < count; i++) {
         pieces[used++] =
             (struct iovec){.iov_base = (void *)(uintptr_t)rows[i].bytes, .iov_len = (size_t)rows[i].length};
@@ -104,16 +108,29 @@ static file_entry entry_of(const shmq_row_file *f, uint32_t i) {
     return entry;
 }
 
+static uint64_t marks_at(uint32_t count) { return sizeof(file_head) + (uint64_t)count * sizeof(file_entry); }
+
+static bool marks_make_sense(const shmq_row_file *f, uint32_t count) {
+    const unsigned char *marks = f->bytes + marks_at(count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (marks[i] != HERE && marks[i] != GONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool shmq_row_file_sound(shmq_row_file *f) {
     if (f->size < sizeof(file_head)) {
         return false;
     }
     file_head head = head_of(f);
     uint64_t bytes = sizeof head + (uint64_t)head.count * sizeof(file_entry);
-    if (head.magic != MAGIC || head.count == 0 || head.count > SHMQ_TURN_ENTRIES || bytes > f->size ||
-        head.sum != shmq_crc32c(0, f->bytes + sizeof head, bytes - sizeof head)) {
+    if (head.magic != MAGIC || head.count == 0 || head.count > SHMQ_TURN_ENTRIES || bytes + head.count > f->size ||
+        head.sum != shmq_crc32c(0, f->bytes + sizeof head, bytes - sizeof head) || !marks_make_sense(f, head.count)) {
         return false;
     }
+    bytes += head.count;
     for (uint32_t i = 0; i < head.count; i++) {
         bytes += entry_of(f, i).length;
     }
@@ -125,10 +142,37 @@ bool shmq_row_file_sound(shmq_row_file *f) {
     return true;
 }
 
+bool shmq_row_file_look_again(shmq_row_file *f, int fd) {
+    uint32_t count = head_of(f).count;
+    ssize_t got;
+    do {
+        got = pread(fd, f->bytes + marks_at(count), count, (off_t)marks_at(count));
+    } while (got < 0 && errno == EINTR);
+    errno = got < 0 ? errno : 0;
+    return got == (ssize_t)count && marks_make_sense(f, count);
+}
+
+bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place) {
+    uint32_t count = head_of(f).count, i = 0;
+    while (i < count && entry_of(f, i).place != place) {
+        i++;
+    }
+    const unsigned char gone = GONE;
+    ssize_t done = i < count ? 0 : 1;
+    while (done == 0 || (done < 0 && errno == EINTR)) {
+        done = pwrite(fd, &gone, 1, (off_t)(marks_at(count) + i));
+    }
+    if (i < count && done == 1) {
+        f->bytes[marks_at(count) + i] = GONE;
+    }
+    return done == 1;
+}
+
 void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                         uint32_t *count) {
     uint32_t most = *count, all = head_of(f).count, i = 0;
-    uint64_t used = 0, at = sizeof(file_head) + all * sizeof(file_entry);
+    uint64_t used = 0, at = marks_at(all) + all;
+    const unsigned char *marks = f->bytes + marks_at(all);
     if (f->next_row != 0 && from >= f->next_place) { /* who goes over rows one by one does not begin anew for each */
         at = f->next_at;
         i = f->next_row;
@@ -140,8 +184,9 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
             break;
         }
         if (entry.place >= from) {
-            rows[(*count)++] = (shmq_row){.place = entry.place, .bytes = f->bytes + at, .length = entry.length};
-            used += entry.length;
+            const unsigned char *its = marks[i] == HERE ? f->bytes + at : NULL;
+            rows[(*count)++] = (shmq_row){.place = entry.place, .bytes = its, .length = entry.length};
+            used += its != NULL ? entry.length : 0;
         }
         f->next_place = entry.place + 1;
         at += entry.length;

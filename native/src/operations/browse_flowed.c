@@ -60,10 +60,15 @@ static void note_clear(const shmq_ring *level, uint64_t from, uint64_t to) {
     clear = (clear_run){level, q->serial, from, to, q->incarnation, q->index};
 }
 
+/* Nothing from this place on is in the front ring. */
+static bool is_passed(const shmq_ring *level, uint64_t place) {
+    return shmq_load_seq(&level->shm->low) <= place && shmq_load_seq(&shmq_front_of(level)->shm->low) == 0;
+}
+
 /* Of a level whose back ring has nothing there. */
 static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     uint64_t on_disk = row_next(level, *place, d);
-    bool passed = shmq_load_seq(&level->shm->low) <= *place; /* as below */
+    bool passed = is_passed(level, *place); /* as below */
     if (passed && on_disk < clear.to) {
         *place = on_disk;
         return true;
@@ -88,7 +93,7 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         note_clear(level, from, in_back < below ? in_back : below);
         uint64_t on_disk = row_next(level, from, &row);
         /* Behind the look at the disk: what had come in by then lies below `low`. */
-        bool passed = shmq_load_seq(&level->shm->low) <= from;
+        bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
         if (in_back <= in_front && in_back <= on_disk) {
             *place = at;

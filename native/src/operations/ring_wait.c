@@ -70,7 +70,7 @@ static uint32_t state_of(const shmq_waiter *of) { return shmq_load_seq(&of->q->p
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = false;
+        w->of[i].looked = w->of[i].left = w->of[i].searched = false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -85,6 +85,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             }
             of->version = behind_claim ? 0 : d->version;
             of->left = d->left;
+            of->searched = d->searched;
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -112,11 +113,21 @@ static bool any_flows(const waiting *w) {
     return false;
 }
 
+/* But for who has looked at all that is on disk, too. */
+static bool any_unsearched(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (!w->of[i].searched && state_of(&w->of[i]) != SHMQ_STOPPED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* What was read before the look says that nothing new can come; so an empty look is the end. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     bool shut = all_shut(w), more = any_flows(w);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !more ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !(more && any_unsearched(w)) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* Of who does not wait: for a mover it does, as for a claim, as long as a stopped process may delay others. */
@@ -127,7 +138,8 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
     do {
         more = any_flows(w);
         status = look_for_last(w, &claimed, from, d);
-    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && sched_yield() == 0 && shmq_now_ns() < until);
+    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_unsearched(w) && sched_yield() == 0 &&
+             shmq_now_ns() < until);
     return status;
 }
 

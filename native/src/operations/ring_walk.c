@@ -126,7 +126,7 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
 
 /* Is it for this taker? If not, its group remembers that it was refused. What the slot says is read before the CAS from
  * `word`, which fails if it was of another entry. One whose message makes no sense is for everybody: whoever takes it finds the damage. */
-static bool consider(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
+bool shmq_walk_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
     }
@@ -155,7 +155,7 @@ static shmq_status offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
                 /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
                 if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
-                    consider(r, slot, word, position, d)) {
+                    shmq_walk_considers(r, slot, word, position, d)) {
                     best = position;
                     best_word = word;
                 }
@@ -325,7 +325,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
-            if (!consider(r, slot, word, p, d)) {
+            if (!shmq_walk_considers(r, slot, word, p, d)) {
                 p++;
                 continue;
             }
@@ -411,7 +411,7 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
         if (status != SHMQ_EMPTY || (d->word != 0 && !is_last_claim(level, d->position))) {
             return status;
         }
-        if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen))) {
+        if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen)) && !d->searched) {
             return SHMQ_EMPTY; /* what is left of it on disk comes before all that is less important */
         }
         ends[depth] = (level_end){

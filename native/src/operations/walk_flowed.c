@@ -6,15 +6,15 @@
 #include "operations/walk.h"
 #include "shmq/flow.h"
 
-/* What a walk without an offer has found in one ring. */
-typedef struct found {
-    shmq_delivery d;
-    shmq_status status;
-    uint64_t place; /* of the entry, or claim; UINT64_MAX: there is none below the limit */
-    bool claim;
-} found;
+/* Positions of its front ring are not in the order of places. */
+static bool is_scattered(const shmq_ring *r) {
+    return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->low) != 0);
+}
 
-static shmq_status look(shmq_ring *r, const shmq_delivery *as, uint64_t limit, found *f) {
+shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+    if (is_scattered(r)) {
+        return shmq_look_scattered(r, as, limit, f);
+    }
     f->d = *as;
     f->d.peek = true;
     f->place = UINT64_MAX;
@@ -40,7 +40,7 @@ static shmq_status look(shmq_ring *r, const shmq_delivery *as, uint64_t limit, f
 }
 
 /* The second look at the ring that the offer is not of. */
-static bool is_unchanged(shmq_ring *r, const found *f, uint64_t place) {
+static bool is_unchanged(shmq_ring *r, const shmq_found *f, uint64_t place) {
     uint64_t now = shmq_load_seq(&r->shm->epoch);
     if (SHMQ_LIKELY(now == f->d.epoch_seen)) {
         return true;
@@ -49,8 +49,8 @@ static bool is_unchanged(shmq_ring *r, const found *f, uint64_t place) {
 }
 
 /* SHMQ_INTERRUPTED: walk again. */
-static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, const found *first, const found *second,
-                               shmq_delivery *d) {
+static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, const shmq_found *first,
+                               const shmq_found *second, shmq_delivery *d) {
     bool peek = d->peek;
     uint64_t flow = d->flow_seen;
     *d = first->d;
@@ -70,21 +70,47 @@ static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, co
     default:
         return SHMQ_INTERRUPTED;
     }
-    if (is_unchanged(other, second, first->place)) {
+    bool same = !is_scattered(r) || shmq_load_seq(&r->shm->epoch) == first->d.epoch_seen;
+    if (same && is_unchanged(other, second, first->place)) {
         return SHMQ_OK;
     }
     shmq_offer_cancel(q, d);
     return SHMQ_INTERRUPTED;
 }
 
+/* What these two looks have found. SHMQ_EMPTY: nothing, or a claim. */
+shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d) {
+    shmq_ring *front = shmq_front_of(back);
+    if (f->place < b->place) {
+        return offer_first(back->queue, front, back, f, b, d);
+    }
+    if (b->place != UINT64_MAX && !b->claim) {
+        return offer_first(back->queue, back, front, b, f, d);
+    }
+    const shmq_delivery asked = *d;
+    *d = b->d; /* behind a claim all waits for it */
+    d->peek = asked.peek;
+    d->flow_seen = asked.flow_seen;
+    d->searched = b->place == UINT64_MAX;
+    d->word = b->claim ? b->d.word : 0;
+    return SHMQ_EMPTY;
+}
+
 /* Neither ring has anything below the limit. */
-static shmq_status nothing(shmq_ring *r, const found *back, const found *front, shmq_delivery *d) {
+static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_found *front, shmq_delivery *d,
+                           uint64_t *front_epoch) {
     if (shmq_flow_is_on(d->flow_seen)) {
-        shmq_status status = r->queue->m->backing_of != NULL ? shmq_flow_bring(r) : SHMQ_EMPTY;
-        if (status == SHMQ_OK) {
+        bool some = d->by != NULL && d->by->wants != NULL;
+        shmq_status status = r->queue->m->backing_of == NULL ? SHMQ_EMPTY
+                             : some                          ? shmq_search_flowed(r, d, front_epoch)
+                                                             : shmq_flow_bring(r);
+        if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
+            return status;
+        }
+        if (status == SHMQ_OK || status == SHMQ_INTERRUPTED) {
             return SHMQ_INTERRUPTED;
         }
-        d->word = 0;
+        d->word = some && status == SHMQ_EMPTY ? d->word : 0;
         d->version = 0; /* rows are left: it has not looked at everything */
         return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
     }
@@ -94,19 +120,19 @@ static shmq_status nothing(shmq_ring *r, const found *back, const found *front, 
     *d = back->d;
     d->flow_seen = flow;
     d->word = 0;
+    *front_epoch = front->d.epoch_seen;
     return same ? SHMQ_EMPTY : SHMQ_INTERRUPTED;
 }
 
 shmq_status shmq_walk_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
-    shmq_queue *q = back->queue;
-    shmq_ring *front = shmq_front_of(back);
     bool peek = d->peek;
     for (;;) {
-        found b, f;
+        shmq_found b, f;
+        d->searched = false;
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
-        shmq_status status = look(back, d, limit, &b);
-        status = status == SHMQ_OK ? look(front, d, limit, &f) : status;
+        shmq_status status = shmq_look_flowed(back, d, limit, &b);
+        status = status == SHMQ_OK ? shmq_look_flowed(shmq_front_of(back), d, limit, &f) : status;
         if (status == SHMQ_INTERRUPTED) {
             continue;
         }
@@ -114,22 +140,13 @@ shmq_status shmq_walk_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
             return status;
         }
         if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
-            status = nothing(back, &b, &f, d);
-        } else if (f.place < b.place) {
-            status = offer_first(q, front, back, &f, &b, d);
-        } else if (b.claim) {
-            uint64_t flow = d->flow_seen;
-            *d = b.d; /* what is behind it waits for it */
-            d->flow_seen = flow;
-            d->peek = peek;
-            *front_epoch = f.d.epoch_seen;
-            return SHMQ_EMPTY;
+            status = nothing(back, &b, &f, d, front_epoch);
         } else {
-            status = offer_first(q, back, front, &b, &f, d);
+            *front_epoch = f.d.epoch_seen;
+            status = shmq_offer_found(back, &b, &f, d);
         }
         d->peek = peek;
         if (status != SHMQ_INTERRUPTED) {
-            *front_epoch = f.d.epoch_seen;
             return status;
         }
     }

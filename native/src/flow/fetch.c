@@ -1,0 +1,94 @@
+/* One row comes in by itself, before those that lie below it: who wants it wants none of those, or has its place from elsewhere. It lies in
+ * the front ring like others, at or above `low`, so plain takers pass it until all that lies below has come in, too. Its row is
+ * marked as gone, and passed when the others are pulled. */
+#include "shmq/cold.h"
+#include "shmq/flow.h"
+#include "shmq/upkeep.h"
+
+#define AT_ONCE 64u                  /* rows that are read at once */
+#define SLICE_NS UINT64_C(2000000) /* of a search: others wait for the lock */
+
+shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
+    shmq_cold_shm *cold = shmq_cold_at(front, slot);
+    return (shmq_ordinal){shmq_load_relaxed(&cold->ordinal), shmq_load_relaxed(&cold->ordinal_bytes),
+                          shmq_peek(&cold->place), shmq_peek(&cold->intent)};
+}
+
+bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_FETCHED) != 0; }
+
+void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
+    const shmq_ordinal its = shmq_front_ordinal(front, slot);
+    shmq_store_seq(&front->shm->flushed, its.erased);
+    shmq_store_seq(&front->shm->flushed_bytes, its.erased_bytes);
+}
+
+/* T22 is the decision. What is left then, also by a death, is done by whoever has the lock next: the slot before the tail says that it was
+ * fetched. */
+static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
+    shmq_ring_shm *front = t->front->shm;
+    uint64_t tail, place = row->place, erased = shmq_load_relaxed(&front->flushed);
+    uint32_t room;
+    SHMQ_TRY(shmq_front_room(t->front, &tail, &room));
+    if (room == 0) {
+        return SHMQ_EMPTY;
+    }
+    SHMQ_TRY(shmq_cold_need(t->front));
+    shmq_coming coming;
+    const shmq_ordinal with = {.erased = erased + 1,
+                               .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
+    SHMQ_TRY(shmq_front_fill(t, row, tail, &with, true, &coming));
+    shmq_store_seq(&front->low, tail + 1); /* before it is there: positions below are not in the order of places */
+    shmq_front_show(t, tail, &coming);
+    if (t->backing->erase(t->backing->context, erased, place) != SHMQ_OK) {
+        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* so the next turn begins with it */
+    }
+    shmq_erased_say(t->front, shmq_slot_at(t->front, tail));
+    return SHMQ_OK;
+}
+
+shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+    const shmq_ring_shm *ring = t->back->shm;
+    shmq_row rows[AT_ONCE];
+    shmq_delivery d;
+    uint64_t low = shmq_load_relaxed((shmq_a64 *)(uintptr_t)&ring->low), until = shmq_now_ns() + SLICE_NS;
+    uint64_t below = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
+    below = end < below ? end : below;
+    *place = *place > low ? *place : low;
+    while (*place < below && shmq_now_ns() < until) {
+        uint32_t count = AT_ONCE;
+        SHMQ_TRY(shmq_read_rows(t, *place, below, SHMQ_TURN_BYTES, rows, &count));
+        if (count == 0) {
+            *place = below;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            bool there = rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* what was changed its taker is told of */
+            *place = rows[i].place;
+            d.depth = t->back->depth;
+            if (there && wants(context, &d)) {
+                return fetch_row(t, &rows[i]);
+            }
+            *place = rows[i].place + 1;
+        }
+    }
+    return SHMQ_NOT_FOUND;
+}
+
+static bool any(void *context, const shmq_delivery *row) {
+    (void)context;
+    (void)row;
+    return true;
+}
+
+shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {
+    shmq_mover t;
+    SHMQ_TRY(shmq_turn_begin(&t, back));
+    uint64_t at = place;
+    bool on = shmq_flow_is_on(shmq_load_seq(&back->shm->flow));
+    shmq_status status = on ? shmq_fetch(&t, &at, place + 1, any, NULL) : SHMQ_NOT_FOUND;
+    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
+        (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
+        status = shmq_fetch(&t, &at, place + 1, any, NULL);
+    }
+    shmq_turn_end(&t);
+    return shmq_is_short(status) ? SHMQ_EMPTY : status;
+}

@@ -1,0 +1,153 @@
+/* A queue that has flowed, as one sees it who wants some entries only: what lies below `low` is looked at by the walk; then, under the mover's
+ * lock, all the rest in the order of places. A row that it wants comes in by itself, and is then the entry that it is offered.
+ *
+ * The lock is held from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. What is released
+ * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, so each is looked at once. */
+#include "operations/walk.h"
+#include "shmq/flow.h"
+#include "shmq/ring_memory.h"
+#include "shmq/ring_time.h"
+#include "shmq/upkeep.h"
+
+typedef struct seeker {
+    const shmq_ring *level;
+    shmq_subscription *by;
+} seeker;
+
+static bool wants(void *context, const shmq_delivery *row) {
+    const seeker *s = context;
+    return shmq_is_wanted(s->by, s->level, row);
+}
+
+/* The one of the lowest place that is for this taker. SHMQ_INTERRUPTED: it has changed. */
+static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+    uint64_t word_of_best = 0, position_of_best = 0;
+    f->place = UINT64_MAX;
+    for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
+        shmq_slot_shm *slot = shmq_slot_at(r, i);
+        uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
+        uint32_t state = shmq_word_state(word);
+        if (state == SHMQ_HELD && shmq_hold_end(r, slot, word)) {
+            return SHMQ_INTERRUPTED;
+        }
+        if (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED) {
+            continue;
+        }
+        uint64_t position = shmq_load_acquire(&slot->position), place = shmq_front_place(r, slot); /* SYNC ring.publish */
+        if (shmq_load_seq(&slot->word) != word) {
+            return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
+        }
+        if (place < limit && place < f->place && shmq_slot_at(r, position) == slot &&
+            shmq_walk_considers(r, slot, word, position, as)) {
+            f->place = place;
+            word_of_best = word;
+            position_of_best = position;
+        }
+    }
+    f->d.word = word_of_best;
+    f->d.position = position_of_best;
+    return SHMQ_OK;
+}
+
+shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+    f->d = *as;
+    f->d.peek = true;
+    f->d.in_turn = false; /* the head says nothing of what lies in no order */
+    f->d.depth = front->depth;
+    f->claim = false;
+    for (;;) {
+        f->d.epoch_seen = shmq_load_seq(&front->shm->epoch);
+        f->status = SHMQ_EMPTY;
+        if (best_of(front, as, limit, f) != SHMQ_OK) {
+            continue;
+        }
+        if (f->place == UINT64_MAX) {
+            return SHMQ_OK;
+        }
+        switch (shmq_walk_offer(front, f->d.word, f->d.position, f->d.epoch_seen, &f->d)) {
+        case OFFER_OK:
+            f->status = SHMQ_OK;
+            return SHMQ_OK;
+        case OFFER_LEFT:
+            f->place = UINT64_MAX;
+            f->d.left = true;
+            f->d.version = 0;
+            return SHMQ_OK;
+        default:
+            break;
+        }
+    }
+}
+
+/* A match among the rows below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all were looked at. */
+static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t end) {
+    seeker s = {.level = t->back, .by = d->by};
+    shmq_a64 *searched = &d->by->searched[t->back->depth];
+    uint64_t low = shmq_load_seq(&t->back->shm->low), at = shmq_load_seq(searched);
+    at = at > low ? at : low;
+    if (at >= end) {
+        return SHMQ_NOT_FOUND;
+    }
+    shmq_status status = shmq_fetch(t, &at, end, wants, &s);
+    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
+        (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q) == SHMQ_OK)) {
+        status = shmq_fetch(t, &at, end, wants, &s);
+    }
+    if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
+        shmq_raise_seq(searched, at + (status == SHMQ_OK));
+    }
+    return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : shmq_is_short(status) ? SHMQ_EMPTY : status;
+}
+
+static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
+    shmq_ring *back = t->back;
+    for (;;) {
+        shmq_found b, f;
+        d->flow_seen = shmq_load_seq(&back->shm->flow);
+        if (!shmq_flow_is_on(d->flow_seen)) {
+            return SHMQ_INTERRUPTED;
+        }
+        shmq_status status = shmq_look_flowed(back, d, UINT64_MAX, &b);
+        status = status == SHMQ_OK ? shmq_look_flowed(t->front, d, UINT64_MAX, &f) : status;
+        if (status == SHMQ_INTERRUPTED) {
+            continue;
+        }
+        SHMQ_TRY(status);
+        uint64_t place = shmq_flow_place(d->flow_seen), first = b.place < f.place ? b.place : f.place;
+        status = search_rows(t, d, first < place ? first : place);
+        if (status == SHMQ_OK) {
+            continue;
+        }
+        d->word = 0;
+        d->version = 0;
+        if (status != SHMQ_NOT_FOUND) {
+            return status;
+        }
+        *front_epoch = f.d.epoch_seen;
+        if (shmq_flow_rows(t->q) == 0 && shmq_pull(t) == SHMQ_OK) {
+            return SHMQ_INTERRUPTED; /* all of them have been fetched: the flow ends */
+        }
+        status = shmq_offer_found(back, &b, &f, d);
+        if (status != SHMQ_INTERRUPTED) {
+            return status;
+        }
+    }
+}
+
+shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+    uint64_t until = 0; /* what is not found by then is looked for once more, a moment later */
+    shmq_status status;
+    do {
+        shmq_mover t;
+        SHMQ_TRY(shmq_turn_begin(&t, back));
+        status = search(&t, d, front_epoch);
+        shmq_turn_end(&t);
+        uint64_t now = status == SHMQ_TIMEOUT ? shmq_now_ns() : 0;
+        until = until != 0 ? until : now + back->queue->m->patience_ns;
+        if (status == SHMQ_TIMEOUT && now >= until) {
+            d->left = true;
+            return SHMQ_EMPTY;
+        }
+    } while (status == SHMQ_TIMEOUT);
+    return status;
+}
