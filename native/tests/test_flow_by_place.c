@@ -91,15 +91,18 @@ static void what_somebody_has_is_taken_only_by_force(void) {
     end();
 }
 
-/* What is passed on the way has all slots of the front ring at last. */
-static void one_deep_on_disk_comes_as_long_as_there_are_slots(void) {
+/* Nothing that lies before it comes with it. */
+static void one_deep_on_disk_comes_by_itself(void) {
     begin();
     put_numbers(q, 0, MANY);
-    uint64_t number, deep = place_of_number(MANY - 5000);
+    uint64_t number, deep = place_of_number(MANY - 5000), rows = shmq_flow_rows(q);
     CHECK(deep < shmq_flow_place(flow()));
-    CHECK_EQUAL(take_at(q, deep, &number), SHMQ_NO_SPACE);
-    CHECK(strstr(shmq_trail(), "no slot to come back to") != NULL);
-    get_numbers(theirs, 0, MANY);
+    CHECK_EQUAL(take_at(q, deep, &number), SHMQ_OK);
+    CHECK_EQUAL(number, MANY - 5000);
+    CHECK_EQUAL(shmq_flow_rows(q), rows - 1);
+    CHECK_EQUAL(take_at(q, deep, &number), SHMQ_EMPTY);
+    get_numbers(theirs, 0, MANY - 5000);
+    get_numbers(q, MANY - 4999, 4999);
     end();
 }
 
@@ -253,7 +256,7 @@ static void what_is_on_its_way_is_waited_for(void) {
 int main(void) {
     one_is_taken_from_each_home();
     what_somebody_has_is_taken_only_by_force();
-    one_deep_on_disk_comes_as_long_as_there_are_slots();
+    one_deep_on_disk_comes_by_itself();
     what_is_below_a_place_is_discarded_in_all_homes();
     all_of_it_may_be_discarded();
     the_oldest_is_dropped_wherever_it_is();

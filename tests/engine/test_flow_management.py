@@ -56,10 +56,23 @@ def test_a_selector_chooses_deep_in_it(broker: shmq.Broker, flowed: shmq.Queue[A
     check_sound(broker, flowed, target)
 
 
-def test_what_was_passed_and_leaves_no_slot_is_told_and_nothing_is_lost(flowed: shmq.Queue[Any]) -> None:
+def test_a_selector_chooses_more_than_the_front_ring_has_slots(flowed: shmq.Queue[Any]) -> None:
+    assert flowed.purge(selector="number > 5") == COUNT - 6
+    assert [number_of(flowed.get(timeout=0)) for _ in range(6)] == list(range(6))
+    assert (flowed.qsize(), flowed.statistics().bytes) == (0, 0)
+
+
+def test_what_is_in_hand_and_leaves_no_slot_is_told_and_nothing_is_lost(flowed: shmq.Queue[Any]) -> None:
+    held = flowed.receive_many(COUNT, timeout=0)
+    assert 0 < len(held) < COUNT - 500, "the front ring has no slot left"
     with pytest.raises(shmq.OutOfSpace, match="no slot to come back to"):
         flowed.purge(selector=f"number = {COUNT - 500}")
-    assert [number_of(flowed.get(timeout=0)) for _ in range(COUNT)] == list(range(COUNT))
+    for message in held[:-1]:
+        message.ack()
+    held[-1].release()
+    assert flowed.purge(selector=f"number = {COUNT - 500}") == 1
+    left = [number for number in range(len(held) - 1, COUNT) if number != COUNT - 500]
+    assert [number_of(flowed.get(timeout=0)) for _ in left] == left
 
 
 def test_columns_hold_what_is_on_disk(flowed: shmq.Queue[Any]) -> None:

@@ -93,14 +93,16 @@ typedef struct shmq_ring_shm {
     shmq_a64 waiters; /* of blocked producers: version 32 | threads 32; see waiters.h */
     uint8_t full_pad[96];
 
-    shmq_a64 flow;    /* of a back ring, like all that follow: P 63 | 1 FLOWED; 0: never flowed. See flow.h */
-    shmq_a64 low;     /* rows are exactly the keys in [low, P) */
-    shmq_a64 flushed; /* how many entries became rows */
-    shmq_a64 pulled;  /* how many of these left again */
+    /* Of a back ring. In brackets what the same words of its level's front ring say of rows that came in by themselves. */
+    shmq_a64 flow;    /* P 63 | 1 FLOWED; 0: never flowed. See flow.h [0] */
+    shmq_a64
+        low; /* rows are exactly the keys in [low, P) [behind the position of the last one; 0: none is left there] */
+    shmq_a64 flushed; /* how many entries became rows [how many came in so] */
+    shmq_a64 pulled; /* how many of these left again [how many of these `low` has passed] */
     shmq_a64 flushing_at, flushing_count; /* which P comes with which `flushed` ... */
     shmq_a64 flushed_bytes, pulled_bytes; /* headers and bodies of these */
-    shmq_a64 flushing_bytes;              /* ... and with which `flushed_bytes` */
-    shmq_a64 dropping_at;                 /* rows below this place are settled; 0: they were, and the words say so */
+    shmq_a64 flushing_bytes; /* ... and with which `flushed_bytes` */
+    shmq_a64 dropping_at; /* rows below this place are settled; 0: they were, and the words say so */
     shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
     uint8_t flow_pad[32];
 } shmq_ring_shm;

@@ -51,9 +51,11 @@ static const char *check_constants(const shmq_ring *r) {
     uint64_t later = ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
                      shmq_load_relaxed(&ring->level_shift);
     if (q->rings == q->levels || shmq_is_front(r)) {
-        later |= shmq_load_relaxed(&ring->flow) | shmq_load_relaxed(&ring->low) | shmq_load_relaxed(&ring->flushed) |
-                 shmq_load_relaxed(&ring->pulled) | shmq_load_relaxed(&ring->flushing_at) |
-                 shmq_load_relaxed(&ring->flushing_count);
+        later |= shmq_load_relaxed(&ring->flow) | shmq_load_relaxed(&ring->flushing_at) |
+                 shmq_load_relaxed(&ring->flushing_count) | shmq_load_relaxed(&ring->dropping_at);
+    }
+    if (q->rings == q->levels) {
+        later |= shmq_load_relaxed(&ring->low) | shmq_load_relaxed(&ring->flushed) | shmq_load_relaxed(&ring->pulled);
     }
     return later != 0 ? "its ring has a value in a field that this version does not use" : shmq_cold_valid(r);
 }

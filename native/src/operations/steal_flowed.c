@@ -9,8 +9,11 @@ static bool is_moving(const shmq_ring *back, uint64_t place) {
            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == place; /* SYNC ring.publish */
 }
 
-/* SHMQ_OK: look again. */
-static shmq_status fetch(shmq_ring *back, uint64_t place) {
+/* SHMQ_OK: look again. The lowest one comes with those that follow it, for most likely they are wanted, too. */
+static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
+    if (place == low && shmq_flow_bring(back) == SHMQ_OK) {
+        return SHMQ_OK;
+    }
     shmq_status status = shmq_flow_fetch(back, place);
     if (status == SHMQ_NOT_FOUND) {
         return SHMQ_EMPTY; /* it has come in, or gone, meanwhile */
@@ -21,7 +24,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place) {
     return shmq_fail(SHMQ_NO_SPACE,
                      "messages that have come back leave one on disk no slot to come back to\n"
                      "number %llu; %llu slots for messages that have come back\n"
-                     "take messages out, or settle what is in hand",
+                     "or settle what is in hand",
                      (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
 }
 
@@ -37,7 +40,7 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
         if (shmq_front_find(shmq_front_of(back), place, &position)) {
             return shmq_steal(shmq_front_of(back), position, ready, d);
         }
-        status = on_disk && back->queue->m->backing_of != NULL ? fetch(back, place) : SHMQ_EMPTY;
+        status = on_disk && back->queue->m->backing_of != NULL ? fetch(back, place, low) : SHMQ_EMPTY;
         bool waits = status == SHMQ_IN_USE || is_moving(back, place);
         if (!waits && status != SHMQ_OK) {
             return status;
