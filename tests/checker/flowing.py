@@ -40,8 +40,8 @@ def flowing(broker_dir: Path) -> Image:
     scene = Scene.of(sound)
     records = take_granule(scene, scene.free_granule(), LAP | GRANULE_RING)
     geometry = scene.ring(NAME, FRONT).geometry
-    for at in range(geometry.slots, geometry.slots + geometry.bytes, GRANULE):
-        take_granule(scene, (at - sound.regions.data) // GRANULE, 0)
+    granules = range(geometry.slots, geometry.slots + geometry.bytes, GRANULE)
+    taken = [records, *(take_granule(scene, (at - sound.regions.data) // GRANULE, 0) for at in granules)]
     scene.write(scene.of_ring(NAME, "cold", FRONT), records)
     scene.write(scene.of_ring(NAME, "laid", FRONT), LAID_ALL)
     scene.write(scene.of_ring(NAME, "tail", FRONT), PULLED)
@@ -62,7 +62,7 @@ def flowing(broker_dir: Path) -> Image:
         scene.write(scene.of_ring(NAME, word), value)
     scene.write(scene.page(NAME, "settings") + SETTINGS["max_memory"], 1 << 20)
     scene.write(scene.page(NAME, "resident"), weight(queues_of(Image(scene.data))[0]))
-    return Image(scene.data)
+    return Image(scene.data, sorted([*sound.parts, *((at, at + GRANULE) for at in taken)]))
 
 
 def take_granule(scene: Scene, granule: int, word: int) -> int:

@@ -301,16 +301,10 @@ MISTAKES = {
     ),
     "rows have left before they are messages in memory": (
         "flow/pull.c",
-        "    for (uint32_t i = 0; i < filled; i++) {\n        show(",
-        "    if (filled != 0) {\n        shmq_store_seq(&ring->low, rows[filled - 1].place + 1);\n    }\n"
-        "    for (uint32_t i = 0; i < filled; i++) {\n        show(",
+        "    for (uint32_t n = 0; n < filled; n++) {\n        shmq_front_show(",
+        "    if (filled != 0) {\n        shmq_store_seq(&t->back->shm->low, rows[end - 1].place + 1);\n    }\n"
+        "    for (uint32_t n = 0; n < filled; n++) {\n        shmq_front_show(",
         ["--only", "flow-pull"],
-    ),
-    "rows that are to go are counted out before that is decided": (
-        "flow/pull.c",
-        "    shmq_store_seq(&ring->dropping_count, last->count);",
-        "    shmq_store_seq(&ring->pulled, last->count);\n    shmq_store_seq(&ring->dropping_count, last->count);",
-        ["--only", "flow-discard"],
     ),
     "what a dead mover has decided to drop is not dropped": (
         "flow/mover.c",
@@ -318,10 +312,28 @@ MISTAKES = {
         "    /* nothing",
         ["--only", "flow-discard"],
     ),
+    "a row that was fetched is marked before it is a message in memory": (
+        "flow/fetch.c",
+        "    shmq_front_show(t, tail, &coming);\n",
+        "    (void)t->backing->erase(t->backing->context, erased, place);\n    shmq_front_show(t, tail, &coming);\n",
+        ["--only", "flow-fetch"],
+    ),
+    "a row whose mover died is not marked": (
+        "flow/mover.c",
+        "bool passed = place < shmq_load_relaxed(&t->back->shm->low);",
+        "bool passed = place < UINT64_MAX;",
+        ["--only", "flow-fetch"],
+    ),
+    "what was fetched counts as a row after a death": (
+        "flow/mover.c",
+        "        shmq_erased_say(front, slot);\n",
+        "        (void)slot;\n",
+        ["--only", "flow-fetch"],
+    ),
     "what a dead mover left is not recovered": (
         "flow/mover.c",
-        "    recover_front(ring, front);\n    bool any",
-        "    if (flow != UINT64_MAX) {\n        return;\n    }\n    recover_front(ring, front);\n    bool any",
+        "    recover_front(back, front);\n",
+        "    if (flow != UINT64_MAX) {\n        return;\n    }\n    recover_front(back, front);\n",
         ["--only", "flow-enter"],
     ),
     "what a dead mover brought last is a row, too": (

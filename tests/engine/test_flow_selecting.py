@@ -21,7 +21,8 @@ PATIENCE = 120.0
 
 @pytest.fixture(params=[1, 3], ids=["plain", "priorities"])
 def flowed(request: pytest.FixtureRequest, broker: shmq.Broker) -> shmq.Queue[Any]:
-    queue = broker.queue("backlog", max_memory=LITTLE, priorities=request.param, max_deaths=0, codec="bytes")
+    limits: Any = {"max_memory": LITTLE, "maxsize": 2 * COUNT, "max_bytes": "1MiB"}
+    queue = broker.queue("backlog", priorities=request.param, max_deaths=0, codec="bytes", **limits)
     put_kinds(queue, range(COUNT))
     assert queue.statistics().flowed
     return queue
@@ -157,7 +158,7 @@ def has_come_to(results: shmq.Queue[Any], queue: shmq.Queue[Any], goal: int) -> 
 def test_takers_of_all_kinds_are_killed_and_nothing_is_lost(broker: shmq.Broker, seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
-    queue = broker.queue("backlog", max_memory=LITTLE, max_deaths=0, max_deliveries=0, codec="bytes")
+    queue = broker.queue("backlog", max_memory=LITTLE, maxsize=COUNT, max_deaths=0, max_deliveries=0, codec="bytes")
     results = broker.queue("results", codec="bytes")
     put_kinds(queue, range(COUNT))
     selectors = ["kind = 1", "kind = 2 OR number > 3000", ""]  # the last one wants all

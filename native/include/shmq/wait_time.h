@@ -22,6 +22,8 @@
 /* For threads of this process that are on their way out of a call, for a change of the structure that one looks beside, and for
  * a mover's turn that a purge waits for. */
 #define SHMQ_NAP_NS UINT64_C(200000)
+/* A taker that searches rows on disk holds the mover's lock for so long at once. */
+#define SHMQ_SEARCH_NS UINT64_C(2000000)
 /* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
 /* `awaited` of a consumer row is rounded up to it, so that nobody is passed before the patience is over. */

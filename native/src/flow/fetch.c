@@ -4,9 +4,9 @@
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/upkeep.h"
+#include "shmq/wait_time.h"
 
-#define AT_ONCE 64u                  /* rows that are read at once */
-#define SLICE_NS UINT64_C(2000000) /* of a search: others wait for the lock */
+#define AT_ONCE 64u /* rows that are read at once */
 
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
@@ -50,7 +50,7 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
     const shmq_ring_shm *ring = t->back->shm;
     shmq_row rows[AT_ONCE];
     shmq_delivery d;
-    uint64_t low = shmq_load_relaxed((shmq_a64 *)(uintptr_t)&ring->low), until = shmq_now_ns() + SLICE_NS;
+    uint64_t low = shmq_load_relaxed((shmq_a64 *)(uintptr_t)&ring->low), until = shmq_now_ns() + SHMQ_SEARCH_NS;
     uint64_t below = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
     below = end < below ? end : below;
     *place = *place > low ? *place : low;
@@ -61,7 +61,8 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
             *place = below;
         }
         for (uint32_t i = 0; i < count; i++) {
-            bool there = rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* what was changed its taker is told of */
+            bool there =
+                rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* what was changed its taker is told of */
             *place = rows[i].place;
             d.depth = t->back->depth;
             if (there && wants(context, &d)) {
