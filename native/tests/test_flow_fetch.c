@@ -21,6 +21,15 @@ static shmq_status select_now(shmq_queue *of, shmq_subscription *by, shmq_delive
     return shmq_receive(of, &t, d);
 }
 
+static uint64_t place_of(uint64_t number) {
+    uint64_t place = 0;
+    shmq_delivery d;
+    while (shmq_browse_place(&q->first, &place, &d) == SHMQ_OK && number_of(&d) != number) {
+        place++;
+    }
+    return place;
+}
+
 static void who_wants_some_gets_them_from_wherever_they_are_in_their_order(void) {
     begin();
     put_numbers(q, 0, MANY);
@@ -111,6 +120,181 @@ static void who_browses_sees_each_once_and_in_order(void) {
     end();
 }
 
+/* In his hands are all slots of the front ring: nobody finds one for a row, until one is settled. */
+static void without_a_slot_it_stays_on_disk(void) {
+    static shmq_delivery held[MANY];
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t rest = 99, count = 0, place = place_of(7000);
+    shmq_subscription by;
+    shmq_delivery d;
+    shmq_subscription_begin(&by, is_of, &rest);
+    const shmq_taking all = {.owner = shmq_self(q)};
+    while (shmq_receive(q, &all, &held[count]) == SHMQ_OK) {
+        count++;
+    }
+    CHECK(count > shmq_slot_count(shmq_front_of(&q->first)) && count < 7000);
+    CHECK_EQUAL(select_now(theirs, &by, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_steal_at(&q->first, place, true, &d), SHMQ_NO_SPACE);
+    CHECK(strstr(shmq_trail(), "no slot to come back to") != NULL);
+    uint64_t oldest = count - shmq_slot_count(shmq_front_of(&q->first)); /* of those that have come back */
+    CHECK_EQUAL(shmq_settle(q, &held[oldest]), SHMQ_OK);
+    CHECK_EQUAL(select_now(theirs, &by, &d), SHMQ_OK);
+    CHECK_EQUAL(number_of(&d) % 100, 99);
+    CHECK_EQUAL(shmq_release(theirs, &d, false), SHMQ_OK);
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK(i == oldest || shmq_settle(q, &held[i]) == SHMQ_OK);
+    }
+    uint64_t last = 0, number;
+    while ((number = get_number(q)) != UINT64_MAX) {
+        CHECK(number > last);
+        last = number;
+    }
+    CHECK_EQUAL(last, MANY - 1);
+    shmq_subscription_end(&by);
+    end();
+}
+
+static bool is_any(void *context, const shmq_ring *level, const shmq_delivery *d) {
+    (void)level, (void)d;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+/* All of them, one by one: the flow ends as if they had been pulled. */
+static void one_that_wants_all_ends_the_flow(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t asked = 0;
+    shmq_subscription by;
+    shmq_delivery d;
+    shmq_subscription_begin(&by, is_any, &asked);
+    for (uint64_t i = 0; i < MANY; i++) {
+        CHECK_EQUAL(select_now(i % 2 == 0 ? q : theirs, &by, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL(shmq_settle(i % 2 == 0 ? q : theirs, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(select_now(q, &by, &d), SHMQ_EMPTY);
+    CHECK(!shmq_flow_is_on(shmq_load_seq(&q->first.shm->flow)));
+    CHECK(asked < 4 * MANY);
+    shmq_subscription_end(&by);
+    end();
+}
+
+static bool is_slow(void *context, const shmq_ring *level, const shmq_delivery *d) {
+    (void)level;
+    usleep(50);
+    return number_of(d) == *(uint64_t *)context;
+}
+
+/* Each look goes on where the last one ended: slices, and between them others have the lock. */
+static void a_long_search_goes_on_with_the_next_look(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t wanted = 7000, looks = 0;
+    shmq_subscription by;
+    shmq_delivery d;
+    shmq_subscription_begin(&by, is_slow, &wanted);
+    get_numbers(q, 0, 4000);
+    while (shmq_offer_to(q, shmq_self(q), &by, &d) == SHMQ_EMPTY) {
+        CHECK(d.left);
+        looks++;
+    }
+    CHECK(looks > 0);
+    CHECK_EQUAL(number_of(&d), wanted);
+    shmq_offer_cancel(q, &d);
+    get_numbers(theirs, 4000, MANY - 4000);
+    shmq_subscription_end(&by);
+    end();
+}
+
+/* Rows that are discarded, or passed, with some among them that came in by themselves. */
+static void what_was_fetched_is_counted_once_when_a_place_is_discarded(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t number[] = {5000, 5001, 5500, 6000, 6001, 6500}, discarded = 0, bytes = 8;
+    shmq_delivery d;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        CHECK_EQUAL(shmq_steal_at(&q->first, place_of(number[i]), true, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), number[i]);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(census_of(q).ready, MANY - 6);
+    uint64_t place = place_of(5999) + 1; /* the two that follow are gone */
+    shmq_status status;
+    while ((status = shmq_discard_below(&theirs->first, place, &discarded)) == SHMQ_INTERRUPTED) {
+    }
+    CHECK_EQUAL(status, SHMQ_OK);
+    CHECK_EQUAL(discarded, 6000 - 3);
+    CHECK_EQUAL(census_of(q).ready, MANY - 6000 - 3);
+    CHECK_EQUAL(census_of(q).bytes, bytes * (MANY - 6000 - 3));
+    scratch_examine_queue(q->index, true);
+    for (uint64_t i = 6002; i < MANY; i++) {
+        get_numbers(q, i, i != 6500);
+    }
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+/* Of levels each has an end for who wants nothing of it, though it flows. */
+static void what_is_less_important_comes_to_who_wants_nothing_above(void) {
+    begin();
+    shmq_queue *levels = scratch_levels(m, "levels", 0, 3);
+    for (uint64_t i = 0; i < MANY; i++) {
+        CHECK_EQUAL(put_as(levels, i, (uint8_t)(i % 3 * 4)), SHMQ_OK);
+    }
+    for (uint32_t depth = 0; depth < 3; depth++) {
+        CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+    }
+    uint64_t rest = 50;
+    shmq_subscription by;
+    shmq_delivery d;
+    shmq_subscription_begin(&by, is_of, &rest);
+    for (uint64_t level = 3; level-- > 0;) {
+        for (uint64_t i = 50; i < MANY; i += 100) {
+            if (i % 3 == level) {
+                CHECK_EQUAL(select_now(levels, &by, &d), SHMQ_OK);
+                CHECK_EQUAL(number_of(&d), i);
+                CHECK_EQUAL(shmq_settle(levels, &d), SHMQ_OK);
+            }
+        }
+    }
+    CHECK_EQUAL(select_now(levels, &by, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(census_of(levels).ready, MANY - MANY / 100);
+    shmq_subscription_end(&by);
+    shmq_queue_unbind(levels);
+    end();
+}
+
+/* Their bodies need blocks, and there is no memory but what others give. */
+static void large_ones_come_in_where_memory_is_used_up(void) {
+    static unsigned char large[4000];
+    begin();
+    shmq_queue *plain = scratch_queue(m, "plain", 0, true);
+    uint64_t count = 3 * SCRATCH_MEMORY / sizeof large;
+    for (uint64_t i = 0; i < count; i++) {
+        memcpy(large, &i, sizeof i);
+        CHECK_EQUAL(put_bytes(plain, large, sizeof large, 0), SHMQ_OK);
+    }
+    shmq_delivery d;
+    for (uint64_t i = count / 2; i < count; i += count / 8) {
+        uint64_t place = 0, number;
+        for (;; place++) {
+            CHECK_EQUAL(shmq_browse_place(&plain->first, &place, &d), SHMQ_OK);
+            memcpy(&number, d.bytes, sizeof number);
+            if (number == i) {
+                break;
+            }
+        }
+        CHECK_EQUAL(shmq_steal_at(&plain->first, place, true, &d), SHMQ_OK);
+        memcpy(&number, d.bytes, sizeof number);
+        CHECK_EQUAL(number, i);
+        CHECK_EQUAL(shmq_settle(plain, &d), SHMQ_OK);
+    }
+    shmq_queue_unbind(plain);
+    end();
+}
+
 /* ---- a disk that fails, and movers that die ----------------------------------------------------------------------------- */
 
 static const shmq_backing *real;
@@ -136,15 +320,6 @@ static shmq_status erasing_backing_of(shmq_queue *queue, uint32_t depth, const s
     calls.erase = erase_or_not;
     *backing = &calls;
     return SHMQ_OK;
-}
-
-static uint64_t place_of(uint64_t number) {
-    uint64_t place = 0;
-    shmq_delivery d;
-    while (shmq_browse_place(&q->first, &place, &d) == SHMQ_OK && number_of(&d) != number) {
-        place++;
-    }
-    return place;
 }
 
 /* Until it can be written nobody brings anything back. */
@@ -247,6 +422,12 @@ int main(void) {
     who_wants_some_gets_them_from_wherever_they_are_in_their_order();
     what_comes_back_is_in_its_place();
     who_browses_sees_each_once_and_in_order();
+    without_a_slot_it_stays_on_disk();
+    one_that_wants_all_ends_the_flow();
+    a_long_search_goes_on_with_the_next_look();
+    what_was_fetched_is_counted_once_when_a_place_is_discarded();
+    what_is_less_important_comes_to_who_wants_nothing_above();
+    large_ones_come_in_where_memory_is_used_up();
     a_row_that_cannot_be_marked_is_marked_before_anything_else();
     a_mover_that_dies_before_or_behind_the_mark_doubles_nothing();
     a_changed_mark_is_told_and_doubles_nothing();
