@@ -79,6 +79,24 @@ def test_threads_that_put_and_take_at_the_same_time(
     check_sound(broker, flowing)
 
 
+@pytest.mark.parametrize("limit", [1, LITTLE])
+def test_who_follows_sees_each_once_while_it_goes_to_disk(broker: shmq.Broker, limit: int) -> None:
+    queue = broker.queue("backlog", max_memory=limit, codec="bytes")
+    seen: list[list[tuple[int, int]]] = []
+
+    def follow() -> None:
+        seen.append([parsed(m.body) for m in queue.browse(follow=True)])
+
+    followers = [threading.Thread(target=follow) for _ in range(2)]
+    for thread in followers:
+        thread.start()
+    put_numbers(queue, 0)
+    queue.shutdown()
+    for thread in followers:
+        thread.join(PATIENCE)
+    assert seen == [[(0, number) for number in range(COUNT)]] * 2
+
+
 def put_and_take(queue: shmq.Queue[Any], results: shmq.Queue[Any], producer: int) -> None:
     """At the same time, by threads, with a handle that was inherited or sent."""
     maker = threading.Thread(target=put_numbers, args=(queue, producer))

@@ -76,9 +76,28 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
+/* A walk over the back ring has passed these places. One of them that was on its way to disk then has been given back, or is so still. */
+static bool is_in_transit(const shmq_ring *level, uint64_t from, uint64_t to) {
+    uint64_t count = shmq_slot_count(level);
+    for (uint64_t p = to > count && from < to - count ? to - count : from; p < to; p++) {
+        const shmq_slot_shm *slot = shmq_slot_at(level, p);
+        uint32_t state = shmq_word_state(shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word)); /* SYNC ring.publish */
+        if ((state == SHMQ_MOVING || can_be_seen(state)) &&
+            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == p) { /* SYNC ring.publish */
+            return true;
+        }
+    }
+    return false;
+}
+
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
-        return shmq_browse(level, place, d);
+        uint64_t at = *place;
+        shmq_status status = shmq_browse(level, &at, d);
+        if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) { /* so nothing was passed on its way to disk */
+            *place = at;
+            return status;
+        }
     }
     if (is_clear(level, *place) && browse_rows(level, place, d)) {
         return SHMQ_OK;
@@ -96,6 +115,11 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
         if (in_back <= in_front && in_back <= on_disk) {
+            uint64_t next = from;
+            if (SHMQ_UNLIKELY(is_in_transit(level, from > below ? from : below, at)) &&
+                shmq_flow_peek(level, &next, &row) != SHMQ_IN_USE) {
+                continue; /* now its mover has ended its turn */
+            }
             *place = at;
             return status;
         }
