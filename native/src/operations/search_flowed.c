@@ -33,7 +33,8 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
         if (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED) {
             continue;
         }
-        uint64_t position = shmq_load_acquire(&slot->position), place = shmq_front_place(r, slot); /* SYNC ring.publish */
+        uint64_t position = shmq_load_acquire(&slot->position),
+                 place = shmq_front_place(r, slot); /* SYNC ring.publish */
         if (shmq_load_seq(&slot->word) != word) {
             return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
         }
