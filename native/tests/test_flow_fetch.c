@@ -155,6 +155,28 @@ static void without_a_slot_it_stays_on_disk(void) {
     end();
 }
 
+/* All that one had in hand, of what lies deep, comes back, and nobody wants it: those that lie before it come in all the same. */
+static void what_comes_back_leaves_slots_to_what_lies_before_it(void) {
+    static shmq_delivery held[MANY];
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t count = 0, position = place_of(4000);
+    shmq_status status = SHMQ_OK;
+    while (status == SHMQ_OK) {
+        status = shmq_steal_at(&q->first, position++, true, &held[count]);
+        count += status == SHMQ_OK;
+        status = status == SHMQ_EMPTY ? SHMQ_OK : status;
+    }
+    CHECK_EQUAL(status, SHMQ_NO_SPACE);
+    CHECK_EQUAL(count, shmq_slot_count(shmq_front_of(&q->first)) / 4);
+    while (count > 0) {
+        CHECK_EQUAL(shmq_release(q, &held[--count], false), SHMQ_OK);
+    }
+    get_numbers(theirs, 0, MANY);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
 static bool is_any(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)level, (void)d;
     ++*(uint64_t *)context;
@@ -423,6 +445,7 @@ int main(void) {
     what_comes_back_is_in_its_place();
     who_browses_sees_each_once_and_in_order();
     without_a_slot_it_stays_on_disk();
+    what_comes_back_leaves_slots_to_what_lies_before_it();
     one_that_wants_all_ends_the_flow();
     a_long_search_goes_on_with_the_next_look();
     what_was_fetched_is_counted_once_when_a_place_is_discarded();

@@ -3,6 +3,7 @@
  * marked as gone, and passed when the others are pulled. */
 #include "shmq/cold.h"
 #include "shmq/flow.h"
+#include "shmq/ring_memory.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
@@ -22,6 +23,17 @@ void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_store_seq(&front->shm->flushed_bytes, its.erased_bytes);
 }
 
+/* They have a quarter of the front ring at most: what lies below them needs slots to come in, or nobody would ever get past them. */
+static bool have_their_share(const shmq_ring *front) {
+    uint64_t there = 0, most = shmq_slot_count(front) / 4;
+    for (uint64_t i = 0; i < shmq_slots_laid(front) && shmq_load_relaxed(&front->shm->low) != 0; i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        there += shmq_state_is_entry(shmq_word_state(word)) && shmq_is_fetched(slot);
+    }
+    return there >= (most != 0 ? most : 1);
+}
+
 /* T22 is the decision. What is left then, also by a death, is done by whoever has the lock next: the slot before the tail says that it was
  * fetched. */
 static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
@@ -29,7 +41,7 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     uint64_t tail, place = row->place, erased = shmq_load_relaxed(&front->flushed);
     uint32_t room;
     SHMQ_TRY(shmq_front_room(t->front, &tail, &room));
-    if (room == 0) {
+    if (room == 0 || have_their_share(t->front)) {
         return SHMQ_EMPTY;
     }
     SHMQ_TRY(shmq_cold_need(t->front));

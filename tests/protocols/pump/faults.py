@@ -12,6 +12,7 @@ DEADLY = replace(CORE, kills=(1, 2, 3), kill_in_turn=0.04)
 PEACEFUL = replace(CORE, kills=(0,), keepers=(0,), sleeping=0.0, purging=0.0)
 SLEEPING = replace(CORE, sleeping=1.0, kills=(0, 0, 1))
 CROWDED = replace(SLEEPING, front=(2,), takers=(3, 4), kills=(0,))
+SEEKING = replace(CORE, seeking=0.6, sleeping=0.0, takers=(2, 3))
 OFTEN_STOPPED = replace(PEACEFUL, takers=(3,), puts=(9,), stops=0.05)
 
 PLANS = {
@@ -25,6 +26,12 @@ PLANS = {
     "purging": replace(CROWDED, purging=1.0, working=0.3),
     "levels": replace(CORE, levels=(2,), back=(2, 3), front=(2, 3)),
     "delays": replace(CORE, delays=0.25, sleeping=0.0),
+    "seeking": SEEKING,
+    "seeking deadly": replace(DEADLY, seeking=0.6, sleeping=0.0, takers=(2, 3)),
+    "seeking stopped": replace(OFTEN_STOPPED, seeking=0.6, keepers=(0, 1), releasing=0.5, stop_in_turn=0.05),
+    "seeking failing": replace(SEEKING, kills=(0,), back=(2, 3), front=(2,), failing=0.5),
+    "seeking levels": replace(SEEKING, levels=(2,), back=(2, 3), front=(2, 3)),
+    "seeking delays": replace(SEEKING, delays=0.25),
 }
 
 
@@ -62,4 +69,14 @@ FAULTS = {
     "no_missed": Seeded("sleeping", 72, "who finds the lock taken leaves no mark"),
     "settle_quiet": Seeded("starving", 87, "who frees a slot of the front tells nobody"),
     "purge_quiet": Seeded("purging", 1879, "who settles all rows tells nobody"),
+    "mark_early": Seeded("seeking deadly", 268, "a row that is fetched is marked before it is an entry"),
+    "mark_lost": Seeded("seeking deadly", 55, "who comes after a dead mover does not mark the row that it fetched"),
+    "fetch_uncounted": Seeded(
+        "seeking deadly", 55, "who comes after a dead mover does not count the row that it fetched"
+    ),
+    "by_position": Seeded("seeking stopped", 0, "takers go by positions in a front to which rows were fetched"),
+    "search_unlocked": Seeded(
+        "seeking stopped", 0, "a taker that has searched the rows leaves the lock before it offers what lies above"
+    ),
+    "fetch_endlessly": Seeded("seeking stopped", 69, "what was fetched may have all of the front"),
 }

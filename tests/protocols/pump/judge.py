@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tests.protocols.pump.words import ENDLESS, NOTHING, Fault
 
 
@@ -56,7 +58,7 @@ class Judge:
     def has_due(self) -> bool:
         return any(due <= self.clock for due in self.due.values())
 
-    def takes(self, message: int, process: int, began: int) -> None:
+    def takes(self, message: int, process: int, began: int, wants: Callable[[int], bool]) -> None:
         if message == NOTHING:
             raise Fault("half-written")
         if message in self.settled:
@@ -66,7 +68,7 @@ class Judge:
             raise Fault(f"two hold {message}")
         began = max(began, self.could[message])  # the get happened behind both
         for other, since in self.since.items():
-            if since >= began or other == message:
+            if since >= began or other == message or not wants(other):
                 continue
             if self.level[other] < self.level[message]:
                 raise Fault(f"{message} before {other} of a more important level")
@@ -84,9 +86,9 @@ class Judge:
         self.since.pop(message, None)
         self.coming.pop(message, None)
 
-    def says_empty(self, began: int) -> None:
+    def says_empty(self, began: int, wants: Callable[[int], bool]) -> None:
         for message, since in self.since.items():
-            if since < began:
+            if since < began and wants(message):
                 raise Fault(f"false Empty beside {message}")
 
     def is_at_rest(self, starved: list[int]) -> None:

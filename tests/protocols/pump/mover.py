@@ -46,8 +46,9 @@ class Mover(Process):
     def unlock(self) -> Steps[None]:
         for level in self.queue.levels:
             rows = len(level.live_rows()) if level.flow.flowed else 0
-            if level.flushed - level.pulled != rows:
-                raise Fault(f"{level.flushed - level.pulled} rows are counted, {rows} are there")
+            counted = level.flushed - level.pulled - level.fetched
+            if counted != rows:
+                raise Fault(f"{counted} rows are counted, {rows} are there")
         yield STEP
         self.queue.unfinished = False
         yield STEP
@@ -70,7 +71,9 @@ class Mover(Process):
         if tail > 0 and not self.is_fault("low_lost"):
             yield STEP
             last = (tail - 1) % front.slots
-            if front.place[last] + 1 >= level.low:
+            if front.fetched[last]:
+                yield from self.end_fetch(level, last)
+            elif front.place[last] + 1 >= level.low:
                 level.low = front.place[last] + 1
                 yield STEP
                 level.pulled = front.ordinal[last]
@@ -93,7 +96,15 @@ class Mover(Process):
         if level.flushing[0] == p:
             level.flushed = level.flushing[1]
         if level.low >= p or not level.flow.flowed:
-            level.pulled = level.flushed
+            level.pulled = level.flushed - level.fetched
+
+    def end_fetch(self, level: Level, slot: int) -> Steps[None]:
+        """Of a mover that has died behind its T22, perhaps."""
+        if not self.is_fault("fetch_uncounted"):
+            level.fetched = level.front.ordinal[slot]
+        yield STEP
+        if not self.is_fault("mark_lost"):
+            level.gone.add(level.front.place[slot])
 
     def make_room(self, level: Level, own: int) -> Steps[int]:
         """A turn of whoever finds no room, or crosses the limit of memory with a put at `own`."""
@@ -204,6 +215,7 @@ class Mover(Process):
 
     def pull(self, level: Level) -> Steps[int]:
         """Rows into the front, or out of the flow where there are none."""
+        yield from self.look_at_order(level)
         live = level.live_rows()
         if not live:
             yield from self.leave(level)
@@ -259,6 +271,7 @@ class Mover(Process):
         for ahead, place in enumerate(places):
             yield from front.write(tail + ahead, level.rows[place], place, self.number, self.judge.dead)
             front.ordinal[(tail + ahead) % front.slots] = level.pulled + ahead + 1
+            front.fetched[(tail + ahead) % front.slots] = False
         if self.is_fault("low_early"):
             yield STEP
             level.low = places[-1] + 1
@@ -277,6 +290,47 @@ class Mover(Process):
         for place in places:
             del level.rows[place]  # at leisure
 
+    def look_at_order(self, level: Level) -> Steps[None]:
+        """Once all that was fetched has left the front, its positions are in the order of places again."""
+        if not level.scattered:
+            return
+        front = level.front
+        for index in range(front.slots):
+            yield STEP
+            if front.words[index].state in ENTRIES and front.fetched[index]:
+                return
+        level.scattered = 0
+
+    def fetch(self, level: Level, place: int) -> Steps[int]:
+        """One row comes in by itself, before those below it. T22 is the decision."""
+        front = level.front
+        yield STEP
+        there = [front.fetched[index] and word.state in ENTRIES for index, word in enumerate(front.words)].count(True)
+        if there >= max(1, front.slots // 4) and not self.is_fault("fetch_endlessly"):
+            return STARVED  # else no slot is left to those that lie below
+        if (yield from self.free_slots(level, 1)) == 0:
+            return STARVED
+        tail = front.tail
+        yield from front.write(tail, level.rows[place], place, self.number, self.judge.dead)
+        front.ordinal[tail % front.slots] = level.fetched + 1
+        front.fetched[tail % front.slots] = True
+        if self.is_fault("mark_early"):
+            level.gone.add(place)
+        yield STEP
+        level.scattered = tail + 1
+        yield STEP
+        word = front.word(tail)
+        if not front.swap(tail, word, Word(AVAILABLE, word.lap)):
+            raise Fault("somebody else is in the front")
+        yield STEP
+        front.help(tail)
+        yield STEP
+        level.gone.add(place)
+        yield STEP
+        level.fetched += 1
+        self.queue.count("fetched")
+        return DONE
+
     def purge(self, level: Level) -> Steps[int]:
         """Settles all rows by one store."""
         if not (yield from self.lock()):
@@ -287,7 +341,7 @@ class Mover(Process):
                 self.judge.settles(level.rows[place])
             level.low = level.flow.p
             yield STEP
-            level.pulled = level.flushed
+            level.pulled = level.flushed - level.fetched
         yield from self.unlock()
         if not self.is_fault("purge_quiet"):
             yield from self.notify()  # who slept, since rows came first and the front was full

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.protocols.pump.others import Housekeeper, Producer, Purger, Reaper
 from tests.protocols.pump.process import Queue
+from tests.protocols.pump.seeker import Seeker
 from tests.protocols.pump.taker import Consumer, Sleeper
 from tests.protocols.pump.words import FREE, HELD, QUARANTINED, Fault, Level, Steps
 
@@ -37,6 +38,7 @@ class Plan:
     releasing: float = 0.25
     stops: float = 0.004
     dawdling: float = 0.0
+    seeking: float = 0.0
     stop_in_turn: float = 0.01
     kill: float = 0.003
     kill_in_turn: float = 0.01
@@ -79,11 +81,16 @@ class Schedule:
                 self.running[number] = Sleeper(self.queue, number).run()
                 self.queue.sleepers.add(number)
             else:
-                self.running[number] = Consumer(self.queue, number).run(choice((8, 20)))
+                self.running[number] = self.consumer(number).run(choice((8, 20)))
         for number in range(OTHERS, OTHERS + choice(plan.keepers)):
             self.running[number] = Housekeeper(self.queue, number).run(choice(plan.keeping))
         if self.chance.random() < plan.purging:
             self.running[OTHERS + 5] = Purger(self.queue, OTHERS + 5).run(2)
+
+    def consumer(self, number: int) -> Consumer:
+        """One that wants all, or some only."""
+        is_seeking = self.plan.seeking > 0 and self.chance.random() < self.plan.seeking
+        return Seeker(self.queue, number) if is_seeking else Consumer(self.queue, number)
 
     def run(self) -> dict[str, int]:
         """Raises Fault where a promise is broken."""

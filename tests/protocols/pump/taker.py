@@ -16,6 +16,7 @@ from tests.protocols.pump.words import (
     HELD,
     NEVER,
     NOBODY,
+    NOTHING,
     OFFERED,
     QUARANTINED,
     STEP,
@@ -28,6 +29,7 @@ from tests.protocols.pump.words import (
 
 # What a look at a level ends with, other than an offer; and what a get does.
 END, AT_CLAIM, AT_LOCK, WITHOUT_FRONT, AGAIN = "end", "at a claim", "at the lock", "without a front slot", "again"
+NO_HEAD = (NOTHING, NOTHING)
 ASLEEP_AFTER = (END, AT_LOCK, WITHOUT_FRONT)
 
 
@@ -43,6 +45,11 @@ class Found(NamedTuple):
     @property
     def is_entry(self) -> bool:
         return self.word.state in (AVAILABLE, OFFERED)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Its position says nothing of its place."""
+        return self.head == NO_HEAD
 
 
 class Seen(NamedTuple):
@@ -72,10 +79,15 @@ class End(NamedTuple):
 class Taker(Mover, Holder):
     """One that gets entries, settles them, or gives them back."""
 
+    has_path = False  # it wants some only, and leaves the heads alone
+
     def __init__(self, queue: Queue, number: int) -> None:
         super().__init__(queue, number)
         self.knows_flow: set[int] = set()  # levels that this process has seen flow
         self.held: list[Held] = []
+
+    def wants(self, message: int) -> bool:
+        return True
 
     def walk(self, ring: Ring, limit: int) -> Steps[Found]:
         yield STEP
@@ -91,7 +103,8 @@ class Taker(Mover, Holder):
                     continue
                 if word.state == HELD and (yield from self.end_hold(ring, position, word)):
                     continue
-                if word.state in (CLAIMED, AVAILABLE, OFFERED):
+                is_unwanted = word.state != CLAIMED and not self.wants(ring.message[position % ring.slots])
+                if word.state in (CLAIMED, AVAILABLE, OFFERED) and not is_unwanted:
                     yield STEP
                     while self.happens(self.queue.dawdling):
                         yield STEP
@@ -101,7 +114,7 @@ class Taker(Mover, Holder):
                         continue
                     return Found(ring, position, place, word, head)
             position += 1
-        if position > head[1]:
+        if position > head[1] and not self.has_path:
             yield STEP
             if ring.head == head:
                 ring.head = (head[0], position)
@@ -121,7 +134,7 @@ class Taker(Mover, Holder):
         # What lies at or above `low` is not to be had: rows may come before it.
         low = level.low if seen.flow.flowed else ENDLESS
         in_back = yield from self.walk(level.back, ENDLESS if self.is_fault("no_low") else low)
-        in_front = yield from self.walk(level.front, ENDLESS)
+        in_front = yield from self.look_in_front(level, low)
         if in_front.place >= low and not self.is_fault("front_early"):
             in_front = in_front._replace(place=ENDLESS)
         first = in_front if in_front.place < in_back.place else in_back
@@ -130,9 +143,35 @@ class Taker(Mover, Holder):
         if not first.is_entry and not seen.flow.flowed:
             return (yield from self.end(level, seen, in_back.position))
         if not first.is_entry:
-            turn = yield from self.bring(level)
-            return AT_LOCK if turn == BUSY else WITHOUT_FRONT if turn == STARVED else AGAIN
+            return (yield from self.look_at_rows(level))
         return (yield from self.offer(level, first, seen))
+
+    def look_at_rows(self, level: Level) -> Steps[Offer | End | str]:
+        """Nothing lies below them."""
+        turn = yield from self.bring(level)
+        return AT_LOCK if turn == BUSY else WITHOUT_FRONT if turn == STARVED else AGAIN
+
+    def look_in_front(self, level: Level, limit: int) -> Steps[Found]:
+        if not level.scattered or self.is_fault("by_position"):
+            return (yield from self.walk(level.front, ENDLESS))
+        found = None
+        while found is None:
+            found = yield from self.scan(level.front, limit)
+        return found
+
+    def scan(self, front: Ring, limit: int) -> Steps[Found | None]:
+        """All slots, for the lowest place. None: something has changed."""
+        best = Found(front, 0, ENDLESS, Word(FREE, 0), NO_HEAD)
+        for index in range(front.slots):
+            yield STEP
+            word, position, place = front.words[index], front.position[index], front.place[index]
+            if word.state == HELD and (yield from self.end_hold(front, position, word)):
+                return None
+            if word.state not in (AVAILABLE, OFFERED):
+                continue
+            if place < min(limit, best.place) and self.wants(front.message[index]):
+                best = Found(front, position, place, word, NO_HEAD)
+        return best
 
     def look_plainly(self, level: Level) -> Steps[Offer | End | str]:
         """The get of a queue that never flowed: one load of the flow word, behind the offer."""
@@ -176,7 +215,8 @@ class Taker(Mover, Holder):
             return True
         yield STEP
         released = level.front.lowest_released(seen.front)
-        return released >= (first.position if first and first.ring is level.front else ENDLESS)
+        is_in_order = first is not None and first.ring is level.front and not first.is_scattered
+        return released >= (first.position if first and is_in_order else ENDLESS)
 
     def offer(self, level: Level, first: Found, seen: Seen) -> Steps[Offer | str]:
         """T9, and the second look. T11 where that fails."""
@@ -227,7 +267,7 @@ class Taker(Mover, Holder):
                 return result
             else:
                 self.queue.count("empty")
-                self.judge.says_empty(began)
+                self.judge.says_empty(began, self.wants)
                 return END
         return AGAIN
 
@@ -257,11 +297,11 @@ class Taker(Mover, Holder):
             if offer.ring.swap(offer.position, word, word._replace(state=ACQUIRED)):
                 break
         message = offer.ring.message[offer.position % offer.ring.slots]
-        self.judge.takes(message, self.number, began)
+        self.judge.takes(message, self.number, began, self.wants)
         self.held.append(Held(offer.level, offer.ring, offer.position, offer.tag, message))
         self.queue.count("taken")
         yield STEP
-        if offer.ring.head == offer.head:
+        if offer.ring.head == offer.head and not self.has_path:
             offer.ring.head = (offer.head[0], offer.position + 1)
         if self.queue.idle:
             yield from self.notify()  # the baton, without a look at what follows

@@ -50,7 +50,8 @@ class Ring:
         self.position = [NOTHING] * slots
         self.place = [NOTHING] * slots
         self.message = [NOTHING] * slots
-        self.ordinal = [NOTHING] * slots  # of a front slot: how many rows were pulled with it
+        self.ordinal = [NOTHING] * slots  # of a front slot: how many rows were pulled, or fetched, with it
+        self.fetched = [False] * slots
         self.writer = [NOBODY] * slots
         self.tail = 0
         self.head = (0, 0)
@@ -145,6 +146,9 @@ class Level:
         # How many entries became rows, how many of these left again; and which P comes with which `flushed`.
         self.flushed = self.pulled = 0
         self.flushing = (NOTHING, 0)
+        self.gone: set[int] = set()  # marks on disk: rows that were fetched
+        self.fetched = 0  # how many were
+        self.scattered = 0  # behind the front position of the last one that was fetched; 0: none is left there
         self.passed: set[int] = set()  # no word of the protocol: what was in somebody's hands, or not due, then
 
     @property
@@ -157,4 +161,4 @@ class Level:
         return has_rows and all(word.state != FREE for word in self.front.words)
 
     def live_rows(self) -> list[int]:
-        return sorted(place for place in self.rows if self.low <= place < self.flow.p)
+        return sorted(place for place in self.rows if self.low <= place < self.flow.p and place not in self.gone)
