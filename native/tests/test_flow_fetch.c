@@ -1,34 +1,9 @@
 /* Rows that come in by themselves, for who wants them and not those before them. */
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "flow_pair.h"
+#include "flow_select.h"
 #include "shmq/ring_memory.h"
-#include "shmq/reap.h"
-#include "shmq/subscription.h"
-
-#define MANY 12000
-
-static bool is_of(void *context, const shmq_ring *level, const shmq_delivery *d) {
-    (void)level;
-    return d->body_len == 8 && number_of(d) % 100 == *(uint64_t *)context;
-}
-
-static shmq_status select_now(shmq_queue *of, shmq_subscription *by, shmq_delivery *d) {
-    const shmq_taking t = {.owner = shmq_self(of), .by = by};
-    return shmq_receive(of, &t, d);
-}
-
-static uint64_t place_of(uint64_t number) {
-    uint64_t place = 0;
-    shmq_delivery d;
-    while (shmq_browse_place(&q->first, &place, &d) == SHMQ_OK && number_of(&d) != number) {
-        place++;
-    }
-    return place;
-}
 
 static void who_wants_some_gets_them_from_wherever_they_are_in_their_order(void) {
     begin();
@@ -177,12 +152,6 @@ static void what_comes_back_leaves_slots_to_what_lies_before_it(void) {
     end();
 }
 
-static bool is_any(void *context, const shmq_ring *level, const shmq_delivery *d) {
-    (void)level, (void)d;
-    ++*(uint64_t *)context;
-    return true;
-}
-
 /* All of them, one by one: the flow ends as if they had been pulled. */
 static void one_that_wants_all_ends_the_flow(void) {
     begin();
@@ -242,6 +211,7 @@ static void what_was_fetched_is_counted_once_when_a_place_is_discarded(void) {
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(census_of(q).ready, MANY - 6);
+    CHECK_EQUAL(shmq_flow_size(q), shmq_rows_size(shmq_flow_rows(q) + 6, shmq_flow_bytes(q) + 48));
     uint64_t place = place_of(5999) + 1; /* the two that follow are gone */
     shmq_status status;
     while ((status = shmq_discard_below(&theirs->first, place, &discarded)) == SHMQ_INTERRUPTED) {
@@ -317,129 +287,6 @@ static void large_ones_come_in_where_memory_is_used_up(void) {
     end();
 }
 
-/* ---- a disk that fails, and movers that die ----------------------------------------------------------------------------- */
-
-static const shmq_backing *real;
-static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
-static int failing;
-static bool dies, dies_behind;
-
-static shmq_status erase_or_not(void *context, uint64_t erased, uint64_t place) {
-    if (failing > 0) {
-        failing--;
-        return shmq_fail(SHMQ_OS, "the disk cannot be written");
-    }
-    if (!dies || dies_behind) {
-        CHECK_EQUAL(real->erase(context, erased, place), SHMQ_OK);
-    }
-    return dies ? (shmq_status)raise(SIGKILL) : SHMQ_OK;
-}
-
-static shmq_status erasing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
-    static shmq_backing calls;
-    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls = *real;
-    calls.erase = erase_or_not;
-    *backing = &calls;
-    return SHMQ_OK;
-}
-
-/* Until it can be written nobody brings anything back. */
-static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {
-    begin();
-    put_numbers(q, 0, MANY);
-    uint64_t place = place_of(6000);
-    files_of = m->backing_of;
-    m->backing_of = erasing_backing_of;
-    failing = 3;
-    CHECK_EQUAL(shmq_flow_fetch(&q->first, place), SHMQ_OK);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
-    CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OK);
-    m->backing_of = files_of;
-    get_numbers(theirs, 0, MANY);
-    CHECK_EQUAL(get_number(q), UINT64_MAX);
-    end();
-}
-
-static void a_mover_dies_at(uint64_t place) {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        shmq_member *own = scratch_attach_flowing();
-        shmq_queue *queue = scratch_flowing(own, "jobs", MEMORY);
-        files_of = own->backing_of;
-        own->backing_of = erasing_backing_of;
-        dies = true;
-        (void)shmq_flow_fetch(&queue->first, place);
-        _exit(1);
-    }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-}
-
-static void a_mover_that_dies_before_or_behind_the_mark_doubles_nothing(void) {
-    for (int behind = 0; behind < 2; behind++) {
-        begin();
-        put_numbers(q, 0, MANY);
-        dies_behind = behind != 0;
-        for (uint64_t number = 7000; number > 4000; number -= 1000) {
-            a_mover_dies_at(place_of(number));
-            uint32_t reaped;
-            CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
-            CHECK_EQUAL(census_of(q).ready, MANY);
-        }
-        get_numbers(theirs, 0, MANY);
-        CHECK_EQUAL(get_number(q), UINT64_MAX);
-        end();
-    }
-}
-
-/* Another process' mark is seen in a file that was read before; one that makes no sense loses the file, and is told. */
-static void a_changed_mark_is_told_and_doubles_nothing(void) {
-    begin();
-    put_numbers(q, 0, MANY);
-    uint64_t place = place_of(8000), first = 0;
-    shmq_delivery d;
-    CHECK_EQUAL(shmq_flow_peek(&q->first, &place, &d), SHMQ_OK); /* our own copy of the file */
-    CHECK_EQUAL(shmq_flow_fetch(&theirs->first, place), SHMQ_OK);
-    uint64_t next = place;
-    CHECK_EQUAL(shmq_flow_peek(&q->first, &next, &d), SHMQ_OK);
-    CHECK_EQUAL(number_of(&d), 8001);
-    char path[400], file[700];
-    snprintf(path, sizeof path, "%s/%u.%u", scratch_spill, q->index, q->incarnation);
-    DIR *directory = opendir(path);
-    for (struct dirent *e; (e = readdir(directory)) != NULL;) {
-        uint64_t begins = strtoull(e->d_name, NULL, 16);
-        if (e->d_name[0] != '.' && begins <= place && begins > first) {
-            first = begins;
-            snprintf(file, sizeof file, "%s/%s", path, e->d_name);
-        }
-    }
-    closedir(directory);
-    int fd = open(file, O_RDWR | O_CLOEXEC);
-    uint32_t rows;
-    CHECK(fd >= 0 && pread(fd, &rows, sizeof rows, 12) == sizeof rows);
-    CHECK(pwrite(fd, "\x01", 1, (off_t)(16 + 16 * (uint64_t)rows)) == 1);
-    close(fd);
-    uint64_t lost = 0, number, last = UINT64_MAX, got = 0;
-    shmq_status status;
-    while ((status = try_number(q, &number)) != SHMQ_EMPTY) {
-        lost += status == SHMQ_CORRUPT;
-        if (status == SHMQ_CORRUPT) {
-            continue;
-        }
-        CHECK_EQUAL(status, SHMQ_OK);
-        CHECK(last == UINT64_MAX || number > last);
-        last = number;
-        got++;
-    }
-    CHECK_EQUAL(last, MANY - 1);
-    CHECK_EQUAL(lost, 1);
-    CHECK(got < MANY && got >= MANY - SHMQ_TURN_ENTRIES);
-    end();
-}
-
 int main(void) {
     who_wants_some_gets_them_from_wherever_they_are_in_their_order();
     what_comes_back_is_in_its_place();
@@ -451,8 +298,5 @@ int main(void) {
     what_was_fetched_is_counted_once_when_a_place_is_discarded();
     what_is_less_important_comes_to_who_wants_nothing_above();
     large_ones_come_in_where_memory_is_used_up();
-    a_row_that_cannot_be_marked_is_marked_before_anything_else();
-    a_mover_that_dies_before_or_behind_the_mark_doubles_nothing();
-    a_changed_mark_is_told_and_doubles_nothing();
     return 0;
 }

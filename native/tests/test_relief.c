@@ -68,7 +68,7 @@ static void a_queue_that_stays_in_memory_gets_that_of_others(void) {
         get_many_large(full[i], 0, FILLING / 8 - 50 * i);
         shmq_queue_unbind(full[i]);
     }
-    CHECK_EQUAL(shmq_relieve(m, levels), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_relieve(m, levels, false), SHMQ_EMPTY);
     shmq_queue_unbind(levels);
     end();
 }
@@ -99,7 +99,7 @@ static void without_a_disk_nobody_makes_room(void) {
         put++;
     }
     CHECK_EQUAL(status, SHMQ_FULL_MEMORY);
-    CHECK_EQUAL(shmq_relieve(m, plain), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_relieve(m, plain, false), SHMQ_EMPTY);
     CHECK(put < FILLING);
     CHECK_EQUAL(census_of(plain).ready, put);
     get_many_large(plain, 0, put);

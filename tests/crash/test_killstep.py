@@ -301,9 +301,9 @@ MISTAKES = {
     ),
     "rows have left before they are messages in memory": (
         "flow/pull.c",
-        "    for (uint32_t n = 0; n < filled; n++) {\n        shmq_front_show(",
+        "    for (uint32_t n = 0; n < filled; n++) {\n        (void)shmq_front_show(",
         "    if (filled != 0) {\n        shmq_store_seq(&t->back->shm->low, rows[end - 1].place + 1);\n    }\n"
-        "    for (uint32_t n = 0; n < filled; n++) {\n        shmq_front_show(",
+        "    for (uint32_t n = 0; n < filled; n++) {\n        (void)shmq_front_show(",
         ["--only", "flow-pull"],
     ),
     "what a dead mover has decided to drop is not dropped": (
@@ -314,8 +314,9 @@ MISTAKES = {
     ),
     "a row that was fetched is marked before it is a message in memory": (
         "flow/fetch.c",
-        "    shmq_front_show(t, tail, &coming);\n",
-        "    (void)t->backing->erase(t->backing->context, erased, place);\n    shmq_front_show(t, tail, &coming);\n",
+        "    if (!shmq_front_show(t, tail, &coming)) {\n",
+        "    (void)t->backing->erase(t->backing->context, erased, place);\n"
+        "    if (!shmq_front_show(t, tail, &coming)) {\n",
         ["--only", "flow-fetch"],
     ),
     "a row whose mover died is not marked": (

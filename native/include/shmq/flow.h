@@ -64,6 +64,8 @@ bool shmq_may_flow(const shmq_queue *q);
 /* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
 uint64_t shmq_flow_rows(const shmq_queue *q);
 uint64_t shmq_flow_bytes(const shmq_queue *q);
+/* Bytes on disk of these at most, and of those that came in by themselves, which go with their files. */
+uint64_t shmq_flow_size(const shmq_queue *q);
 
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
  * to flush; no room in the front ring. SHMQ_IN_USE: somebody else has the mover's lock, and will notify when it has ended. Else the backing has failed. */
@@ -113,6 +115,7 @@ typedef struct shmq_mover {
     const shmq_backing *backing;
     unsigned char *buffer; /* of rows that are written */
     uint64_t room, used;
+    bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
 
 /* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
@@ -177,15 +180,17 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
 /* How many slots from the front ring's tail on can be filled at once. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
-/* The slot of position p, still FREE; and T22: the row is an entry from here on. */
+/* The slot of position p, still FREE; and T22: the row is an entry from here on. False: the slot was changed, which is damage. */
 shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, bool alone,
                             shmq_coming *c);
-void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
+bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
 /* shmq_backing.read, of the turn's level. */
 shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                            uint32_t *count);
 /* `pulled`, and how many of these had been erased. */
 void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
+/* Marks the row that came in by itself last, if it may still be there. */
+shmq_status shmq_erase_last(shmq_mover *t);
 /* How many were erased with the one in this slot. */
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
 /* Room in memory for what comes back: what is less important, then what is newer, goes. */

@@ -10,7 +10,7 @@ typedef struct shmq_upkeep_calls {
     shmq_status (*reap_dead)(shmq_member *m, uint32_t *reaped); /* shmq_reap_dead, reap.h */
     shmq_status (*reap_row)(shmq_member *m, uint32_t row); /* shmq_reap_row, reap.h */
     void (*look_for_due)(shmq_member *m); /* shmq_due_look, due.h */
-    shmq_status (*relieve)(shmq_member *m, struct shmq_queue *q); /* shmq_relieve, below */
+    shmq_status (*relieve)(shmq_member *m, struct shmq_queue *q, bool in_turn); /* shmq_relieve, below */
     void (*release_queues)(shmq_member *m); /* shmq_queues_release, structure.h */
 } shmq_upkeep_calls;
 
@@ -18,7 +18,7 @@ extern const shmq_upkeep_calls shmq_upkeep;
 
 /* Moves messages to disk, this queue's (unless it is NULL), else those of the queues that have most in memory, for there is none
  * left. SHMQ_OK: some went, try again; SHMQ_EMPTY, SHMQ_IN_USE: none can, or others are at it. SHMQ_FULL_DISK, and what the disk
- * answers. */
-shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q);
+ * answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
+shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q, bool in_turn);
 
 #endif

@@ -14,7 +14,7 @@ static uint64_t size_of_rows(shmq_member *m) {
         if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) !=
                 SHMQ_ENTRY_FREE && /* SYNC directory.entry */
             shmq_queue_look(m, index, &view) == NULL) {
-            bytes += shmq_rows_size(shmq_flow_rows(&view), shmq_flow_bytes(&view));
+            bytes += shmq_flow_size(&view);
         }
     }
     return bytes;

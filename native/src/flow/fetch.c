@@ -19,8 +19,10 @@ bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHM
 
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     const shmq_ordinal its = shmq_front_ordinal(front, slot);
-    shmq_store_seq(&front->shm->flushed, its.erased);
-    shmq_store_seq(&front->shm->flushed_bytes, its.erased_bytes);
+    if (its.erased > shmq_load_relaxed(&front->shm->flushed)) { /* else the tail was carried back to an older one */
+        shmq_store_seq(&front->shm->flushed, its.erased);
+        shmq_store_seq(&front->shm->flushed_bytes, its.erased_bytes);
+    }
 }
 
 /* They have a quarter of the front ring at most: what lies below them needs slots to come in, or nobody would ever get past them. */
@@ -50,15 +52,18 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
                                .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
     SHMQ_TRY(shmq_front_fill(t, row, tail, &with, true, &coming));
     shmq_store_seq(&front->low, tail + 1); /* before it is there: positions below are not in the order of places */
-    shmq_front_show(t, tail, &coming);
+    if (!shmq_front_show(t, tail, &coming)) {
+        return shmq_damage(t->q->m, "a slot of a front ring", tail);
+    }
     if (t->backing->erase(t->backing->context, erased, place) != SHMQ_OK) {
-        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* so the next turn begins with it */
+        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* so the next turn begins with it, and this one ends */
+        t->unmarked = true;
     }
     shmq_erased_say(t->front, shmq_slot_at(t->front, tail));
     return SHMQ_OK;
 }
 
-shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
     const shmq_ring_shm *ring = t->back->shm;
     shmq_row rows[AT_ONCE];
     shmq_delivery d;
@@ -86,6 +91,18 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
     return SHMQ_NOT_FOUND;
 }
 
+shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context) {
+    if (shmq_bytes_free(t->q) < shmq_flow_share(t->q->m)) {
+        (void)shmq_make_way(t);
+    }
+    shmq_status status = find_and_fetch(t, place, end, wants, context);
+    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
+        (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q, true) == SHMQ_OK)) {
+        status = find_and_fetch(t, place, end, wants, context);
+    }
+    return shmq_is_short(status) ? SHMQ_EMPTY : status;
+}
+
 static bool any(void *context, const shmq_delivery *row) {
     (void)context;
     (void)row;
@@ -98,10 +115,6 @@ shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {
     uint64_t at = place;
     bool on = shmq_flow_is_on(shmq_load_seq(&back->shm->flow));
     shmq_status status = on ? shmq_fetch(&t, &at, place + 1, any, NULL) : SHMQ_NOT_FOUND;
-    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
-        status = shmq_fetch(&t, &at, place + 1, any, NULL);
-    }
     shmq_turn_end(&t);
-    return shmq_is_short(status) ? SHMQ_EMPTY : status;
+    return status;
 }

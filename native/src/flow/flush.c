@@ -144,6 +144,9 @@ static shmq_status write_rows(shmq_mover *t, const batch *b) {
     uint32_t bit = UINT32_C(1) << t->back->depth;
     bool sweeps = (shmq_load_seq(unswept) & bit) != 0;
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
+    if (SHMQ_UNLIKELY(sweeps)) {
+        SHMQ_TRY(shmq_erase_last(t)); /* else nobody would know of it any more */
+    }
     shmq_status status = t->backing->write(t->backing->context, sweeps, low, b->from, b->rows, b->count);
     if (SHMQ_UNLIKELY(sweeps) && status == SHMQ_OK) {
         shmq_store_seq(unswept, shmq_load_relaxed(unswept) & ~bit);

@@ -47,6 +47,17 @@ uint64_t shmq_flow_rows(const shmq_queue *q) { return all_rows(q).count; }
 
 uint64_t shmq_flow_bytes(const shmq_queue *q) { return all_rows(q).bytes; }
 
+uint64_t shmq_flow_size(const shmq_queue *q) {
+    uint64_t bytes = 0;
+    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+        const shmq_ring_shm *ring = shmq_level_ring(q, depth);
+        uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
+        bytes +=
+            shmq_rows_size(less(peek_at(&ring->flushed), pulled), less(peek_at(&ring->flushed_bytes), pulled_bytes));
+    }
+    return bytes;
+}
+
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
     uint32_t limited = shmq_load_seq(&q->page->limited) & (SHMQ_LIMITED_COUNT | SHMQ_LIMITED_BYTES);
     if (rows != 0 && limited != 0) {
@@ -163,7 +174,7 @@ static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
 }
 
 /* The row that came in by itself last may still be there, if its mover has died. */
-static shmq_status erase_last(shmq_mover *t) {
+shmq_status shmq_erase_last(shmq_mover *t) {
     uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
     const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;
     if (slot == NULL || erased == 0 || !shmq_is_fetched(slot) || shmq_cold_at(t->front, slot) == NULL) {
@@ -182,12 +193,13 @@ static void recover(shmq_queue *q) {
         shmq_ring *back = shmq_level(q, depth);
         shmq_flow_recover(back, shmq_front_of(back));
         if (q->m->backing_of != NULL && turn_to(&t, back) == SHMQ_OK) {
-            (void)erase_last(&t);
+            (void)shmq_erase_last(&t);
         }
     }
 }
 
-shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
+/* By who settles all rows, whatever is to be marked among them. */
+static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
     shmq_queue *q = back->queue;
     *t = (shmq_mover){.q = q};
     if (!try_lock(q)) {
@@ -206,11 +218,7 @@ shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
         recover(q);
     }
     shmq_store_seq(&q->page->unfinished, (uint32_t)getpid());
-    if (SHMQ_UNLIKELY((shmq_load_seq(&q->page->unswept) & UINT32_C(1) << back->depth) != 0) && t->backing != NULL &&
-        (status = erase_last(t)) != SHMQ_OK) {
-        shmq_turn_end(t);
-    }
-    return status;
+    return SHMQ_OK;
 }
 
 void shmq_turn_end(shmq_mover *t) {
@@ -224,6 +232,16 @@ void shmq_turn_end(shmq_mover *t) {
         shmq_notify(q);
         shmq_wake_waiters(q);
     }
+}
+
+shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
+    SHMQ_TRY(begin_anyhow(t, back));
+    bool unswept = (shmq_load_seq(&t->q->page->unswept) & UINT32_C(1) << back->depth) != 0;
+    shmq_status status = SHMQ_UNLIKELY(unswept) && t->backing != NULL ? shmq_erase_last(t) : SHMQ_OK;
+    if (status != SHMQ_OK) {
+        shmq_turn_end(t);
+    }
+    return status;
 }
 
 /* The place below which entries from `head` on have a queue's share of memory: what stays is out of others' reach until it is taken. */
@@ -334,7 +352,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
         status = shmq_pull(&t);
     }
     if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q) == SHMQ_OK)) {
+        (shmq_make_way(&t) == SHMQ_OK || shmq_upkeep.relieve(t.q->m, t.q, true) == SHMQ_OK)) {
         status = shmq_pull(&t);
     }
     shmq_turn_end(&t);
@@ -344,7 +362,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
-    SHMQ_TRY(shmq_turn_begin(&t, &q->first));
+    SHMQ_TRY(begin_anyhow(&t, &q->first));
     shmq_store_seq(&q->page->unswept, UINT32_MAX);
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *back = shmq_level(q, depth);
@@ -433,7 +451,7 @@ shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
 
 void shmq_flow_remove(shmq_queue *q) {
     shmq_mover t;
-    if (shmq_may_flow(q) && shmq_has_flowed(q) && shmq_turn_begin(&t, &q->first) == SHMQ_OK) {
+    if (shmq_may_flow(q) && shmq_has_flowed(q) && begin_anyhow(&t, &q->first) == SHMQ_OK) {
         shmq_file_backing_remove(q);
         shmq_turn_end(&t);
     }

@@ -55,7 +55,7 @@ shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, cons
 }
 
 /* T22: the row is an entry from here on. */
-void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
+bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
@@ -68,7 +68,7 @@ void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     }
     if (!shmq_cas_seq(&slot->word, word, available)) { /* T22 */
         shmq_room_give(t->q, limited, 0, bytes);
-        return;
+        return false;
     }
     if (c->block.offset != 0) {
         shmq_block_share(t->q->m, &c->block); /* SYNC block.publish: the slot names it before it is SHARED */
@@ -83,6 +83,7 @@ void shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     if (expires != 0) {
         shmq_make_due(front, expires);
     }
+    return true;
 }
 
 static shmq_ordinal last_pulled(shmq_ring *back) {
@@ -161,7 +162,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
         }
     }
     for (uint32_t n = 0; n < filled; n++) {
-        shmq_front_show(t, tail + n, &all[n]);
+        (void)shmq_front_show(t, tail + n, &all[n]);
     }
     if (filled != 0) {
         shmq_store_seq(&t->back->shm->low, rows[end - 1].place + 1);
@@ -235,9 +236,13 @@ static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last
             behind++;
             weight += shmq_row_weight(row.length);
         } else if (row.place >= below) {
+            const shmq_ordinal before = last_pulled(t->back);
             bool says = shmq_row_ordinal(&row, &its) && its.count > last->count + behind;
             last->count = says ? its.count - 1 - behind : last->count;
             last->bytes = says ? its.bytes - shmq_row_weight(row.length) - weight : last->bytes;
+            if (!says) {
+                *last = before;
+            }
             return SHMQ_OK; /* was it changed on disk, whoever comes to it says how many are lost */
         }
     }

@@ -76,18 +76,36 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* A walk over the back ring has passed these places. One of them that was on its way to disk then has been given back, or is so still. */
-static bool is_in_transit(const shmq_ring *level, uint64_t from, uint64_t to) {
+/* Of the places that a walk over the back ring has passed: was one on its way to disk then? It is so still, or has been given back. */
+enum passed { PASSED_NOTHING, PASSED_MOVING, PASSED_ENTRY };
+
+static enum passed look_at_passed(const shmq_ring *level, uint64_t from, uint64_t to) {
     uint64_t count = shmq_slot_count(level);
+    enum passed passed = PASSED_NOTHING;
     for (uint64_t p = to > count && from < to - count ? to - count : from; p < to; p++) {
         const shmq_slot_shm *slot = shmq_slot_at(level, p);
         uint32_t state = shmq_word_state(shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word)); /* SYNC ring.publish */
-        if ((state == SHMQ_MOVING || can_be_seen(state)) &&
-            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == p) { /* SYNC ring.publish */
-            return true;
+        bool here = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == p; /* SYNC ring.publish */
+        if (here && state == SHMQ_MOVING) {
+            return PASSED_MOVING;
         }
+        passed = here && can_be_seen(state) ? PASSED_ENTRY : passed;
     }
-    return false;
+    return passed;
+}
+
+/* True: the walk is to be made again. Its mover has ended its turn; or an entry has been given back, which is looked at once more only:
+ * it may be damaged. */
+static bool look_again(shmq_ring *level, uint64_t from, uint64_t to, bool *again) {
+    enum passed passed = look_at_passed(level, from, to);
+    if (SHMQ_LIKELY(passed == PASSED_NOTHING) || (passed == PASSED_ENTRY && *again)) {
+        return false;
+    }
+    *again = passed == PASSED_ENTRY;
+    uint64_t next = from;
+    shmq_delivery row;
+    shmq_status status = passed == PASSED_MOVING ? shmq_flow_peek(level, &next, &row) : SHMQ_OK;
+    return status == SHMQ_OK || status == SHMQ_EMPTY;
 }
 
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
@@ -103,6 +121,7 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         return SHMQ_OK;
     }
     shmq_ring *front = shmq_front_of(level);
+    bool again = false;
     for (uint64_t from = *place;;) {
         /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
         uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level));
@@ -115,10 +134,8 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
         if (in_back <= in_front && in_back <= on_disk) {
-            uint64_t next = from;
-            if (SHMQ_UNLIKELY(is_in_transit(level, from > below ? from : below, at)) &&
-                shmq_flow_peek(level, &next, &row) != SHMQ_IN_USE) {
-                continue; /* now its mover has ended its turn */
+            if (SHMQ_UNLIKELY(look_again(level, from > below ? from : below, at, &again))) {
+                continue;
             }
             *place = at;
             return status;

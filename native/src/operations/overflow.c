@@ -89,6 +89,7 @@ static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low);
         bool in_back = oldest_carried(back, f) || oldest_in_turn(back, f), on = shmq_flow_is_on(flow);
         uint64_t lowest = oldest_in_front(shmq_front_of(back), &in_front);
+        lowest = on && lowest >= low ? UINT64_MAX : lowest; /* it came in before what lies below it */
         if (lowest != UINT64_MAX && (!in_back || lowest < f->position)) {
             *f = in_front;
             return shmq_front_of(back);

@@ -58,7 +58,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         if (!shmq_is_short(status)) {
             return status;
         }
-        if ((moved = shmq_upkeep.relieve(m, q)) == SHMQ_OK) {
+        if ((moved = shmq_upkeep.relieve(m, q, false)) == SHMQ_OK) {
             continue;
         }
         if (status == SHMQ_NO_SPACE) {

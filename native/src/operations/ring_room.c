@@ -204,7 +204,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         moved = SHMQ_EMPTY;
         status = put_waiting(q, o, until_ns, &moved);
     } while (SHMQ_UNLIKELY(shmq_is_short(status) && !o->brief) && !is_disk_full(moved) &&
-             (moved = shmq_upkeep.relieve(q->m, q)) == SHMQ_OK);
+             (moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK);
     if (SHMQ_UNLIKELY(status == SHMQ_NO_SPACE) && !o->brief && !is_disk_full(moved)) {
         status = put_waiting(q, o, until_ns, &moved); /* which says what is lacking */
     }

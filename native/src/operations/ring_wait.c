@@ -116,7 +116,7 @@ static bool any_flows(const waiting *w) {
 /* But for who has looked at all that is on disk, too. */
 static bool any_unsearched(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->of[i].searched && state_of(&w->of[i]) != SHMQ_STOPPED) {
+        if (!w->of[i].searched && shmq_flows(w->of[i].q) && state_of(&w->of[i]) != SHMQ_STOPPED) {
             return true;
         }
     }

@@ -422,6 +422,7 @@ static shmq_status walk_levels(shmq_queue *q, shmq_delivery *d) {
             stop_depth = depth;
         }
     }
+    d->searched = true; /* whatever flows: else it had ended there */
     d->word = stop_at;
     d->position = stop_at != 0 ? stop_position : d->position;
     d->depth = stop_at != 0 ? stop_depth : d->depth;

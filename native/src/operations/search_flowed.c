@@ -7,7 +7,6 @@
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
-#include "shmq/upkeep.h"
 
 typedef struct seeker {
     const shmq_ring *level;
@@ -53,7 +52,8 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
 shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
     f->d = *as;
     f->d.peek = true;
-    f->d.in_turn = false; /* the head says nothing of what lies in no order */
+    f->d.in_turn = false; /* neither head nor path say anything of what lies in no order */
+    f->d.path = (shmq_path){.turns = UINT64_MAX};
     f->d.depth = front->depth;
     f->claim = false;
     for (;;) {
@@ -90,14 +90,10 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
         return SHMQ_NOT_FOUND;
     }
     shmq_status status = shmq_fetch(t, &at, end, wants, &s);
-    if (SHMQ_UNLIKELY(shmq_is_short(status)) &&
-        (shmq_make_way(t) == SHMQ_OK || shmq_upkeep.relieve(t->q->m, t->q) == SHMQ_OK)) {
-        status = shmq_fetch(t, &at, end, wants, &s);
-    }
     if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
         shmq_raise_seq(searched, at + (status == SHMQ_OK));
     }
-    return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : shmq_is_short(status) ? SHMQ_EMPTY : status;
+    return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
 }
 
 static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
@@ -114,10 +110,18 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
             continue;
         }
         SHMQ_TRY(status);
+        if (SHMQ_UNLIKELY(b.d.left || f.d.left)) { /* to one of higher rank: what is behind it is not looked at */
+            d->left = true;
+            d->word = d->version = 0;
+            return SHMQ_EMPTY;
+        }
         uint64_t place = shmq_flow_place(d->flow_seen), first = b.place < f.place ? b.place : f.place;
         status = search_rows(t, d, first < place ? first : place);
-        if (status == SHMQ_OK) {
+        if (status == SHMQ_OK && !t->unmarked) {
             continue;
+        }
+        if (status == SHMQ_OK) {
+            return SHMQ_INTERRUPTED;
         }
         d->word = 0;
         d->version = 0;
@@ -125,8 +129,8 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
             return status;
         }
         *front_epoch = f.d.epoch_seen;
-        if (shmq_flow_rows(t->q) == 0 && shmq_pull(t) == SHMQ_OK) {
-            return SHMQ_INTERRUPTED; /* all of them have been fetched: the flow ends */
+        if (shmq_flow_rows(t->q) == 0 && ((status = shmq_pull(t)) == SHMQ_OK || status == SHMQ_CORRUPT)) {
+            return status == SHMQ_OK ? SHMQ_INTERRUPTED : status; /* all of them have been fetched: the flow ends */
         }
         status = shmq_offer_found(back, &b, &f, d);
         if (status != SHMQ_INTERRUPTED) {

@@ -11,12 +11,13 @@ static bool is_moving(const shmq_ring *back, uint64_t place) {
 
 /* SHMQ_OK: look again. The lowest one comes with those that follow it, for most likely they are wanted, too. */
 static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
-    if (place == low && shmq_flow_bring(back) == SHMQ_OK) {
-        return SHMQ_OK;
+    shmq_status status = place == low ? shmq_flow_bring(back) : SHMQ_EMPTY;
+    if (status == SHMQ_OK || status == SHMQ_CORRUPT) {
+        return status;
     }
-    shmq_status status = shmq_flow_fetch(back, place);
+    status = shmq_flow_fetch(back, place);
     if (status == SHMQ_NOT_FOUND) {
-        return SHMQ_EMPTY; /* it has come in, or gone, meanwhile */
+        return status;
     }
     if (status != SHMQ_EMPTY) {
         return status;
@@ -41,6 +42,11 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
             return shmq_steal(shmq_front_of(back), position, ready, d);
         }
         status = on_disk && back->queue->m->backing_of != NULL ? fetch(back, place, low) : SHMQ_EMPTY;
+        if (status == SHMQ_NOT_FOUND) { /* it has come in, or gone, meanwhile */
+            return shmq_front_find(shmq_front_of(back), place, &position)
+                       ? shmq_steal(shmq_front_of(back), position, ready, d)
+                       : shmq_steal(back, place, ready, d);
+        }
         bool waits = status == SHMQ_IN_USE || is_moving(back, place);
         if (!waits && status != SHMQ_OK) {
             return status;

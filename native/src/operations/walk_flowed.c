@@ -87,6 +87,9 @@ shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_fo
     if (b->place != UINT64_MAX && !b->claim) {
         return offer_first(back->queue, back, front, b, f, d);
     }
+    if (!b->claim && !(is_unchanged(back, b, 0) && is_unchanged(front, f, 0))) {
+        return SHMQ_INTERRUPTED; /* nothing is looked at twice, too */
+    }
     const shmq_delivery asked = *d;
     *d = b->d; /* behind a claim all waits for it */
     d->peek = asked.peek;

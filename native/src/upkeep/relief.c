@@ -44,12 +44,12 @@ static bool choose(shmq_member *m, const uint32_t *tried, uint32_t count, uint32
     return most != 0;
 }
 
-shmq_status shmq_relieve(shmq_member *m, shmq_queue *q) {
+shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
     if (m->backing_of == NULL) {
         return SHMQ_EMPTY;
     }
     uint32_t tried[QUEUES_TRIED + 1] = {q != NULL ? q->index : UINT32_MAX};
-    shmq_status status = q != NULL ? shmq_flow_make_room(q, NULL) : SHMQ_EMPTY;
+    shmq_status status = q != NULL && !in_turn ? shmq_flow_make_room(q, NULL) : SHMQ_EMPTY;
     for (uint32_t count = 1; (status == SHMQ_EMPTY || status == SHMQ_IN_USE) && count <= QUEUES_TRIED; count++) {
         shmq_queue *other;
         if (!choose(m, tried, count, &tried[count])) {
