@@ -185,7 +185,7 @@ static PyObject *fault_or_none(const shmq_judgement *j, uint32_t levels) {
 
 static PyObject *observer_queue(PyObject *o, PyObject *args) {
     py_observer *self = usable(o);
-    unsigned int index, incarnation;
+    unsigned int index, incarnation, mover = 0;
     int with_bodies, there = 0;
     shmq_queue q;
     shmq_census census;
@@ -200,6 +200,7 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
     if (there > 0) {
         shmq_queue_examine(&q, &words);
         shmq_ring_count(&q, &census);
+        mover = shmq_load_seq(&q.page->unfinished); /* before it is looked at again, which may find it damaged */
         if (with_bodies && words.opinion != SHMQ_GONE_MEANWHILE) {
             shmq_bodies_examine(&q, &bodies, &messages);
         }
@@ -216,7 +217,6 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
         snprintf(words.fault, sizeof words.fault, "%s", wrong);
         census = (shmq_census){0};
     }
-    unsigned int mover = there > 0 ? shmq_load_seq(&q.page->unfinished) : 0;
     const shmq_judgement *open = words.opinion == SHMQ_UNDECIDED ? &words : &messages;
     bool undecided = open->opinion == SHMQ_UNDECIDED;
     return Py_BuildValue("{sNsNszsKsKsNsI}", "words", fault_or_none(&words, there > 0 ? q.levels : 1), "messages",
