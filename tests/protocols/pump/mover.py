@@ -15,6 +15,7 @@ from tests.protocols.pump.words import (
     Fault,
     Flow,
     Level,
+    Ring,
     Steps,
     Word,
 )
@@ -276,12 +277,7 @@ class Mover(Process):
             yield STEP
             level.low = places[-1] + 1
         for position in range(tail, tail + len(places)):
-            yield STEP
-            word = front.word(position)
-            if not front.swap(position, word, Word(AVAILABLE, word.lap)):
-                raise Fault("somebody else is in the front")
-            yield STEP
-            front.help(position)
+            yield from self.show(front, position)
         yield STEP
         level.low = places[-1] + 1
         yield STEP
@@ -289,6 +285,15 @@ class Mover(Process):
         self.queue.count("pulled", len(places))
         for place in places:
             del level.rows[place]  # at leisure
+
+    def show(self, front: Ring, position: int) -> Steps[None]:
+        """T22, and the front's tail."""
+        yield STEP
+        word = front.word(position)
+        if not front.swap(position, word, Word(AVAILABLE, word.lap)):
+            raise Fault("somebody else is in the front")
+        yield STEP
+        front.help(position)
 
     def look_at_order(self, level: Level) -> Steps[None]:
         """Once all that was fetched has left the front, its positions are in the order of places again."""
@@ -318,12 +323,7 @@ class Mover(Process):
             level.gone.add(place)
         yield STEP
         level.scattered = tail + 1
-        yield STEP
-        word = front.word(tail)
-        if not front.swap(tail, word, Word(AVAILABLE, word.lap)):
-            raise Fault("somebody else is in the front")
-        yield STEP
-        front.help(tail)
+        yield from self.show(front, tail)
         yield STEP
         level.gone.add(place)
         yield STEP
