@@ -21,7 +21,7 @@ from tests.support.size import sized
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = sized(300, 10_000)
 PROCESSES = 3
-KILL_EVERY = 12  # checks: a new process needs the time of some checks before it gets to work
+KILL_EVERY = 12  # checks
 
 
 class Fire:
@@ -35,20 +35,27 @@ class Fire:
 
     def start(self) -> subprocess.Popen[bytes]:
         words = [sys.executable, "-m", "tests.support.fire", str(self.path), str(self.numbers.getrandbits(32))]
-        return subprocess.Popen(words, cwd=ROOT)
+        return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE)
 
     def kill_one(self) -> None:
+        """Kill one that is at work: on a busy machine all would else be killed while they start, check after check."""
         at = self.numbers.randrange(PROCESSES)
-        assert self.processes[at].poll() is None, "a process ended by itself"
-        self.processes[at].kill()
-        self.processes[at].wait()
+        process = self.processes[at]
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"at work\n"
+        assert process.poll() is None, "a process ended by itself"
+        self.end_of(process)
         self.processes[at] = self.start()
         self.kills += 1
 
+    @staticmethod
+    def end_of(process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.communicate()
+
     def end(self) -> None:
         for process in self.processes:
-            process.kill()
-            process.wait()
+            self.end_of(process)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A process that does everything that a user can do to a broker, at random, until it is killed.
 
-As a program: python -m tests.support.fire BROKER SEED.
+As a program: python -m tests.support.fire BROKER SEED. It prints one line, "at work", before its first call.
 """
 
 import random
@@ -114,4 +114,6 @@ class Worker:
 
 if __name__ == "__main__":
     with shmq.open(sys.argv[1], create=False) as running:
-        Worker(running, int(sys.argv[2])).run()
+        worker = Worker(running, int(sys.argv[2]))
+        print("at work", flush=True)
+        worker.run()
