@@ -89,12 +89,6 @@ _CHECKS: Final[Mapping[Kind, Callable[[object, Option], Any]]] = {
 _NOTHING_GIVEN: Final = QueueSettings()
 
 
-def _check_memory(given: Mapping[str, Any]) -> None:
-    """A queue that may flow to disk has no groups."""
-    if given.get("max_memory") and given.get("groups", _NONE["groups"]) != _NONE["groups"]:
-        raise ValueError("max_memory with groups: such a queue keeps its messages in memory; leave one of them out")
-
-
 def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSettings:
     """Options of a queue, each checked for type and range; those not given stay None.
 
@@ -111,7 +105,6 @@ def check_queue_options(options: Mapping[str, object] | QueueOptions) -> QueueSe
             raise unknown(name, "a queue", QUEUE_OPTIONS)
         is_default = value is None and option.may_be_none
         given[name] = option.default if is_default else _CHECKS[option.kind](value, option)
-    _check_memory(given)
     return QueueSettings(**given)
 
 

@@ -25,7 +25,7 @@ def one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     declared, test = shmq.Broker.queue, os.getpid()
 
     def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
-        if os.getpid() == test and options.get("create", True) and options.get("groups") in (None, "none"):
+        if os.getpid() == test and options.get("create", True):
             options.setdefault("max_memory", 1)
         return declared(self, name, **options)
 

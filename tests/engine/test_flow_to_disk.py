@@ -138,11 +138,6 @@ def test_a_new_segment_begins_without_the_messages_of_a_lost_one(broker_dir: Pat
         assert broker.queue("backlog", max_memory=LITTLE).qsize() == 0
 
 
-def test_groups_which_keep_a_queue_in_memory_are_refused_beside_it(broker: shmq.Broker) -> None:
-    with pytest.raises(ValueError, match="max_memory with groups"):
-        broker.queue("backlog", max_memory=LITTLE, groups="shared")
-
-
 def test_a_limit_that_is_given_while_it_flows_is_for_newcomers(broker: shmq.Broker, flowing: shmq.Queue[Any]) -> None:
     put_numbers(flowing, range(1000))
     flowing.alter(max_memory=None)

@@ -413,6 +413,7 @@ def test_a_move_takes_keys_along_to_a_queue_with_groups_or_without(
         taken(two, "a2").ack()
 
 
+@pytest.mark.memory  # all are in hand at once
 def test_two_keys_may_be_treated_as_one_but_never_one_as_two(shared: shmq.Queue[Any]) -> None:
     """There are more keys than slots: with each key in hand somewhere, what is left of any comes to its owner only."""
     keys = [f"account {n}" for n in range(600)]

@@ -12,7 +12,8 @@
  *           +------------+--------+----------------+
  *           |  version   | depth+1|    position    |   depth+1 0: nobody was refused
  *           +------------+--------+----------------+
- *            the lowest place that a taker had to pass since the group was freed last
+ *            the lowest place that a taker had to pass since the group was freed last: of a level, whichever of its rings the
+ *            entry lies in, and on disk as well
  *
  * How many of a group its owner has in flight stands nowhere in shared memory: its process knows (the book below), and
  * whoever doubts looks at the slots of the rings. So no count can be wrong after a death.
@@ -66,11 +67,11 @@ uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len);
 /* The same as its cold record says it. */
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props);
 
-/* May this taker have an entry of that group at `place`? If not, that is recorded (G1). */
-bool shmq_group_open(shmq_ring *r, uint32_t group, uint32_t owner, uint64_t position);
+/* May this taker have an entry of that group at a place of this level, in memory or on disk? If not, that is recorded (G1). */
+bool shmq_group_open(shmq_ring *back, uint32_t group, uint32_t owner, uint64_t place);
 enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
 /* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; walk again. */
-enum shmq_group_claim shmq_group_claim(shmq_ring *r, uint32_t group, uint64_t position, shmq_delivery *d);
+enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d);
 /* After the offer: is the group still ours? */
 bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
 /* This delivery has ended: G3, G4 if it was the last. What was stolen from its owner: G5. */

@@ -36,6 +36,9 @@ static inline uint32_t shmq_depth_at(const shmq_ring *r) {
     return shmq_is_front(r) ? r->depth - r->queue->levels : r->depth;
 }
 
+/* The back ring of the level of this ring; of a handle, not of a view. */
+static inline shmq_ring *shmq_back_of(const shmq_ring *r) { return shmq_level(r->queue, shmq_depth_at(r)); }
+
 /* The front ring of a level, of a handle of a queue that has them. */
 static inline shmq_ring *shmq_front_of(const shmq_ring *back) {
     return shmq_level(back->queue, back->queue->levels + back->depth);

@@ -179,6 +179,8 @@ shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
  * its records are damaged. */
 uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
+/* The same of a slot of either ring, whose entry is at this position of it. */
+uint64_t shmq_slot_place(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t position);
 /* Where in the front ring the entry of this place is. */
 bool shmq_front_find(const shmq_ring *front, uint64_t place, uint64_t *position);
 /* The same by the place in the level, of a queue that may have flowed: d->depth says in which ring it is, or that it is on disk. */

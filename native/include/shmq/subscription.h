@@ -26,12 +26,18 @@ typedef struct shmq_path {
     uint64_t turns; /* how often it was written: who read an older one does not write */
 } shmq_path;
 
+/* Of what lies on disk below `place` nothing is for it. With groups: as of this epoch of the back ring, since what was refused may be
+ * free by now. Read and written by the holder of the mover's lock. */
+typedef struct shmq_search {
+    uint64_t place, epoch;
+} shmq_search;
+
 typedef struct shmq_subscription {
     shmq_wants wants; /* NULL: every entry but the refused ones */
     void *context;
     pthread_mutex_t lock;
     shmq_path paths[SHMQ_RINGS_MAX]; /* by depth of the ring */
-    shmq_a64 searched[SHMQ_LEVELS_MAX]; /* by level: of what lies on disk below this place nothing is for it */
+    shmq_search searches[SHMQ_LEVELS_MAX]; /* by level */
     shmq_a32 choosy; /* it wants some only, or has refused one: from then on it has a path of its own */
     uint64_t *refused; /* places that it gave back for others, ascending */
     uint32_t refused_count, refused_room;

@@ -88,44 +88,54 @@ static int64_t is_ahead(uint64_t refused, uint32_t depth, uint64_t position) {
     return other != depth ? (int64_t)other - depth : shmq_position_ahead(refused, position);
 }
 
-static void record(shmq_ring *r, uint32_t group, uint64_t position) {
-    shmq_a64 *refused = &shmq_group_at(r->queue, group)->refused;
+static void record(shmq_ring *back, uint32_t group, uint64_t place) {
+    shmq_a64 *refused = &shmq_group_at(back->queue, group)->refused;
     uint64_t seen, now;
-    (void)bring_near(r, &position);
+    (void)bring_near(back, &place);
     do { /* a new version in any case: whoever clears it meanwhile has to look again */
         seen = shmq_load_seq(refused);
-        bool lower = !shmq_is_refused(seen) || is_ahead(seen, r->depth, position) > 0;
-        now = lower ? shmq_refused_word(seen, r->depth, position) : shmq_refused_again(seen);
+        bool lower = !shmq_is_refused(seen) || is_ahead(seen, back->depth, place) > 0;
+        now = lower ? shmq_refused_word(seen, back->depth, place) : shmq_refused_again(seen);
     } while (!shmq_cas_seq(refused, seen, now)); /* G1 */
     if (!shmq_is_refused(seen)) {
-        shmq_make_due(r, shmq_now_ns() + r->queue->m->patience_ns); /* its owner may be stopped, or have been robbed */
+        shmq_make_due(back,
+                      shmq_now_ns() + back->queue->m->patience_ns); /* its owner may be stopped, or have been robbed */
     }
 }
 
-bool shmq_group_open(shmq_ring *r, uint32_t group, uint32_t owner, uint64_t position) {
-    shmq_queue *q = r->queue;
+bool shmq_group_open(shmq_ring *back, uint32_t group, uint32_t owner, uint64_t place) {
+    shmq_queue *q = back->queue;
     shmq_a64 *word = &shmq_group_at(q, group)->owner;
     uint64_t seen = shmq_load_seq(word);
     if (shmq_group_is_free(q, seen) || shmq_group_is_of(q, seen, owner)) {
         return true;
     }
-    record(r, group, position);
+    record(back, group, place);
     uint64_t again = shmq_load_seq(word); /* whoever frees it from here on sees what was recorded */
     return shmq_group_is_free(q, again) || shmq_group_is_of(q, again, owner);
 }
 
 /* ---- G3, G4 ---------------------------------------------------------------------------------------------------------- */
 
-/* Of the less important levels the word does not say what was refused there: all of them. */
+/* A place that was refused may lie far below the tail where its level flows to disk: whoever searches rows goes by it. */
+static bool is_known(const shmq_ring *back, uint64_t tail, uint64_t place) {
+    uint64_t far = shmq_flow_at(back) != 0 ? SHMQ_POSITION_FAR : shmq_slot_count(back);
+    return tail - place <= far;
+}
+
+/* Of the less important levels the word does not say what was refused there: all of them. Nor where in a front ring it lies. */
 static void turn_back_to(shmq_queue *q, uint64_t refused) {
     uint32_t first = shmq_refused_depth(refused);
-    shmq_ring level;
+    shmq_ring level, front;
     for (uint32_t depth = first; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
         uint64_t tail = shmq_load_seq(&level.shm->tail), p = shmq_position_near(tail, refused);
-        if (depth == first && tail - p <= shmq_slot_count(&level)) {
+        if (depth == first && is_known(&level, tail, p)) {
             shmq_rewind(&level, p);
         } else {
             shmq_rewind_all(&level); /* in the old region of one that lies far back only this is sure to be before it */
+        }
+        if (shmq_flow_at(&level) != 0 && shmq_level_look(q, q->levels + depth, &front) == NULL) {
+            shmq_rewind_all(&front);
         }
     }
 }
@@ -215,8 +225,8 @@ static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t genera
     return true;
 }
 
-enum shmq_group_claim shmq_group_claim(shmq_ring *r, uint32_t group, uint64_t position, shmq_delivery *d) {
-    shmq_queue *q = r->queue;
+enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d) {
+    shmq_queue *q = back->queue;
     bool fresh = false, behind = false;
     uint32_t generation;
     if (!shmq_owner_generation(q, d->owner, &generation)) {
@@ -226,7 +236,7 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *r, uint32_t group, uint64_t po
     bool ours = claim(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
-        behind = !bring_near(r, &position) && is_ahead(refused, r->depth, position) < 0;
+        behind = !bring_near(back, &place) && is_ahead(refused, back->depth, place) < 0;
         /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
          * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
         turn_back_to(q, refused);

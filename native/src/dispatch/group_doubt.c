@@ -24,7 +24,7 @@ static bool recall(shmq_ring *r, shmq_slot_shm *slot, uint32_t group, uint32_t o
 
 static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         if (shmq_load_seq(&level.shm->cold) == 0) {
             continue; /* no message of it has a group */
         }
@@ -40,7 +40,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
 /* The owner may have given its last one back, and be stopped between R1 and R2: whoever has the group next would pass it. */
 static void turn_all_back(shmq_queue *q) {
     shmq_ring level;
-    for (uint32_t depth = 0; depth < q->levels && shmq_level_look(q, depth, &level) == NULL; depth++) {
+    for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         shmq_rewind_all(&level);
     }
 }

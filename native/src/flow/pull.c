@@ -304,6 +304,19 @@ static void look_at_order(shmq_ring *front) {
     shmq_store_seq(&front->shm->low, 0);
 }
 
+/* With groups what comes in order may all be of one that is in somebody's hands; then others are looked for behind it, and fetched. So it
+ * has a quarter of the front ring, and these another one: both together are no more than the tail can be carried over. */
+static uint32_t in_order_at_most(const shmq_ring *front, uint32_t count) {
+    uint64_t most = shmq_slot_count(front) / 4, used = 0;
+    for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(front, i);
+        uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        used += shmq_state_is_entry(shmq_word_state(word)) && !shmq_is_fetched(slot);
+    }
+    uint64_t left = less(most != 0 ? most : 1, used);
+    return count < left ? count : (uint32_t)left;
+}
+
 shmq_status shmq_pull(shmq_mover *t) {
     static _Thread_local shmq_row rows[SHMQ_TURN_ENTRIES];
     shmq_ring_shm *ring = t->back->shm;
@@ -311,6 +324,9 @@ shmq_status shmq_pull(shmq_mover *t) {
     uint32_t count;
     look_at_order(t->front);
     SHMQ_TRY(shmq_front_room(t->front, &tail, &count));
+    if (SHMQ_UNLIKELY(t->q->grouping != SHMQ_GROUPS_NONE)) {
+        count = in_order_at_most(t->front, count);
+    }
     if (count == 0) {
         return SHMQ_EMPTY;
     }

@@ -4,6 +4,7 @@
 
 #include "shmq/cold.h"
 #include "shmq/flow.h"
+#include "shmq/group.h"
 #include "shmq/ring_time.h"
 
 /* What comes before headers and body. In the machine's byte order: rows do not outlive the segment. */
@@ -165,7 +166,11 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
         return SHMQ_CORRUPT;
     }
     SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, &c->block));
-    uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | (alone ? SHMQ_PROP_FETCHED : 0);
+    const shmq_queue *q = t->q;
+    uint32_t group = q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_head(row->bytes + sizeof head, head.head_len) : 0;
+    uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | (alone ? SHMQ_PROP_FETCHED : 0) |
+                     (group != 0 ? SHMQ_PROP_GROUP : 0);
+    shmq_poke(&cold->group, (uint64_t)group);
     shmq_poke(&cold->back, row->place);
     shmq_store_relaxed(&cold->ordinal, head.ordinal);
     shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);

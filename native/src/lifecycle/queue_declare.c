@@ -114,11 +114,6 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
     return shift_of(slots);
 }
 
-/* Groups keep a queue in memory. */
-static uint32_t may_flow(const shmq_declaration *d) {
-    return shmq_declared(d, SHMQ_SET_GROUPS) == SHMQ_GROUPS_NONE ? 1 : 0;
-}
-
 static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,
                     uint32_t levels, uint32_t fronts) {
     uint32_t rings_of_it = levels * (1 + fronts);
@@ -160,7 +155,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
     uint32_t shift = plan_shift(m, d, slot_size, levels);
-    uint32_t fronts = may_flow(d);
+    uint32_t fronts = 1; /* any queue may flow */
     shmq_run run = shmq_run_of(shift, slot_size, levels, fronts);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);

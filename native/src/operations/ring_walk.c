@@ -109,7 +109,7 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     }
     uint32_t group = q->book != NULL ? shmq_group_of(r, slot, shmq_props(slot)) : 0;
     if (group != 0) {
-        enum shmq_group_claim claim = shmq_group_claim(r, group, p, d);
+        enum shmq_group_claim claim = shmq_group_claim(shmq_back_of(r), group, shmq_slot_place(r, slot, p), d);
         if (claim != SHMQ_GROUP_OURS) {
             return claim == SHMQ_GROUP_BUSY ? OFFER_CHANGED : OFFER_RELEASED;
         }
@@ -136,46 +136,7 @@ bool shmq_walk_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word,
         return false;
     }
     uint32_t group = SHMQ_UNLIKELY(r->queue->book != NULL) ? shmq_group_of(r, slot, seen.props) : 0;
-    return SHMQ_LIKELY(group == 0) || shmq_group_open(r, group, d->owner, p);
-}
-
-/* Entries older than a lap, from `from` on. Every one below tail - N is carried already, and its bit is set. */
-static shmq_status offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
-    uint64_t words = (shmq_slot_count(r) + 63) / 64;
-    for (;;) {
-        uint64_t best = UINT64_MAX, best_word = 0;
-        for (uint64_t w = 0; w < words; w++) {
-            for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-                shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-                uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-                uint32_t state = shmq_word_state(word);
-                if (!shmq_word_carried(word) || (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED)) {
-                    continue;
-                }
-                uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-                /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
-                if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
-                    shmq_walk_considers(r, slot, word, position, d)) {
-                    best = position;
-                    best_word = word;
-                }
-            }
-        }
-        if (best == UINT64_MAX) {
-            return SHMQ_EMPTY;
-        }
-        switch (offer(r, shmq_slot_at(r, best), best_word, best, epoch, d)) {
-        case OFFER_OK:
-            d->in_turn = false;
-            return SHMQ_OK;
-        case OFFER_RELEASED:
-            return SHMQ_INTERRUPTED; /* walk again from the start */
-        case OFFER_LEFT:
-            return SHMQ_TIMEOUT;
-        case OFFER_CHANGED:
-            break;
-        }
-    }
+    return SHMQ_LIKELY(group == 0) || shmq_group_open(shmq_back_of(r), group, d->owner, shmq_slot_place(r, slot, p));
 }
 
 #define LONGEST_WALK 64 /* laps */
@@ -251,7 +212,7 @@ static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, 
         return false;
     }
     /* The head says nothing of the old region; a path does. */
-    *status = offer_old(r, d->by != NULL ? *p : 0, tail - count, epoch, d);
+    *status = shmq_offer_old(r, d->by != NULL ? *p : 0, tail - count, epoch, d);
     if (*status == SHMQ_TIMEOUT) {
         *status = left_to_another(r, start, *p, d);
         return true;
@@ -272,11 +233,11 @@ static inline uint64_t start_of_walk(shmq_ring *r, shmq_delivery *d) {
 }
 
 /* In both of its callers: a get of a plain queue is one function then. */
-static inline shmq_status walk(shmq_ring *r, shmq_delivery *d) __attribute__((always_inline));
+static inline shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) __attribute__((always_inline));
 
-/* One walk. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the end);
- * SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
-static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
+/* One walk, which may end at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
+ * end); SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
+static shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
     uint64_t start = start_of_walk(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;
     bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups everybody has a path */
     shmq_status status;
@@ -325,6 +286,9 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
+            if (SHMQ_UNLIKELY(p >= limit)) {
+                break;
+            }
             if (!shmq_walk_considers(r, slot, word, p, d)) {
                 p++;
                 continue;
@@ -347,7 +311,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d) {
     return end_of_walk(r, start, p, stop_at, d);
 }
 
-shmq_status shmq_walk(shmq_ring *r, shmq_delivery *d) { return walk(r, d); }
+shmq_status shmq_walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) { return walk(r, d, limit); }
 
 enum shmq_offered shmq_walk_offer(shmq_ring *r, uint64_t word, uint64_t p, uint64_t epoch, shmq_delivery *d) {
     return offer(r, shmq_slot_at(r, p), word, p, epoch, d);
@@ -361,7 +325,7 @@ static inline shmq_status walk_level(shmq_ring *back, shmq_delivery *d, uint64_t
     if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
         return shmq_walk_flowed(back, d, front_epoch);
     }
-    shmq_status status = walk(back, d);
+    shmq_status status = walk(back, d, UINT64_MAX);
     if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_flow_at(back) != 0) {
         return SHMQ_INTERRUPTED; /* what was on its way to disk was passed, and may be back */
     }

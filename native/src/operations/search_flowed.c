@@ -5,17 +5,22 @@
  * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, so each is looked at once. */
 #include "operations/walk.h"
 #include "shmq/flow.h"
+#include "shmq/group.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
 
 typedef struct seeker {
-    const shmq_ring *level;
-    shmq_subscription *by;
+    shmq_ring *level;
+    const shmq_delivery *as;
 } seeker;
 
 static bool wants(void *context, const shmq_delivery *row) {
     const seeker *s = context;
-    return shmq_is_wanted(s->by, s->level, row);
+    if (!shmq_is_wanted(s->as->by, s->level, row)) {
+        return false;
+    }
+    uint32_t group = s->level->queue->book != NULL ? shmq_group_of_head(row->head, row->head_len) : 0;
+    return SHMQ_LIKELY(group == 0) || shmq_group_open(s->level, group, s->as->owner, row->position);
 }
 
 /* The one of the lowest place that is for this taker. SHMQ_INTERRUPTED: it has changed. */
@@ -80,18 +85,28 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
     }
 }
 
-/* A match among the rows below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all were looked at. */
-static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t end) {
-    seeker s = {.level = t->back, .by = d->by};
-    shmq_a64 *searched = &d->by->searched[t->back->depth];
-    uint64_t low = shmq_load_seq(&t->back->shm->low), at = shmq_load_seq(searched);
-    at = at > low ? at : low;
+/* Where to begin: rows that were looked at are not looked at again, unless a group was freed whose messages were refused there. */
+static uint64_t first_to_search(shmq_ring *back, const shmq_search *last, uint64_t epoch) {
+    uint64_t at = last->place, low = shmq_load_seq(&back->shm->low);
+    if (SHMQ_UNLIKELY(back->queue->book != NULL) && epoch != last->epoch) {
+        uint64_t released = shmq_lowest_released(back, last->epoch, epoch);
+        at = released < at ? released : at;
+    }
+    return at > low ? at : low;
+}
+
+/* A match among the rows below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all were looked at. `epoch`: of the back
+ * ring, before the look. */
+static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t end, uint64_t epoch) {
+    seeker s = {.level = t->back, .as = d};
+    shmq_search *last = &d->by->searches[t->back->depth];
+    uint64_t at = first_to_search(t->back, last, epoch);
     if (at >= end) {
         return SHMQ_NOT_FOUND;
     }
     shmq_status status = shmq_fetch(t, &at, end, wants, &s);
     if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
-        shmq_raise_seq(searched, at + (status == SHMQ_OK));
+        *last = (shmq_search){.place = at + (status == SHMQ_OK), .epoch = epoch};
     }
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
 }
@@ -116,7 +131,7 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
             return SHMQ_EMPTY;
         }
         uint64_t place = shmq_flow_place(d->flow_seen), first = b.place < f.place ? b.place : f.place;
-        status = search_rows(t, d, first < place ? first : place);
+        status = search_rows(t, d, first < place ? first : place, b.d.epoch_seen);
         if (status == SHMQ_OK && !t->unmarked) {
             continue;
         }

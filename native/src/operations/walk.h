@@ -6,10 +6,13 @@
 
 enum shmq_offered { OFFER_OK, OFFER_CHANGED, OFFER_RELEASED, OFFER_LEFT };
 
-/* One walk over this ring, as d->by and d->peek say. */
-shmq_status shmq_walk(shmq_ring *r, shmq_delivery *d);
+/* One walk over this ring, as d->by and d->peek say; it may end at `limit`, a position. */
+shmq_status shmq_walk(shmq_ring *r, shmq_delivery *d, uint64_t limit);
 /* T9 of what such a walk has found, which is looked at anew. */
 enum shmq_offered shmq_walk_offer(shmq_ring *r, uint64_t word, uint64_t p, uint64_t epoch, shmq_delivery *d);
+/* Entries older than a lap, from `from` on, below `limit`, which is tail - N. Every one of them is carried already, and its bit is set.
+ * SHMQ_TIMEOUT: the lowest is left to another taker. */
+shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d);
 /* The lowest position released in the epochs (from, to]; 0: any. */
 uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to);
 /* Is it for d's taker? */

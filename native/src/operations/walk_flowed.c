@@ -19,7 +19,7 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
     f->d.peek = true;
     f->place = UINT64_MAX;
     do {
-        f->status = shmq_walk(r, &f->d);
+        f->status = shmq_walk(r, &f->d, shmq_is_front(r) ? UINT64_MAX : limit);
     } while (f->status == SHMQ_INTERRUPTED);
     f->claim = f->status == SHMQ_EMPTY && f->d.word != 0;
     if (f->status != SHMQ_OK && f->status != SHMQ_EMPTY) {
@@ -27,7 +27,7 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
     }
     if (f->status == SHMQ_OK || f->claim) {
         shmq_slot_shm *slot = shmq_slot_at(r, f->d.position);
-        uint64_t place = shmq_is_front(r) ? shmq_front_place(r, slot) : f->d.position;
+        uint64_t place = shmq_slot_place(r, slot, f->d.position);
         if (shmq_load_seq(&slot->word) != f->d.word) {
             return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
         }
@@ -104,9 +104,12 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
                            uint64_t *front_epoch) {
     if (shmq_flow_is_on(d->flow_seen)) {
         bool some = d->by != NULL && d->by->wants != NULL;
-        shmq_status status = r->queue->m->backing_of == NULL ? SHMQ_EMPTY
-                             : some                          ? shmq_search_flowed(r, d, front_epoch)
-                                                             : shmq_flow_bring(r);
+        shmq_status status = SHMQ_EMPTY;
+        if (r->queue->m->backing_of != NULL) {
+            status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
+            some = some || (status == SHMQ_EMPTY && r->queue->book != NULL); /* the front is full of others' groups */
+            status = some ? shmq_search_flowed(r, d, front_epoch) : status;
+        }
         if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
             return status;
         }

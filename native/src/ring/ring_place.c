@@ -9,6 +9,10 @@ uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
     return cold != NULL ? shmq_peek(&cold->back) : UINT64_MAX;
 }
 
+uint64_t shmq_slot_place(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t position) {
+    return SHMQ_LIKELY(!shmq_is_front(r)) ? position : shmq_front_place(r, slot);
+}
+
 uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->depth < q->levels)) {
         return shmq_place_at(d->depth, d->position);
