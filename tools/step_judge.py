@@ -64,7 +64,7 @@ def judge_rows(image: Image, runs: list[list[int]]) -> list[str]:
     wrong: list[str] = []
     for queue in judge_directory(image, Findings()):
         flow = queue.flow
-        if not queue.fronts or flow.is_amid:
+        if flow.is_amid:
             continue
         rows = {place for first, end in runs for place in range(first, end) if flow.low <= place < flow.place}
         rows = rows if flow.is_on else set()

@@ -433,34 +433,6 @@ static void a_flow_far_from_the_tail_keeps_no_mover(void) {
     end();
 }
 
-/* Only a queue with a ring for what comes back flows, whatever its words say. */
-static void a_damaged_flow_word_of_a_queue_that_stays_in_memory_is_nothing(void) {
-    begin();
-    const shmq_declaration by_group = {.given = 1u << SHMQ_SET_PRIORITIES | 1u << SHMQ_SET_GROUPS,
-                                       .priorities = 2,
-                                       .grouping = SHMQ_GROUPS_STICKY,
-                                       .create = true};
-    shmq_queue *two = scratch_declare(m, "groups", by_group, 0);
-    CHECK_EQUAL(two->rings, two->levels);
-    uint64_t purged;
-    put_numbers(two, 0, 30);
-    shmq_store_seq(&two->first.shm->flushed, 7);
-    shmq_store_seq(&two->first.shm->flow, shmq_flow_word(3, true));
-    get_numbers(two, 0, 20);
-    shmq_delivery d;
-    uint64_t place = 0;
-    CHECK_EQUAL(shmq_browse_place(shmq_level(two, 1), &place, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_drop_oldest(two, 0, SHMQ_FULL_COUNT), true);
-    CHECK_EQUAL(census_of(two).ready, 9);
-    CHECK_EQUAL(shmq_purge(two, &purged), SHMQ_OK);
-    CHECK_EQUAL(purged, 9);
-    CHECK_EQUAL(get_number(two), UINT64_MAX);
-    shmq_store_seq(&two->first.shm->flushed, 0);
-    shmq_store_seq(&two->first.shm->flow, 0);
-    shmq_queue_unbind(two);
-    end();
-}
-
 int main(void) {
     records_that_lie_nowhere_keep_rows_on_disk();
     words_that_make_no_sense_are_told();
@@ -475,7 +447,6 @@ int main(void) {
     a_disk_that_fails_loses_nothing();
     what_a_dead_mover_has_brought_comes_once();
     a_flow_far_from_the_tail_keeps_no_mover();
-    a_damaged_flow_word_of_a_queue_that_stays_in_memory_is_nothing();
     a_flush_that_was_not_decided_counts_nothing();
     a_changed_row_is_told_and_not_delivered();
     return 0;

@@ -114,23 +114,18 @@ static void who_looks_or_chooses_finds_what_is_there(void) {
     end();
 }
 
-static void what_cannot_flow_stays_in_memory(void) {
+static void without_a_directory_all_stays_in_memory(void) {
     begin();
     char path[2000];
     memset(path, 'x', sizeof path);
     path[sizeof path - 1] = 0;
     CHECK_EQUAL(shmq_flow_into(m, path), SHMQ_OS);
-    const shmq_declaration by_group = {.given = 1u << SHMQ_SET_GROUPS, .grouping = SHMQ_GROUPS_STICKY, .create = true};
-    shmq_queue *groups = scratch_declare(m, "groups", by_group, 0), *plain = scratch_queue(m, "plain", 0, true);
-    CHECK(!shmq_may_flow(groups) && shmq_may_flow(plain) && shmq_may_flow(q));
-    CHECK_EQUAL(shmq_flow_make_room(groups, &groups->first), SHMQ_EMPTY);
+    CHECK(shmq_may_flow(q));
     m->backing_of = NULL;
-    CHECK(!shmq_may_flow(q) && !shmq_may_flow(plain));
-    shmq_flow_mend(groups);
+    CHECK(!shmq_may_flow(q));
+    CHECK_EQUAL(shmq_flow_make_room(q, &q->first), SHMQ_EMPTY);
     shmq_flow_mend(q);
     CHECK_EQUAL(shmq_disk_bytes(q), 0);
-    shmq_queue_unbind(groups);
-    shmq_queue_unbind(plain);
     end();
 }
 
@@ -139,6 +134,6 @@ int main(void) {
     while_another_moves_nobody_waits_for_it_and_it_is_told();
     times_to_live_come_back_with_it();
     who_looks_or_chooses_finds_what_is_there();
-    what_cannot_flow_stays_in_memory();
+    without_a_directory_all_stays_in_memory();
     return 0;
 }

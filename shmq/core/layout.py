@@ -254,7 +254,6 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("levels", "<u4", 0, 780),
             ("level_rings", "<u8", 0, 784),
             ("terms", "<u4", 0, 792),
-            ("fronts", "<u4", 0, 796),
             ("opened", "<u8", 0, 800),
             ("ring", "ring", 0, 896),
             ("sleepers", "sleepers", 17, 2176),

@@ -102,11 +102,6 @@ def a_front_ring_as_long_as_the_back_ring(s: Scene) -> None:
     s.add(s.of_ring(NAME, "shift", FRONT), 2, 4)
 
 
-@breaks("ring.geometry", "granule.map", "block.unnamed")
-def a_front_ring_that_is_not_in_the_run(s: Scene) -> None:
-    s.write(s.page(NAME, "fronts"), 0, 4)
-
-
 @breaks("granule.reserved")
 def a_front_ring_whose_slots_have_no_memory(s: Scene) -> None:
     granule = (s.slot(NAME, 0, level=FRONT) - s.sound.regions.data) // GRANULE

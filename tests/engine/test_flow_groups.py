@@ -1,4 +1,4 @@
-"""Groups whose messages lie on disk: one after the other, in order, whoever takes them; and no group keeps the others there."""
+"""Groups whose messages lie on disk: one after the other, in order, whoever takes them; none keeps the others there."""
 
 import random
 import threading

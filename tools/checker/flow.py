@@ -2,7 +2,7 @@
 
 import numpy
 
-from checker.layout import QUEUE, RING
+from checker.layout import RING
 from checker.queue import Queue
 from checker.ring import FETCH_WORDS, FLOW_WORDS, Flow, Mask, Ring
 from checker.slots import tell
@@ -25,25 +25,19 @@ BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING]
 
 
 def judge_flow(queue: Queue, findings: Findings) -> None:
-    fronts = queue.fronts
-    for ring in fronts or queue.rings:
-        its = [word for word in FLOW_WORDS if not (ring.is_front and word in FETCH_WORDS)]
+    for ring in queue.fronts:
+        its = [word for word in FLOW_WORDS if word not in FETCH_WORDS]
         said = [word for word in its if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
-    if not fronts:
-        turn = queue.image.u32(queue.page + QUEUE["unfinished"]) or queue.image.u32(queue.page + QUEUE["missed"])
-        findings.expect(turn == 0, "flow.words", queue.title, "does not flow, and has had a mover")
-        for ring in queue.rings:
-            judge_moving(ring, False, findings)
-    elif queue.entry.state == ENTRY_LIVE:
-        for back, front in zip(queue.backs, fronts, strict=True):
+    if queue.entry.state == ENTRY_LIVE:
+        for back, front in zip(queue.backs, queue.fronts, strict=True):
             judge_level(back, front, findings)
 
 
 def judge_level(back: Ring, front: Ring, findings: Findings) -> None:
     flow = back.flow
     judge_words(back, front, findings)
-    judge_moving(back, True, findings)
+    judge_moving(back, findings)
     if not front.is_unused:
         judge_front(front, flow, findings)
     if flow.is_on and not back.is_unused:
@@ -86,13 +80,13 @@ def left(back: Ring, flow: Flow) -> int:
     return int(numpy.count_nonzero(among))
 
 
-def judge_moving(ring: Ring, may_flow: bool, findings: Findings) -> None:
+def judge_moving(ring: Ring, findings: Findings) -> None:
     """On its way to disk is nothing but what a mover has, or a dead one had, in its turn."""
     flow = ring.flow
     if not ring.is_unused and ring.use.moving.any():
         use = ring.use
         wrong = use.moving & ~flow.is_near(ring.places)
-        if not (may_flow and flow.is_on and flow.is_amid):
+        if not (flow.is_on and flow.is_amid):
             wrong = use.moving
         tell(ring, findings, "flow.moving", wrong, f"no mover has it: P {flow.place}, unfinished {flow.unfinished}")
 

@@ -39,7 +39,7 @@ class Queue:
 
     @property
     def granules(self) -> int:
-        return granules_of(self.rings[0].geometry, self.rings[0].levels, bool(self.fronts))
+        return granules_of(self.rings[0].geometry, self.rings[0].levels)
 
     @property
     def backs(self) -> list[Ring]:
@@ -48,7 +48,7 @@ class Queue:
 
     @property
     def fronts(self) -> list[Ring]:
-        """Where entries come back from disk, a ring for each level; none if the queue stays in memory."""
+        """Where entries come back from disk, a ring for each level."""
         return [ring for ring in self.rings if ring.is_front]
 
     @property
@@ -80,26 +80,25 @@ def front_of(first: Geometry) -> Geometry:
     return replace(first, kind=FRONT, shift=min(first.shift - 2, FRONT_SHIFT))
 
 
-def places_of(first: Geometry, levels: int, flows: bool = False) -> list[tuple[int, int]]:
+def places_of(first: Geometry, levels: int) -> list[tuple[int, int]]:
     """In the run, from its begin on: the slots of each ring, and its bitmap; last where the run ends."""
-    fronts = levels if flows else 0
-    bitmaps = TICKETS * TICKET.bytes + (levels - 1 + fronts) * RING.bytes
+    bitmaps = TICKETS * TICKET.bytes + (2 * levels - 1) * RING.bytes
     front_bitmaps = bitmaps + levels * first.bitmap
-    slots = front_bitmaps + fronts * front_of(first).bitmap
+    slots = front_bitmaps + levels * front_of(first).bitmap
     lower = round_up(slots + first.bytes, GRANULE)
     apart = round_up(first.bytes, GRANULE)
     places = [(slots, bitmaps)]
     for level in range(1, levels + 1):
         places.append((lower + (level - 1) * apart, bitmaps + level * first.bitmap))
     begin, each = places[levels][0], round_up(front_of(first).bytes, GRANULE)
-    for front in range(1, fronts + 1):
+    for front in range(1, levels + 1):
         places.append((begin + front * each, front_bitmaps + front * front_of(first).bitmap))
     return places
 
 
-def granules_of(first: Geometry, levels: int, flows: bool = False) -> int:
+def granules_of(first: Geometry, levels: int) -> int:
     """Of the run."""
-    return places_of(first, levels, flows)[-1][0] // GRANULE
+    return places_of(first, levels)[-1][0] // GRANULE
 
 
 def level_of(priority: int, levels: int) -> int:
@@ -111,22 +110,20 @@ def level_of(priority: int, levels: int) -> int:
 def levels_fault(image: Image, page: int) -> str | None:
     """What makes no sense about the levels of a queue."""
     levels, rings = image.u32(page + QUEUE["levels"]), image.u64(page + QUEUE["level_rings"])
-    fronts = image.u32(page + QUEUE["fronts"])
     first = geometry_at(image, page + QUEUE["ring"])
     fault = geometry_fault(image, first)
-    if fault is not None or not 1 <= levels <= LEVELS or fronts > 1:
-        return fault or f"{levels} levels, {fronts} front rings of each"
-    granules, places = granules_of(first, levels, fronts != 0), places_of(first, levels, fronts != 0)
+    if fault is not None or not 1 <= levels <= LEVELS:
+        return fault or f"{levels} levels"
+    granules, places = granules_of(first, levels), places_of(first, levels)
     if not image.holds(first.run, granules * GRANULE, GRANULE):
         return f"a run at 0x{first.run:x} that does not lie in the data"
     if first.run_granules != granules:
         return f"a run of {first.run_granules} granules, not {granules}"
     if (first.slots - first.run, first.carried - first.run) != places[0]:
         return f"slots at 0x{first.slots:x} and carried bits at 0x{first.carried:x} of a run at 0x{first.run:x}"
-    count = levels * (1 + fronts)
-    if rings != (first.run + TICKETS * TICKET.bytes if count > 1 else 0):
+    if rings != first.run + TICKETS * TICKET.bytes:
         return f"{levels} levels, and the rings of the others at 0x{rings:x}"
-    for level in range(1, count):
+    for level in range(1, 2 * levels):
         found = geometry_at(image, rings + (level - 1) * RING.bytes)
         kind, shift = (BACK, first.shift) if level < levels else (FRONT, front_of(first).shift)
         fault = geometry_fault(image, found, kind)
@@ -140,8 +137,7 @@ def levels_fault(image: Image, page: int) -> str | None:
 def queue_of(image: Image, entry: Entry) -> Queue:
     """Only if levels_fault finds nothing."""
     levels, rings = image.u32(entry.page + QUEUE["levels"]), image.u64(entry.page + QUEUE["level_rings"])
-    count = levels * (1 + image.u32(entry.page + QUEUE["fronts"]))
-    places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(count - 1))]
+    places = [entry.page + QUEUE["ring"], *(rings + level * RING.bytes for level in range(2 * levels - 1))]
     found = [Ring(image, entry, at, i % levels, levels, places[i % levels]) for i, at in enumerate(places)]
     return Queue(image, entry, found)
 

@@ -173,9 +173,9 @@ class Flow:
         return near
 
 
-def flow_at(image: Image, page: int, ring: int, front: int | None) -> Flow:
+def flow_at(image: Image, page: int, ring: int, front: int) -> Flow:
     words = [image.u64(ring + RING[field]) for field in FLOW_WORDS]
-    words += [0 if front is None else image.u64(front + RING[field]) for field in FETCH_WORDS]
+    words += [image.u64(front + RING[field]) for field in FETCH_WORDS]
     turn = {field: image.u32(page + QUEUE[field]) for field in ("unfinished", "missed")}
     return Flow(*words, **turn)
 
@@ -226,10 +226,8 @@ class Ring:
         return flow_at(self.image, self.page, self.back, self.front)
 
     @property
-    def front(self) -> int | None:
-        """Where the front ring of its level is; None: it has none."""
-        if self.image.u32(self.page + QUEUE["fronts"]) == 0:
-            return None
+    def front(self) -> int:
+        """Where the front ring of its level is."""
         return self.image.u64(self.page + QUEUE["level_rings"]) + (self.levels - 1 + self.level) * RING.bytes
 
     @cached_property

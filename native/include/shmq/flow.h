@@ -59,7 +59,7 @@ typedef struct shmq_backing {
 
 /* Queues flow into files below this directory, which is made when the first one does. Once, before the member is used. */
 shmq_status shmq_flow_into(shmq_member *m, const char *directory);
-/* May this queue flow? Groups keep it in memory, and so does a member without a directory. */
+/* May this queue flow? A member without a directory keeps it in memory. */
 bool shmq_may_flow(const shmq_queue *q);
 /* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
 uint64_t shmq_flow_rows(const shmq_queue *q);

@@ -39,16 +39,13 @@ static inline uint32_t shmq_depth_at(const shmq_ring *r) {
 /* The back ring of the level of this ring; of a handle, not of a view. */
 static inline shmq_ring *shmq_back_of(const shmq_ring *r) { return shmq_level(r->queue, shmq_depth_at(r)); }
 
-/* The front ring of a level, of a handle of a queue that has them. */
+/* The front ring of a level, of a handle. */
 static inline shmq_ring *shmq_front_of(const shmq_ring *back) {
     return shmq_level(back->queue, back->queue->levels + back->depth);
 }
 
-/* The word that says what of a level is on disk; 0: nothing was yet, or it has no ring for what comes back. Of either of its rings. */
-static inline uint64_t shmq_flow_at(const shmq_ring *r) {
-    uint64_t flow = shmq_load_seq((shmq_a64 *)(uintptr_t)r->flow);
-    return SHMQ_LIKELY(flow == 0) || r->queue->rings > r->queue->levels ? flow : 0;
-}
+/* The word that says what of a level is on disk; 0: nothing was yet. Of either of its rings. */
+static inline uint64_t shmq_flow_at(const shmq_ring *r) { return shmq_load_seq((shmq_a64 *)(uintptr_t)r->flow); }
 
 /* Is something of any level on disk, or has it just been? */
 static inline bool shmq_flows(const shmq_queue *q) {
@@ -56,7 +53,7 @@ static inline bool shmq_flows(const shmq_queue *q) {
     for (uint32_t depth = 1; SHMQ_UNLIKELY(depth < q->levels); depth++) {
         flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow) & SHMQ_FLOWED;
     }
-    return SHMQ_UNLIKELY(shmq_flow_is_on(flow)) && q->rings > q->levels;
+    return SHMQ_UNLIKELY(shmq_flow_is_on(flow));
 }
 
 /* Has any level ever flowed? Of a view, too. */
@@ -65,7 +62,7 @@ static inline bool shmq_has_flowed(const shmq_queue *q) {
     for (uint32_t depth = 1; SHMQ_UNLIKELY(depth < q->levels); depth++) {
         flow |= shmq_load_seq(&shmq_level_ring(q, depth)->flow);
     }
-    return SHMQ_UNLIKELY(flow != 0) && q->rings > q->levels;
+    return SHMQ_UNLIKELY(flow != 0);
 }
 
 /* The level of a place, and the position in it. */
@@ -84,7 +81,7 @@ static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_que
     if (depth == 0) {
         return (shmq_ring_shm *)(uintptr_t)&page->ring;
     }
-    bool there = depth < SHMQ_RINGS_MAX && depth < page->levels * (1 + page->fronts) && page->level_rings % 64 == 0;
+    bool there = depth < SHMQ_RINGS_MAX && depth < 2 * page->levels && page->level_rings % 64 == 0;
     return there && at >= m->data && shmq_inside(m, at, sizeof(shmq_ring_shm)) ? shmq_at(m, at) : NULL;
 }
 
@@ -114,7 +111,7 @@ typedef struct shmq_run {
     uint64_t lower;       /* of the second level's, */
     uint64_t apart;       /* (bytes from the slots of one lower level to those of the next) */
     uint64_t levels;
-    uint64_t front_count; /* slots of a front ring; they lie behind the last level; 0: there are none */
+    uint64_t front_count; /* slots of a front ring; they lie behind the last level */
     uint64_t front_bitmap, front_apart; /* the same of them */
     uint64_t granules;    /* all of it */
 } shmq_run;
@@ -129,10 +126,10 @@ static inline uint64_t shmq_granules_of(uint64_t bytes) {
     return (bytes + SHMQ_GRANULE_BYTES - 1) >> SHMQ_GRANULE_SHIFT;
 }
 
-static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels, uint32_t fronts) {
+static inline shmq_run shmq_run_of(uint32_t shift, uint32_t slot_size, uint32_t levels) {
     shmq_run run = {.count = UINT64_C(1) << shift, .slot_size = slot_size, .rings = SHMQ_LINE_BYTES, .levels = levels};
-    run.front_count = fronts != 0 ? UINT64_C(1) << shmq_front_shift(shift) : 0;
-    run.carried = run.rings + (levels - 1 + (fronts != 0 ? levels : 0)) * sizeof(shmq_ring_shm);
+    run.front_count = UINT64_C(1) << shmq_front_shift(shift);
+    run.carried = run.rings + (2 * levels - 1) * sizeof(shmq_ring_shm);
     run.bitmap = ((run.count + 63) / 64 * 8 + 63) / 64 * 64;
     run.front_bitmap = (run.front_count + 511) / 512 * 64;
     run.slots = run.carried + levels * (run.bitmap + run.front_bitmap);

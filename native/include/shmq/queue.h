@@ -205,10 +205,10 @@ typedef struct shmq_queue_shm {
     shmq_a32 shut_down;
     shmq_a32 groups; /* chunks of consumer rows that were ever used: how far a notifier looks */
     uint32_t levels; /* of priority, 1 to 10; constant */
-    uint64_t level_rings; /* offset of the rings below the first level's, which is `ring`; 0: none. Constant */
+    uint64_t
+        level_rings; /* offset of the other levels' rings and then the front rings; the first is `ring`. Constant */
     shmq_a32 terms; /* bits of enum shmq_term: what matters of who is served, see ranks.h */
-    uint32_t
-        fronts; /* 1: behind the rings of the levels there are their front rings, so the queue may flow. Constant */
+    uint32_t terms_pad;
     shmq_a64 opened; /* consumers ever opened: the order of their rows */
     uint8_t state_pad[88];
 
@@ -257,7 +257,6 @@ SHMQ_OFFSET(shmq_queue_shm, groups, 776);
 SHMQ_OFFSET(shmq_queue_shm, levels, 780);
 SHMQ_OFFSET(shmq_queue_shm, level_rings, 784);
 SHMQ_OFFSET(shmq_queue_shm, terms, 792);
-SHMQ_OFFSET(shmq_queue_shm, fronts, 796);
 SHMQ_OFFSET(shmq_queue_shm, opened, 800);
 SHMQ_OFFSET(shmq_queue_shm, ring, 896);
 SHMQ_OFFSET(shmq_queue_shm, sleepers, 2176);

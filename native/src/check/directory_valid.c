@@ -33,8 +33,8 @@ static const char *check_constants(const shmq_ring *r) {
     shmq_queue *q = r->queue;
     shmq_ring_shm *ring = r->shm;
     const shmq_ring_shm *first = &q->page->ring;
-    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels, q->rings - q->levels);
-    uint64_t rings = q->rings > 1 ? first->run + run.rings : 0, laid = shmq_load_seq(&ring->laid);
+    shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
+    uint64_t rings = first->run + run.rings, laid = shmq_load_seq(&ring->laid);
     if (ring->slots != first->run + shmq_run_slots(&run, r->depth) ||
         ring->carried != first->run + shmq_run_carried(&run, r->depth) || q->page->level_rings != rings ||
         ring->shift != (shmq_is_front(r) ? shmq_front_shift(first->shift) : first->shift) ||
@@ -50,12 +50,9 @@ static const char *check_constants(const shmq_ring *r) {
     }
     uint64_t later = ring->features | shmq_load_relaxed(&ring->back) | shmq_load_relaxed(&ring->aside) |
                      shmq_load_relaxed(&ring->level_shift);
-    if (q->rings == q->levels || shmq_is_front(r)) {
+    if (shmq_is_front(r)) {
         later |= shmq_load_relaxed(&ring->flow) | shmq_load_relaxed(&ring->flushing_at) |
                  shmq_load_relaxed(&ring->flushing_count) | shmq_load_relaxed(&ring->dropping_at);
-    }
-    if (q->rings == q->levels) {
-        later |= shmq_load_relaxed(&ring->low) | shmq_load_relaxed(&ring->flushed) | shmq_load_relaxed(&ring->pulled);
     }
     return later != 0 ? "its ring has a value in a field that this version does not use" : shmq_cold_valid(r);
 }

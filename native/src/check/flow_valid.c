@@ -55,7 +55,7 @@ static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_wor
 const char *shmq_flow_valid(shmq_ring *r) {
     const shmq_queue *q = r->queue;
     shmq_ring front;
-    if (q->rings == q->levels || shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
+    if (shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
         return NULL; /* what is wrong with it is told where it is looked at */
     }
     flow_words w = read_words(r->shm, front.shm);
@@ -117,8 +117,8 @@ static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64
 static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
-    return shmq_load_seq(&r->queue->page->unfinished) != 0 && r->queue->rings > r->queue->levels &&
-           p + SHMQ_TURN_ENTRIES >= place && p < place + SHMQ_TURN_ENTRIES;
+    return shmq_load_seq(&r->queue->page->unfinished) != 0 && p + SHMQ_TURN_ENTRIES >= place &&
+           p < place + SHMQ_TURN_ENTRIES;
 }
 
 const char *shmq_flow_entry_valid(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
@@ -128,9 +128,7 @@ const char *shmq_flow_entry_valid(shmq_ring *r, const shmq_slot_shm *slot, uint6
     if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot)) {
         return "a message on its way to disk that no mover has";
     }
-    return r->queue->rings > r->queue->levels && is_left_behind(r, slot, word)
-               ? "a message among those on disk that nobody has had"
-               : NULL;
+    return is_left_behind(r, slot, word) ? "a message among those on disk that nobody has had" : NULL;
 }
 
 bool shmq_is_row(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {

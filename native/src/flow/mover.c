@@ -16,7 +16,7 @@
 
 #define MOVER_BYTE (UINT64_C(1) << 41) /* of the segment's file: of the first queue's lock */
 
-bool shmq_may_flow(const shmq_queue *q) { return q->rings > q->levels && q->m->backing_of != NULL; }
+bool shmq_may_flow(const shmq_queue *q) { return q->m->backing_of != NULL; }
 
 static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *)(uintptr_t)word); }
 
@@ -32,10 +32,9 @@ static shmq_ordinal rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *fron
     return (shmq_ordinal){.count = less(count, erased), .bytes = less(bytes, erased_bytes)};
 }
 
-/* A queue that cannot flow has no rows, whatever its words say. */
 static shmq_ordinal all_rows(const shmq_queue *q) {
     shmq_ordinal all = {.count = 0};
-    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ordinal rows = rows_of(shmq_level_ring(q, depth), shmq_level_ring(q, q->levels + depth));
         all.count += rows.count;
         all.bytes += rows.bytes;
@@ -49,7 +48,7 @@ uint64_t shmq_flow_bytes(const shmq_queue *q) { return all_rows(q).bytes; }
 
 uint64_t shmq_flow_size(const shmq_queue *q) {
     uint64_t bytes = 0;
-    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth);
         uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
         bytes +=
@@ -462,7 +461,7 @@ uint64_t shmq_disk_bytes(const shmq_queue *q) {
 }
 
 void shmq_flow_mend(shmq_queue *q) {
-    if (q->rings == q->levels || shmq_load_seq(&q->page->unfinished) == 0 || !try_lock(q)) {
+    if (shmq_load_seq(&q->page->unfinished) == 0 || !try_lock(q)) {
         return; /* else its holder lives, and is at it */
     }
     if (shmq_load_seq(&q->page->unfinished) != 0) {

@@ -115,14 +115,12 @@ static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint
 }
 
 static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shmq_run *run, uint32_t shift,
-                    uint32_t levels, uint32_t fronts) {
-    uint32_t rings_of_it = levels * (1 + fronts);
+                    uint32_t levels) {
     page->levels = levels;
-    page->fronts = fronts;
-    page->level_rings = rings_of_it > 1 ? at + run->rings : 0;
+    page->level_rings = at + run->rings;
     page->ring.run = at;
     page->ring.run_granules = run->granules;
-    for (uint32_t depth = 0; depth < rings_of_it; depth++) {
+    for (uint32_t depth = 0; depth < 2 * levels; depth++) {
         shmq_ring_shm *rings = shmq_at(m, page->level_rings);
         shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
         ring->kind = depth < levels ? SHMQ_RING_BACK : SHMQ_RING_FRONT;
@@ -155,15 +153,14 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
     uint32_t shift = plan_shift(m, d, slot_size, levels);
-    uint32_t fronts = 1; /* any queue may flow */
-    shmq_run run = shmq_run_of(shift, slot_size, levels, fronts);
+    shmq_run run = shmq_run_of(shift, slot_size, levels);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);
     if (shmq_is_short(status) && shmq_blocks_reclaim(m) != 0) {
         status = take_run(m, &run, levels, &at);
     }
     SHMQ_TRY(status);
-    lay_out(m, page, at, &run, shift, levels, fronts);
+    lay_out(m, page, at, &run, shift, levels);
     return SHMQ_OK;
 }
 

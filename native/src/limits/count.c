@@ -231,12 +231,11 @@ static usage count_slots(const shmq_queue *q) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth); /* what a mover changes between these is not believed */
         used.entries += shmq_load_seq((shmq_a64 *)&ring->flushed) - shmq_load_seq((shmq_a64 *)&ring->pulled);
         used.bytes += shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) - shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
-        if (q->rings > q->levels) { /* those that came in by themselves are in a slot, or gone */
-            const shmq_ring_shm *front = shmq_level_ring(q, q->levels + depth);
-            used.entries -= shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
-            used.bytes -=
-                shmq_load_seq((shmq_a64 *)&front->flushed_bytes) - shmq_load_seq((shmq_a64 *)&front->pulled_bytes);
-        }
+        const shmq_ring_shm *front =
+            shmq_level_ring(q, q->levels + depth); /* what came in by itself is in a slot, or gone */
+        used.entries -= shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
+        used.bytes -=
+            shmq_load_seq((shmq_a64 *)&front->flushed_bytes) - shmq_load_seq((shmq_a64 *)&front->pulled_bytes);
     }
     return used;
 }

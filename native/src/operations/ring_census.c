@@ -92,7 +92,7 @@ static void count_rows(const shmq_queue *q, shmq_census *c) {
     c->flowed = rows;
     c->ready += rows;
     c->bytes += rows != 0 ? shmq_flow_bytes(q) : 0;
-    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth);
         const shmq_ring_shm *front = shmq_level_ring(q, q->levels + depth);
         uint64_t alone = shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);

@@ -264,7 +264,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             return led_astray(r, p, d);
         }
         compared = compared && (steps & r->mask) != r->mask; /* the tail may have gone on for laps meanwhile */
-        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
+        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit)) {
             break; /* a lower lap, whatever its state: nobody has claimed p yet */
         }
         if (ahead > 0 && !compared) {
@@ -286,9 +286,6 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             break;
         }
         if (state == SHMQ_AVAILABLE || state == SHMQ_OFFERED) {
-            if (SHMQ_UNLIKELY(p >= limit)) {
-                break;
-            }
             if (!shmq_walk_considers(r, slot, word, p, d)) {
                 p++;
                 continue;

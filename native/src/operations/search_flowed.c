@@ -14,7 +14,8 @@ typedef struct seeker {
     const shmq_delivery *as;
 } seeker;
 
-static bool wants(void *context, const shmq_delivery *row) {
+/* As shmq_walk_considers. */
+static bool considers(void *context, const shmq_delivery *row) {
     const seeker *s = context;
     if (!shmq_is_wanted(s->as->by, s->level, row)) {
         return false;
@@ -104,7 +105,7 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
     if (at >= end) {
         return SHMQ_NOT_FOUND;
     }
-    shmq_status status = shmq_fetch(t, &at, end, wants, &s);
+    shmq_status status = shmq_fetch(t, &at, end, considers, &s);
     if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
         *last = (shmq_search){.place = at + (status == SHMQ_OK), .epoch = epoch};
     }

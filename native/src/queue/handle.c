@@ -22,14 +22,14 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->grouping = q->grouping > SHMQ_GROUPS_STICKY ? SHMQ_GROUPS_NONE : q->grouping;
     q->serial = m->serial;
     q->levels = q->page->levels;
-    q->rings = q->page->fronts != 0 ? 2 * q->levels : q->levels;
+    q->rings = 2 * q->levels;
     uint64_t rings = q->page->level_rings;
     uint64_t bytes = (uint64_t)(q->rings - 1) * sizeof(shmq_ring_shm);
-    if (q->levels < 1 || q->levels > SHMQ_LEVELS_MAX || q->page->fronts > 1 ||
-        (q->rings > 1 && (rings % 64 != 0 || rings < m->data || !shmq_inside(m, rings, bytes)))) {
+    if (q->levels < 1 || q->levels > SHMQ_LEVELS_MAX || rings % 64 != 0 || rings < m->data ||
+        !shmq_inside(m, rings, bytes)) {
         return "the number or the offset of the queue's levels makes no sense";
     }
-    q->level_rings = q->rings > 1 ? shmq_at(m, rings) : NULL;
+    q->level_rings = shmq_at(m, rings);
     return shmq_level_look(q, 0, &q->first);
 }
 

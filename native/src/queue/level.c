@@ -50,9 +50,6 @@ const char *shmq_level_look(const shmq_queue *q, uint32_t depth, shmq_ring *ring
 }
 
 shmq_status shmq_levels_bind(shmq_queue *q) {
-    if (q->rings == 1) {
-        return SHMQ_OK;
-    }
     shmq_ring *lower = calloc(q->rings - 1, sizeof *lower);
     if (lower == NULL) {
         return shmq_fail_errno("no memory for a queue handle");

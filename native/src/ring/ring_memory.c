@@ -151,8 +151,8 @@ void shmq_rings_give(shmq_member *m, uint64_t offset) {
 
 shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
     shmq_member *m = r->queue->m;
-    shmq_run run = shmq_run_of(r->queue->first.shift, r->slot_size, r->queue->levels,
-                               r->queue->rings - r->queue->levels); /* as it was bound: what is shared may be damaged */
+    shmq_run run = shmq_run_of(r->queue->first.shift, r->slot_size,
+                               r->queue->levels); /* as it was bound: what is shared may be damaged */
     uint64_t begin = shmq_run_slots(&run, r->depth), count = shmq_run_count(&run, r->depth);
     uint64_t wanted = last + 2 < count ? last + 2 : count;
     uint64_t end = shmq_granules_of(begin + wanted * r->slot_size) << SHMQ_GRANULE_SHIFT;

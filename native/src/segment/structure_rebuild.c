@@ -70,12 +70,11 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
     for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
         map->words[i] |= LAZY;
     }
-    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX || page->fronts > 1) {
+    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
         return; /* whoever looks at the queue says so */
     }
-    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels, page->fronts);
-    uint32_t rings = page->levels * (1 + page->fronts);
-    for (uint32_t depth = 0; depth < rings && run.granules == page->ring.run_granules; depth++) {
+    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
+    for (uint32_t depth = 0; depth < 2 * page->levels && run.granules == page->ring.run_granules; depth++) {
         const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
         uint64_t count = shmq_run_count(&run, depth);

@@ -10,7 +10,7 @@
 static uint64_t depth_in_memory(shmq_member *m, uint32_t index) {
     shmq_queue view;
     if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) != SHMQ_ENTRY_LIVE || /* SYNC directory.entry */
-        shmq_queue_look(m, index, &view) != NULL || view.rings == view.levels) {
+        shmq_queue_look(m, index, &view) != NULL) {
         return 0;
     }
     uint64_t entries = 0;
