@@ -54,7 +54,7 @@ static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery
     return wait_for(q, t, d);
 }
 
-/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, for the queue was deleted, and
+/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, stolen or with its queue, and
  * what was read is another one's. SHMQ_CORRUPT: damage; the entry leaves service, its reference is dropped, told once. */
 static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
@@ -62,7 +62,7 @@ static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     do {
         word = shmq_own_word(q, d);
         if (word == 0) {
-            return SHMQ_SETTLED;
+            return shmq_taken_away(q, d);
         } /* a loop: the tail may carry it under us */
     } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
     shmq_let_go(level->queue, d);
