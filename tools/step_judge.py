@@ -21,6 +21,7 @@ ROBBED: Final = frozenset(
         "sticky-lease-end",
         "sticky-lease-kept",
         "flow-front-wakes",
+        "flow-front-wakes-starved",
     )
 )
 PUT, GET, RECEIVE, SETTLE, RELEASE, MOVE = 1, 2, 3, 4, 5, 10

@@ -35,7 +35,15 @@ static bool wants(void *context, const shmq_ring *level, const shmq_delivery *d)
     return value % 2 == 0;
 }
 
-void act_select_begin(void) { shmq_subscription_begin(&subscription, wants, NULL); }
+void act_as_selector(act *a) {
+    act_row_open(a, QUEUE_A);
+    shmq_subscription_begin(&subscription, wants, NULL);
+}
+
+void act_select_and_receive(act *a) {
+    act_as_selector(a);
+    act_receive_selected(a, QUEUE_A, 0);
+}
 
 static void expect(act *a, unsigned queue, uint64_t value) {
     arrival.by = *a;

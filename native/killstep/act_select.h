@@ -4,8 +4,9 @@
 
 #include "act.h"
 
-/* The subscription, which is private memory: before the traced part. */
-void act_select_begin(void);
+/* A consumer of queue "a" with its subscription, which is private memory: before the traced part. */
+void act_as_selector(act *a);
+void act_select_and_receive(act *a);
 void act_receive_selected(act *a, unsigned queue, uint64_t until_ns);
 /* As soon as the taker looks at a message of the least important level, another process, as it were, puts this one. */
 void act_select_arrival(act *a, unsigned queue, uint64_t value);

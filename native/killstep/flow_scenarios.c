@@ -24,15 +24,7 @@ static void receive(act *a) { act_receive(a, QUEUE_A, 0); }
 static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
-static void as_selector(act *a) {
-    act_row_open(a, QUEUE_A);
-    act_select_begin();
-}
 static void receive_selected(act *a) { act_receive_selected(a, QUEUE_A, 0); }
-static void select_and_receive(act *a) {
-    as_selector(a);
-    receive_selected(a);
-}
 static void purge(act *a) { act_purge(a, QUEUE_A); }
 static void reap(act *a) { act_reap(a); }
 
@@ -55,15 +47,16 @@ const scenario flow_scenarios[] = {
     {"flow-front-release", state_front, receive, release, SHMQ_OK, FLOWS | KEEPS},
     {"flow-front-retry", state_front, receive, retry, SHMQ_OK, FLOWS | KEEPS},
     {"flow-front-wakes", state_front_held_sleeper, NULL, act_steal_from_front, SHMQ_OK, FLOWS | BUSY | WAKES},
+    {"flow-front-wakes-starved", state_front_held_starved, NULL, act_steal_from_front, SHMQ_OK, FLOWS | BUSY | WAKES},
     {"flow-purge", state_front, NULL, purge, SHMQ_OK, FLOWS},
     {"flow-purge-dead-moving", state_flow_dead_moving, NULL, purge, SHMQ_OK, FLOWS},
     {"flow-purge-dead-decided", state_flow_dead_decided_full, NULL, purge, SHMQ_OK, FLOWS},
     {"flow-discard", state_flowing, NULL, act_discard_two_rows, SHMQ_EMPTY, FLOWS | LONG},
     {"flow-discard-all", state_front, NULL, act_discard, SHMQ_OK, FLOWS | LONG},
-    {"flow-fetch", state_rows_first, as_selector, receive_selected, SHMQ_OK, FLOWS | KEEPS},
-    {"flow-fetch-blocks", state_rows_first_blocks, as_selector, receive_selected, SHMQ_OK, FLOWS | KEEPS},
-    {"flow-fetch-ack", state_rows_first, select_and_receive, settle, SHMQ_OK, FLOWS | KEEPS},
-    {"flow-fetch-release", state_rows_first, select_and_receive, release, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-fetch", state_rows_first, act_as_selector, receive_selected, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-fetch-blocks", state_rows_first_blocks, act_as_selector, receive_selected, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-fetch-ack", state_rows_first, act_select_and_receive, settle, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-fetch-release", state_rows_first, act_select_and_receive, release, SHMQ_OK, FLOWS | KEEPS},
     {"flow-fetch-steal", state_rows_first, NULL, act_steal_row, SHMQ_OK, FLOWS},
     {"flow-fetched-get", state_fetched, NULL, get, SHMQ_OK, FLOWS},
     {"flow-fetched-receive", state_fetched_free, NULL, receive, SHMQ_OK, FLOWS | KEEPS},

@@ -3,6 +3,7 @@
 
 #include "act_flow.h"
 #include "rows.h"
+#include "shmq/sleepers.h"
 
 #define FEW (8u * SMALL_BYTES) /* so many bytes stay in memory: every ninth message finds none */
 #define MUCH (2 * SHMQ_TURN_BYTES) /* so much that whoever brings rows need not make room for them */
@@ -126,6 +127,15 @@ void state_front_held(stage *s) {
 void state_front_held_sleeper(stage *s) {
     state_front_held(s);
     state_sleeper(s);
+}
+
+void state_front_held_starved(stage *s) {
+    state_front_held_sleeper(s);
+    shmq_queue *q = s->survivor.q[QUEUE_A];
+    for (uint64_t idle = shmq_load_seq(&q->page->sleepers[0].idle); idle != 0; idle &= idle - 1) {
+        shmq_consumer_shm *row = shmq_row_at(q, (uint32_t)__builtin_ctzll(idle));
+        shmq_store_seq(&row->progress, shmq_version_starved(shmq_version(q), shmq_load_seq(&q->page->chances)));
+    }
 }
 
 void state_rows_gone(stage *s) {

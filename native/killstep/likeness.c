@@ -71,8 +71,10 @@ static void add_consumers(const shmq_queue *q) {
         add(sleepers->browse);
         add(sleepers->used);
         for (uint64_t used = sleepers->used; used != 0; used &= used - 1) {
-            const shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(used));
+            uint32_t number = group * 64 + (uint32_t)__builtin_ctzll(used);
+            const shmq_consumer_shm *row = shmq_row_at(q, number);
             add(row != NULL ? (row->word & 0xffffffff) | (uint64_t)row->sleeps << 32 | (uint64_t)row->live << 33 : 0);
+            add(shmq_has_looked((shmq_queue *)(uintptr_t)q, number));
         }
     }
 }

@@ -143,6 +143,8 @@ void state_rows_first_blocks(stage *s);
 void state_front(stage *s); /* two came back, one of them was delivered; rows are left */
 void state_front_held(stage *s); /* the survivor holds both */
 void state_front_held_sleeper(stage *s);
+/* The sleeper has looked at all that there is, and found no slot for what it wants. */
+void state_front_held_starved(stage *s);
 void state_rows_gone(stage *s); /* it flows, all rows have left, and there are messages above */
 void state_rows_last(stage *s); /* and none are */
 void state_fetched(stage *s); /* one of the rows has come in by itself, and is gone */

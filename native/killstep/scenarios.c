@@ -159,17 +159,13 @@ static void bodies_middle(act *a) {
 static void put_high(act *a) { act_put(a, QUEUE_A, VALUE + HIGH, SMALL_BYTES, 0); }
 static void put_middle(act *a) { act_put_many(a, QUEUE_A, VALUE + MIDDLE, 3); }
 static void make_levels(act *a) { act_declare_levels(a, QUEUE_EXTRA, "extra", 3); }
-static void as_selector(act *a) {
-    act_row_open(a, QUEUE_A);
-    act_select_begin();
-}
 static void select_while_others_put(act *a) {
-    as_selector(a);
+    act_as_selector(a);
     act_body(1000 + HIGH, SMALL_BYTES);
     act_select_arrival(a, QUEUE_A, 1000 + HIGH);
 }
 static void select_while_one_is_to_sleep(act *a) {
-    as_selector(a);
+    act_as_selector(a);
     act_body(1001, SMALL_BYTES);
     act_sleep_arrival(a, QUEUE_A, 1001);
     shmq_store_relaxed(&a->q[QUEUE_A]->rotation, a->row); /* who is woken first */
@@ -182,10 +178,6 @@ static void peek_while_one_is_to_sleep(act *a) {
 }
 static void peek_and_pass_on(act *a) { act_peek_and_pass_on(a, soon(PATIENCE_NS / 50)); }
 static void peek_any_and_pass_on(act *a) { act_peek_any_and_pass_on(a, soon(PATIENCE_NS / 50)); }
-static void select_and_receive(act *a) {
-    as_selector(a);
-    act_receive_selected(a, QUEUE_A, 0);
-}
 static void receive_selected(act *a) { act_receive_selected(a, QUEUE_A, 0); }
 static void receive_selected_sleeping(act *a) { act_receive_selected(a, QUEUE_A, soon(PATIENCE_NS / 50)); }
 
@@ -432,10 +424,10 @@ const scenario scenarios[] = {
     {"levels-delete", state_levels, NULL, drop, SHMQ_OK, LEVELS | ENDS_QUEUE | LONG},
     {"levels-make", state_few, NULL, make_levels, SHMQ_OK, MAKES},
     {"levels-reap", state_levels_dead_holder, NULL, reap, SHMQ_OK, LEVELS | LONG},
-    {"select-receive", state_mixed, as_selector, receive_selected, SHMQ_OK, ON_SLOTS},
-    {"select-ack", state_mixed, select_and_receive, settle, SHMQ_OK, ON_SLOTS},
-    {"select-release", state_mixed, select_and_receive, release, SHMQ_OK, ON_SLOTS},
-    {"select-sleeps", state_odd, as_selector, receive_selected_sleeping, SHMQ_EMPTY, 0},
+    {"select-receive", state_mixed, act_as_selector, receive_selected, SHMQ_OK, ON_SLOTS},
+    {"select-ack", state_mixed, act_select_and_receive, settle, SHMQ_OK, ON_SLOTS},
+    {"select-release", state_mixed, act_select_and_receive, release, SHMQ_OK, ON_SLOTS},
+    {"select-sleeps", state_odd, act_as_selector, receive_selected_sleeping, SHMQ_EMPTY, 0},
     {"select-passes-on", state_sleeper, select_while_one_is_to_sleep, receive_selected_sleeping, SHMQ_EMPTY, 0},
     {"group-put", state_groups, bodies_small, put, SHMQ_OK, ON_SLOTS | GROUPED},
     {"group-get", state_groups, NULL, get_many, SHMQ_OK, ON_SLOTS | STEADY | GROUPED},

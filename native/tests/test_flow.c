@@ -1,6 +1,7 @@
 /* A queue whose messages do not fit into its ring: they go to disk, and come back in their order. */
 #include <pthread.h>
 
+#include "faulty_backing.h"
 #include "flow_pair.h"
 #include "shmq/overflow.h"
 #include "shmq/ring_memory.h"
@@ -179,53 +180,18 @@ static void long_bodies_go_and_come_with_their_blocks(void) {
     end();
 }
 
-/* A backing whose calls fail when they are told to. */
-static const shmq_backing *real;
-static int failing_writes, failing_reads;
-
-static shmq_status write_or_fail(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
-                                 uint32_t count) {
-    if (failing_writes > 0) {
-        failing_writes--;
-        return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
-    }
-    return real->write(context, sweeps, low, from, rows, count);
-}
-
-static shmq_status read_or_fail(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
-                                uint64_t bytes, shmq_row *rows, uint32_t *count) {
-    if (failing_reads > 0) {
-        failing_reads--;
-        return shmq_fail(SHMQ_OS, "the disk cannot be read");
-    }
-    return real->read(context, low, erased, from, below, bytes, rows, count);
-}
-
-static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
-
-static shmq_status failing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
-    static shmq_backing calls;
-    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls = *real;
-    calls.write = write_or_fail;
-    calls.read = read_or_fail;
-    *backing = &calls;
-    return SHMQ_OK;
-}
-
 static void a_disk_that_fails_loses_nothing(void) {
     begin();
-    files_of = m->backing_of;
-    m->backing_of = failing_backing_of;
+    faulty_begin(m);
     uint64_t put = 0, got = 0;
     for (int round = 0; round < 40; round++) {
-        failing_writes = round % 3;
+        faulty.writes = round % 3;
         for (int i = 0; i < 400; i++) {
             shmq_status status = put_number(q, put);
             CHECK(status == SHMQ_OK || status == SHMQ_NO_SPACE);
             put += status == SHMQ_OK;
         }
-        failing_reads = round % 4;
+        faulty.reads = round % 4;
         for (int i = 0; i < 250; i++) {
             shmq_delivery d;
             shmq_status status = shmq_offer(q, shmq_self(q), &d);
@@ -238,11 +204,11 @@ static void a_disk_that_fails_loses_nothing(void) {
             CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
         }
     }
-    failing_writes = failing_reads = 0;
+    faulty.writes = faulty.reads = 0;
     CHECK_EQUAL(census_of(q).ready, put - got);
     get_numbers(q, got, put - got);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
-    m->backing_of = files_of;
+    faulty_end(m);
     end();
 }
 
@@ -276,8 +242,7 @@ static void what_a_dead_mover_has_brought_comes_once(void) {
 /* A flush that dies before the flow word has named its end; then a flow begins at just that place, and its first flush fails. */
 static void a_flush_that_was_not_decided_counts_nothing(void) {
     begin();
-    files_of = m->backing_of;
-    m->backing_of = failing_backing_of;
+    faulty_begin(m);
     put_numbers(q, 0, 5000);
     shmq_ring_shm *ring = q->first.shm;
     get_numbers(theirs, 0, 5000);
@@ -285,15 +250,15 @@ static void a_flush_that_was_not_decided_counts_nothing(void) {
     CHECK(!shmq_flow_is_on(shmq_load_seq(&ring->flow)));
     uint64_t begins = shmq_load_seq(&ring->tail) + shmq_slot_count(&q->first) / 2, put = 0;
     shmq_flushing_say(ring, begins, shmq_load_seq(&ring->flushed) + 7, shmq_load_seq(&ring->flushed_bytes) + 700);
-    failing_writes = 1;
+    faulty.writes = 1;
     while (put_number(q, put) == SHMQ_OK) {
         put++;
     }
-    CHECK_EQUAL(failing_writes, 0);
+    CHECK_EQUAL(faulty.writes, 0);
     CHECK_EQUAL(shmq_load_seq(&ring->flow), shmq_flow_word(begins, true));
     CHECK_EQUAL(census_of(q).ready, put);
     get_numbers(q, 0, put);
-    m->backing_of = files_of;
+    faulty_end(m);
     end();
 }
 

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "scratch_flow.h"
+#include "faulty_backing.h"
 #include "shmq/queue_ending.h"
 
 #define LEVELS 3u
@@ -159,30 +159,8 @@ static void what_was_given_back_is_marked_on_disk(void) {
 
 /* ---- death ---------------------------------------------------------------------------------------------------------- */
 
-static const shmq_backing *real;
-static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
-static bool dies_behind;
-
-static shmq_status write_and_die(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
-                                 uint32_t count) {
-    if (dies_behind) {
-        CHECK_EQUAL(real->write(context, sweeps, low, from, rows, count), SHMQ_OK);
-    }
-    raise(SIGKILL);
-    return SHMQ_OS;
-}
-
-static shmq_status deadly_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
-    static shmq_backing calls;
-    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls = *real;
-    calls.write = write_and_die;
-    *backing = &calls;
-    return SHMQ_OK;
-}
-
 /* In a process of its own, as a member of its own, at this level. */
-static void a_mover_dies_at(uint32_t depth) {
+static void a_mover_dies_at(uint32_t depth, enum faulty_death when) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -191,8 +169,8 @@ static void a_mover_dies_at(uint32_t depth) {
         int differs;
         const shmq_declaration d = {0};
         CHECK_EQUAL(shmq_queue_declare(own, "levels", 6, &d, &queue, &differs), SHMQ_OK);
-        files_of = own->backing_of;
-        own->backing_of = deadly_backing_of;
+        faulty_begin(own);
+        faulty.at_write = when;
         (void)shmq_flow_make_room(queue, shmq_level(queue, depth));
         _exit(1);
     }
@@ -207,8 +185,7 @@ static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
             begin(1 << 20);
             put_all(0, MANY);
             CHECK_EQUAL(shmq_flow_rows(q), 0);
-            dies_behind = behind != 0;
-            a_mover_dies_at(depth);
+            a_mover_dies_at(depth, behind != 0 ? FAULTY_DIES_BEHIND : FAULTY_DIES_BEFORE);
             uint32_t reaped;
             CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
             /* Whoever moves next, in another level, puts this one right. */

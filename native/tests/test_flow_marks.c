@@ -5,48 +5,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "faulty_backing.h"
 #include "flow_select.h"
 #include "shmq/reap.h"
 #include "shmq/ring_memory.h"
-
-static const shmq_backing *real;
-static shmq_status (*files_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
-static int failing;
-static bool dies, dies_behind;
-
-static shmq_status erase_or_not(void *context, uint64_t erased, uint64_t place) {
-    if (failing > 0) {
-        failing--;
-        return shmq_fail(SHMQ_OS, "the disk cannot be written");
-    }
-    if (!dies || dies_behind) {
-        CHECK_EQUAL(real->erase(context, erased, place), SHMQ_OK);
-    }
-    return dies ? (shmq_status)raise(SIGKILL) : SHMQ_OK;
-}
-
-static shmq_status erasing_backing_of(shmq_queue *queue, uint32_t depth, const shmq_backing **backing) {
-    static shmq_backing calls;
-    CHECK_EQUAL(files_of(queue, depth, &real), SHMQ_OK);
-    calls = *real;
-    calls.erase = erase_or_not;
-    *backing = &calls;
-    return SHMQ_OK;
-}
 
 /* Until it can be written nobody brings anything back. */
 static void a_row_that_cannot_be_marked_is_marked_before_anything_else(void) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(6000);
-    files_of = m->backing_of;
-    m->backing_of = erasing_backing_of;
-    failing = 3;
+    faulty_begin(m);
+    faulty.erasures = 3;
     CHECK_EQUAL(shmq_flow_fetch(&q->first, place), SHMQ_OK);
     CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
     CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OS);
     CHECK_EQUAL(shmq_flow_bring(&q->first), SHMQ_OK);
-    m->backing_of = files_of;
+    faulty_end(m);
     get_numbers(theirs, 0, MANY);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     end();
@@ -57,13 +32,12 @@ static void a_flush_marks_first_what_could_not_be_marked(void) {
     begin();
     put_numbers(q, 0, MANY);
     uint64_t place = place_of(6000);
-    files_of = m->backing_of;
-    m->backing_of = erasing_backing_of;
-    failing = 2;
+    faulty_begin(m);
+    faulty.erasures = 2;
     CHECK_EQUAL(shmq_flow_fetch(&q->first, place), SHMQ_OK);
     CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OS);
     CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK);
-    m->backing_of = files_of;
+    faulty_end(m);
     get_numbers(theirs, 0, MANY);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     end();
@@ -77,10 +51,9 @@ static void a_search_goes_on_behind_a_disk_that_fails(void) {
     shmq_subscription by;
     shmq_delivery d;
     shmq_subscription_begin(&by, is_any, &asked);
-    files_of = m->backing_of;
-    m->backing_of = erasing_backing_of;
+    faulty_begin(m);
     for (uint64_t i = 0; i < MANY; i++) {
-        failing = i % 50 == 0;
+        faulty.erasures = i % 50 == 0;
         shmq_status status;
         while ((status = select_now(q, &by, &d)) == SHMQ_OS) {
         }
@@ -88,7 +61,7 @@ static void a_search_goes_on_behind_a_disk_that_fails(void) {
         CHECK_EQUAL(number_of(&d), i);
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
-    m->backing_of = files_of;
+    faulty_end(m);
     CHECK_EQUAL(select_now(theirs, &by, &d), SHMQ_EMPTY);
     CHECK_EQUAL(census_of(q).ready, 0);
     shmq_subscription_end(&by);
@@ -125,15 +98,14 @@ static void recovery_believes_no_older_slot(void) {
     end();
 }
 
-static void a_mover_dies_at(uint64_t place) {
+static void a_mover_dies_at(uint64_t place, enum faulty_death when) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         shmq_member *own = scratch_attach_flowing();
         shmq_queue *queue = scratch_flowing(own, "jobs", MEMORY);
-        files_of = own->backing_of;
-        own->backing_of = erasing_backing_of;
-        dies = true;
+        faulty_begin(own);
+        faulty.at_erase = when;
         (void)shmq_flow_fetch(&queue->first, place);
         _exit(1);
     }
@@ -145,9 +117,8 @@ static void a_mover_that_dies_before_or_behind_the_mark_doubles_nothing(void) {
     for (int behind = 0; behind < 2; behind++) {
         begin();
         put_numbers(q, 0, MANY);
-        dies_behind = behind != 0;
         for (uint64_t number = 7000; number > 4000; number -= 1000) {
-            a_mover_dies_at(place_of(number));
+            a_mover_dies_at(place_of(number), behind != 0 ? FAULTY_DIES_BEHIND : FAULTY_DIES_BEFORE);
             uint32_t reaped;
             CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
             CHECK_EQUAL(census_of(q).ready, MANY);

@@ -180,6 +180,37 @@ static void a_large_one_is_checked_without_the_lock_of_its_caller(shmq_queue *q)
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
 }
 
+static shmq_queue *robbed; /* as its thief sees it; NULL: it has been robbed */
+static shmq_delivery stolen;
+
+/* While the victim checks what it has: another one takes it away, and its bytes become another's. */
+static void rob(void *self) {
+    (void)self;
+    if (robbed != NULL) {
+        CHECK_EQUAL(shmq_steal(&robbed->first, stolen.position, false, &stolen), SHMQ_OK);
+        ((unsigned char *)(uintptr_t)stolen.bytes)[0] ^= 1;
+        robbed = NULL;
+    }
+}
+
+static void who_was_robbed_while_it_checked_holds_nothing(shmq_queue *q, shmq_member *thief) {
+    const shmq_caller victim = {rob, enter, goes_on, NULL};
+    const shmq_taking t = {.owner = shmq_self(q), .caller = &victim};
+    shmq_queue *theirs = scratch_queue(thief, "one", 0, true);
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_EMPTY);
+    put_large(q);
+    CHECK_EQUAL(shmq_peek_to(q, shmq_self(q), NULL, &stolen), SHMQ_OK);
+    uint64_t held = shmq_load_seq(&q->m->process->held), damage = shmq_load_seq(&q->m->header->damage);
+    robbed = theirs;
+    CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_EMPTY);
+    CHECK(robbed == NULL);
+    CHECK_EQUAL(shmq_load_seq(&q->m->process->held), held);
+    CHECK_EQUAL(shmq_load_seq(&q->m->header->damage), damage);
+    CHECK_EQUAL(shmq_settle(theirs, &stolen), SHMQ_OK);
+    shmq_queue_unbind(theirs);
+}
+
 static void a_queue_that_is_stopped_gives_nothing(shmq_queue *q) {
     shmq_delivery d;
     const shmq_taking t = {.owner = shmq_self(q)};
@@ -213,6 +244,7 @@ int main(void) {
     a_wait_ends_when_its_caller_does_not_go_on(q);
     of_several_the_one_that_has_something(q, other);
     a_large_one_is_checked_without_the_lock_of_its_caller(q);
+    who_was_robbed_while_it_checked_holds_nothing(q, scratch_attach());
     a_queue_that_is_stopped_gives_nothing(q);
     what_a_wait_has_found_is_taken_or_left(q, false);
     what_a_wait_has_found_is_taken_or_left(other, true);

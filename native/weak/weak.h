@@ -19,7 +19,7 @@
 #include "shmq/atomic.h"
 
 #define WEAK_THREADS 6
-#define WEAK_PLACES 6000
+#define WEAK_PLACES 9000
 
 typedef struct weak_scenario {
     const char *name;

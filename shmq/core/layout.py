@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x819FF6D4AE78EA31  # of the layout that is described here
+FINGERPRINT: Final = 0x60AF122FCDE3D2CF  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -267,6 +267,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("unfinished", "<u4", 0, 3776),
             ("missed", "<u4", 0, 3780),
             ("unswept", "<u4", 0, 3784),
+            ("chances", "<u8", 0, 3792),
             ("group_table", "group", 256, 4096),
         ),
     ),

@@ -129,6 +129,9 @@ typedef bool shmq_wants_row(void *context, const shmq_delivery *row);
 shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
+/* By a taker that has seen none such in the front ring of a level whose flow has ended: if so, its positions are in the order of places again.
+ * A pull does this where the flow goes on. */
+void shmq_front_order(const shmq_ring *front);
 /* Bytes of max_memory that are free, at most what a turn brings back. */
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */

@@ -21,6 +21,7 @@
  *   2944    settings              holder of the structure lock        all; the old value applies once more
  *   3776    unfinished, missed    holder of the mover's lock; anyone       whoever gets that lock; its holder
  *   3784    unswept               holder of the mover's lock              the next flush; it deletes rows once more
+ *   3792    chances               anyone, add                             starved takers, whoever wakes them; a look more
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
@@ -232,7 +233,10 @@ typedef struct shmq_queue_shm {
     shmq_a32 unfinished; /* pid of whoever took the mover's lock last; 0: its turn has ended */
     shmq_a32 missed; /* somebody found the mover's lock taken */
     shmq_a32 unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge */
-    uint8_t reserved[4096 - 3788];
+    uint32_t flow_reserved;
+    shmq_a64
+        chances; /* how often starved takers may have got on: a slot of a front ring is free, rows are gone, the mover's lock is */
+    uint8_t reserved[4096 - 3800];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -271,6 +275,7 @@ SHMQ_OFFSET(shmq_queue_shm, settings, 3072);
 SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
 SHMQ_OFFSET(shmq_queue_shm, missed, 3780);
 SHMQ_OFFSET(shmq_queue_shm, unswept, 3784);
+SHMQ_OFFSET(shmq_queue_shm, chances, 3792);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.
@@ -318,8 +323,8 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
  *   24  kind    getter, consumer, browser
  *   28  implicit  1: its process did not ask for it, queue.receive() did; opener, before LIVE; who would be exclusive
  *   32  progress  who takes some entries only: the version of the queue (ring_walk.c) of which it has looked at everything
- *                 and found nothing; 0: may have work whatever the version. Its sleeper; read by whoever wakes: a stale
- *                 one costs a wake
+ *                 and found nothing; with SHMQ_STARVED: or nothing that it could have, see sleepers.h; 0: may have work whatever
+ *                 the version. Its sleeper; read by whoever wakes: a stale one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
  *   48  live    its place among the live ones (enum shmq_live_place): holder of the structure lock, and its owner, by CAS, from
  *               OFFERED to TAKEN; its owner: a stale one costs a look more or less

@@ -10,9 +10,17 @@
 #include "shmq/liveness.h"
 
 #define SHMQ_VERSIONED (UINT64_C(1) << 63) /* set in each version of a queue: 0 in a row says nothing */
+#define SHMQ_STARVED (UINT64_C(1) << 62) /* in a version: it counts chances, too */
 
 /* Of what there is to look at: a consumer that has looked at all of it publishes it in its row, and is not woken for it. */
 uint64_t shmq_version(const shmq_queue *q);
+/* The same, and of what keeps a taker from rows that it has not looked at, or wants: no slot of the front ring is free, or another
+ * process has the mover's lock. `version`: the queue's, of before the look. `chances`: of before it looked for a slot, or the lock. */
+static inline uint64_t shmq_version_starved(uint64_t version, uint64_t chances) {
+    return (version + chances) | SHMQ_STARVED;
+}
+/* What kept starved takers may be over: one of them is woken, as by shmq_notify. */
+void shmq_notify_starved(shmq_queue *q);
 /* Somebody may have work: wake one sleeper, and every sleeping browser. Part of every transition that can give work. */
 void shmq_notify(shmq_queue *q);
 /* Every sleeping consumer and browser: the terms have changed by which messages are given out. */

@@ -38,6 +38,7 @@ typedef struct shmq_subscription {
     pthread_mutex_t lock;
     shmq_path paths[SHMQ_RINGS_MAX]; /* by depth of the ring */
     shmq_search searches[SHMQ_LEVELS_MAX]; /* by level */
+    shmq_a64 nothing_in[SHMQ_LEVELS_MAX]; /* the same of it alone as `nothing` of that level's front ring */
     shmq_a32 choosy; /* it wants some only, or has refused one: from then on it has a path of its own */
     uint64_t *refused; /* places that it gave back for others, ascending */
     uint32_t refused_count, refused_room;

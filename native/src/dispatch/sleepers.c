@@ -53,7 +53,12 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
 bool shmq_has_looked(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     uint64_t progress = consumer != NULL ? shmq_load_seq(&consumer->progress) : 0;
-    return SHMQ_UNLIKELY(progress != 0) && progress == shmq_version(q);
+    if (SHMQ_LIKELY(progress == 0)) {
+        return false;
+    }
+    uint64_t version = shmq_version(q);
+    return progress ==
+           ((progress & SHMQ_STARVED) == 0 ? version : shmq_version_starved(version, shmq_load_seq(&q->page->chances)));
 }
 
 bool shmq_wake_idle(shmq_queue *q, uint32_t row) {
@@ -106,6 +111,11 @@ void shmq_notify(shmq_queue *q) {
             wake_all_of(q, &sleepers->browse, group);
         }
     }
+}
+
+void shmq_notify_starved(shmq_queue *q) {
+    shmq_add_seq(&q->page->chances, 1); /* behind what has ended, before the look for sleepers */
+    shmq_notify(q);
 }
 
 bool shmq_anybody_idle(shmq_queue *q) {

@@ -53,7 +53,7 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     SHMQ_TRY(shmq_front_fill(t, row, tail, &with, true, &coming));
     shmq_store_seq(&front->low, tail + 1); /* before it is there: positions below are not in the order of places */
     if (!shmq_front_show(t, tail, &coming)) {
-        return shmq_damage(t->q->m, "a slot of a front ring", tail);
+        return SHMQ_CORRUPT;
     }
     if (t->backing->erase(t->backing->context, erased, place) != SHMQ_OK) {
         shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* so the next turn begins with it, and this one ends */

@@ -99,6 +99,11 @@ static void unlock(shmq_queue *q) {
     shmq_before_kernel(&q->page->unfinished);
     (void)lock_mover(q, F_UNLCK);
     shmq_and_seq(&q->m->movers[q->index / 64], ~(UINT64_C(1) << q->index % 64));
+    if (shmq_load_seq(&q->page->missed) != 0) { /* behind the unlock: whoever missed it has announced itself before */
+        shmq_store_seq(&q->page->missed, 0);
+        shmq_notify_starved(q);
+        shmq_wake_waiters(q);
+    }
 }
 
 /* A slot before the front's tail is an entry's, or was: its row has come in. A mover that died behind its T22 has left the tail
@@ -226,11 +231,6 @@ void shmq_turn_end(shmq_mover *t) {
     turn_over(q);
     shmq_hold(q->m, -1);
     unlock(q);
-    if (shmq_load_seq(&q->page->missed) != 0) { /* behind the unlock: whoever missed it has announced itself before */
-        shmq_store_seq(&q->page->missed, 0);
-        shmq_notify(q);
-        shmq_wake_waiters(q);
-    }
 }
 
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
@@ -370,7 +370,7 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
     }
     shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
     shmq_turn_end(&t);
-    shmq_notify(q); /* a taker that found no room in the front ring: there is nothing more to bring */
+    shmq_notify_starved(q); /* a taker that found no room in the front ring: there is nothing more to bring */
     return status;
 }
 
@@ -382,7 +382,7 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
     *discarded += dropped;
     status = status == SHMQ_OK ? rings(back, place, discarded) : status;
     shmq_turn_end(&t);
-    shmq_notify(back->queue); /* as above */
+    shmq_notify_starved(back->queue); /* as above */
     return status;
 }
 
@@ -393,59 +393,6 @@ shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
     strcpy(m->spill, directory);
     m->backing_of = shmq_file_backing_of;
     return SHMQ_OK;
-}
-
-/* A copy for the calling thread. */
-static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
-    static _Thread_local unsigned char *kept;
-    static _Thread_local uint64_t room;
-    if (row->length > room) {
-        unsigned char *bytes = realloc(kept, row->length);
-        if (bytes == NULL) {
-            return shmq_fail_errno("no memory for a message on disk");
-        }
-        kept = bytes;
-        room = row->length;
-    }
-    memcpy(kept, row->bytes, row->length);
-    shmq_row copy = {.place = row->place, .bytes = kept, .length = row->length};
-    return shmq_row_parse(&copy, d) ? SHMQ_OK : SHMQ_CORRUPT;
-}
-
-static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
-    shmq_ring_shm *ring = t->back->shm;
-    uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), from = *place > low ? *place : low;
-    shmq_row row;
-    for (uint32_t count = 1; shmq_flow_is_on(flow) && from < shmq_flow_place(flow); count = 1) {
-        SHMQ_TRY(shmq_read_rows(t, from, shmq_flow_place(flow), 0, &row, &count));
-        if (count == 0) {
-            break;
-        }
-        if (row.bytes == NULL) {
-            from = row.place + 1;
-            continue;
-        }
-        shmq_status status = keep(&row, d);
-        if (status != SHMQ_CORRUPT) {
-            *place = row.place;
-            return status;
-        }
-        from = row.place + 1; /* whoever takes it is told */
-    }
-    return SHMQ_EMPTY;
-}
-
-shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
-    uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
-    shmq_mover t;
-    shmq_status status;
-    while ((status = shmq_turn_begin(&t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
-        shmq_pause();
-    }
-    SHMQ_TRY(status);
-    status = peek(&t, place, d);
-    shmq_turn_end(&t);
-    return status;
 }
 
 void shmq_flow_remove(shmq_queue *q) {
@@ -469,5 +416,5 @@ void shmq_flow_mend(shmq_queue *q) {
         turn_over(q);
     }
     unlock(q);
-    shmq_notify(q);
+    shmq_notify_starved(q);
 }

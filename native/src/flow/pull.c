@@ -3,6 +3,7 @@
 #include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
+#include "shmq/sleepers.h"
 
 /* The tail of the front ring is the mover's alone, so nothing is claimed there: a slot that is used at its turn was filled, and its
  * mover has died before it moved the tail. There is one such; a damaged tail may see any number. */
@@ -60,14 +61,20 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(front, p);
     uint64_t word = shmq_load_seq(&slot->word);
     uint64_t available = shmq_word(shmq_turn(front, p), 0, 0, c->flags, SHMQ_AVAILABLE);
+    bool is_free = shmq_word_state(word) == SHMQ_FREE && shmq_word_lap(word) == shmq_turn(front, p);
     uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
     uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, available) : 0;
     if (bytes != 0) {
         shmq_resident_add(t->q,
                           bytes); /* before it is there, like a put's: what is counted is never less than what is */
     }
-    if (!shmq_cas_seq(&slot->word, word, available)) { /* T22 */
+    if (SHMQ_UNLIKELY(!is_free) || !shmq_cas_seq(&slot->word, word, available)) { /* T22 */
         shmq_room_give(t->q, limited, 0, bytes);
+        if (c->block.offset != 0) {
+            shmq_block_drop(t->q->m, c->block.offset, c->block.generation, 0);
+        }
+        shmq_recount_ask(t->q); /* its row is lost */
+        (void)shmq_damage(t->q->m, "a slot of a front ring", p);
         return false;
     }
     if (c->block.offset != 0) {
@@ -182,6 +189,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
 static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
     (void)shmq_damage(t->q->m, "messages on disk", low);
+    shmq_notify_starved(t->q); /* whoever waited for one of them need not any more */
     return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu of %llu bytes, before position %llu",
                      (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
 }
@@ -302,6 +310,14 @@ static void look_at_order(shmq_ring *front) {
         }
     }
     shmq_store_seq(&front->shm->low, 0);
+}
+
+void shmq_front_order(const shmq_ring *front) {
+    shmq_mover t;
+    if (shmq_turn_begin(&t, shmq_level(front->queue, shmq_depth_at(front))) == SHMQ_OK) {
+        look_at_order(t.front);
+        shmq_turn_end(&t);
+    }
 }
 
 /* With groups what comes in order may all be of one that is in somebody's hands; then others are looked for behind it, and fetched. So it

@@ -24,7 +24,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
         }
         shmq_wake_full(r, (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size);
         if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_flow_is_on(shmq_flow_at(r))) {
-            shmq_notify(q); /* whoever found no room in the front ring brings more */
+            shmq_notify_starved(q); /* whoever found no room in the front ring brings more */
         }
     }
     return freed;

@@ -103,20 +103,11 @@ static bool all_shut(const waiting *w) {
 }
 
 /* Where a queue flows, another process may be about to bring some of it, or to end the flow: a look that finds nothing is not the
- * last one. */
-static bool any_flows(const waiting *w) {
+ * last one. `unsearched`: but for who has looked at all that is on disk, too. */
+static bool any_flows(const waiting *w, bool unsearched) {
     for (uint32_t i = 0; i < w->count; i++) {
-        if (SHMQ_UNLIKELY(shmq_flows(w->of[i].q)) && state_of(&w->of[i]) != SHMQ_STOPPED) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* But for who has looked at all that is on disk, too. */
-static bool any_unsearched(const waiting *w) {
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->of[i].searched && shmq_flows(w->of[i].q) && state_of(&w->of[i]) != SHMQ_STOPPED) {
+        const shmq_waiter *of = &w->of[i];
+        if (SHMQ_UNLIKELY(shmq_flows(of->q)) && state_of(of) != SHMQ_STOPPED && !(unsearched && of->searched)) {
             return true;
         }
     }
@@ -125,9 +116,9 @@ static bool any_unsearched(const waiting *w) {
 
 /* What was read before the look says that nothing new can come; so an empty look is the end. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
-    bool shut = all_shut(w), more = any_flows(w);
+    bool shut = all_shut(w), more = any_flows(w, false);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !(more && any_unsearched(w)) ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* Of who does not wait: for a mover it does, as for a claim, as long as a stopped process may delay others. */
@@ -136,9 +127,9 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
     bool claimed, more;
     shmq_status status;
     do {
-        more = any_flows(w);
+        more = any_flows(w, false);
         status = look_for_last(w, &claimed, from, d);
-    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_unsearched(w) && sched_yield() == 0 &&
+    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_flows(w, true) && sched_yield() == 0 &&
              shmq_now_ns() < until);
     return status;
 }
@@ -192,8 +183,14 @@ static void publish_progress(const waiting *w) {
     }
 }
 
+void shmq_peek_pass_on(shmq_queue *q) {
+    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
+        shmq_notify(q);
+    }
+}
+
 /* The baton: notified on a queue, and nothing taken from it, it passes the wake on. From the queue that gave us something
- * (`but`) that happens when the entry is taken. One that has looked at all that there is gets no wake, so this ends. */
+ * (`but`) that happens when the entry is taken. One that has looked at all that it could have now gets no wake, so this ends. */
 static void pass_on(const waiting *w, uint32_t but) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_waiter *of = &w->of[i];
@@ -203,8 +200,10 @@ static void pass_on(const waiting *w, uint32_t but) {
         if (of->looked) {
             publish(of);
         }
-        if (!of->looked || (shmq_taker(of->q, of->by) != NULL && shmq_anybody_idle(of->q) && shmq_ring_ready(of->q))) {
+        if (!of->looked) {
             shmq_notify(of->q);
+        } else if (shmq_taker(of->q, of->by) != NULL) {
+            shmq_peek_pass_on(of->q);
         }
     }
 }
@@ -241,7 +240,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     bool shut = all_shut(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || any_flows(w))) {
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || any_flows(w, false))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);
@@ -388,10 +387,4 @@ shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription 
     shmq_waiter w = {.q = q, .owner = owner, .row = consumer_row, .by = by};
     uint32_t from;
     return shmq_offer_wait_any(&w, 1, 0, until_ns, &from, d);
-}
-
-void shmq_peek_pass_on(shmq_queue *q) {
-    if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
-        shmq_notify(q);
-    }
 }

@@ -8,6 +8,7 @@
 #include "shmq/group.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
+#include "shmq/sleepers.h"
 
 typedef struct seeker {
     shmq_ring *level;
@@ -24,10 +25,17 @@ static bool considers(void *context, const shmq_delivery *row) {
     return SHMQ_LIKELY(group == 0) || shmq_group_open(s->level, group, s->as->owner, row->position);
 }
 
+/* What a look at all slots has seen beside the best one. */
+typedef struct others {
+    bool above; /* something to be had lies at or above the limit */
+    bool fetched; /* an entry came in by itself */
+} others;
+
 /* The one of the lowest place that is for this taker. SHMQ_INTERRUPTED: it has changed. */
-static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f, others *seen) {
     uint64_t word_of_best = 0, position_of_best = 0;
     f->place = UINT64_MAX;
+    *seen = (others){false, false};
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
@@ -35,6 +43,7 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
         if (state == SHMQ_HELD && shmq_hold_end(r, slot, word)) {
             return SHMQ_INTERRUPTED;
         }
+        seen->fetched = seen->fetched || (shmq_state_is_entry(state) && shmq_is_fetched(slot));
         if (state != SHMQ_AVAILABLE && state != SHMQ_OFFERED) {
             continue;
         }
@@ -43,6 +52,7 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
         if (shmq_load_seq(&slot->word) != word) {
             return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
         }
+        seen->above = seen->above || place >= limit;
         if (place < limit && place < f->place && shmq_slot_at(r, position) == slot &&
             shmq_walk_considers(r, slot, word, position, as)) {
             f->place = place;
@@ -55,7 +65,16 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
     return SHMQ_OK;
 }
 
+/* Grows with whatever may become available in this front ring. */
+static uint64_t version_of(const shmq_ring *front, uint64_t epoch) { return epoch + shmq_load_seq(&front->shm->tail); }
+
+/* The version of the front ring in which this taker has found nothing at all; 0: none. */
+static shmq_a64 *nothing_in(shmq_ring *front, const shmq_delivery *as) {
+    return as->by != NULL ? &as->by->nothing_in[shmq_depth_at(front)] : &front->nothing;
+}
+
 shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+    shmq_a64 *nothing = nothing_in(front, as);
     f->d = *as;
     f->d.peek = true;
     f->d.in_turn = false; /* neither head nor path say anything of what lies in no order */
@@ -63,12 +82,25 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
     f->d.depth = front->depth;
     f->claim = false;
     for (;;) {
+        uint64_t known = shmq_load_seq(nothing); /* before the version, which only grows */
         f->d.epoch_seen = shmq_load_seq(&front->shm->epoch);
         f->status = SHMQ_EMPTY;
-        if (best_of(front, as, limit, f) != SHMQ_OK) {
+        f->place = UINT64_MAX;
+        uint64_t version = version_of(front, f->d.epoch_seen);
+        if (known == version) {
+            return SHMQ_OK;
+        }
+        others seen;
+        if (best_of(front, as, limit, f, &seen) != SHMQ_OK) {
             continue;
         }
+        if (SHMQ_UNLIKELY(!seen.fetched) && !shmq_flow_is_on(as->flow_seen)) {
+            shmq_front_order(front);
+        }
         if (f->place == UINT64_MAX) {
+            if (!seen.above) {
+                shmq_store_seq(nothing, version);
+            }
             return SHMQ_OK;
         }
         switch (shmq_walk_offer(front, f->d.word, f->d.position, f->d.epoch_seen, &f->d)) {
@@ -114,8 +146,10 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
 
 static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
     shmq_ring *back = t->back;
+    const uint64_t version = d->version;
     for (;;) {
         shmq_found b, f;
+        d->version = version;
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         if (!shmq_flow_is_on(d->flow_seen)) {
             return SHMQ_INTERRUPTED;
@@ -155,14 +189,31 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
     }
 }
 
+/* One slice. What was found in that time, in d->version: what it need not be woken for. */
+static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t version, uint64_t *front_epoch) {
+    shmq_mover t;
+    uint64_t chances = shmq_load_seq(&back->queue->page->chances);
+    d->version = version;
+    shmq_status status = shmq_turn_begin(&t, back);
+    if (status == SHMQ_OK) {
+        status = search(&t, d, front_epoch);
+        shmq_turn_end(&t);
+    }
+    bool no_slot = status == SHMQ_EMPTY && !d->searched && d->word == 0;
+    if ((no_slot || status == SHMQ_IN_USE) && !d->left) {
+        d->version = shmq_version_starved(version, chances);
+    } else if (status != SHMQ_EMPTY || !d->searched) {
+        d->version = 0;
+    }
+    return status;
+}
+
 shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+    const uint64_t version = d->version;
     uint64_t until = 0; /* what is not found by then is looked for once more, a moment later */
     shmq_status status;
     do {
-        shmq_mover t;
-        SHMQ_TRY(shmq_turn_begin(&t, back));
-        status = search(&t, d, front_epoch);
-        shmq_turn_end(&t);
+        status = search_a_while(back, d, version, front_epoch);
         uint64_t now = status == SHMQ_TIMEOUT ? shmq_now_ns() : 0;
         until = until != 0 ? until : now + back->queue->m->patience_ns;
         if (status == SHMQ_TIMEOUT && now >= until) {

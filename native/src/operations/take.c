@@ -21,29 +21,40 @@ static void enter(const shmq_caller *c) {
 
 static bool goes_on(const shmq_caller *c, bool offered) { return c == NULL || c->goes_on(c->self, offered); }
 
-/* OFFERED to `owner`: at once, or after a wait. */
-static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
-    SHMQ_TRY(shmq_queue_usable(q));
+static shmq_status wait_for_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+                                shmq_delivery *d) {
     shmq_status status;
-    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
-        status = shmq_offer_to(q, t->owner, t->by, d);
-        if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
-            return status;
-        }
-    }
     do {
         leave(t->caller);
-        status = shmq_offer_wait_to(q, t->owner, t->by, t->row, t->until_ns, d);
+        status = shmq_offer_wait_any(of, count, first, t->until_ns, from, d);
         enter(t->caller);
     } while (status == SHMQ_INTERRUPTED && goes_on(t->caller, false));
     if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* the signal came while we waited: then nothing was taken */
-        shmq_offer_cancel(q, d);
+        shmq_offer_cancel(of[*from].q, d);
         status = SHMQ_INTERRUPTED;
     }
     return status;
 }
 
-/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, for the queue was deleted, and
+static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    shmq_waiter of = {.q = q, .owner = t->owner, .row = t->row, .by = t->by};
+    uint32_t from;
+    return wait_for_any(&of, 1, 0, t, &from, d);
+}
+
+/* OFFERED to `owner`: at once, or after a wait. */
+static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    SHMQ_TRY(shmq_queue_usable(q));
+    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
+        shmq_status status = shmq_offer_to(q, t->owner, t->by, d);
+        if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
+            return status;
+        }
+    }
+    return wait_for(q, t, d);
+}
+
+/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, stolen or with its queue, and
  * what was read is another one's. SHMQ_CORRUPT: damage; the entry leaves service, its reference is dropped, told once. */
 static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
@@ -51,7 +62,7 @@ static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     do {
         word = shmq_own_word(q, d);
         if (word == 0) {
-            return SHMQ_SETTLED;
+            return shmq_taken_away(q, d);
         } /* a loop: the tail may carry it under us */
     } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
     shmq_let_go(level->queue, d);
@@ -136,19 +147,7 @@ void shmq_want_any_end(shmq_waiter *of, uint32_t count) {
 static shmq_status next_of_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                                shmq_delivery *d) {
     shmq_status status = shmq_offer_any(of, count, first, from, d);
-    if (status != SHMQ_EMPTY) {
-        return status;
-    }
-    do {
-        leave(t->caller);
-        status = shmq_offer_wait_any(of, count, first, t->until_ns, from, d);
-        enter(t->caller);
-    } while (status == SHMQ_INTERRUPTED && goes_on(t->caller, false));
-    if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* as above */
-        shmq_offer_cancel(of[*from].q, d);
-        status = SHMQ_INTERRUPTED;
-    }
-    return status;
+    return status != SHMQ_EMPTY ? status : wait_for_any(of, count, first, t, from, d);
 }
 
 shmq_status shmq_receive_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,

@@ -117,7 +117,9 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
             return SHMQ_INTERRUPTED;
         }
         d->word = some && status == SHMQ_EMPTY ? d->word : 0;
-        d->version = 0; /* rows are left: it has not looked at everything */
+        if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
+            d->version = 0; /* rows are left: it has not looked at everything */
+        }
         return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
     }
     uint64_t flow = d->flow_seen;
@@ -132,9 +134,11 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
 
 shmq_status shmq_walk_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
     bool peek = d->peek;
+    const uint64_t version = d->version;
     for (;;) {
         shmq_found b, f;
         d->searched = false;
+        d->version = version;
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
         shmq_status status = shmq_look_flowed(back, d, limit, &b);

@@ -35,6 +35,7 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
         q->tickets = shmq_at(m, first);
     }
     uint64_t tail = shmq_load_seq(&ring->tail);
+    shmq_store_relaxed(&r->nothing, 0);
     shmq_store_relaxed(&r->near, tail > count ? tail - count : 0);
     return NULL;
 }

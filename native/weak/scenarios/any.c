@@ -2,7 +2,7 @@
  * so behind the last message. All asleep is a failure. Shows S65, R4. */
 #include "small_ring.h"
 
-#include "shmq/ring_wait.h"
+#include "shmq/take.h"
 
 #define EACH 3u
 
@@ -23,29 +23,23 @@ static void put(int t, uint64_t number) {
 }
 
 static bool take_one(int t, uint32_t first) {
-    for (;;) {
-        shmq_waiter of[2] = {0};
-        uint32_t from = 0;
-        shmq_delivery d;
-        uint64_t body[BODY_WORDS];
-        for (uint32_t i = 0; i < 2; i++) {
-            of[i].q = queue_of(t, i);
-            of[i].owner = shmq_self(of[i].q);
-        }
-        shmq_status status = shmq_offer_wait_any(of, 2, first, SHMQ_FOR_EVER, &from, &d);
-        WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED || status == SHMQ_SHUT_DOWN);
-        if (status != SHMQ_OK) {
-            if (status == SHMQ_SHUT_DOWN) {
-                return false;
-            }
-            continue;
-        }
-        weak_copy_racing(body, d.bytes, sizeof body);
-        if (shmq_offer_finish(queue_of(t, from), &d) == SHMQ_OK) {
-            ring_note_got(ring_number(body));
-            return true;
-        }
+    const shmq_taking taking = {.until_ns = SHMQ_FOR_EVER};
+    shmq_waiter of[2] = {0};
+    uint32_t from = 0;
+    shmq_delivery d;
+    for (uint32_t i = 0; i < 2; i++) {
+        of[i].q = queue_of(t, i);
+        of[i].owner = shmq_self(of[i].q);
     }
+    shmq_status status = shmq_receive_any(of, 2, first, &taking, &from, &d);
+    WEAK_CHECK(status == SHMQ_OK || status == SHMQ_SHUT_DOWN);
+    if (status != SHMQ_OK) {
+        return false;
+    }
+    uint64_t number = ring_read(&d);
+    WEAK_CHECK(shmq_settle(of[from].q, &d) == SHMQ_OK);
+    ring_note_got(number);
+    return true;
 }
 
 static void thread(int t) {

@@ -38,11 +38,8 @@ static bool take_one(int t) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
     uint32_t pin;
-    if (shmq_offer(q, shmq_self(q), &d) != SHMQ_OK) {
+    if (!ring_receive(q, shmq_self(q), 0, &d)) {
         return false;
-    }
-    if (shmq_offer_acquire(q, &d) != SHMQ_OK) {
-        return true;
     }
     uint64_t number = ring_read(&d);
     bool pinned = weak_chance(128) && shmq_block_pin(q->m, shmq_body_offset(d.body), d.body_gen, 16, &pin);

@@ -16,10 +16,8 @@ static void thread(int t) {
         return;
     }
     shmq_delivery d;
-    shmq_status status;
-    while ((status = shmq_offer_wait(q, row, row, SHMQ_FOR_EVER, &d)) == SHMQ_INTERRUPTED) {
-    }
-    WEAK_CHECK(status == SHMQ_CLOSED);
+    const shmq_taking taking = {.owner = row, .row = row, .until_ns = SHMQ_FOR_EVER};
+    WEAK_CHECK(shmq_receive(q, &taking, &d) == SHMQ_CLOSED);
 }
 
 static void end(void) { ring_check_words(); }

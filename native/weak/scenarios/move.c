@@ -46,18 +46,14 @@ static void reap(int t) {
 static void move_one(int t) {
     shmq_queue *from = ring_queues[t], *to = ring_others[t];
     shmq_delivery d;
-    if (shmq_offer(from, shmq_self(from), &d) != SHMQ_OK) {
-        return;
-    }
-    shmq_status status = shmq_offer_acquire(from, &d);
-    if (status != SHMQ_OK && status != SHMQ_POISONED) {
+    if (!ring_receive(from, shmq_self(from), 0, &d)) {
         return;
     }
     uint64_t body[BODY_WORDS], number = ring_read(&d);
     ring_body(body, number);
     struct iovec piece = {.iov_base = body, .iov_len = sizeof body};
     shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof body};
-    status = shmq_move(from, &d, to, &o);
+    shmq_status status = shmq_move(from, &d, to, &o);
     WEAK_CHECK(status == SHMQ_OK || status == SHMQ_FULL_RING);
     if (status == SHMQ_OK) {
         moved_to[number] = o.position + 1;
@@ -84,23 +80,13 @@ static void check_nothing_is_passed(shmq_queue *q, const shmq_delivery *d, uint6
     }
 }
 
-static bool take_one(shmq_queue *q) {
-    shmq_delivery d;
-    shmq_status status = shmq_offer(q, shmq_self(q), &d);
-    if (status != SHMQ_OK) {
-        return false;
-    }
+static void look_at_offered(shmq_queue *q, const shmq_delivery *d) {
     if (weak_running && q->index == ring_others[0]->index) {
-        check_nothing_is_passed(q, &d, weak_last_look(&q->first.shm->epoch));
+        check_nothing_is_passed(q, d, weak_last_look(&q->first.shm->epoch));
     }
-    status = shmq_offer_acquire(q, &d);
-    if (status == SHMQ_OK || status == SHMQ_POISONED) {
-        uint64_t number = ring_read(&d);
-        WEAK_CHECK(shmq_settle(q, &d) == SHMQ_OK);
-        ring_note_got(number);
-    }
-    return true;
 }
+
+static bool take_one(shmq_queue *q) { return ring_get_until(q, 0, look_at_offered) != UINT64_MAX; }
 
 static void thread(int t) {
     if (t == 0) {

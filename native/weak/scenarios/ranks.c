@@ -26,45 +26,31 @@ static void begin(void) {
     }
 }
 
-/* While the offer stands its slot holds this message; looked at as it is, without a step. */
-static void check_is_ours(shmq_queue *q, const shmq_delivery *d, uint64_t wanted) {
-    uint64_t word, number;
-    __builtin_memcpy(&word, (const void *)&shmq_slot_at(&q->first, d->position)->word, 8);
-    __builtin_memcpy(&number, d->bytes, 8);
-    if (word == d->word && put_began[number] > wanted) {
-        weak_fail("message %llu came while the higher one wanted it, and is the lower one's",
-                  (unsigned long long)number);
-    }
-}
-
-static shmq_status wait_for_one(int t, uint64_t until_ns, shmq_delivery *d) {
-    shmq_queue *q = ring_queues[t];
-    shmq_want(q, rows[t]);
-    wants_since = t == HIGH ? weak_event() : wants_since;
-    shmq_status status = shmq_offer_wait(q, rows[t], rows[t], until_ns, d);
-    uint64_t wanted = wants_since;
-    if (t == HIGH) {
-        wants_since = 0;
-    } else if (status == SHMQ_OK && wanted != 0) {
-        check_is_ours(q, d, wanted);
-    }
-    shmq_want_end(q, rows[t]);
-    return status;
+/* Around its wait it surely wants something: it has said so before, and says the contrary behind it. */
+static void begins_to_wait(void *self) { wants_since = self != NULL ? weak_event() : wants_since; }
+static void has_waited(void *self) { wants_since = self != NULL ? 0 : wants_since; }
+static bool goes_on(void *self, bool offered) {
+    (void)self, (void)offered;
+    return true;
 }
 
 static bool take_one(int t, uint64_t until_ns) {
+    shmq_queue *q = ring_queues[t];
     shmq_delivery d;
-    uint64_t body[BODY_WORDS];
-    shmq_status status = wait_for_one(t, until_ns, &d);
-    WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED || (until_ns == 0 && status == SHMQ_EMPTY));
+    const shmq_caller caller = {begins_to_wait, has_waited, goes_on, t == HIGH ? q : NULL};
+    const shmq_taking taking = {.owner = rows[t], .row = rows[t], .until_ns = until_ns, .caller = &caller};
+    shmq_status status = shmq_receive(q, &taking, &d);
+    WEAK_CHECK(status == SHMQ_OK || (until_ns == 0 && status == SHMQ_EMPTY));
     if (status != SHMQ_OK) {
         return false;
     }
-    weak_copy_racing(body, d.bytes, sizeof body);
-    if (shmq_offer_finish(ring_queues[t], &d) != SHMQ_OK) {
-        return false;
+    uint64_t number = ring_read(&d), wanted = wants_since;
+    if (t > HIGH && wanted != 0 && put_began[number] > wanted) {
+        weak_fail("message %llu came while the higher one wanted it, and still does, and is the lower one's",
+                  (unsigned long long)number);
     }
-    ring_note_got(ring_number(body));
+    WEAK_CHECK(shmq_settle(q, &d) == SHMQ_OK);
+    ring_note_got(number);
     return true;
 }
 

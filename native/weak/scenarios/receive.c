@@ -8,14 +8,12 @@ static void set_up(void) { ring_set_up(0); }
 static bool take_one(int t) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
-    if (shmq_offer(q, shmq_self(q), &d) != SHMQ_OK) {
+    if (!ring_receive(q, shmq_self(q), 0, &d)) {
         return false;
     }
-    if (shmq_offer_acquire(q, &d) == SHMQ_OK) {
-        uint64_t number = ring_read(&d);
-        if (shmq_settle(q, &d) == SHMQ_OK) {
-            ring_note_got(number);
-        }
+    uint64_t number = ring_read(&d);
+    if (shmq_settle(q, &d) == SHMQ_OK) {
+        ring_note_got(number);
     }
     return true;
 }

@@ -27,27 +27,24 @@ static void check_nothing_is_passed(int t, const shmq_delivery *d, uint64_t deci
     }
 }
 
-/* The one in hand, and another one that was just offered, if we get it. */
-static void release_both(int t, shmq_delivery *first, shmq_delivery *second) {
+/* Where it decided is its last look at the epoch: nothing of a receive looks there behind that. */
+static bool take_one(int t, shmq_delivery *d) {
     shmq_queue *q = ring_queues[t];
-    shmq_delivery *all[2] = {first, second};
-    uint32_t count = 1;
-    uint64_t numbers[2] = {ring_read(first)};
-    check_nothing_is_passed(t, second, weak_last_look(&q->first.shm->epoch));
-    shmq_status status = shmq_offer_acquire(q, second);
-    if (status == SHMQ_OK || status == SHMQ_POISONED) {
-        numbers[count++] = ring_read(second);
+    if (!ring_receive(q, shmq_self(q), 0, d)) {
+        return false;
     }
-    if (count == 2 && second->position < first->position) {
-        all[0] = second;
-        all[1] = first;
-    }
-    shmq_release_all(q, all, count);
-    board.released_at[numbers[0]] = weak_event();
-    board.released_tag[numbers[0]] = first->tag;
-    if (count == 2) {
-        board.released_at[numbers[1]] = board.released_at[numbers[0]];
-        board.released_tag[numbers[1]] = second->tag;
+    check_nothing_is_passed(t, d, weak_last_look(&q->first.shm->epoch));
+    return true;
+}
+
+static void release_both(int t, shmq_delivery *first, shmq_delivery *second) {
+    bool in_order = first->position < second->position;
+    shmq_delivery *all[2] = {in_order ? first : second, in_order ? second : first};
+    uint64_t numbers[2] = {ring_read(all[0]), ring_read(all[1])};
+    shmq_release_all(ring_queues[t], all, 2);
+    for (int i = 0; i < 2; i++) {
+        board.released_at[numbers[i]] = weak_event();
+        board.released_tag[numbers[i]] = all[i]->tag;
     }
 }
 
@@ -63,18 +60,13 @@ static void thread(int t) {
     }
     for (int tries = 0; tries < 12 || board.total < MESSAGES; tries++) {
         shmq_delivery d;
-        if (shmq_offer(q, shmq_self(q), &d) != SHMQ_OK) {
+        if (!take_one(t, &d)) {
             weak_yield();
-            continue;
-        }
-        check_nothing_is_passed(t, &d, weak_last_look(&q->first.shm->epoch));
-        shmq_status status = shmq_offer_acquire(q, &d);
-        if (status != SHMQ_OK && status != SHMQ_POISONED) {
             continue;
         }
         uint64_t number = ring_read(&d);
         shmq_delivery next;
-        if (weak_chance(64) && shmq_offer(q, shmq_self(q), &next) == SHMQ_OK) {
+        if (weak_chance(64) && take_one(t, &next)) {
             release_both(t, &d, &next);
         } else if (weak_chance(160)) {
             WEAK_CHECK(shmq_release(q, &d, weak_chance(128)) == SHMQ_OK);

@@ -33,7 +33,7 @@ static void consume(int t) {
     WEAK_CHECK(consumer != NULL);
     uint64_t mine = shmq_load_relaxed(&consumer->word);
     WEAK_CHECK(shmq_row_inner(mine) == q->m->row && shmq_row_state(mine) == SHMQ_ROW_LIVE);
-    if (shmq_offer(q, row, &d) == SHMQ_OK && shmq_offer_acquire(q, &d) == SHMQ_OK) {
+    if (ring_receive(q, row, 0, &d)) {
         uint64_t number = ring_read(&d);
         if (weak_chance(80)) {
             (void)shmq_release(q, &d, false); /* SHMQ_SETTLED: it was stolen */

@@ -31,12 +31,11 @@ static void begin(void) {
 static bool take_one(int t, int taker, bool may_release) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
-    if (shmq_offer_to(q, shmq_self(q), &takers[taker], &d) != SHMQ_OK) {
+    const shmq_taking taking = {.owner = shmq_self(q), .by = &takers[taker]};
+    shmq_status status = shmq_receive(q, &taking, &d);
+    WEAK_CHECK(status == SHMQ_OK || status == SHMQ_POISONED || status == SHMQ_EMPTY);
+    if (status == SHMQ_EMPTY) {
         return false;
-    }
-    shmq_status status = shmq_offer_acquire(q, &d);
-    if (status != SHMQ_OK && status != SHMQ_POISONED) {
-        return true;
     }
     uint64_t number = ring_read(&d);
     WEAK_CHECK(number % 2 == parities[taker]);

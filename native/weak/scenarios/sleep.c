@@ -12,20 +12,7 @@ static void thread(int t) {
             WEAK_CHECK(ring_put(t, (uint64_t)t * EACH + i, 0));
             continue;
         }
-        for (;;) {
-            shmq_delivery d;
-            shmq_status status = shmq_offer_wait(q, shmq_self(q), 0, SHMQ_FOR_EVER, &d);
-            uint64_t body[BODY_WORDS];
-            WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED);
-            if (status != SHMQ_OK) {
-                continue;
-            }
-            weak_copy_racing(body, d.bytes, sizeof body);
-            if (shmq_offer_finish(q, &d) == SHMQ_OK) {
-                ring_note_got(ring_number(body));
-                break;
-            }
-        }
+        WEAK_CHECK(ring_get_until(q, SHMQ_FOR_EVER, NULL) != UINT64_MAX);
     }
 }
 

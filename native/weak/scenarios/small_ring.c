@@ -106,28 +106,54 @@ uint64_t ring_read(const shmq_delivery *d) {
 
 void ring_note_got(uint64_t number) { WEAK_CHECK(++board.got[number] == 1); }
 
-uint64_t ring_get(int t) {
-    shmq_queue *q = ring_queues[t];
-    for (;;) {
-        shmq_delivery d;
-        uint64_t body[BODY_WORDS];
-        shmq_status status = shmq_offer(q, shmq_self(q), &d);
-        if (status == SHMQ_EMPTY) {
-            return UINT64_MAX;
-        }
-        if (status != SHMQ_OK) {
-            weak_fail("offer: %s, %s", shmq_status_name(status), shmq_trail());
-        }
-        uint32_t length = d.body_len;
-        weak_copy_racing(body, d.bytes, sizeof body);
-        if (shmq_offer_finish(q, &d) == SHMQ_OK) {
-            WEAK_CHECK(length == sizeof body);
-            uint64_t number = ring_number(body);
-            ring_note_got(number);
-            return number;
-        }
+bool ring_receive(shmq_queue *q, uint32_t owner, uint64_t until, shmq_delivery *d) {
+    const shmq_taking taking = {.owner = owner, .until_ns = until};
+    shmq_status status = shmq_receive(q, &taking, d);
+    if (status != SHMQ_OK && status != SHMQ_POISONED && status != SHMQ_EMPTY) {
+        weak_fail("receive: %s, %s", shmq_status_name(status), shmq_trail());
     }
+    return status != SHMQ_EMPTY;
 }
+
+typedef struct copy {
+    uint64_t body[BODY_WORDS];
+    uint32_t length;
+    ring_look *look;
+} copy;
+
+static shmq_copied copy_offered(void *to, const shmq_queue *q, const shmq_delivery *d) {
+    copy *c = to;
+    if (c->look != NULL) {
+        c->look((shmq_queue *)(uintptr_t)q, d);
+    }
+    c->length = d->body_len;
+    weak_copy_racing(c->body, d->bytes, sizeof c->body);
+    return SHMQ_COPIED;
+}
+
+uint64_t ring_get_until(shmq_queue *q, uint64_t until, ring_look *look) {
+    copy c = {.look = look};
+    const shmq_getting getting = {.until_ns = until, .contents = UINT32_MAX, .copy = copy_offered, .to = &c};
+    shmq_delivery d;
+    shmq_status status = shmq_get(q, &getting, &d);
+    if (status == SHMQ_EMPTY) {
+        return UINT64_MAX;
+    }
+    uint64_t number = UINT64_MAX;
+    if (status == SHMQ_POISONED) { /* its deaths are counted: whoever is given it settles it */
+        number = ring_read(&d);
+        WEAK_CHECK(shmq_settle(q, &d) == SHMQ_OK);
+    } else if (status == SHMQ_OK) {
+        WEAK_CHECK(c.length == sizeof c.body);
+        number = ring_number(c.body);
+    } else {
+        weak_fail("get: %s, %s", shmq_status_name(status), shmq_trail());
+    }
+    ring_note_got(number);
+    return number;
+}
+
+uint64_t ring_get(int t) { return ring_get_until(ring_queues[t], 0, NULL); }
 
 void ring_check_got(uint64_t first, uint64_t count) {
     for (uint64_t number = first; number < first + count; number++) {

@@ -35,7 +35,11 @@ void ring_body(uint64_t *body, uint64_t number);
 bool ring_put(int t, uint64_t number, uint64_t until);
 /* Bytes of a delivery that is ours alone: plain reads. */
 uint64_t ring_read(const shmq_delivery *d);
-/* Takes for good, as get does: copies first, then asks whether the copy counts. UINT64_MAX: nothing there. */
+/* shmq_receive by this owner, who sleeps on any row. False: nothing came until then. */
+bool ring_receive(shmq_queue *q, uint32_t owner, uint64_t until, shmq_delivery *d);
+/* shmq_get, and noted; UINT64_MAX: nothing came until then. `look`, or NULL, sees it while it is offered. */
+typedef void ring_look(shmq_queue *q, const shmq_delivery *d);
+uint64_t ring_get_until(shmq_queue *q, uint64_t until, ring_look *look);
 uint64_t ring_get(int t);
 /* The bytes of one message, and not of two. */
 uint64_t ring_number(const uint64_t *body);

@@ -24,7 +24,7 @@ static void begin(void) {
 static void give_back(int t) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
-    if (shmq_offer(q, shmq_self(q), &d) != SHMQ_OK || shmq_offer_acquire(q, &d) == SHMQ_SETTLED) {
+    if (!ring_receive(q, shmq_self(q), 0, &d)) {
         return;
     }
     WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->held) == 1);

@@ -62,7 +62,7 @@ static bool take_one(int t) {
     shmq_queue *q = ring_queues[t];
     shmq_delivery d;
     uint32_t pin;
-    if (shmq_offer(q, shmq_self(q), &d) != SHMQ_OK || shmq_offer_acquire(q, &d) != SHMQ_OK) {
+    if (!ring_receive(q, shmq_self(q), 0, &d)) {
         return false;
     }
     uint64_t number = ring_read(&d);
