@@ -25,6 +25,11 @@ static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
 static void receive_selected(act *a) { act_receive_selected(a, QUEUE_A, 0); }
+static void receive_and_pass(act *a) { /* the get fetches what is of another group */
+    act_row_open(a, QUEUE_A);
+    receive(a);
+    get(a);
+}
 static void purge(act *a) { act_purge(a, QUEUE_A); }
 static void reap(act *a) { act_reap(a); }
 
@@ -57,6 +62,9 @@ const scenario flow_scenarios[] = {
     {"flow-fetch-blocks", state_rows_first_blocks, act_as_selector, receive_selected, SHMQ_OK, FLOWS | KEEPS},
     {"flow-fetch-ack", state_rows_first, act_select_and_receive, settle, SHMQ_OK, FLOWS | KEEPS},
     {"flow-fetch-release", state_rows_first, act_select_and_receive, release, SHMQ_OK, FLOWS | KEEPS},
+    {"flow-group-fetch", state_flow_groups_dead_holder, NULL, get, SHMQ_OK, FLOWS | GROUPED | STEADY | LONG},
+    {"flow-group-ack", state_flow_groups, receive_and_pass, settle, SHMQ_OK, FLOWS | GROUPED | STEADY | KEEPS},
+    {"flow-group-release", state_flow_groups, receive_and_pass, release, SHMQ_OK, FLOWS | GROUPED | STEADY | KEEPS},
     {"flow-fetch-steal", state_rows_first, NULL, act_steal_row, SHMQ_OK, FLOWS},
     {"flow-fetched-get", state_fetched, NULL, get, SHMQ_OK, FLOWS},
     {"flow-fetched-receive", state_fetched_free, NULL, receive, SHMQ_OK, FLOWS | KEEPS},

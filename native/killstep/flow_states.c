@@ -53,6 +53,10 @@ static void expect_rows(const stage *s, uint64_t rows) {
     }
 }
 
+void state_may_flow_few(stage *s) { may_flow(s, FEW); }
+
+void state_may_have_much(stage *s) { limit(s, MUCH); }
+
 void state_flow_full(stage *s) {
     may_flow(s, FEW);
     put(s, 1, 8, SMALL_BYTES);

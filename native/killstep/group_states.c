@@ -30,8 +30,10 @@ static void make_in_place_of(stage *s, unsigned queue, const char *name, uint32_
 
 static void make(stage *s, uint32_t grouping) { make_in_place_of(s, QUEUE_A, "groups", grouping, 1024); }
 
+void state_groups_empty(stage *s) { make(s, SHMQ_GROUPS_SHARED); }
+
 void state_groups(stage *s) {
-    make(s, SHMQ_GROUPS_SHARED);
+    state_groups_empty(s);
     put(s, 1, 3);
     put(s, MIDDLE + 1, 2);
 }

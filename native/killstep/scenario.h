@@ -116,6 +116,7 @@ void state_mixed(stage *s);
 void state_odd(stage *s);
 
 /* group_states.c */
+void state_groups_empty(stage *s);
 void state_groups(stage *s);
 void state_sticky(stage *s);
 void state_groups_held(stage *s); /* the survivor has the first one of a group */
@@ -155,6 +156,12 @@ void state_flow_dead_written(stage *s); /* before it said so */
 void state_flow_dead_written_full(stage *s);
 void state_flow_dead_decided(stage *s); /* behind that */
 void state_flow_dead_decided_full(stage *s);
+
+void state_may_flow_few(stage *s); /* what queue "a" is told first in these states, */
+void state_may_have_much(stage *s); /* and last where what comes back needs no room */
+/* flow_group_states.c */
+void state_flow_groups(stage *s);
+void state_flow_groups_dead_holder(stage *s); /* a dead one holds the first, and one of the other group was fetched */
 
 void state_held(stage *s); /* between others an entry that is held */
 void state_mortal(stage *s); /* an entry that expires, and others */

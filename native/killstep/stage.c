@@ -156,12 +156,18 @@ static void each_book(stage *s, bool keep) {
             die("too many queues with groups");
         }
         stage_book *copy = &s->book_copies[at++];
+        shmq_subscription *takers = &q->book->takers;
+        static_assert(sizeof(copy->nothing_in) == sizeof(takers->nothing_in), "copied as bytes");
         if (keep) {
             memcpy(copy->tallies, q->book->tallies, sizeof(copy->tallies));
-            memcpy(copy->paths, q->book->takers.paths, sizeof(copy->paths));
+            memcpy(copy->paths, takers->paths, sizeof(copy->paths));
+            memcpy(copy->searches, takers->searches, sizeof(copy->searches));
+            memcpy(copy->nothing_in, takers->nothing_in, sizeof(copy->nothing_in));
         } else {
             memcpy(q->book->tallies, copy->tallies, sizeof(copy->tallies));
-            memcpy(q->book->takers.paths, copy->paths, sizeof(copy->paths));
+            memcpy(takers->paths, copy->paths, sizeof(copy->paths));
+            memcpy(takers->searches, copy->searches, sizeof(copy->searches));
+            memcpy(takers->nothing_in, copy->nothing_in, sizeof(copy->nothing_in));
         }
     }
 }
