@@ -126,6 +126,29 @@ def test_a_group_in_somebodys_hands_does_not_keep_others_on_disk(broker: shmq.Br
     check_sound(broker, queue)
 
 
+def test_a_group_that_becomes_free_is_found_where_it_was_passed_on_disk(broker: shmq.Broker) -> None:
+    queue = broker.queue("backlog", groups="shared", **LIMITS)
+    queue.put(numbered(0), group="hot", timeout=PATIENCE)
+    queue.put(numbered(1), group="small", timeout=PATIENCE)
+    for number in range(2, 6000):
+        queue.put(numbered(number), group="hot", timeout=PATIENCE)
+    queue.put(numbered(6000), group="small", timeout=PATIENCE)
+    put_groups(queue, range(6001, 6401))
+    with queue.consumer() as hot, queue.consumer() as small, queue.consumer() as late:
+        held = [hot.receive(timeout=0), small.receive(timeout=0)]
+        assert [number_of(m.body) for m in held] == [0, 1]
+        for number in range(6001, 6401):
+            with late.receive(timeout=0) as message:
+                assert number_of(message.body) == number
+        with pytest.raises(shmq.Empty):
+            late.receive(timeout=0)
+        held[1].ack()
+        with late.receive(timeout=0) as message:
+            assert number_of(message.body) == 6000
+        held[0].ack()
+    check_sound(broker, queue)
+
+
 def test_a_consumer_that_waits_gets_what_a_settlement_frees_on_disk(broker: shmq.Broker) -> None:
     queue = broker.queue("backlog", groups="shared", **LIMITS)
     for number in range(8000):
