@@ -22,7 +22,7 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     uint64_t purged = 0, now = 0;
     shmq_status status = SHMQ_OK;
     (void)unused;
-    if (!queue_ready(self) || (status = shmq_queue_usable(self->q)) != SHMQ_OK) {
+    if (!queue_ready(self) || (status = shmq_queue_enter(self->q)) != SHMQ_OK) {
         return queue_raise(self, status);
     }
     do {
@@ -108,7 +108,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
     }
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
@@ -207,7 +207,7 @@ static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
     do {
         uint64_t before = discarded;
         BEGIN_WAIT(self)
-        status = shmq_queue_usable(self->q);
+        status = shmq_queue_enter(self->q);
         if (status == SHMQ_OK) {
             status = shmq_discard_below(&self->q->first, position, &discarded);
         }

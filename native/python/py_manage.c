@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/duty.h"
 #include "shmq/queue_ending.h"
 #include "shmq/examine.h"
 #include "shmq/ranks.h"
@@ -42,7 +43,8 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
         return queue_raise(self, status);
     }
     BEGIN_WAIT(self)
-    shmq_look_for_dead(self->q->m); /* who only counts never sleeps, so it does here what sleepers do */
+    shmq_upkeep_finish(self->q->m, SHMQ_EVERY_DUTY,
+                       NULL); /* who only counts never sleeps, and is to see all that is due */
     shmq_ring_census(self->q, &c);
     END_WAIT(self)
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed",
@@ -138,7 +140,7 @@ static PyObject *queue_row_open(PyObject *o, PyObject *args) {
         .kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive != 0, .implicit = implicit != 0};
     do {
         BEGIN_WAIT(self)
-        status = shmq_queue_usable(self->q);
+        status = shmq_queue_enter(self->q);
         if (status == SHMQ_OK) {
             status = shmq_row_open_as(self->q, &terms, &row);
         }
@@ -153,7 +155,7 @@ static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
     if (!queue_ready(self)) {
         return NULL;
     }
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     return status == SHMQ_OK ? PyBool_FromLong(shmq_ring_ready(self->q)) : queue_raise(self, status);
 }
 

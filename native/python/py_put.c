@@ -231,7 +231,7 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch 
 
 shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
                             room_wait *wait, uint32_t *done) {
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     *done = 0;
     if (count != 0) {
         parcels[count - 1].out.more = false;

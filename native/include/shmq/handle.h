@@ -6,7 +6,7 @@
 #ifndef SHMQ_HANDLE_H
 #define SHMQ_HANDLE_H
 
-#include "shmq/member.h"
+#include "shmq/upkeep.h"
 
 #define SHMQ_SPARE_ROWS 32u
 
@@ -93,8 +93,24 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
 
 uint64_t shmq_name_hash(const char *name, uint32_t len);
 
-/* First look of every call: closed, forked, gone, deleted. */
-shmq_status shmq_queue_usable(shmq_queue *q);
+/* May it be used? SHMQ_OK, SHMQ_CLOSED, SHMQ_GONE, SHMQ_NOT_FOUND. Writes nothing, and starts nothing. */
+static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->closed) != 0)) {
+        return SHMQ_CLOSED;
+    }
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_is_gone(q->m)) {
+        return shmq_fail(SHMQ_GONE, "this broker was deleted");
+    }
+    return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
+}
+
+/* How each call that does something with messages begins: with a share of the upkeep, and the question whether the queue may be used. */
+static inline shmq_status shmq_queue_enter(shmq_queue *q) {
+    if (SHMQ_LIKELY(shmq_load_relaxed(&q->m->closed) == 0)) { /* else its header may not be there any more */
+        shmq_upkeep_look(q->m);
+    }
+    return shmq_queue_usable(q);
+}
 
 static inline shmq_slot_shm *shmq_slot_at(const shmq_ring *r, uint64_t position) {
     return (shmq_slot_shm *)(r->slots + (position & r->mask) * r->slot_size);

@@ -294,7 +294,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
 }
 
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs) {
-    SHMQ_TRY(shmq_queue_usable(q)); /* before the lock: what is due may need it */
+    SHMQ_TRY(shmq_queue_enter(q)); /* before the lock: what is due may need it */
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = SHMQ_NOT_FOUND;
     if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {

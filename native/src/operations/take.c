@@ -23,7 +23,7 @@ static bool goes_on(const shmq_caller *c, bool offered) { return c == NULL || c-
 
 /* OFFERED to `owner`: at once, or after a wait. */
 static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
-    SHMQ_TRY(shmq_queue_usable(q));
+    SHMQ_TRY(shmq_queue_enter(q));
     shmq_status status;
     if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
         status = shmq_offer_to(q, t->owner, t->by, d);
