@@ -247,7 +247,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
             }
             out[ready] = parcels[ready].out;
         }
-        if (ready > *done && shmq_load_relaxed(&self->q->page->shut_down) == SHMQ_OPEN) {
+        if (ready > *done && shmq_is_open(self->q)) {
             status = shmq_put_some(self->q, out + *done, ready - *done, &put);
             for (uint32_t i = *done; i < ready; i++) {
                 parcels[i].out = out[i];

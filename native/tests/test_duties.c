@@ -189,11 +189,11 @@ static void one_thread_of_a_process_is_at_it(void) {
     begin();
     put_until(qa, 1, stands_at + MS);
     stands_at += MS;
-    shmq_store_seq(&a->unfinished.busy, 1);
+    shmq_store_seq(&a->rounds.busy, 1);
     CHECK(!round_of(SHMQ_DUTY_TIMES));
     shmq_due_look(a);
     CHECK_EQUAL(held_in(qa), 1);
-    shmq_store_seq(&a->unfinished.busy, 0);
+    shmq_store_seq(&a->rounds.busy, 0);
     CHECK(!round_of(SHMQ_DUTY_TIMES));
     CHECK_EQUAL(held_in(qa), 0);
     end();

@@ -191,7 +191,7 @@ static void a_level_that_is_half_looked_at_comes_first(void) {
     CHECK(usual->depth != 0);
     stands_at += MS;
     CHECK(round_of(SHMQ_DUTY_TIMES));
-    CHECK(shmq_is_half_looked_at(levels, usual->depth, &a->unfinished));
+    CHECK(shmq_is_half_looked_at(levels, usual->depth, &a->rounds));
     shmq_make_due(&levels->first, 1);
     CHECK(!round_of(SHMQ_DUTY_TIMES));
     CHECK_EQUAL(census_of(levels).delayed, 0);

@@ -67,9 +67,9 @@ extern const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES];
 bool shmq_is_time(const shmq_member *m, uint64_t now);
 bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b);
 /* Is this the ring at whose entries we have begun to look, and nothing has become due in it since? */
-bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_unfinished *u);
+bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u);
 /* A part of shmq_ring_time (ring_time.h); `u` is this process's, or that of a look that goes to the end. */
-void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_unfinished *u, shmq_budget *b);
+void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b);
 
 /* One step of each that is due and asked for, within one budget; true: more is left, and the next caller goes on. */
 bool shmq_upkeep_round(shmq_member *m, uint32_t duties);

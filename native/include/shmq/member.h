@@ -6,7 +6,7 @@
 
 #include "shmq/abi.h"
 #include "shmq/atomic.h"
-#include "shmq/unfinished.h"
+#include "shmq/rounds.h"
 #include "shmq/process.h"
 #include "shmq/queue.h"
 #include "shmq/segment.h"
@@ -71,7 +71,7 @@ typedef struct shmq_member {
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
     char spill[1024]; /* directory for rows in files; "": none */
     shmq_status (*backing_of)(struct shmq_queue *q, uint32_t depth, const struct shmq_backing **backing);
-    shmq_unfinished unfinished;
+    shmq_rounds rounds;
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
@@ -116,6 +116,24 @@ void shmq_member_free(shmq_member *m);
 /* Takes the segment's name away, from when on the broker is gone for every member, now or at its next look. SHMQ_IN_USE:
  * there are other members, and no `force`. SHMQ_DENIED: the segment is another user's. Their mappings stay whole. */
 shmq_status shmq_member_delete(shmq_member *m, bool force);
+
+/* In this process: no call gets in any more. */
+static inline bool shmq_member_is_closed(const shmq_member *m) { return shmq_load_seq(&m->closed) != 0; }
+/* Its row is kept, for views. */
+static inline bool shmq_member_is_closing(const shmq_member *m) {
+    return shmq_load_seq(&m->closed) == SHMQ_MEMBER_CLOSING;
+}
+/* False: it is closed, or another thread is at it. */
+static inline bool shmq_member_close_begin(shmq_member *m) {
+    return shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING);
+}
+
+/* Has this process found something that the interpreter has to bury? */
+static inline bool shmq_is_burial_due(const shmq_member *m) { return shmq_load_relaxed(&m->burials) != 0; }
+/* The same, and it is the caller's now. */
+static inline bool shmq_burial_take(shmq_member *m) {
+    return shmq_is_burial_due(m) && shmq_cas32_seq(&m->burials, 1, 0);
+}
 
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
 

@@ -176,7 +176,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
             for (uint32_t i = 0; i < SHMQ_QUEUES / 64; i++) {
                 shmq_store_seq(&m->movers[i], 0); /* a thread of the parent, which is not here */
             }
-            m->unfinished = (shmq_unfinished){.row = 0}; /* the parent's thread goes on with it, which is not here */
+            m->rounds = (shmq_rounds){.row = 0}; /* the parent's thread goes on with it, which is not here */
             m->serial += 1;
             /* Last: who sees it relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);

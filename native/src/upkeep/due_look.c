@@ -44,25 +44,25 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budge
         }
         earliest = due[i] < earliest ? due[i] : earliest;
     }
-    *half = shmq_is_half_looked_at(q, m->unfinished.depth, &m->unfinished);
+    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds);
     shmq_queue_unbind(q);
     return earliest;
 }
 
 bool shmq_is_time(const shmq_member *m, uint64_t now) {
     uint64_t word = shmq_load_relaxed(&m->header->due);
-    return word != 0 && (shmq_is_due(shmq_due_time(word), now) || shmq_load_relaxed(&m->unfinished.half) != 0);
+    return word != 0 && (shmq_is_due(shmq_due_time(word), now) || shmq_load_relaxed(&m->rounds.half) != 0);
 }
 
 /* What we have left in the header's word. */
 static void remember(shmq_member *m, uint64_t mark) {
-    m->unfinished.queues.mark = mark;
-    shmq_store_relaxed(&m->unfinished.half, mark != 0);
+    m->rounds.queues.mark = mark;
+    shmq_store_relaxed(&m->rounds.half, mark != 0);
 }
 
 /* Ours: where the piece before it has ended. Else from the queue on at which the last look has ended. */
 static bool begin(shmq_member *m, uint64_t now, uint64_t *mark) {
-    shmq_circle *c = &m->unfinished.queues;
+    shmq_circle *c = &m->rounds.queues;
     shmq_a64 *due = &m->header->due;
     uint64_t left = c->mark;
     bool anew = !shmq_due_is_left(shmq_load_seq(due), left);
@@ -74,18 +74,18 @@ static bool begin(shmq_member *m, uint64_t now, uint64_t *mark) {
     if (!anew) {
         return true;
     }
-    m->unfinished.high = shmq_queue_high(m); /* who declares another one says when it is due */
+    m->rounds.high = shmq_queue_high(m); /* who declares another one says when it is due */
     c->earliest = SHMQ_DUE_NEVER;
-    c->left = m->unfinished.high;
-    c->next = c->next < m->unfinished.high ? c->next : 0;
+    c->left = m->rounds.high;
+    c->next = c->next < m->rounds.high ? c->next : 0;
     return true;
 }
 
 bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
-    shmq_circle *c = &m->unfinished.queues;
+    shmq_circle *c = &m->rounds.queues;
     shmq_a64 *word = &m->header->due;
     uint64_t mark;
-    if (b->spare == NULL && now < m->unfinished.go_on_ns && shmq_due_is_left(shmq_load_seq(word), c->mark)) {
+    if (b->spare == NULL && now < m->rounds.go_on_ns && shmq_due_is_left(shmq_load_seq(word), c->mark)) {
         return true; /* others are to have the processor, too */
     }
     if (!begin(m, now, &mark)) {
@@ -98,15 +98,15 @@ bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
             break; /* it is the first of the next piece */
         }
         c->earliest = due < c->earliest ? due : c->earliest;
-        c->next = c->next + 1 < m->unfinished.high ? c->next + 1 : 0;
+        c->next = c->next + 1 < m->rounds.high ? c->next + 1 : 0;
     }
     bool whole = c->left == 0, told;
     if (whole) {
         c->next = 0;
         told = shmq_due_end(word, mark, c->earliest);
     } else {
-        m->unfinished.go_on_ns = shmq_due_rest(now);
-        remember(m, shmq_due_leave(word, mark, m->unfinished.go_on_ns, &told));
+        m->rounds.go_on_ns = shmq_due_rest(now);
+        remember(m, shmq_due_leave(word, mark, m->rounds.go_on_ns, &told));
     }
     if (told) {
         shmq_watch_hurry(m);

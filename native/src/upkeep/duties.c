@@ -21,7 +21,7 @@ static bool reap_met(shmq_member *m, uint64_t now, shmq_budget *b) {
 static bool is_past(uint64_t then, uint64_t now, uint64_t ns) { return (int64_t)(now - then) >= (int64_t)ns; }
 
 static bool may_be_dead(const shmq_member *m, uint64_t now) {
-    return shmq_load_relaxed(&m->unfinished.row) != 0 || is_past(shmq_load_relaxed(&m->looked_ns), now, SHMQ_TICK_NS);
+    return shmq_load_relaxed(&m->rounds.row) != 0 || is_past(shmq_load_relaxed(&m->looked_ns), now, SHMQ_TICK_NS);
 }
 
 static bool is_other(const shmq_member *m, uint32_t row) {
@@ -30,7 +30,7 @@ static bool is_other(const shmq_member *m, uint32_t row) {
 
 /* Rows from the one on at which the last step has ended; at most one of the dead is reaped. */
 static bool look_for_dead(shmq_member *m, uint64_t now, shmq_budget *b) {
-    shmq_unfinished *u = &m->unfinished;
+    shmq_rounds *u = &m->rounds;
     uint32_t high = shmq_process_high(m), row = shmq_load_relaxed(&u->row);
     if (row == 0) {
         shmq_store_relaxed(&m->looked_ns, now);
@@ -66,7 +66,7 @@ static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
 
 static bool is_burial_due(const shmq_member *m, uint64_t now) {
     (void)now;
-    return shmq_load_relaxed(&m->burials) != 0;
+    return shmq_is_burial_due(m);
 }
 
 const shmq_duty shmq_duties[SHMQ_DUTIES] = {
@@ -91,7 +91,7 @@ static bool is_asked_for(const shmq_member *m, uint32_t number, uint32_t duties,
 
 /* The one that would come next when the budget is spent is the first of the next round, so none waits behind another for ever. */
 static bool run(shmq_member *m, uint32_t duties, uint64_t now, shmq_budget *b) {
-    uint32_t first = m->unfinished.turn;
+    uint32_t first = m->rounds.turn;
     bool left = false;
     for (uint32_t i = 0; i < SHMQ_DUTIES; i++) {
         uint32_t number = (first + i) % SHMQ_DUTIES;
@@ -99,7 +99,7 @@ static bool run(shmq_member *m, uint32_t duties, uint64_t now, shmq_budget *b) {
             continue;
         }
         if (b->left == 0) {
-            m->unfinished.turn = number;
+            m->rounds.turn = number;
             hurry(m, number);
             return true;
         }
@@ -127,12 +127,12 @@ static bool run_alone(shmq_member *m, uint32_t duties, const shmq_spare_time *sp
         return false;
     }
     uint64_t now = shmq_now_ns();
-    if (!is_any_due(m, duties, now) || !shmq_cas32_seq(&m->unfinished.busy, 0, 1)) {
+    if (!is_any_due(m, duties, now) || !shmq_cas32_seq(&m->rounds.busy, 0, 1)) {
         return false;
     }
     shmq_budget budget = {.left = SHMQ_ROUND_BUDGET, .spare = spare};
     bool left = run(m, duties, now, &budget);
-    shmq_store_seq(&m->unfinished.busy, 0);
+    shmq_store_seq(&m->rounds.busy, 0);
     return left;
 }
 

@@ -13,14 +13,14 @@ static uint64_t messages_due(const shmq_queue *q, uint64_t now) {
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         const shmq_ring_shm *r = shmq_level_ring(q, depth);
         uint64_t due = shmq_due_time(shmq_load_seq(&r->due));
-        due = shmq_is_due(due, now) || shmq_is_half_looked_at(q, depth, &q->m->unfinished) ? now : due;
+        due = shmq_is_due(due, now) || shmq_is_half_looked_at(q, depth, &q->m->rounds) ? now : due;
         earliest = due < earliest ? due : earliest;
     }
     return earliest;
 }
 
 static uint64_t messages_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
-    shmq_unfinished *u = &q->m->unfinished;
+    shmq_rounds *u = &q->m->rounds;
     uint32_t first = shmq_is_half_looked_at(q, u->depth, u) ? u->depth : 0; /* a look at another one would forget it */
     for (uint32_t i = 0; i < q->rings; i++) {
         uint32_t depth = (first + i) % q->rings;

@@ -94,7 +94,7 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_bu
 }
 
 /* A new circle begins where the last one ended, so that none is left out by one that never comes to its end. */
-static void begin(const shmq_ring *r, shmq_unfinished *u, uint64_t mark) {
+static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
         low = tail - count;
@@ -115,7 +115,7 @@ static void begin(const shmq_ring *r, shmq_unfinished *u, uint64_t mark) {
 static void note(shmq_circle *c, uint64_t due) { c->earliest = due < c->earliest ? due : c->earliest; }
 
 /* Every entry between floor and tail, and the carried ones: as a census. False: the budget is spent before that. */
-static bool look_at_all(shmq_ring *r, uint64_t now, shmq_unfinished *u, shmq_budget *b) {
+static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     shmq_circle *c = &u->entries;
     for (; c->left != 0; c->left--) {
         if (b->left == 0) {
@@ -140,12 +140,12 @@ static bool look_at_all(shmq_ring *r, uint64_t now, shmq_unfinished *u, shmq_bud
     return true;
 }
 
-bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_unfinished *u) {
+bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u) {
     return u->entries.mark != 0 && u->index == q->index && u->incarnation == q->incarnation && u->depth == depth &&
            shmq_due_is_left(shmq_load_seq(&shmq_level_ring(q, depth)->due), u->entries.mark);
 }
 
-void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_unfinished *u, shmq_budget *b) {
+void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     shmq_queue *q = r->queue;
     shmq_a64 *due = &r->shm->due;
     uint64_t mark;
@@ -172,7 +172,7 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_unfinished *u, shmq_bu
 }
 
 void shmq_ring_time(shmq_ring *r, uint64_t now) {
-    shmq_unfinished own = {.row = 0};
+    shmq_rounds own = {.row = 0};
     static const shmq_spare_time endless = {.until_ns = UINT64_MAX};
     shmq_budget budget = {.left = SHMQ_ROUND_BUDGET, .spare = &endless};
     shmq_ring_time_step(r, now, &own, &budget);

@@ -229,7 +229,7 @@ static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
     uint64_t now = shmq_now_ns(), late = w->place == 0 ? 0 : SHMQ_TICK_NS;
     uint64_t left = due + late > now ? due + late - now : 0;
     uint64_t most = (word & SHMQ_DUE_LOOKING) != 0 && limit_ns > SHMQ_TICK_NS ? SHMQ_TICK_NS : limit_ns;
-    uint64_t least = shmq_load_relaxed(&w->m->unfinished.busy) != 0 ? SHMQ_SHORT_SLEEP_NS : 0;
+    uint64_t least = shmq_load_relaxed(&w->m->rounds.busy) != 0 ? SHMQ_SHORT_SLEEP_NS : 0;
     left = left > least ? left : least;
     return left < most ? left : most;
 }

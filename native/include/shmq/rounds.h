@@ -1,8 +1,8 @@
 /* What upkeep this process has begun and not finished: how far it has come with looks that its calls make in pieces, at what is
  * due, and at the dead. Private to the process; changed by the thread that runs its upkeep (`busy`), one at a time. `half` and
  * `row` are read by all of its threads, which ask whether there is something to do. See duty.h. */
-#ifndef SHMQ_UNFINISHED_H
-#define SHMQ_UNFINISHED_H
+#ifndef SHMQ_ROUNDS_H
+#define SHMQ_ROUNDS_H
 
 #include "shmq/atomic.h"
 
@@ -15,7 +15,7 @@ typedef struct shmq_circle {
     uint64_t left; /* how many there are still to look at */
 } shmq_circle;
 
-typedef struct shmq_unfinished {
+typedef struct shmq_rounds {
     shmq_a32 busy;
     uint32_t high; /* how many entries of the directory the circle has */
     uint32_t turn; /* the duty that comes first in the next round */
@@ -27,6 +27,6 @@ typedef struct shmq_unfinished {
     uint32_t index, incarnation, depth; /* of that ring */
     uint64_t floor, tail; /* between which positions its circle goes */
     uint64_t carried; /* below which slots its carried entries are still to be looked at */
-} shmq_unfinished;
+} shmq_rounds;
 
 #endif
