@@ -65,13 +65,13 @@ static void who_sleeps_or_counts_goes_on_to_the_end(void) {
 }
 
 /* The first of them is idle now, or stopped, or dead. */
-static void another_process_goes_on_after_a_tick(void) {
+static void another_process_goes_on_after_a_moment(void) {
     begin_with_many();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     uint32_t left = held_in_all();
     shmq_due_look(b);
     CHECK_EQUAL(held_in_all(), left);
-    stands_at += SHMQ_TICK_NS + 2;
+    stands_at += SHMQ_SHORT_SLEEP_NS + 2;
     shmq_due_look(b);
     CHECK_EQUAL(held_in_all(), 0);
     CHECK_EQUAL(shmq_load_seq(&a->header->due), 0);
@@ -162,13 +162,13 @@ static void an_entry_that_becomes_due_between_two_rounds_is_not_forgotten(void) 
     end();
 }
 
-static void another_process_goes_on_with_a_ring_after_a_tick(void) {
+static void another_process_goes_on_with_a_ring_after_a_moment(void) {
     begin_with_a_long_ring();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     uint64_t left = held_in(qa);
     shmq_ring_time(&qa->first, stands_at); /* as who walks into it: it is somebody's */
     CHECK_EQUAL(held_in(qa), left);
-    stands_at += SHMQ_TICK_NS + 2;
+    stands_at += SHMQ_SHORT_SLEEP_NS + 2;
     shmq_due_look(b);
     CHECK_EQUAL(held_in(qa), 0);
     CHECK(!round_of(SHMQ_DUTY_TIMES));
@@ -202,12 +202,12 @@ static void a_level_that_is_half_looked_at_comes_first(void) {
 int main(void) {
     a_call_pays_for_a_part_of_many_due_queues();
     who_sleeps_or_counts_goes_on_to_the_end();
-    another_process_goes_on_after_a_tick();
+    another_process_goes_on_after_a_moment();
     a_queue_that_becomes_due_between_two_rounds_is_not_forgotten();
     a_round_looks_at_a_part_of_a_ring();
     traffic_that_is_delayed_starves_none_of_the_due();
     an_entry_that_becomes_due_between_two_rounds_is_not_forgotten();
-    another_process_goes_on_with_a_ring_after_a_tick();
+    another_process_goes_on_with_a_ring_after_a_moment();
     a_level_that_is_half_looked_at_comes_first();
     return 0;
 }

@@ -30,7 +30,7 @@ bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest) {
 }
 
 uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlier) {
-    uint64_t left = (shmq_now_ns() + SHMQ_TICK_NS) | SHMQ_DUE_LOOKING;
+    uint64_t left = (at + SHMQ_SHORT_SLEEP_NS) | SHMQ_DUE_LOOKING;
     *earlier = false;
     if (shmq_cas_seq(word, mark, left)) {
         return left;
