@@ -178,7 +178,7 @@ static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
     (void)module;
     bool good = several_of(parts, &s);
     for (uint32_t i = 0; good && i < s.count; i++) {
-        if (shmq_queue_usable(s.of[i].q) != SHMQ_OK) {
+        if (shmq_queue_enter(s.of[i].q) != SHMQ_OK) { /* a thread without credit looks for what is due by it */
             shmq_trail_clear();
         } else if (shmq_is_wanting(s.of[i].q, s.of[i].owner)) {
             shmq_want_end(s.of[i].q, s.of[i].owner);
