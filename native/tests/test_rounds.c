@@ -199,6 +199,65 @@ static void a_level_that_is_half_looked_at_comes_first(void) {
     end();
 }
 
+/* Takers go by entries that wait for their time, and look at later ones from then on. */
+static void pass_by(shmq_queue *q) {
+    CHECK_EQUAL(put_number(q, 1000000), SHMQ_OK);
+    CHECK_EQUAL(get_number(q), 1000000);
+}
+
+/* Its queue is one of those at which the round has not come: it does all that is due before it says that there is nothing. */
+static void a_poll_finds_what_is_due_behind_a_round(void) {
+    begin();
+    for (uint32_t i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "q%u", i);
+        queues[i] = scratch_queue(a, name, 64, true);
+        put_until(queues[i], i, stands_at + 10 * MS);
+    }
+    pass_by(queues[MANY - 1]);
+    stands_at += 10 * MS;
+    CHECK_EQUAL(get_number(queues[MANY - 1]), MANY - 1);
+    CHECK_EQUAL(held_in_all(), 0);
+    end_with_many();
+}
+
+/* Faster than rests between rounds end. */
+static void polls_take_all_that_is_due_one_after_the_other(void) {
+    begin_with_a_long_ring();
+    stands_at -= 10 * MS;
+    pass_by(qa);
+    uint64_t due = __real_shmq_now_ns() + 20 * MS;
+    stands_at = 0;
+    while (__real_shmq_now_ns() < due) {
+    }
+    for (uint32_t i = 0; i < ENTRIES; i++) {
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    CHECK_EQUAL(get_number(qa), UINT64_MAX);
+    end();
+}
+
+/* The message that has the place of the queue's only one has expired, in a queue at which the round has not come. */
+static void a_put_finds_room_that_is_due_behind_a_round(void) {
+    begin_with_many();
+    shmq_declaration d = {.create = true};
+    shmq_declaration_give(&d, SHMQ_SET_MAXSIZE, 1);
+    shmq_queue *limited = scratch_declare(a, "limited", d, 0);
+    uint64_t number = 1;
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof number, .expires_ns = stands_at + MS};
+    CHECK_EQUAL(shmq_put(limited, &o, 0), SHMQ_OK);
+    CHECK_EQUAL(put_number(limited, 2), SHMQ_FULL_COUNT);
+    for (uint32_t i = 0; i < MANY; i++) {
+        put_until(queues[i], i, stands_at + MS);
+    }
+    stands_at += 2 * MS;
+    CHECK_EQUAL(put_number(limited, 3), SHMQ_OK);
+    CHECK_EQUAL(get_number(limited), 3);
+    shmq_queue_unbind(limited);
+    end_with_many();
+}
+
 int main(void) {
     a_call_pays_for_a_part_of_many_due_queues();
     who_sleeps_or_counts_goes_on_to_the_end();
@@ -209,5 +268,8 @@ int main(void) {
     an_entry_that_becomes_due_between_two_rounds_is_not_forgotten();
     another_process_goes_on_with_a_ring_after_a_moment();
     a_level_that_is_half_looked_at_comes_first();
+    a_poll_finds_what_is_due_behind_a_round();
+    polls_take_all_that_is_due_one_after_the_other();
+    a_put_finds_room_that_is_due_behind_a_round();
     return 0;
 }

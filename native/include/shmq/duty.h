@@ -75,5 +75,7 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
 bool shmq_upkeep_round(shmq_member *m, uint32_t duties);
 /* Round after round, to the end, or as long as there is time; NULL: to the end. */
 void shmq_upkeep_finish(shmq_member *m, uint32_t duties, const shmq_spare_time *spare);
+/* All duties, for up to the patience: before a call says that there is nothing, or no room. */
+void shmq_upkeep_thorough(shmq_member *m);
 
 #endif

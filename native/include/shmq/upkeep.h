@@ -30,6 +30,7 @@ typedef struct shmq_upkeep_calls {
     shmq_status (*reap_row)(shmq_member *m, uint32_t row); /* shmq_reap_row, reap.h */
     bool (*round)(shmq_member *m, uint32_t duties); /* shmq_upkeep_round, duty.h */
     void (*finish)(shmq_member *m, uint32_t duties, const shmq_spare_time *spare); /* shmq_upkeep_finish, duty.h */
+    void (*thorough)(shmq_member *m); /* shmq_upkeep_thorough, duty.h */
     shmq_status (*relieve)(shmq_member *m, struct shmq_queue *q, bool in_turn); /* shmq_relieve, below */
     void (*release_queues)(shmq_member *m); /* shmq_queues_release, structure.h */
 } shmq_upkeep_calls;

@@ -201,6 +201,6 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
         uint64_t piece = arm ? q->m->patience_ns : SHMQ_JOIN_LOOK_NS;
         slept = shmq_sleep(q->m, &q->page->ring.drained, seen, until_ns - now < piece ? until_ns : now + piece);
         arm = left <= 64;
-        (void)shmq_upkeep.round(q->m, SHMQ_EVERY_DUTY);
+        shmq_upkeep.thorough(q->m);
     }
 }

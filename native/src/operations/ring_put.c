@@ -69,7 +69,7 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         }
         if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
             uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
-            (void)shmq_upkeep.round(m, SHMQ_EVERY_DUTY); /* who never sleeps does it here */
+            shmq_upkeep.thorough(m); /* who never sleeps does it here */
             status = shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
             return status == SHMQ_FULL_MEMORY && moved == SHMQ_FULL_DISK ? moved : status;
         }

@@ -155,7 +155,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             piece = SHMQ_SHORT_SLEEP_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-            (void)shmq_upkeep.round(q->m, SHMQ_EVERY_DUTY);
+            shmq_upkeep.thorough(q->m);
             status = put_counted(q, o);
             break;
         }

@@ -349,7 +349,7 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
         return status;
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
-        (void)shmq_upkeep.round(w->m, SHMQ_EVERY_DUTY); /* who only polls never sleeps */
+        shmq_upkeep.thorough(w->m); /* who only polls never sleeps */
         return look_once(w, from, d);
     }
     status = lay_down(w, from);

@@ -121,13 +121,11 @@ static bool is_any_due(const shmq_member *m, uint32_t duties, uint64_t now) {
     return false;
 }
 
-/* False: another thread of ours is at it, or nothing may be touched. */
-static bool run_alone(shmq_member *m, uint32_t duties, const shmq_spare_time *spare) {
-    if (m->process == NULL || shmq_load_relaxed(&m->closed) != 0) {
-        return false;
-    }
-    uint64_t now = shmq_now_ns();
-    if (!is_any_due(m, duties, now) || !shmq_cas32_seq(&m->rounds.busy, 0, 1)) {
+static bool may_be_done(const shmq_member *m) { return m->process != NULL && shmq_load_relaxed(&m->closed) == 0; }
+
+/* False: another thread of ours is at it, or nothing is left. */
+static bool run_alone(shmq_member *m, uint32_t duties, uint64_t now, const shmq_spare_time *spare) {
+    if (!shmq_cas32_seq(&m->rounds.busy, 0, 1)) {
         return false;
     }
     shmq_budget budget = {.left = SHMQ_ROUND_BUDGET, .spare = spare};
@@ -136,11 +134,25 @@ static bool run_alone(shmq_member *m, uint32_t duties, const shmq_spare_time *sp
     return left;
 }
 
-bool shmq_upkeep_round(shmq_member *m, uint32_t duties) { return run_alone(m, duties, NULL); }
+bool shmq_upkeep_round(shmq_member *m, uint32_t duties) {
+    uint64_t now = shmq_now_ns();
+    return may_be_done(m) && is_any_due(m, duties, now) && run_alone(m, duties, now, NULL);
+}
 
 void shmq_upkeep_finish(shmq_member *m, uint32_t duties, const shmq_spare_time *spare) {
     static const shmq_spare_time endless = {.until_ns = UINT64_MAX};
-    (void)run_alone(m, duties, spare != NULL ? spare : &endless);
+    uint64_t now = shmq_now_ns();
+    if (may_be_done(m) && is_any_due(m, duties, now)) {
+        (void)run_alone(m, duties, now, spare != NULL ? spare : &endless);
+    }
+}
+
+void shmq_upkeep_thorough(shmq_member *m) {
+    uint64_t now = shmq_now_ns();
+    shmq_spare_time spare = {.until_ns = now + m->patience_ns};
+    if (may_be_done(m) && is_any_due(m, SHMQ_EVERY_DUTY, now)) {
+        (void)run_alone(m, SHMQ_EVERY_DUTY, now, &spare);
+    }
 }
 
 void shmq_due_look(shmq_member *m) { shmq_upkeep_finish(m, SHMQ_DUTY(SHMQ_DUTY_TIMES), NULL); }

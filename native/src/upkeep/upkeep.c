@@ -9,6 +9,7 @@ const shmq_upkeep_calls shmq_upkeep = {
     .reap_row = shmq_reap_row,
     .round = shmq_upkeep_round,
     .finish = shmq_upkeep_finish,
+    .thorough = shmq_upkeep_thorough,
     .relieve = shmq_relieve,
     .release_queues = shmq_queues_release,
 };
