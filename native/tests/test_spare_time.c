@@ -149,7 +149,7 @@ static bool is_asleep(uint32_t tid) {
 
 static void a_moment(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-/* A process does a part of what is due and calls no more. Nothing wakes the sleeper; its own pieces would end after two minutes. */
+/* A process does a part of what is due and calls no more. Nothing wakes the sleeper, whose own pieces end after two minutes. */
 static void a_sleeper_goes_on_where_a_call_has_ended(void) {
     patience = 60 * SECOND;
     begin_with_a_long_ring();

@@ -5,8 +5,9 @@
  * polls, or walks into something that is due, does it by itself. A word that is late costs a delay, never a message.
  *
  * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: somebody looks; the time is then when others
- * look again, for he may be stopped, or be busy with other things between two pieces of it. Whoever makes something due while somebody looks clears the bit, since the look may
- * have passed the place already: then the word keeps its time, and there is one look more. */
+ * look again, for that process may be stopped, or be busy with other things between two pieces of its look. Whoever makes
+ * something due while somebody looks clears the bit, since the look may have passed the place already: then the word keeps its
+ * time, and there is one look more. */
 #ifndef SHMQ_DUE_H
 #define SHMQ_DUE_H
 
@@ -33,12 +34,12 @@ bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t
 /* The look has found that `earliest` is next (SHMQ_DUE_NEVER: nothing). True: a sleeper is to be told, as by shmq_due_at. */
 bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
 
-/* A look in pieces. A process that ends a piece leaves a mark, and knows by it that nothing has become due since; the next
- * piece may come at `at`, and a moment later it is anybody's. 0: something has become due, and the next look is at `at`; *earlier: a
+/* A look in pieces. A process that ends a piece leaves a mark, and knows by it that nothing has become due since; the next piece
+ * may come at `at`, and a moment later it is anybody's. 0: something has become due, and the next look is at `at`; *earlier: a
  * sleeper is to be told, as by shmq_due_at. */
 uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlier);
-/* Is the look unfinished at which this mark was left? Nobody else is at it; the mark itself may have been cleared by whoever has made
- * something due. */
+/* Is the look unfinished at which this mark was left? Nobody else is at it; the mark itself may have been cleared by whoever has
+ * made something due. */
 static inline bool shmq_due_is_left(uint64_t word, uint64_t left) {
     return left != 0 && word != 0 && (word == left || (word & SHMQ_DUE_LOOKING) == 0);
 }

@@ -112,7 +112,8 @@ static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
     return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }
 
-/* How each call that does something with messages begins: with a share of the upkeep, and the question whether the queue may be used. */
+/* How each call that does something with messages begins: with a share of the upkeep, then the question whether the queue may be
+ * used. */
 static inline shmq_status shmq_queue_enter(shmq_queue *q) {
     if (SHMQ_LIKELY(shmq_load_relaxed(&q->m->closed) == 0)) { /* else its header may not be there any more */
         shmq_upkeep_look(q->m);

@@ -7,7 +7,7 @@
 #include "shmq/atomic.h"
 
 /* A look at a due word's subjects, in a circle: each of them once, from wherever the one before it ended. `mark` is what we have
- * left in the word between two pieces. As long as it stands there, nothing has become due meanwhile, and nobody else has looked. */
+ * left in the word between two pieces. As long as it stands there, nothing has become due, and nobody else has looked. */
 typedef struct shmq_circle {
     uint64_t mark; /* 0: none is unfinished */
     uint64_t earliest; /* of those that were looked at */
