@@ -109,7 +109,7 @@ void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t un
 void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
     shmq_outgoing o[ACT_HELD] = {0};
     struct iovec pieces[ACT_HELD];
-    shmq_status status = shmq_queue_usable(a->q[queue]);
+    shmq_status status = shmq_queue_enter(a->q[queue]);
     uint32_t done = 0;
     for (uint32_t i = 0; i < count; i++) {
         pieces[i] = (struct iovec){(void *)(uintptr_t)act_body_of(first + i, SMALL_BYTES), SMALL_BYTES};

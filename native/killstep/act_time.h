@@ -13,7 +13,8 @@ shmq_outgoing act_immediate_begin(act *a, unsigned queue, uint64_t value);
 void act_immediate(act *a, unsigned queue, uint64_t value, uint64_t until_ns);
 void act_release_later(act *a, uint64_t delay_ns, bool attempt); /* the oldest in hand */
 void act_touch(act *a);
-void act_look(act *a); /* do what is due */
+void act_look(act *a);
+void act_look_in_pieces(act *a); /* do what is due */
 /* Nobody has used it for longer than its `expires`; whoever does what is due deletes it. */
 void act_unused(act *a, unsigned queue, uint64_t ns);
 void act_look_unused(act *a, unsigned queue);

@@ -23,7 +23,8 @@ static const char *say(const char *text, const act *a) {
     return fault;
 }
 
-static bool is_there(const act *a, unsigned queue) { return shmq_queue_usable(a->q[queue]) == SHMQ_OK; }
+/* Looks after what is due, too: it may end by that. */
+static bool is_there(const act *a, unsigned queue) { return shmq_queue_enter(a->q[queue]) == SHMQ_OK; }
 
 static uint64_t next_value;
 

@@ -205,6 +205,7 @@ static void get_and_wait(act *a) {
     act_wait_till_later(a);
 }
 static void look(act *a) { act_look(a); }
+static void look_in_pieces(act *a) { act_look_in_pieces(a); }
 static void leave_unused(act *a) { act_unused(a, QUEUE_A, LATER_NS); }
 static void look_unused(act *a) { act_look_unused(a, QUEUE_A); }
 static void touch(act *a) { act_touch(a); }
@@ -399,8 +400,10 @@ const scenario scenarios[] = {
     {"release-held", state_held, receive, release_later, SHMQ_OK, TIMED | ON_SLOTS},
     {"retry-held", state_held, receive, retry_later, SHMQ_OK, TIMED | ON_SLOTS},
     {"hold-end", state_held, act_wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"hold-end-rounds", state_held, act_wait_till_later, look_in_pieces, SHMQ_OK, TIMED | ON_SLOTS},
     {"hold-end-get", state_held, act_wait_till_later, get, SHMQ_OK, TIMED | ON_SLOTS},
     {"expire", state_mortal, act_wait_till_later, look, SHMQ_OK, TIMED | ON_SLOTS},
+    {"expire-rounds", state_mortal, act_wait_till_later, look_in_pieces, SHMQ_OK, TIMED | ON_SLOTS},
     {"expire-get", state_mortal, act_wait_till_later, get, SHMQ_OK, TIMED},
     {"expire-release", state_mortal, receive_and_wait, release, SHMQ_OK, TIMED},
     {"expire-held", state_mortal_held, act_wait_till_later, look, SHMQ_OK, TIMED},

@@ -47,7 +47,7 @@ void message_keep_body(py_message *self) {
 PyObject *message_data(PyObject *o, PyObject *unused) {
     py_message *self = (py_message *)o;
     (void)unused;
-    bool held = self->link != NULL && !shmq_load_relaxed(&self->q->m->closed);
+    bool held = self->link != NULL && !shmq_member_is_closed(self->q->m);
     bool kept = self->view != NULL || self->bytes != NULL || (self->copied && self->outcome != NULL);
     if (!held && !kept) {
         Py_RETURN_NONE;
@@ -60,7 +60,7 @@ PyObject *message_data(PyObject *o, PyObject *unused) {
 
 /* A body of bytes or text that came with its slot: what most are. NULL without an exception: another one. */
 static PyObject *small_body(const py_message *self) {
-    bool there = self->link != NULL ? !shmq_load_relaxed(&self->q->m->closed) : self->outcome != NULL;
+    bool there = self->link != NULL ? !shmq_member_is_closed(self->q->m) : self->outcome != NULL;
     if (!self->copied || !there) {
         return NULL;
     }

@@ -3,6 +3,7 @@
 
 #include "py_queue.h"
 #include "py_usage.h"
+#include "shmq/facts.h"
 #include "shmq/due.h"
 #include "shmq/reap.h"
 
@@ -12,7 +13,7 @@ static shmq_member *member_of(PyObject *o) {
         return NULL;
     }
     shmq_py_member *self = (shmq_py_member *)o;
-    if (shmq_member_forked(self->member) && !shmq_load_seq(&self->member->closed)) {
+    if (shmq_member_forked(self->member) && !shmq_member_is_closed(self->member)) {
         shmq_status status;
         while ((status = shmq_member_after_fork(self->member)) == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0) {
         }
@@ -131,13 +132,11 @@ static PyObject *obituaries(PyObject *module, PyObject *args) {
         return NULL;
     }
     shmq_member *m = member_of(o);
+    shmq_obituary found[SHMQ_OBITUARIES];
     PyObject *list = m != NULL ? PyList_New(0) : NULL;
-    uint64_t next = m != NULL ? shmq_load_seq(&m->header->obituaries_next) : 0;
-    for (uint64_t i = 0; list != NULL && i < SHMQ_OBITUARIES; i++) {
-        shmq_obituary_shm *note = &m->header->obituaries[(next + i) % SHMQ_OBITUARIES];
-        if (shmq_load_seq(&note->message_id) != id || id == 0) {
-            continue;
-        }
+    uint32_t count = list != NULL ? shmq_obituaries_of(m, id, found) : 0;
+    for (uint32_t i = 0; list != NULL && i < count; i++) {
+        const shmq_obituary *note = &found[i];
         PyObject *item = Py_BuildValue("(IiK)", note->pid, note->signal, (unsigned long long)note->at_ns);
         if (item == NULL || PyList_Append(list, item) < 0) {
             Py_CLEAR(list);
@@ -147,8 +146,7 @@ static PyObject *obituaries(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* obituary_signal(member, pid, signal): who waited for a dead process knows what ended it. It is written down by itself,
- * too: the obituaries of what the process held may come later, or their messages may be buried already. */
+/* obituary_signal(member, pid, signal) */
 static PyObject *obituary_signal(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned int pid;
@@ -161,12 +159,7 @@ static PyObject *obituary_signal(PyObject *module, PyObject *args) {
     if (m == NULL) {
         return NULL;
     }
-    for (uint32_t i = 0; i < SHMQ_OBITUARIES; i++) {
-        if (m->header->obituaries[i].pid == pid && m->header->obituaries[i].signal == 0) {
-            m->header->obituaries[i].signal = signal;
-        }
-    }
-    shmq_obituary_add(m, SHMQ_OBITUARY_PROCESS, pid, signal);
+    shmq_obituary_signal(m, pid, signal);
     Py_RETURN_NONE;
 }
 

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "shmq/facts.h"
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
 #include "shmq/wait_time.h"
@@ -22,7 +23,7 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     uint64_t purged = 0, now = 0;
     shmq_status status = SHMQ_OK;
     (void)unused;
-    if (!queue_ready(self) || (status = shmq_queue_usable(self->q)) != SHMQ_OK) {
+    if (!queue_ready(self) || (status = shmq_queue_enter(self->q)) != SHMQ_OK) {
         return queue_raise(self, status);
     }
     do {
@@ -32,7 +33,7 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
         }
         status = shmq_purge(self->q, &now);
         purged += now;
-        shmq_add_relaxed(&self->q->counters->purged, now);
+        shmq_count_purged(self->q, now);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0); /* a mover's turn is short */
     if (status == SHMQ_INTERRUPTED) {
@@ -66,7 +67,7 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
         return queue_raise(self, status);
     }
     bool purged = status == SHMQ_OK && shmq_settle(level->queue, &d) == SHMQ_OK;
-    shmq_add_relaxed(&self->q->counters->purged, purged);
+    shmq_count_purged(self->q, purged);
     return PyBool_FromLong(purged);
 }
 
@@ -108,7 +109,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         (level = level_of(self, place, &position)) == NULL) {
         return NULL;
     }
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
@@ -182,8 +183,7 @@ static PyObject *queue_ends(PyObject *o, PyObject *unused) {
     (void)unused;
     PyObject *ends = queue_ready(self) ? PyTuple_New((Py_ssize_t)self->q->levels) : NULL;
     for (uint32_t depth = 0; ends != NULL && depth < self->q->levels; depth++) {
-        uint64_t tail = shmq_load_seq(&shmq_level_ring(self->q, depth)->tail);
-        PyObject *end = PyLong_FromUnsignedLongLong(shmq_place_at(depth, tail));
+        PyObject *end = PyLong_FromUnsignedLongLong(shmq_place_at(depth, shmq_level_end(self->q, depth)));
         if (end == NULL || PyTuple_SetItem(ends, (Py_ssize_t)depth, end) < 0) {
             Py_CLEAR(ends);
         }
@@ -207,11 +207,11 @@ static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
     do {
         uint64_t before = discarded;
         BEGIN_WAIT(self)
-        status = shmq_queue_usable(self->q);
+        status = shmq_queue_enter(self->q);
         if (status == SHMQ_OK) {
             status = shmq_discard_below(&self->q->first, position, &discarded);
         }
-        shmq_add_relaxed(&self->q->counters->purged, discarded - before);
+        shmq_count_purged(self->q, discarded - before);
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && queue_goes_on(self));
     return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(discarded) : queue_raise(self, status);

@@ -105,7 +105,7 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     if (!PyArg_ParseTuple(args, "KKKKL", &place, &end, &max_rows, &max_bytes, &wall_offset_ns) || !queue_ready(self)) {
         return NULL;
     }
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }

@@ -9,7 +9,7 @@ PyTypeObject *consumer_type;
 
 shmq_status consumer_usable(const py_consumer *self) {
     shmq_member *m = self->q->m;
-    if (shmq_load_relaxed(&m->closed)) {
+    if (shmq_member_is_closed(m)) {
         return SHMQ_CLOSED;
     }
     return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/facts.h"
 #include "shmq/ring_move.h"
 #include "shmq/ring_time.h"
 #include "structmember.h"
@@ -62,7 +63,7 @@ static void free_object(PyObject *o) {
 /* Ours, in this process, and its broker open? */
 static shmq_status usable(const py_delivery *self) {
     shmq_member *m = self->q->m;
-    if (shmq_load_relaxed(&m->closed)) {
+    if (shmq_member_is_closed(m)) {
         return SHMQ_CLOSED;
     }
     return shmq_member_forked(m) || self->serial != m->serial ? SHMQ_SETTLED : SHMQ_OK;
@@ -104,7 +105,7 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
     (void)unused;
     shmq_status status = usable(self);
     if (status == SHMQ_OK && (status = shmq_settle(self->q, &self->d)) == SHMQ_OK) {
-        shmq_add_relaxed(&self->q->counters->acked, 1);
+        shmq_count_acked(self->q);
     }
     return answer(self, status);
 }
@@ -144,10 +145,10 @@ static PyObject *delivery_move(PyObject *o, PyObject *args) {
         return NULL;
     }
     if (status == SHMQ_OK) {
-        shmq_counters_shm *counters = self->q->counters;
-        shmq_add_relaxed(why == MOVED ? &counters->purged : &counters->dead_lettered, 1);
-        if (why == EXPIRED) {
-            shmq_add_relaxed(&counters->expired, 1);
+        if (why == MOVED) {
+            shmq_count_purged(self->q, 1);
+        } else {
+            shmq_count_buried(self->q, why == EXPIRED);
         }
     }
     self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;

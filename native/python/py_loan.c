@@ -30,13 +30,6 @@ static unsigned char *body_of(const py_loan *self) {
     return (unsigned char *)shmq_at(self->q->m, self->block.offset) + shmq_body_start(self->head_len);
 }
 
-static void count_pinned(py_loan *self, int64_t bytes) {
-    shmq_process_shm *process = self->q->m->process;
-    if (process != NULL) {
-        shmq_add_relaxed(&process->pinned_bytes, (uint64_t)bytes);
-    }
-}
-
 /* _loan(head: bytes | None, nbytes, timeout) */
 PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns) {
     char *head_bytes = NULL;
@@ -79,7 +72,7 @@ PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t unti
     if (head_len != 0) {
         memcpy(shmq_at(self->q->m, block.offset), head_bytes, (size_t)head_len);
     }
-    count_pinned(loan, (int64_t)total);
+    shmq_pinned_count(loan->q->m, (int64_t)total);
     shmq_py_view_added(loan->owner);
     return (PyObject *)loan;
 }
@@ -87,7 +80,7 @@ PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t unti
 static void give_up(py_loan *self) {
     if (self->state == LOAN_OPEN && ours(self)) {
         shmq_block_drop(self->q->m, self->block.offset, self->block.generation, 0);
-        count_pinned(self, -(int64_t)self->pinned_bytes);
+        shmq_pinned_count(self->q->m, -(int64_t)self->pinned_bytes);
     }
     self->state = LOAN_ABANDONED;
 }
@@ -167,7 +160,7 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
         return queue_raise(self->queue, status); /* the loan is still open */
     }
     self->state = LOAN_COMMITTED;
-    count_pinned(self, -(int64_t)self->pinned_bytes);
+    shmq_pinned_count(self->q->m, -(int64_t)self->pinned_bytes);
     return PyLong_FromUnsignedLongLong(out.message_id);
 }
 

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "py_queue.h"
+#include "shmq/duty.h"
+#include "shmq/facts.h"
 #include "shmq/queue_ending.h"
 #include "shmq/examine.h"
 #include "shmq/ranks.h"
@@ -42,7 +44,8 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
         return queue_raise(self, status);
     }
     BEGIN_WAIT(self)
-    shmq_look_for_dead(self->q->m); /* who only counts never sleeps, so it does here what sleepers do */
+    shmq_upkeep_finish(self->q->m, SHMQ_EVERY_DUTY,
+                       NULL); /* who only counts never sleeps, and is to see all that is due */
     shmq_ring_census(self->q, &c);
     END_WAIT(self)
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed",
@@ -54,50 +57,27 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
 
 static PyObject *queue_counters(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
-    unsigned long long put = 0, got = 0, received = 0, acked = 0, redelivered = 0, dead = 0, died = 0, expired = 0,
-                       dropped = 0;
+    shmq_totals t;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
-    shmq_member *m = self->q->m;
-    uint32_t high = shmq_process_high(m);
-    for (uint32_t row = 0; row < high; row++) {
-        shmq_counters_shm *line = shmq_counters_at(m, row, self->q->index);
-        if (line != NULL) {
-            put += shmq_load_relaxed(&line->put);
-            got += shmq_load_relaxed(&line->got);
-            received += shmq_load_relaxed(&line->received);
-            acked += shmq_load_relaxed(&line->acked);
-            redelivered += shmq_load_relaxed(&line->redelivered);
-            dead += shmq_load_relaxed(&line->dead_lettered);
-            died += shmq_load_relaxed(&line->died);
-            expired += shmq_load_relaxed(&line->expired);
-            dropped += shmq_load_relaxed(&line->dropped);
-        }
-    }
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsK}", "put", put, "got", got, "received", received, "acked", acked,
-                         "redelivered", redelivered, "dead_lettered", dead, "died", died, "expired", expired, "dropped",
-                         dropped);
+    shmq_queue_totals(self->q, &t);
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsK}", "put", t.put, "got", t.got, "received", t.received, "acked", t.acked,
+                         "redelivered", t.redelivered, "dead_lettered", t.dead_lettered, "died", t.died, "expired",
+                         t.expired, "dropped", t.dropped);
 }
 
 static PyObject *queue_crowd(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
-    unsigned long consumers = 0, asleep = 0;
+    shmq_crowd crowd;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t used = shmq_load_seq(&self->q->page->sleepers[group].used);
-        asleep += (unsigned long)__builtin_popcountll(shmq_load_seq(&self->q->page->sleepers[group].idle));
-        for (; used != 0; used &= used - 1) {
-            shmq_consumer_shm *row = shmq_row_at(self->q, group * 64 + (uint32_t)__builtin_ctzll(used));
-            consumers += row != NULL && shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER;
-        }
-    }
-    return Py_BuildValue("{sksksI}", "consumers", consumers, "asleep", asleep, "producers_waiting",
-                         shmq_waiters_in(shmq_load_seq(&self->q->first.shm->waiters)));
+    shmq_queue_crowd(self->q, &crowd);
+    return Py_BuildValue("{sIsIsI}", "consumers", crowd.consumers, "asleep", crowd.asleep, "producers_waiting",
+                         crowd.producers_waiting);
 }
 
 /* _takers() -> pids of those that have a consumer of the queue */
@@ -105,22 +85,13 @@ static PyObject *queue_takers(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
     PyObject *pids = queue_ready(self) ? PySet_New(NULL) : NULL;
-    shmq_member *m = self->q != NULL ? self->q->m : NULL;
-    for (uint32_t group = 0; pids != NULL && group < SHMQ_CHUNKS; group++) {
-        uint64_t used = shmq_load_seq(&self->q->page->sleepers[group].used);
-        for (; pids != NULL && used != 0; used &= used - 1) {
-            shmq_consumer_shm *row = shmq_row_at(self->q, group * 64 + (uint32_t)__builtin_ctzll(used));
-            uint64_t word = row != NULL ? shmq_load_acquire(&row->word) : 0; /* SYNC row.owner */
-            if (row == NULL || shmq_row_state(word) == SHMQ_ROW_FREE || shmq_row_inner(word) >= SHMQ_PROCESS_ROWS ||
-                shmq_load_relaxed(&row->kind) != SHMQ_CONSUMER) {
-                continue;
-            }
-            PyObject *pid = PyLong_FromUnsignedLong(m->rows[shmq_row_inner(word)].pid);
-            if (pid == NULL || PySet_Add(pids, pid) < 0) {
-                Py_CLEAR(pids);
-            }
-            Py_XDECREF(pid);
+    uint32_t row = 0, taker;
+    while (pids != NULL && shmq_next_taker(self->q, &row, &taker)) {
+        PyObject *pid = PyLong_FromUnsignedLong(taker);
+        if (pid == NULL || PySet_Add(pids, pid) < 0) {
+            Py_CLEAR(pids);
         }
+        Py_XDECREF(pid);
     }
     return pids;
 }
@@ -138,7 +109,7 @@ static PyObject *queue_row_open(PyObject *o, PyObject *args) {
         .kind = SHMQ_CONSUMER, .priority = priority, .exclusive = exclusive != 0, .implicit = implicit != 0};
     do {
         BEGIN_WAIT(self)
-        status = shmq_queue_usable(self->q);
+        status = shmq_queue_enter(self->q);
         if (status == SHMQ_OK) {
             status = shmq_row_open_as(self->q, &terms, &row);
         }
@@ -153,7 +124,7 @@ static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
     if (!queue_ready(self)) {
         return NULL;
     }
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     return status == SHMQ_OK ? PyBool_FromLong(shmq_ring_ready(self->q)) : queue_raise(self, status);
 }
 
@@ -165,9 +136,9 @@ static PyObject *queue_used(PyObject *o, PyObject *unused) {
     if (!queue_ready(self)) {
         return NULL;
     }
-    return Py_BuildValue("(KKK)", (unsigned long long)(shmq_load_seq(&self->q->page->count) & SHMQ_COUNT_MASK),
-                         (unsigned long long)(shmq_load_seq(&self->q->page->weight) & SHMQ_WEIGHT_MASK),
-                         (unsigned long long)(shmq_load_seq(&self->q->page->resident) & SHMQ_WEIGHT_MASK));
+    uint64_t entries, bytes, resident;
+    shmq_queue_used(self->q, &entries, &bytes, &resident);
+    return Py_BuildValue("(KKK)", (unsigned long long)entries, (unsigned long long)bytes, (unsigned long long)resident);
 }
 
 static PyObject *queue_join(PyObject *o, PyObject *args) {

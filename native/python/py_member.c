@@ -6,6 +6,7 @@
 
 #include "py_usage.h"
 
+#include "shmq/facts.h"
 #include "shmq/examine.h"
 #include "shmq/flow.h"
 #include "shmq/handle.h"
@@ -22,7 +23,7 @@ shmq_member *shmq_py_usable(PyObject *object) {
         return (shmq_member *)PyErr_Format(PyExc_TypeError, "a Member is needed, not %R", object);
     }
     shmq_member *m = as_member(object)->member;
-    if (m == NULL || m->base == NULL || shmq_load_seq(&m->closed) != 0) {
+    if (m == NULL || m->base == NULL || shmq_member_is_closed(m)) {
         return (shmq_member *)shmq_py_raise(shmq_fail(SHMQ_CLOSED, "the broker is closed in this process"));
     }
     return m;
@@ -80,7 +81,7 @@ void shmq_py_view_added(shmq_py_member *self) {
 
 void shmq_py_view_gone(shmq_py_member *self) {
     self->views -= self->views != 0;
-    if (self->views == 0 && shmq_load_seq(&self->member->closed) == SHMQ_MEMBER_CLOSING) {
+    if (self->views == 0 && shmq_member_is_closing(self->member)) {
         (void)shmq_member_leave(self->member, false); /* the last view of a closed member has gone */
     }
 }
@@ -89,7 +90,7 @@ void shmq_py_view_gone(shmq_py_member *self) {
  * The row is kept while views are alive. */
 static shmq_status end_membership(shmq_py_member *self) {
     shmq_member *m = self->member;
-    if (!shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING)) {
+    if (!shmq_member_close_begin(m)) {
         return SHMQ_OK;
     }
     if (shmq_member_forked(m) || m->process == NULL) {
@@ -177,20 +178,17 @@ static PyObject *member_delete(PyObject *self, PyObject *force) {
     Py_RETURN_NONE;
 }
 
-static PyObject *row_tuple(shmq_member *m, uint32_t row, uint64_t word) {
-    const shmq_process_shm *process = &m->rows[row];
-    char name[sizeof(process->name)];
-    memcpy(name, process->name, sizeof(name));
-    PyObject *text = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strnlen(name, sizeof(name)), "replace");
+static PyObject *row_tuple(shmq_member *m, uint32_t row, const shmq_process_facts *facts) {
+    PyObject *text =
+        PyUnicode_DecodeUTF8(facts->name, (Py_ssize_t)strnlen(facts->name, sizeof(facts->name)), "replace");
     if (text == NULL) {
         return NULL;
     }
-    return Py_BuildValue("(IIIIKKKNIKIN)", (unsigned)row, (unsigned)shmq_row_generation(word),
-                         (unsigned)shmq_row_state(word), (unsigned)process->pid,
-                         (unsigned long long)process->start_time, (unsigned long long)process->pid_namespace,
-                         (unsigned long long)process->attached_ns, text, (unsigned)shmq_load_relaxed(&process->held),
-                         (unsigned long long)shmq_load_relaxed(&process->pinned_bytes),
-                         (unsigned)shmq_load_relaxed(&process->inside), PyBool_FromLong(shmq_process_dead(m, row)));
+    return Py_BuildValue("(IIIIKKKNIKIN)", (unsigned)row, (unsigned)facts->generation, (unsigned)facts->state,
+                         (unsigned)facts->pid, (unsigned long long)facts->start_time,
+                         (unsigned long long)facts->pid_namespace, (unsigned long long)facts->attached_ns, text,
+                         (unsigned)facts->held, (unsigned long long)facts->pinned_bytes, (unsigned)facts->inside,
+                         PyBool_FromLong(shmq_process_dead(m, row)));
 }
 
 static PyObject *member_processes(PyObject *self, PyObject *nothing) {
@@ -202,11 +200,11 @@ static PyObject *member_processes(PyObject *self, PyObject *nothing) {
     }
     uint32_t high = shmq_process_high(m);
     for (uint32_t row = 0; row < high; row++) {
-        uint64_t word = shmq_load_seq(&m->rows[row].word);
-        if (shmq_row_state(word) == SHMQ_ROW_FREE) {
+        shmq_process_facts facts;
+        if (!shmq_process_look(m, row, &facts)) {
             continue;
         }
-        PyObject *tuple = row_tuple(m, row, word);
+        PyObject *tuple = row_tuple(m, row, &facts);
         if (tuple == NULL || PyList_Append(list, tuple) != 0) {
             Py_XDECREF(tuple);
             Py_DECREF(list);
@@ -343,7 +341,7 @@ static PyObject *get_serial(PyObject *self, void *closure) {
 
 static PyObject *get_closed(PyObject *self, void *closure) {
     (void)closure;
-    return PyBool_FromLong(shmq_load_seq(&as_member(self)->member->closed) != 0);
+    return PyBool_FromLong(shmq_member_is_closed(as_member(self)->member));
 }
 
 static PyObject *get_forked(PyObject *self, void *closure) {
@@ -365,8 +363,7 @@ static PyGetSetDef attributes[] = {
 static PyObject *member_burials(PyObject *o, PyObject *unused) {
     shmq_py_member *self = (shmq_py_member *)o;
     (void)unused;
-    return PyBool_FromLong(shmq_load_relaxed(&self->member->burials) != 0 &&
-                           shmq_cas32_seq(&self->member->burials, 1, 0));
+    return PyBool_FromLong(shmq_burial_take(self->member));
 }
 
 static PyObject *member_flow_into(PyObject *self, PyObject *directory) {

@@ -1,5 +1,6 @@
 /* One message that was lent: what it says, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
 #include "py_consumer.h"
+#include "shmq/facts.h"
 #include "shmq/ring_time.h"
 #include "structmember.h"
 
@@ -184,7 +185,7 @@ static PyObject *message_ack(PyObject *o, PyObject *unused) {
     claim(self);
     bool done = shmq_settle(self->q, &self->d) == SHMQ_OK;
     if (SHMQ_LIKELY(done)) {
-        shmq_add_relaxed(&self->q->counters->acked, 1);
+        shmq_count_acked(self->q);
     }
     mark(self, acked);
     int told = credit_came(self);
@@ -261,7 +262,7 @@ static PyObject *message_touch(PyObject *o, PyObject *unused) {
 static PyObject *message_is_held(PyObject *o, void *unused) {
     const py_message *self = (py_message *)o;
     (void)unused;
-    return PyBool_FromLong(self->link != NULL && !shmq_load_relaxed(&self->q->m->closed));
+    return PyBool_FromLong(self->link != NULL && !shmq_member_is_closed(self->q->m));
 }
 
 /* Not taken away, either? */

@@ -110,22 +110,6 @@ static PyObject *observer_queues(PyObject *o, PyObject *nothing) {
     return self == NULL ? NULL : shmq_py_queue_names(self->member);
 }
 
-/* A view of the queue's words. 1: here it is; 0: it is there no more; -1: *wrong. */
-static int view_of(shmq_member *m, unsigned int index, unsigned int incarnation, shmq_queue *q, const char **wrong) {
-    uint64_t live = shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE);
-    if (index >= SHMQ_QUEUES || shmq_load_seq(&m->directory[index].word) != live) {
-        return 0;
-    }
-    *wrong = shmq_queue_look(m, index, q);
-    q->index = index;
-    bool own = *wrong == NULL && q->page->index == index && q->page->incarnation == incarnation;
-    if (shmq_load_seq(&m->directory[index].word) != live) {
-        return 0;
-    }
-    *wrong = *wrong != NULL || own ? *wrong : "its page is that of another queue";
-    return *wrong == NULL ? 1 : -1;
-}
-
 /* False: an exception is set. */
 static bool append_heads(PyObject *list, const shmq_ring *level) {
     for (uint64_t i = 0; i < shmq_slots_laid(level); i++) {
@@ -154,7 +138,7 @@ static PyObject *observer_heads(PyObject *o, PyObject *args) {
         return NULL;
     }
     PyObject *list = PyList_New(0);
-    if (list == NULL || view_of(self->member, index, incarnation, &q, &wrong) != 1) {
+    if (list == NULL || shmq_queue_look_as(self->member, index, incarnation, &q, &wrong) != SHMQ_OK) {
         return list;
     }
     shmq_ring level;
@@ -186,7 +170,8 @@ static PyObject *fault_or_none(const shmq_judgement *j, uint32_t levels) {
 static PyObject *observer_queue(PyObject *o, PyObject *args) {
     py_observer *self = usable(o);
     unsigned int index, incarnation, mover = 0;
-    int with_bodies, there = 0;
+    int with_bodies;
+    shmq_status there = SHMQ_NOT_FOUND;
     shmq_queue q;
     shmq_census census;
     shmq_bodies bodies = {0};
@@ -196,32 +181,32 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
         return NULL;
     }
     BEGIN_LOOK(self)
-    there = view_of(self->member, index, incarnation, &q, &wrong);
-    if (there > 0) {
+    there = shmq_queue_look_as(self->member, index, incarnation, &q, &wrong);
+    if (there == SHMQ_OK) {
         shmq_queue_examine(&q, &words);
         shmq_ring_count(&q, &census);
-        mover = shmq_load_seq(&q.page->unfinished); /* before it is looked at again, which may find it damaged */
+        mover = shmq_queue_mover(&q); /* before it is looked at again, which may find it damaged */
         if (with_bodies && words.opinion != SHMQ_GONE_MEANWHILE) {
             shmq_bodies_examine(&q, &bodies, &messages);
         }
-        if (view_of(self->member, index, incarnation, &q, &wrong) == 0) {
-            there = 0; /* and what was counted is not its own */
+        if (shmq_queue_look_as(self->member, index, incarnation, &q, &wrong) == SHMQ_NOT_FOUND) {
+            there = SHMQ_NOT_FOUND; /* and what was counted is not its own */
         }
     }
     END_LOOK(self)
-    if (there == 0) {
+    if (there == SHMQ_NOT_FOUND) {
         Py_RETURN_NONE;
     }
-    if (there < 0) {
+    if (there != SHMQ_OK) {
         words = (shmq_judgement){.opinion = SHMQ_DAMAGED, .where = SHMQ_NO_SLOT};
         snprintf(words.fault, sizeof words.fault, "%s", wrong);
         census = (shmq_census){0};
     }
     const shmq_judgement *open = words.opinion == SHMQ_UNDECIDED ? &words : &messages;
     bool undecided = open->opinion == SHMQ_UNDECIDED;
-    return Py_BuildValue("{sNsNszsKsKsNsI}", "words", fault_or_none(&words, there > 0 ? q.levels : 1), "messages",
-                         fault_or_none(&messages, q.levels), "undecided", undecided ? open->fault : NULL, "broken",
-                         (unsigned long long)census.broken, "entries",
+    return Py_BuildValue("{sNsNszsKsKsNsI}", "words", fault_or_none(&words, there == SHMQ_OK ? q.levels : 1),
+                         "messages", fault_or_none(&messages, q.levels), "undecided", undecided ? open->fault : NULL,
+                         "broken", (unsigned long long)census.broken, "entries",
                          (unsigned long long)(census.ready + census.unsettled + census.delayed), "bodies",
                          bodies_tuple(&bodies), "mover", mover);
 }

@@ -231,7 +231,7 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch 
 
 shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
                             room_wait *wait, uint32_t *done) {
-    shmq_status status = shmq_queue_usable(self->q);
+    shmq_status status = shmq_queue_enter(self->q);
     *done = 0;
     if (count != 0) {
         parcels[count - 1].out.more = false;
@@ -247,7 +247,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
             }
             out[ready] = parcels[ready].out;
         }
-        if (ready > *done && shmq_load_relaxed(&self->q->page->shut_down) == SHMQ_OPEN) {
+        if (ready > *done && shmq_is_open(self->q)) {
             status = shmq_put_some(self->q, out + *done, ready - *done, &put);
             for (uint32_t i = *done; i < ready; i++) {
                 parcels[i].out = out[i];

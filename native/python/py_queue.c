@@ -33,7 +33,7 @@ bool queue_ready(py_queue *self) {
 }
 
 static bool bury_expired(py_queue *self) {
-    if (SHMQ_LIKELY(shmq_load_relaxed(&self->q->m->burials) == 0)) {
+    if (SHMQ_LIKELY(!shmq_is_burial_due(self->q->m))) {
         return true;
     }
     PyObject *done = PyObject_CallMethod((PyObject *)self, "_bury_expired", NULL);

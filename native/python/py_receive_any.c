@@ -172,19 +172,15 @@ static PyObject *peek_any(PyObject *module, PyObject *args) {
     return answer;
 }
 
-static bool is_wanting(const shmq_waiter *of) {
-    return shmq_load_seq(&of->q->page->sleepers[of->owner / 64].want) >> (of->owner & 63) & 1;
-}
-
 /* peek_pass_on(((queue, row, subscription), ...)): nobody came to take what peek_any() told of; others may. */
 static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
     several s = {0};
     (void)module;
     bool good = several_of(parts, &s);
     for (uint32_t i = 0; good && i < s.count; i++) {
-        if (shmq_queue_usable(s.of[i].q) != SHMQ_OK) {
+        if (shmq_queue_enter(s.of[i].q) != SHMQ_OK) { /* a thread without credit looks for what is due by it */
             shmq_trail_clear();
-        } else if (is_wanting(&s.of[i])) {
+        } else if (shmq_is_wanting(s.of[i].q, s.of[i].owner)) {
             shmq_want_end(s.of[i].q, s.of[i].owner);
         } else {
             shmq_peek_pass_on(s.of[i].q);

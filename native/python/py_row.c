@@ -35,7 +35,7 @@ PyObject *row_new(py_queue *queue, uint32_t number) {
 /* In this process, its broker open, the row not damaged? */
 static bool is_ours(const py_row *self) {
     shmq_member *m = self->q->m;
-    return !shmq_load_relaxed(&m->closed) && !shmq_member_forked(m) && self->serial == m->serial &&
+    return !shmq_member_is_closed(m) && !shmq_member_forked(m) && self->serial == m->serial &&
            shmq_row_at(self->q, self->number) != NULL;
 }
 

@@ -1,6 +1,7 @@
 /* Settings of a queue between Python and C: a tuple in the order of enum shmq_setting, None for what is not said. Times are
  * nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users write. */
 #include "py_queue.h"
+#include "shmq/facts.h"
 
 static bool give_delays(PyObject *value, shmq_declaration *d) {
     Py_ssize_t steps = PyTuple_Check(value) ? PyTuple_Size(value) : 0;
@@ -56,12 +57,10 @@ bool settings_declared(PyObject *values, shmq_declaration *d) {
     return true;
 }
 
-static PyObject *delays(const shmq_queue_shm *page) {
-    uint32_t steps = shmq_load_relaxed(&page->settings.retry_steps);
-    steps = steps == 0 || steps > SHMQ_RETRY_STEPS ? 1 : steps;
-    PyObject *result = PyTuple_New((Py_ssize_t)steps);
-    for (uint32_t i = 0; result != NULL && i < steps; i++) {
-        PyObject *delay = PyLong_FromUnsignedLongLong(shmq_load_relaxed(&page->settings.retry_delay_ns[i]));
+static PyObject *delays(const shmq_settings_facts *facts) {
+    PyObject *result = PyTuple_New((Py_ssize_t)facts->retry_steps);
+    for (uint32_t i = 0; result != NULL && i < facts->retry_steps; i++) {
+        PyObject *delay = PyLong_FromUnsignedLongLong(facts->retry_delay_ns[i]);
         if (delay == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, delay) < 0) {
             Py_CLEAR(result);
         }
@@ -69,17 +68,14 @@ static PyObject *delays(const shmq_queue_shm *page) {
     return result;
 }
 
-static PyObject *value_of(py_queue *self, int setting) {
-    const shmq_queue_shm *page = self->q->page;
+static PyObject *value_of(const shmq_settings_facts *facts, int setting) {
     if (setting == SHMQ_SET_RETRY_DELAY) {
-        return delays(page);
+        return delays(facts);
     }
     if (setting == SHMQ_SET_DEAD_LETTER) {
-        char name[SHMQ_NAME_MAX];
-        uint32_t letters = shmq_dead_letter(page, name);
-        return PyBytes_FromStringAndSize(name, (Py_ssize_t)letters);
+        return PyBytes_FromStringAndSize(facts->dead_letter, (Py_ssize_t)facts->dead_letter_len);
     }
-    return PyLong_FromUnsignedLongLong(shmq_setting_value(page, setting));
+    return PyLong_FromUnsignedLongLong(facts->values[setting]);
 }
 
 static bool add(PyObject *to, const char *name, PyObject *value) {
@@ -88,10 +84,10 @@ static bool add(PyObject *to, const char *name, PyObject *value) {
     return ok;
 }
 
-static PyObject *setters(const shmq_queue_shm *page) {
+static PyObject *setters(const shmq_settings_facts *facts) {
     PyObject *result = PyTuple_New(SHMQ_SETTINGS);
     for (int i = 0; result != NULL && i < SHMQ_SETTINGS; i++) {
-        PyObject *pid = PyLong_FromUnsignedLong(page->settings.given_by[i]);
+        PyObject *pid = PyLong_FromUnsignedLong(facts->given_by[i]);
         if (pid == NULL || PyTuple_SetItem(result, i, pid) < 0) {
             Py_CLEAR(result);
         }
@@ -107,18 +103,17 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
     if (!queue_ready(self)) {
         return NULL;
     }
-    shmq_queue_shm *page = self->q->page;
-    shmq_status status = shmq_settings_check(self->q->m, page);
+    shmq_settings_facts facts;
+    shmq_status status = shmq_queue_settings(self->q, &facts);
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    PyObject *result = Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given),
-                                     "slots", (unsigned long long)shmq_slot_count(&self->q->first), "shut_down",
-                                     shmq_load_seq(&page->shut_down), "created_ns",
-                                     (unsigned long long)page->created_ns, "created_by", page->created_by);
-    bool ok = result != NULL && add(result, "given_by", setters(page));
+    PyObject *result = Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)facts.given, "slots",
+                                     (unsigned long long)facts.slots, "shut_down", facts.shut_down, "created_ns",
+                                     (unsigned long long)facts.created_ns, "created_by", facts.created_by);
+    bool ok = result != NULL && add(result, "given_by", setters(&facts));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
-        ok = add(result, shmq_setting_name(i), value_of(self, i));
+        ok = add(result, shmq_setting_name(i), value_of(&facts, i));
     }
     if (!ok) {
         Py_CLEAR(result);

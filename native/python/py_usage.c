@@ -19,35 +19,29 @@ PyObject *shmq_py_numbers(const shmq_py_number *numbers, size_t count) {
 }
 
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage) {
-    usage->m = m;
-    usage->free = shmq_granules_free(m);
-    usage->used = (uint64_t)(m->slabs - m->base);
-    for (uint32_t i = 0; i < m->granule_count; i++) {
-        uint64_t word = shmq_load_relaxed(&m->granules[i]);
-        usage->used += shmq_granule_kind(word) != SHMQ_GRANULE_FREE ? shmq_granule_reserved(word) : 0;
-    }
+    usage->memory = m->memory;
+    shmq_broker_look(m, &usage->facts);
     shmq_blocks_usage(m, &usage->blocks);
 }
 
 PyObject *shmq_py_usage_dict(const shmq_py_usage *usage) {
-    const shmq_member *m = usage->m;
+    const shmq_broker_facts *facts = &usage->facts;
     const shmq_block_usage *blocks = &usage->blocks;
-    uint64_t fixed = (uint64_t)(m->slabs - m->base);
     shmq_py_number numbers[] = {
-        {"memory", m->memory},
-        {"reserved", shmq_load_relaxed(&m->header->reserved_bytes)},
-        {"used", usage->used - blocks->granules_unused * SHMQ_GRANULE_BYTES},
-        {"granules", (m->memory - fixed) / SHMQ_GRANULE_BYTES},
-        {"granules_free", usage->free},
+        {"memory", usage->memory},
+        {"reserved", facts->reserved_bytes},
+        {"used", facts->used_bytes - blocks->granules_unused * SHMQ_GRANULE_BYTES},
+        {"granules", (usage->memory - facts->fixed_bytes) / SHMQ_GRANULE_BYTES},
+        {"granules_free", facts->granules_free},
         {"slabs", blocks->slabs},
         {"blocks", blocks->blocks},
         {"blocks_used", blocks->used},
         {"blocks_building", blocks->building},
         {"block_bytes_used", blocks->bytes_used},
         {"block_bytes", blocks->bytes_total},
-        {"damage", shmq_load_relaxed(&m->header->damage)},
-        {"rescues", shmq_load_relaxed(&m->header->rescues)},
-        {"deaths", shmq_load_relaxed(&m->header->deaths)},
+        {"damage", facts->damage},
+        {"rescues", facts->rescues},
+        {"deaths", facts->deaths},
     };
     return shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
 }
@@ -70,18 +64,7 @@ static PyObject *names_where(shmq_member *m, bool is_wanted(shmq_member *, uint3
     return list;
 }
 
-static bool in_service(shmq_member *m, uint32_t index, char *name, uint32_t *incarnation) {
-    if (!shmq_queue_named(m, index, name, incarnation)) {
-        return false;
-    }
-    if (!m->read_only && shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_peek(&m->directory[index].name_hash)) {
-        (void)shmq_damage(m, "the name of a queue does not match its hash, at queue", index);
-        name[0] = 0; /* nobody's: Python says so where it matters */
-    }
-    return true;
-}
-
-PyObject *shmq_py_queue_names(shmq_member *m) { return names_where(m, in_service); }
+PyObject *shmq_py_queue_names(shmq_member *m) { return names_where(m, shmq_queue_name); }
 
 PyObject *shmq_py_ending_queues(shmq_member *m) { return names_where(m, shmq_queue_ending); }
 

@@ -5,11 +5,11 @@
 #include "py_shmq.h"
 
 #include "shmq/block.h"
+#include "shmq/facts.h"
 
 typedef struct {
-    const shmq_member *m;
-    uint64_t free; /* granules */
-    uint64_t used; /* bytes */
+    uint64_t memory; /* the budget */
+    shmq_broker_facts facts;
     shmq_block_usage blocks;
 } shmq_py_usage;
 

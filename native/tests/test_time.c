@@ -95,7 +95,7 @@ static void a_message_is_held_until_its_time(void) {
     CHECK_EQUAL(c.delayed, 1);
     CHECK_EQUAL(c.ready, 0);
     sleep_until(at);
-    CHECK_EQUAL(shmq_queue_usable(q), SHMQ_OK); /* the first look of every call */
+    CHECK_EQUAL(shmq_queue_enter(q), SHMQ_OK); /* as every call begins */
     CHECK_EQUAL(get_number(q), 1);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
 }

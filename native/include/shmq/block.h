@@ -81,6 +81,8 @@ void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint3
  * is free, or the block has no entry of this generation any more (the caller copies). The pin outlives the entry. */
 bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin);
 void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes);
+/* So much more, or less, of bodies is pinned by this process in another way: as a loan. */
+void shmq_pinned_count(shmq_member *m, int64_t bytes);
 
 /* Address and capacity of the block at an offset that was read from shared memory: NULL when it lies in no slab, is not
  * at a block's start, or `bytes` do not fit. Never trusts the offset. */

@@ -5,8 +5,9 @@
  * polls, or walks into something that is due, does it by itself. A word that is late costs a delay, never a message.
  *
  * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: somebody looks; the time is then when others
- * look again, for he may be stopped. Whoever makes something due while somebody looks clears the bit, since the look may
- * have passed the place already: then the word keeps its time, and there is one look more. */
+ * look again, for that process may be stopped, or be busy with other things between two pieces of its look. Whoever makes
+ * something due while somebody looks clears the bit, since the look may have passed the place already: then the word keeps its
+ * time, and there is one look more. */
 #ifndef SHMQ_DUE_H
 #define SHMQ_DUE_H
 
@@ -30,12 +31,27 @@ static inline uint64_t shmq_due_time(uint64_t word) { return word == 0 ? SHMQ_DU
 bool shmq_due_at(shmq_a64 *word, uint64_t at);
 /* Begin a look, if it is time: *mark is for shmq_due_end. False: not yet, or somebody else looks. */
 bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t *mark);
-/* The look has found that `earliest` is next (SHMQ_DUE_NEVER: nothing). */
-void shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
+/* The look has found that `earliest` is next (SHMQ_DUE_NEVER: nothing). True: a sleeper is to be told, as by shmq_due_at. */
+bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest);
+
+/* A look in pieces. A process that ends a piece leaves a mark, and knows by it that nothing has become due since; the next piece
+ * may come at `at`, and a moment later it is anybody's. 0: something has become due, and the next look is at `at`; *earlier: a
+ * sleeper is to be told, as by shmq_due_at. */
+uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlier);
+/* Is the look unfinished at which this mark was left? Nobody else is at it; the mark itself may have been cleared by whoever has
+ * made something due. */
+static inline bool shmq_due_is_left(uint64_t word, uint64_t left) {
+    return left != 0 && word != 0 && (word == left || (word & SHMQ_DUE_LOOKING) == 0);
+}
+/* The next piece. *anew: the mark was cleared, so that what was looked at is to be looked at again. False: not ours any more. */
+bool shmq_due_go_on(shmq_a64 *word, uint64_t left, uint64_t now, uint64_t patience_ns, uint64_t *mark, bool *anew);
+/* When the next look may come to one that began at `began`: looks take at most a fifth of a processor, however many messages
+ * are due one after the other. */
+uint64_t shmq_due_rest(uint64_t began);
 
 /* The same for an entry of a ring: the ring's word, the header's, and the watcher is told. */
 void shmq_make_due(shmq_ring *r, uint64_t at);
-/* Do what is due in the broker. One load when nothing is. */
+/* Do all that is due in the broker: for who counts. */
 void shmq_due_look(shmq_member *m);
 /* After a death that may have come between an entry and its due word. */
 void shmq_due_recover(shmq_ring *r);

@@ -6,7 +6,7 @@
 #ifndef SHMQ_HANDLE_H
 #define SHMQ_HANDLE_H
 
-#include "shmq/member.h"
+#include "shmq/upkeep.h"
 
 #define SHMQ_SPARE_ROWS 32u
 
@@ -86,17 +86,42 @@ void shmq_queue_take_out(shmq_queue *q);
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
 /* The same for who only looks: NULL, or what is wrong, and damage is not counted. */
 const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view);
+/* The same of this incarnation: SHMQ_OK, SHMQ_NOT_FOUND (it is there no more), SHMQ_CORRUPT and *wrong. */
+shmq_status shmq_queue_look_as(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *view,
+                               const char **wrong);
 /* At close: wake every thread of this process (and others, spuriously) that sleeps on a queue that it uses. */
 void shmq_queue_wake_threads(shmq_member *m);
 /* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
 void shmq_queue_close_handles(shmq_member *m);
 /* Name and state of a directory entry: false when it is not LIVE, or leads nowhere. Writes nothing. */
 bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
+/* The same; a name that does not fit its hash is damage: told, and nobody's (""). */
+bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
 
 uint64_t shmq_name_hash(const char *name, uint32_t len);
 
-/* First look of every call: closed, forked, gone, deleted. */
-shmq_status shmq_queue_usable(shmq_queue *q);
+/* Is it not shut down? */
+static inline bool shmq_is_open(const shmq_queue *q) { return shmq_load_relaxed(&q->page->shut_down) == SHMQ_OPEN; }
+
+/* May it be used? SHMQ_OK, SHMQ_CLOSED, SHMQ_GONE, SHMQ_NOT_FOUND. Writes nothing, and starts nothing. */
+static inline shmq_status shmq_queue_usable(const shmq_queue *q) {
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->closed) != 0)) {
+        return SHMQ_CLOSED;
+    }
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->m->header->state) != SHMQ_SEGMENT_LIVE) && shmq_member_is_gone(q->m)) {
+        return shmq_fail(SHMQ_GONE, "this broker was deleted");
+    }
+    return SHMQ_LIKELY(shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) ? SHMQ_OK : SHMQ_NOT_FOUND;
+}
+
+/* How each call that does something with messages begins: with a share of the upkeep, then the question whether the queue may be
+ * used. */
+static inline shmq_status shmq_queue_enter(shmq_queue *q) {
+    if (SHMQ_LIKELY(shmq_load_relaxed(&q->m->closed) == 0)) { /* else its header may not be there any more */
+        shmq_upkeep_look(q->m);
+    }
+    return shmq_queue_usable(q);
+}
 
 static inline shmq_slot_shm *shmq_slot_at(const shmq_ring *r, uint64_t position) {
     return (shmq_slot_shm *)(r->slots + (position & r->mask) * r->slot_size);

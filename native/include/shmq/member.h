@@ -6,6 +6,7 @@
 
 #include "shmq/abi.h"
 #include "shmq/atomic.h"
+#include "shmq/rounds.h"
 #include "shmq/process.h"
 #include "shmq/queue.h"
 #include "shmq/segment.h"
@@ -55,7 +56,7 @@ typedef struct shmq_member {
     shmq_a64 next_id; /* next of the block of ids that this process has; a multiple of 65536: block used up */
     shmq_a32 block_hint[64]; /* by class: granule where the last block was found */
     shmq_a32 met; /* 1 + row of a dead process that a wake was for */
-    shmq_a32 ops; /* calls since the last look whether the directory is still there */
+    shmq_a32 ops; /* calls: each 1,024th is a round of upkeep */
     bool structure_held;
     uint32_t page_hint, run_hint; /* granules where pages and runs are looked for first; structure lock */
     struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
@@ -70,6 +71,7 @@ typedef struct shmq_member {
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
     char spill[1024]; /* directory for rows in files; "": none */
     shmq_status (*backing_of)(struct shmq_queue *q, uint32_t depth, const struct shmq_backing **backing);
+    shmq_rounds rounds;
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
@@ -115,6 +117,24 @@ void shmq_member_free(shmq_member *m);
  * there are other members, and no `force`. SHMQ_DENIED: the segment is another user's. Their mappings stay whole. */
 shmq_status shmq_member_delete(shmq_member *m, bool force);
 
+/* In this process: no call gets in any more. */
+static inline bool shmq_member_is_closed(const shmq_member *m) { return shmq_load_seq(&m->closed) != 0; }
+/* Its row is kept, for views. */
+static inline bool shmq_member_is_closing(const shmq_member *m) {
+    return shmq_load_seq(&m->closed) == SHMQ_MEMBER_CLOSING;
+}
+/* False: it is closed, or another thread is at it. */
+static inline bool shmq_member_close_begin(shmq_member *m) {
+    return shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING);
+}
+
+/* Has this process found something that the interpreter has to bury? */
+static inline bool shmq_is_burial_due(const shmq_member *m) { return shmq_load_relaxed(&m->burials) != 0; }
+/* The same, and it is the caller's now. */
+static inline bool shmq_burial_take(shmq_member *m) {
+    return shmq_is_burial_due(m) && shmq_cas32_seq(&m->burials, 1, 0);
+}
+
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }
 
 /* Is the process of this row dead? (1) the caller has read the word that names it (2) row and generation are read here
@@ -152,6 +172,8 @@ const char *shmq_processes_valid(shmq_member *m);
 const char *shmq_counters_valid(shmq_member *m);
 /* Has the broker been deleted, or its directory? Looks (fstat), and tells everybody through the header when it has. */
 bool shmq_member_gone(shmq_member *m);
+/* The same question, which tells nobody. */
+bool shmq_member_is_gone(const shmq_member *m);
 /* Tell the world: damage was found. Counts it, answers SHMQ_CORRUPT. */
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where);
 

@@ -51,6 +51,10 @@ bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner);
 void shmq_ranks_step(shmq_queue *q, uint32_t owner);
 /* False: it stands by until another one leaves. Of one that was offered a place: true, and nothing is taken up. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);
+/* Does it say so? */
+static inline bool shmq_is_wanting(const shmq_queue *q, uint32_t row) {
+    return (shmq_load_seq(&q->page->sleepers[row / 64].want) >> (row & 63) & 1) != 0;
+}
 /* A consumer begins and ends to want. */
 void shmq_want(shmq_queue *q, uint32_t row);
 void shmq_want_end(shmq_queue *q, uint32_t row);

@@ -6,10 +6,31 @@
 
 #include "shmq/member.h"
 
+/* The duties, a bit each: see duty.h. */
+enum shmq_duty_number {
+    SHMQ_DUTY_MET, /* a sleeper that was to be woken is dead: it is reaped */
+    SHMQ_DUTY_DEATHS, /* whoever else is dead is reaped */
+    SHMQ_DUTY_SEGMENT, /* is the broker still there? */
+    SHMQ_DUTY_TIMES, /* delays, lives, leases; queues that expire, or are deleted */
+    SHMQ_DUTY_BURIALS, /* the interpreter's: what has expired is taken to the dead */
+    SHMQ_DUTIES
+};
+#define SHMQ_DUTY(number) (UINT32_C(1) << (number))
+#define SHMQ_EVERY_DUTY (SHMQ_DUTY(SHMQ_DUTIES) - 1)
+
+/* A sleeper has time for what is due, as long as its word is what it has seen, and to `until_ns`. */
+typedef struct shmq_spare_time {
+    const shmq_a32 *word; /* NULL: it waits for nothing else */
+    uint32_t seen;
+    uint64_t until_ns;
+} shmq_spare_time;
+
 typedef struct shmq_upkeep_calls {
     shmq_status (*reap_dead)(shmq_member *m, uint32_t *reaped); /* shmq_reap_dead, reap.h */
     shmq_status (*reap_row)(shmq_member *m, uint32_t row); /* shmq_reap_row, reap.h */
-    void (*look_for_due)(shmq_member *m); /* shmq_due_look, due.h */
+    bool (*round)(shmq_member *m, uint32_t duties); /* shmq_upkeep_round, duty.h */
+    void (*finish)(shmq_member *m, uint32_t duties, const shmq_spare_time *spare); /* shmq_upkeep_finish, duty.h */
+    void (*thorough)(shmq_member *m); /* shmq_upkeep_thorough, duty.h */
     shmq_status (*relieve)(shmq_member *m, struct shmq_queue *q, bool in_turn); /* shmq_relieve, below */
     void (*release_queues)(shmq_member *m); /* shmq_queues_release, structure.h */
 } shmq_upkeep_calls;
@@ -20,5 +41,17 @@ extern const shmq_upkeep_calls shmq_upkeep;
  * left. SHMQ_OK: some went, try again; SHMQ_EMPTY, SHMQ_IN_USE: none can, or others are at it. SHMQ_FULL_DISK, and what the disk
  * answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
 shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q, bool in_turn);
+
+/* A process that is always busy never sleeps, and may be the only one: each 1,024th call is a round of all duties, and each call
+ * one of what has its time, if there is such a time at all. */
+static inline void shmq_upkeep_look(shmq_member *m) {
+    uint32_t ops = shmq_load_relaxed(&m->ops);
+    shmq_store_relaxed(&m->ops, ops + 1); /* a hint: threads may lose a count to each other */
+    if (SHMQ_UNLIKELY((ops & 1023) == 1023)) {
+        (void)shmq_upkeep.round(m, SHMQ_EVERY_DUTY);
+    } else if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->due) != 0)) {
+        (void)shmq_upkeep.round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
+    }
+}
 
 #endif

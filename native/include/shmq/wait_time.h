@@ -12,8 +12,8 @@
  * the broker's patience is. Housekeeping that could not be done at once is tried again after the same time. */
 #define SHMQ_TICK_NS UINT64_C(20000000)
 /* For what somebody who is awake does in some microseconds, and tells nobody: a claim is filled, a slot comes free, memory
- * comes back, a message is taken. At the end of it a waiter asks whether the other one lives. The first piece where
- * pieces grow. */
+ * comes back, a message is taken, the next part of a look is made. At the end of it a waiter asks whether the other one lives.
+ * The first piece where pieces grow. */
 #define SHMQ_SHORT_SLEEP_NS UINT64_C(1000000)
 /* About what a sleep and a wake cost: looking on for as long costs no more than to sleep. */
 #define SHMQ_SPIN_NS UINT64_C(20000)

@@ -19,6 +19,7 @@
 #define SHMQ_WATCH_H
 
 #include "shmq/liveness.h"
+#include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
 static inline uint32_t shmq_watch_row(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
@@ -29,6 +30,7 @@ typedef struct shmq_watcher {
     int place;        /* 0, 1: of watch; -1 none */
     int volunteer;    /* index of volunteers, -1 none */
     uint32_t quiet;   /* ticks in which nobody held anything */
+    shmq_spare_time spare; /* for what is due: whoever is woken, or has waited long enough, leaves the rest of it */
 } shmq_watcher;
 
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word);
@@ -53,7 +55,5 @@ void shmq_met_dead(shmq_member *m, uint32_t row);
 void shmq_reap_met(shmq_member *m);
 /* Reap whoever is dead. True: somebody was. */
 bool shmq_reap_now(shmq_member *m);
-/* The same at most once in SHMQ_TICK_NS; for callers that never sleep. */
-void shmq_look_for_dead(shmq_member *m);
 
 #endif

@@ -113,3 +113,9 @@ void shmq_blocks_unpin_dead(shmq_member *m, uint32_t process_row) {
     shmq_liveness by_lock = shmq_liveness_by_lock(m);
     shmq_pins_recover(m, process_row, &by_lock);
 }
+
+void shmq_pinned_count(shmq_member *m, int64_t bytes) {
+    if (m->process != NULL) {
+        shmq_add_relaxed(&m->process->pinned_bytes, (uint64_t)bytes);
+    }
+}

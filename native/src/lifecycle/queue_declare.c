@@ -50,6 +50,17 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
     return in_service && shmq_load_seq(&m->directory[index].word) == word;
 }
 
+bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation) {
+    if (!shmq_queue_named(m, index, name, incarnation)) {
+        return false;
+    }
+    if (!m->read_only && shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_peek(&m->directory[index].name_hash)) {
+        (void)shmq_damage(m, "the name of a queue does not match its hash, at queue", index);
+        name[0] = 0;
+    }
+    return true;
+}
+
 /* Without the lock the queue may go meanwhile, and its page be another one's: what was found counts when it is bound, and its
  * page, which then stays, has the name. */
 static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
@@ -286,7 +297,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
 }
 
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs) {
-    SHMQ_TRY(shmq_queue_usable(q)); /* before the lock: what is due may need it */
+    SHMQ_TRY(shmq_queue_enter(q)); /* before the lock: what is due may need it */
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = SHMQ_NOT_FOUND;
     if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {

@@ -104,7 +104,7 @@ static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **cl
 /* Until something may be at one of these positions, one a level. Browsers are told of everything while they sleep. */
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns) {
     uint32_t row;
-    SHMQ_TRY(shmq_queue_usable(q));
+    SHMQ_TRY(shmq_queue_enter(q));
     SHMQ_TRY(shmq_row_borrow(q, &row));
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     shmq_status status = consumer != NULL
@@ -124,7 +124,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         } else if (now >= until_ns) {
             status = SHMQ_EMPTY;
         } else {
-            status = shmq_queue_usable(q);
+            status = shmq_queue_enter(q);
         }
         if (status != SHMQ_OK) {
             break;

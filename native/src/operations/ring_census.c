@@ -181,7 +181,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     bool arm = false;
     uint64_t slice_end = shmq_slice_end(q->m);
     for (;;) {
-        SHMQ_TRY(shmq_queue_usable(q));
+        SHMQ_TRY(shmq_queue_enter(q));
         uint32_t seen = shmq_load_seq(&q->page->ring.drained);
         if (arm) {
             (void)shmq_swap_seq(&q->page->ring.joiners, 1); /* before the look, and not only in the program's order */
@@ -201,6 +201,6 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
         uint64_t piece = arm ? q->m->patience_ns : SHMQ_JOIN_LOOK_NS;
         slept = shmq_sleep(q->m, &q->page->ring.drained, seen, until_ns - now < piece ? until_ns : now + piece);
         arm = left <= 64;
-        shmq_look_for_dead(q->m);
+        shmq_upkeep.thorough(q->m);
     }
 }

@@ -86,7 +86,7 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
     for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
         bool claimed;
         shmq_delivery d;
-        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_usable(from);
+        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_enter(from);
         if (status == SHMQ_OK) {
             status = shmq_look(&waiter, &claimed, &d);
         }

@@ -69,11 +69,11 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
         }
         if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
             uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
-            shmq_look_for_dead(m); /* who never sleeps does it here */
+            shmq_upkeep.thorough(m); /* who never sleeps does it here */
             status = shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
             return status == SHMQ_FULL_MEMORY && moved == SHMQ_FULL_DISK ? moved : status;
         }
-        SHMQ_TRY(shmq_queue_usable(q));
+        SHMQ_TRY(shmq_queue_enter(q));
         shmq_join_count(&crowd);
         /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
         status = shmq_block_take(m, bytes, block);

@@ -118,7 +118,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
 
 /* *moved: what the last try to make room by the disk has answered. */
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
-    SHMQ_TRY(shmq_queue_usable(q));
+    SHMQ_TRY(shmq_queue_enter(q));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
     }
@@ -155,7 +155,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             piece = SHMQ_SHORT_SLEEP_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-            shmq_look_for_dead(q->m);
+            shmq_upkeep.thorough(q->m);
             status = put_counted(q, o);
             break;
         }
@@ -164,7 +164,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         status = wait_for_room(q, o, until_ns, piece);
         piece = piece < q->m->patience_ns ? piece * 2 : piece;
         if (shmq_no_room(status)) {
-            SHMQ_TRY(shmq_queue_usable(q));
+            SHMQ_TRY(shmq_queue_enter(q));
             if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
                 return SHMQ_SHUT_DOWN;
             }

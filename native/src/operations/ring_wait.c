@@ -137,7 +137,7 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
 static shmq_status all_usable(const waiting *w, uint32_t *from) {
     for (uint32_t i = 0; i < w->count; i++) {
         *from = i;
-        SHMQ_TRY(shmq_queue_usable(w->of[i].q));
+        SHMQ_TRY(i == 0 ? shmq_queue_enter(w->of[i].q) : shmq_queue_usable(w->of[i].q)); /* upkeep is the broker's */
     }
     *from = w->first;
     return SHMQ_OK;
@@ -348,7 +348,7 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
         return status;
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
-        shmq_look_for_dead(w->m); /* who only polls never sleeps, so it does here what sleepers do */
+        shmq_upkeep.thorough(w->m); /* who only polls never sleeps */
         return look_once(w, from, d);
     }
     status = lay_down(w, from);

@@ -44,7 +44,7 @@ static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *
 
 /* OFFERED to `owner`: at once, or after a wait. */
 static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
-    SHMQ_TRY(shmq_queue_usable(q));
+    SHMQ_TRY(shmq_queue_enter(q));
     if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
         shmq_status status = shmq_offer_to(q, t->owner, t->by, d);
         if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {

@@ -38,6 +38,22 @@ const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view) {
     return look(m, index, view, &where);
 }
 
+shmq_status shmq_queue_look_as(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *view,
+                               const char **wrong) {
+    uint64_t live = shmq_entry_word(incarnation, SHMQ_ENTRY_LIVE);
+    if (index >= SHMQ_QUEUES || shmq_load_seq(&m->directory[index].word) != live) {
+        return SHMQ_NOT_FOUND;
+    }
+    *wrong = shmq_queue_look(m, index, view);
+    view->index = index;
+    bool own = *wrong == NULL && view->page->index == index && view->page->incarnation == incarnation;
+    if (shmq_load_seq(&m->directory[index].word) != live) {
+        return SHMQ_NOT_FOUND;
+    }
+    *wrong = *wrong != NULL || own ? *wrong : "its page is that of another queue";
+    return *wrong == NULL ? SHMQ_OK : SHMQ_CORRUPT;
+}
+
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view) {
     uint64_t where;
     const char *wrong = look(m, index, view, &where);

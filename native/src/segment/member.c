@@ -176,6 +176,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
             for (uint32_t i = 0; i < SHMQ_QUEUES / 64; i++) {
                 shmq_store_seq(&m->movers[i], 0); /* a thread of the parent, which is not here */
             }
+            m->rounds = (shmq_rounds){.row = 0}; /* the parent's thread goes on with it, which is not here */
             m->serial += 1;
             /* Last: who sees it relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
@@ -310,15 +311,19 @@ uint64_t shmq_new_id(shmq_member *m) {
 
 /* Directory and file are the truth, for whoever can see them: the word may be damaged, and the last one who leaves a broker
  * that is gone removes its segment. */
-bool shmq_member_gone(shmq_member *m) {
-    uint32_t said = shmq_load_seq(&m->header->state);
+bool shmq_member_is_gone(const shmq_member *m) {
     struct stat directory, file;
     bool deleted = fstat(m->map_fd, &file) == 0 && file.st_nlink == 0;
     if (!deleted && (m->dir_fd < 0 || fstat(m->dir_fd, &directory) != 0)) {
-        return said == SHMQ_SEGMENT_GONE;
+        return shmq_load_seq(&m->header->state) == SHMQ_SEGMENT_GONE;
     }
-    bool gone = deleted || directory.st_nlink == 0;
-    if (said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
+    return deleted || directory.st_nlink == 0;
+}
+
+bool shmq_member_gone(shmq_member *m) {
+    uint32_t said = shmq_load_seq(&m->header->state);
+    bool gone = shmq_member_is_gone(m), seen = gone || m->dir_fd >= 0;
+    if (seen && said != (gone ? SHMQ_SEGMENT_GONE : SHMQ_SEGMENT_LIVE)) {
         if (!gone) {
             (void)shmq_damage(m, "the state of the segment makes no sense", said);
         }

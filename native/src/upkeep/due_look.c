@@ -1,39 +1,34 @@
-/* What is due is done: by the watcher, by whoever polls, or walks into it. */
-#include "shmq/queue_ending.h"
+/* The duty "times": by one word of the header it is known when the next thing in any queue is due, by words of the queues what. */
+#include "shmq/duty.h"
 #include "shmq/level.h"
-#include "shmq/ring_time.h"
 #include "shmq/structure.h"
-#include "shmq/unused.h"
 #include "shmq/watch.h"
 
-/* The earliest of its levels. */
-static uint64_t due_of(const shmq_queue *q, uint64_t now) {
+/* When each of its duties is due; answers the earliest. */
+static uint64_t due_in(const shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTIES]) {
     uint64_t earliest = SHMQ_DUE_NEVER;
-    for (uint32_t depth = 0; depth < q->rings; depth++) {
-        uint64_t due = shmq_due_time(shmq_load_seq(&shmq_level_ring(q, depth)->due));
-        due = shmq_is_due(due, now) ? now : due;
-        earliest = due < earliest ? due : earliest;
+    for (uint32_t i = 0; i < SHMQ_QUEUE_DUTIES; i++) {
+        due[i] = shmq_queue_duties[i].due(q, now);
+        earliest = due[i] < earliest ? due[i] : earliest;
     }
     return earliest;
 }
 
-/* When it is to go by itself, or, deleted, has something left to do away with. */
-static uint64_t end_of(const shmq_queue *q, uint64_t now) {
-    bool in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE;
-    return in_service ? shmq_unused_due(q) : shmq_ending_due(q, now);
-}
-
-/* One queue; answers when it is to be looked at next. `view` is for a look only: memory that others use is not written to
- * before the queue is bound. */
-static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
+/* One queue; answers when it is to be looked at next. *half: we have come to the middle of a ring. `view` is for a look only:
+ * memory that others use is not written to before the queue is bound. */
+static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budget *b, bool *half) {
     shmq_queue view, *q;
+    uint64_t due[SHMQ_QUEUE_DUTIES], earliest;
+    *half = false;
+    shmq_budget_spend(b, SHMQ_PRICE_QUEUE);
     if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) != SHMQ_ENTRY_LIVE || /* SYNC directory.entry */
         shmq_queue_look(m, index, &view) != NULL) {
         return SHMQ_DUE_NEVER;
     }
-    uint64_t due = due_of(&view, now), end = end_of(&view, now);
-    if (due > now && end > now) {
-        return due < end ? due : end;
+    shmq_budget_spend(b, (view.rings - 1) * SHMQ_PRICE_ENTRY);
+    earliest = due_in(&view, now, due);
+    if (earliest > now) {
+        return earliest;
     }
     if (!shmq_queue_line_try(m, index)) {
         return now + SHMQ_TICK_NS;
@@ -42,30 +37,79 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now) {
     if (status != SHMQ_OK) {
         return status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT ? SHMQ_DUE_NEVER : now + SHMQ_TICK_NS;
     }
-    for (uint32_t depth = 0; depth < q->rings; depth++) {
-        shmq_ring_time(shmq_level(q, depth), now);
+    earliest = SHMQ_DUE_NEVER;
+    for (uint32_t i = 0; i < SHMQ_QUEUE_DUTIES; i++) {
+        if (due[i] <= now) {
+            due[i] = b->left != 0 ? shmq_queue_duties[i].step(q, now, b) : now;
+        }
+        earliest = due[i] < earliest ? due[i] : earliest;
     }
-    due = due_of(q, now);
-    if (end <= now) {
-        end = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE ? shmq_unused_end(q, now) : shmq_ending_look(q, now);
-    }
+    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds);
     shmq_queue_unbind(q);
-    return due < end ? due : end;
+    return earliest;
 }
 
-void shmq_due_look(shmq_member *m) {
-    uint64_t word = shmq_load_relaxed(&m->header->due), mark, earliest = SHMQ_DUE_NEVER;
-    if (SHMQ_LIKELY(word == 0) || m->process == NULL) {
-        return;
+bool shmq_is_time(const shmq_member *m, uint64_t now) {
+    uint64_t word = shmq_load_relaxed(&m->header->due);
+    return word != 0 && (shmq_is_due(shmq_due_time(word), now) || shmq_load_relaxed(&m->rounds.half) != 0);
+}
+
+/* What we have left in the header's word. */
+static void remember(shmq_member *m, uint64_t mark) {
+    m->rounds.queues.mark = mark;
+    shmq_store_relaxed(&m->rounds.half, mark != 0);
+}
+
+/* Ours: where the piece before it has ended. Else from the queue on at which the last look has ended. */
+static bool begin(shmq_member *m, uint64_t now, uint64_t *mark) {
+    shmq_circle *c = &m->rounds.queues;
+    shmq_a64 *due = &m->header->due;
+    uint64_t left = c->mark;
+    bool anew = !shmq_due_is_left(shmq_load_seq(due), left);
+    remember(m, 0);
+    if (anew ? !shmq_due_begin(due, now, m->patience_ns, mark)
+             : !shmq_due_go_on(due, left, now, m->patience_ns, mark, &anew)) {
+        return false;
     }
-    uint64_t now = shmq_now_ns();
-    if (!shmq_due_begin(&m->header->due, now, m->patience_ns, &mark)) {
-        return;
+    if (!anew) {
+        return true;
     }
-    uint32_t high = shmq_queue_high(m);
-    for (uint32_t index = 0; index < high; index++) {
-        uint64_t due = look_at(m, index, now);
-        earliest = due < earliest ? due : earliest;
+    m->rounds.high = shmq_queue_high(m); /* who declares another one says when it is due */
+    c->earliest = SHMQ_DUE_NEVER;
+    c->left = m->rounds.high;
+    c->next = c->next < m->rounds.high ? c->next : 0;
+    return true;
+}
+
+bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
+    shmq_circle *c = &m->rounds.queues;
+    shmq_a64 *word = &m->header->due;
+    uint64_t mark;
+    if (b->spare == NULL && now < m->rounds.go_on_ns && shmq_due_is_left(shmq_load_seq(word), c->mark)) {
+        return true; /* others are to have the processor, too */
     }
-    shmq_due_end(&m->header->due, mark, earliest);
+    if (!begin(m, now, &mark)) {
+        return false;
+    }
+    for (; c->left != 0 && b->left != 0; c->left--) {
+        bool half;
+        uint64_t due = look_at(m, (uint32_t)c->next, now, b, &half);
+        if (half) {
+            break; /* it is the first of the next piece */
+        }
+        c->earliest = due < c->earliest ? due : c->earliest;
+        c->next = c->next + 1 < m->rounds.high ? c->next + 1 : 0;
+    }
+    bool whole = c->left == 0, told;
+    if (whole) {
+        c->next = 0;
+        told = shmq_due_end(word, mark, c->earliest);
+    } else {
+        m->rounds.go_on_ns = shmq_due_rest(now);
+        remember(m, shmq_due_leave(word, mark, m->rounds.go_on_ns, &told));
+    }
+    if (told) {
+        shmq_watch_hurry(m);
+    }
+    return !whole;
 }

@@ -1,6 +1,8 @@
-/* The look at all entries of a ring: holds that end, messages that expire, leases that are over. */
+/* The look at all entries of a ring: holds that end, messages that expire, leases that are over. It may be made in pieces. */
 #include "shmq/cold.h"
+#include "shmq/duty.h"
 #include "shmq/group.h"
+#include "shmq/level.h"
 #include "shmq/ring_time.h"
 
 /* When this state of the entry ends. */
@@ -20,7 +22,7 @@ static void take_back(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t
 }
 
 /* Its lease is over. With the message goes a sticky group, if it was the last one in hand. */
-static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
+static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_budget *b) {
     shmq_queue *q = r->queue;
     bool sticky = SHMQ_UNLIKELY(q->grouping == SHMQ_GROUPS_STICKY);
     uint32_t group = sticky ? shmq_group_of(r, slot, shmq_props(slot)) : 0;
@@ -28,6 +30,7 @@ static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p
         take_back(r, slot, word, position, true);
         return;
     }
+    shmq_budget_spend_all(b); /* a doubt looks at all slots */
     shmq_group_suspect(q, group, shmq_word_owner(word));
     take_back(r, slot, word, position, true);
     /* Once more: who looked at the slots before may have found this message in hand, and the group above doubt. */
@@ -57,7 +60,8 @@ static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint6
 }
 
 /* One entry: do what is due; answers when it is due next. */
-static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now) {
+static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_budget *b) {
+    shmq_budget_spend(b, SHMQ_PRICE_ENTRY);
     /* SYNC ring.publish. Seq: the look was announced in the due word, then comes this load. A process that makes something due
      * swaps the slot's word, then looks at the due word: one of the two sees the other. */
     uint64_t word = shmq_load_seq(&slot->word);
@@ -73,6 +77,9 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now) {
     if (shmq_load_seq(&slot->word) != word) {
         return now; /* it changed under us: looked at again soon */
     }
+    if (expires <= now || ends <= now) {
+        shmq_budget_spend(b, SHMQ_PRICE_CHANGE);
+    }
     if (expires <= now) {
         return end_life(r, slot, word, position, now);
     }
@@ -80,44 +87,93 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now) {
         return shmq_hold_end_now(r, slot, word) ? expires : now;
     }
     if (ends <= now) {
-        overrun(r, slot, word, position);
+        overrun(r, slot, word, position, b);
         return expires;
     }
     return ends < expires ? ends : expires;
 }
 
-/* Every entry between floor and tail, and the carried ones: as a census. */
-static uint64_t look_at_all(shmq_ring *r, uint64_t now) {
-    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
-    uint64_t low = shmq_load_seq(&r->shm->floor), earliest = SHMQ_DUE_NEVER;
+/* A new circle begins where the last one ended, so that none is left out by one that never comes to its end. */
+static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
         low = tail - count;
     }
-    for (uint64_t p = low; p < tail && p - low < count; p++) {
-        uint64_t due = look_at(r, shmq_slot_at(r, p), now);
-        earliest = due < earliest ? due : earliest;
-    }
-    for (uint64_t w = 0; w < (count + 63) / 64; w++) {
-        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
-            uint64_t due = look_at(r, shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits)), now);
-            earliest = due < earliest ? due : earliest;
-        }
-    }
-    return earliest;
+    bool same = u->index == r->queue->index && u->incarnation == r->queue->incarnation && u->depth == r->depth;
+    u->index = r->queue->index;
+    u->incarnation = r->queue->incarnation;
+    u->depth = r->depth;
+    u->floor = low;
+    u->tail = tail <= low ? low : tail - low < count ? tail : low + count;
+    u->carried = count;
+    u->entries.mark = mark;
+    u->entries.earliest = SHMQ_DUE_NEVER;
+    u->entries.left = u->tail - low;
+    u->entries.next = same && u->entries.next >= low && u->entries.next < u->tail ? u->entries.next : low;
 }
 
-#define SHARE 4 /* looks take at most a fifth of a processor, however many messages are due one after the other */
+static void note(shmq_circle *c, uint64_t due) { c->earliest = due < c->earliest ? due : c->earliest; }
 
-void shmq_ring_time(shmq_ring *r, uint64_t now) {
+/* Every entry between floor and tail, and the carried ones: as a census. False: the budget is spent before that. */
+static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
+    shmq_circle *c = &u->entries;
+    for (; c->left != 0; c->left--) {
+        if (b->left == 0) {
+            return false;
+        }
+        note(c, look_at(r, shmq_slot_at(r, c->next), now, b));
+        c->next = c->next + 1 < u->tail ? c->next + 1 : u->floor;
+    }
+    while (u->carried != 0) {
+        if (b->left == 0) {
+            return false;
+        }
+        uint64_t last = u->carried - 1, w = last / 64;
+        uint64_t bits = shmq_load_seq(&r->carried[w]) & UINT64_MAX >> (63 - last % 64);
+        u->carried = bits != 0 ? w * 64 + 63 - (uint64_t)__builtin_clzll(bits) : w * 64;
+        if (bits == 0 && w % 8 == 0) {
+            shmq_budget_spend(b, SHMQ_PRICE_ENTRY); /* a cache line of words, most of which are empty */
+        } else if (bits != 0) {
+            note(c, look_at(r, shmq_slot_at(r, u->carried), now, b));
+        }
+    }
+    return true;
+}
+
+bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u) {
+    return u->entries.mark != 0 && u->index == q->index && u->incarnation == q->incarnation && u->depth == depth &&
+           shmq_due_is_left(shmq_load_seq(&shmq_level_ring(q, depth)->due), u->entries.mark);
+}
+
+void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     shmq_queue *q = r->queue;
+    shmq_a64 *due = &r->shm->due;
     uint64_t mark;
-    if (!shmq_due_begin(&r->shm->due, now, q->m->patience_ns, &mark)) {
+    bool anew = !shmq_is_half_looked_at(q, r->depth, u);
+    if (anew ? !shmq_due_begin(due, now, q->m->patience_ns, &mark)
+             : !shmq_due_go_on(due, u->entries.mark, now, q->m->patience_ns, &mark, &anew)) {
         return;
     }
-    uint64_t earliest = look_at_all(r, now);
-    if (SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_doubt(q)) {
+    if (anew) {
+        begin(r, u, mark);
+    }
+    bool whole = look_at_all(r, now, u, b);
+    uint64_t earliest = u->entries.earliest;
+    if (whole && SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_doubt(q)) {
         earliest = earliest < now + q->m->patience_ns ? earliest : now + q->m->patience_ns;
     }
-    uint64_t after = shmq_now_ns(), rest = after + SHARE * (after - now);
-    shmq_due_end(&r->shm->due, mark, earliest < rest ? rest : earliest);
+    uint64_t rest = shmq_due_rest(now);
+    bool earlier; /* sleepers know the header's word only, and that is looked after by the caller */
+    u->entries.mark = whole ? 0 : shmq_due_leave(due, mark, rest, &earlier);
+    if (whole) {
+        u->entries.next = 0;
+        (void)shmq_due_end(due, mark, earliest < rest ? rest : earliest);
+    }
+}
+
+void shmq_ring_time(shmq_ring *r, uint64_t now) {
+    shmq_rounds own = {.row = 0};
+    static const shmq_spare_time endless = {.until_ns = UINT64_MAX};
+    shmq_budget budget = {.left = SHMQ_ROUND_BUDGET, .spare = &endless};
+    shmq_ring_time_step(r, now, &own, &budget);
 }

@@ -23,11 +23,34 @@ bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t
     return shmq_is_due(shmq_due_time(seen), now) && shmq_cas_seq(word, seen, *mark);
 }
 
-void shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest) {
+bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest) {
     uint64_t next = earliest == SHMQ_DUE_NEVER ? 0 : earliest < 2 ? 2 : earliest & ~SHMQ_DUE_LOOKING;
-    if (!shmq_cas_seq(word, mark, next) && next != 0) {
-        (void)shmq_due_at(word, next); /* something came while we looked: its maker has left a time for one more look */
+    /* Else something came while we looked: its maker has left a time for one more look. */
+    return !shmq_cas_seq(word, mark, next) && next != 0 && shmq_due_at(word, next);
+}
+
+uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlier) {
+    uint64_t left = (at + SHMQ_SHORT_SLEEP_NS) | SHMQ_DUE_LOOKING;
+    *earlier = false;
+    if (shmq_cas_seq(word, mark, left)) {
+        return left;
     }
+    *earlier = shmq_due_at(word, at); /* the rest of it; whoever took the mark away has left a time for its own only */
+    return 0;
+}
+
+bool shmq_due_go_on(shmq_a64 *word, uint64_t left, uint64_t now, uint64_t patience_ns, uint64_t *mark, bool *anew) {
+    uint64_t seen = shmq_load_seq(word);
+    *mark = (now + patience_ns) | SHMQ_DUE_LOOKING;
+    *anew = seen != left;
+    return shmq_due_is_left(seen, left) && shmq_cas_seq(word, seen, *mark);
+}
+
+#define SHARE 4
+
+uint64_t shmq_due_rest(uint64_t began) {
+    uint64_t now = shmq_now_ns();
+    return now > began ? now + SHARE * (now - began) : now;
 }
 
 void shmq_make_due(shmq_ring *r, uint64_t at) {

@@ -18,6 +18,10 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
     shmq_status status;
     uint64_t slice_end = shmq_slice_end(m);
     shmq_watch_enter(&watcher, m, word);
+    watcher.spare.seen = expected;
+    /* Beyond its time, too: what is due may be what it waits for. */
+    uint64_t end = until_ns < slice_end ? until_ns : slice_end;
+    watcher.spare.until_ns = end + m->patience_ns;
     for (;;) {
         uint64_t now = shmq_now_ns();
         if (shmq_load_seq(word) != expected || shmq_load_relaxed(&m->closed)) {

@@ -167,6 +167,7 @@ static void volunteer(shmq_watcher *w) {
 
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
     *w = (shmq_watcher){.m = m, .word = word, .place = -1, .volunteer = -1};
+    w->spare = (shmq_spare_time){.word = word, .seen = shmq_load_seq(word), .until_ns = UINT64_MAX};
     if (!take_place(w)) {
         volunteer(w);
     }
@@ -217,15 +218,20 @@ static bool watched_lately(const shmq_watcher *w) {
     return watched != 0 && shmq_now_ns() - watched < QUIET_TICKS * SHMQ_TICK_NS;
 }
 
-/* To what is due, if that is sooner. The second watcher comes a tick later: what is still due then was left. */
+/* To what is due, if that is sooner. The second watcher comes a tick later: what is still due then was left. While somebody looks,
+ * the word does not say yet what is next, and nobody is told: so it is read again after a tick. While another thread of ours is
+ * at the upkeep, we can do none of it. */
 static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
-    uint64_t due = shmq_due_time(shmq_load_seq(&w->m->header->due));
+    uint64_t word = shmq_load_seq(&w->m->header->due), due = shmq_due_time(word);
     if (SHMQ_LIKELY(due == SHMQ_DUE_NEVER)) {
         return limit_ns;
     }
     uint64_t now = shmq_now_ns(), late = w->place == 0 ? 0 : SHMQ_TICK_NS;
     uint64_t left = due + late > now ? due + late - now : 0;
-    return left < limit_ns ? left : limit_ns;
+    uint64_t most = (word & SHMQ_DUE_LOOKING) != 0 && limit_ns > SHMQ_TICK_NS ? SHMQ_TICK_NS : limit_ns;
+    uint64_t least = shmq_load_relaxed(&w->m->rounds.busy) != 0 ? SHMQ_SHORT_SLEEP_NS : 0;
+    left = left > least ? left : least;
+    return left < most ? left : most;
 }
 
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
@@ -271,7 +277,7 @@ void shmq_watch_tick(shmq_watcher *w) {
     if (w->place < 0 && is_due_late(w->m)) {
         (void)take_place(w); /* before the look, after which nothing shows that nobody came for it */
     }
-    shmq_upkeep.look_for_due(w->m);
+    shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_TIMES), &w->spare);
     if (w->place < 0) {
         return;
     }
@@ -281,7 +287,8 @@ void shmq_watch_tick(shmq_watcher *w) {
             (void)reap_holders(w->m, true);
         }
     } else {
-        shmq_look_for_dead(w->m);
+        shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_DEATHS) | SHMQ_DUTY(SHMQ_DUTY_SEGMENT),
+                           NULL); /* a death is known in 50 ms */
     }
     shmq_store_seq(&w->m->header->watch_looked[w->place], shmq_now_ns());
 }
@@ -343,21 +350,12 @@ void shmq_watch_hurry(shmq_member *m) {
 /* Not at once: who wakes may hold locks, or reap already. */
 void shmq_met_dead(shmq_member *m, uint32_t row) {
     shmq_store_relaxed(&m->met, row + 1);
-    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_queue_usable looks */
+    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_upkeep_look looks */
 }
 
 void shmq_reap_met(shmq_member *m) {
     uint32_t met = shmq_load_relaxed(&m->met);
     if (met != 0 && shmq_cas32_seq(&m->met, met, 0) && met <= SHMQ_PROCESS_ROWS && met - 1 != m->row) {
         (void)shmq_upkeep.reap_row(m, met - 1); /* not done now: the next who looks does it */
-    }
-}
-
-void shmq_look_for_dead(shmq_member *m) {
-    shmq_upkeep.look_for_due(m);
-    uint64_t now = shmq_now_ns(), looked = shmq_load_relaxed(&m->looked_ns);
-    if (now - looked >= SHMQ_TICK_NS && shmq_cas_seq(&m->looked_ns, looked, now)) {
-        (void)reap_holders(m, false);
-        (void)shmq_member_gone(m);
     }
 }

@@ -1,0 +1,32 @@
+/* What upkeep this process has begun and not finished: how far it has come with looks that its calls make in pieces, at what is
+ * due, and at the dead. Private to the process; changed by the thread that runs its upkeep (`busy`), one at a time. `half` and
+ * `row` are read by all of its threads, which ask whether there is something to do. See duty.h. */
+#ifndef SHMQ_ROUNDS_H
+#define SHMQ_ROUNDS_H
+
+#include "shmq/atomic.h"
+
+/* A look at a due word's subjects, in a circle: each of them once, from wherever the one before it ended. `mark` is what we have
+ * left in the word between two pieces. As long as it stands there, nothing has become due, and nobody else has looked. */
+typedef struct shmq_circle {
+    uint64_t mark; /* 0: none is unfinished */
+    uint64_t earliest; /* of those that were looked at */
+    uint64_t next; /* where it goes on, whether this circle or another */
+    uint64_t left; /* how many there are still to look at */
+} shmq_circle;
+
+typedef struct shmq_rounds {
+    shmq_a32 busy;
+    uint32_t high; /* how many entries of the directory the circle has */
+    uint32_t turn; /* the duty that comes first in the next round */
+    shmq_a32 row; /* the process that is asked for next; 0: a new look begins */
+    shmq_a32 half; /* the look at the directory is unfinished */
+    uint64_t go_on_ns; /* when an unfinished look at what is due goes on */
+    shmq_circle queues; /* of the directory, by the header's word: `next` is an index */
+    shmq_circle entries; /* of one ring, by its word: `next` is a position */
+    uint32_t index, incarnation, depth; /* of that ring */
+    uint64_t floor, tail; /* between which positions its circle goes */
+    uint64_t carried; /* below which slots its carried entries are still to be looked at */
+} shmq_rounds;
+
+#endif

@@ -1,0 +1,37 @@
+/* What is told of a broker, and of its processes. */
+#include "shmq/facts.h"
+
+#include <string.h>
+
+#include "shmq/structure.h"
+
+void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts) {
+    uint64_t fixed = (uint64_t)(m->slabs - m->base);
+    *facts = (shmq_broker_facts){.fixed_bytes = fixed,
+                                 .used_bytes = fixed,
+                                 .reserved_bytes = shmq_load_relaxed(&m->header->reserved_bytes),
+                                 .granules_free = shmq_granules_free(m),
+                                 .damage = shmq_load_relaxed(&m->header->damage),
+                                 .rescues = shmq_load_relaxed(&m->header->rescues),
+                                 .deaths = shmq_load_relaxed(&m->header->deaths)};
+    for (uint32_t i = 0; i < m->granule_count; i++) {
+        uint64_t word = shmq_load_relaxed(&m->granules[i]);
+        facts->used_bytes += shmq_granule_kind(word) != SHMQ_GRANULE_FREE ? shmq_granule_reserved(word) : 0;
+    }
+}
+
+bool shmq_process_look(const shmq_member *m, uint32_t row, shmq_process_facts *facts) {
+    const shmq_process_shm *process = &m->rows[row];
+    uint64_t word = shmq_load_seq(&process->word);
+    *facts = (shmq_process_facts){.generation = shmq_row_generation(word),
+                                  .state = shmq_row_state(word),
+                                  .pid = process->pid,
+                                  .held = shmq_load_relaxed(&process->held),
+                                  .inside = shmq_load_relaxed(&process->inside),
+                                  .start_time = process->start_time,
+                                  .pid_namespace = process->pid_namespace,
+                                  .attached_ns = process->attached_ns,
+                                  .pinned_bytes = shmq_load_relaxed(&process->pinned_bytes)};
+    memcpy(facts->name, process->name, sizeof facts->name);
+    return facts->state != SHMQ_ROW_FREE;
+}

@@ -1,0 +1,158 @@
+/* The list of what is to be done beside the messages, and the one call that does it. */
+#include "shmq/duty.h"
+
+#include "shmq/reap.h"
+#include "shmq/structure.h"
+#include "shmq/watch.h"
+
+static bool has_met(const shmq_member *m, uint64_t now) {
+    (void)now;
+    return shmq_load_relaxed(&m->met) != 0;
+}
+
+static bool reap_met(shmq_member *m, uint64_t now, shmq_budget *b) {
+    (void)now;
+    shmq_budget_spend_all(b);
+    shmq_reap_met(m);
+    return false;
+}
+
+/* Has so much passed since `then`? With a sign: what keeps an old time turns no clock back. */
+static bool is_past(uint64_t then, uint64_t now, uint64_t ns) { return (int64_t)(now - then) >= (int64_t)ns; }
+
+static bool may_be_dead(const shmq_member *m, uint64_t now) {
+    return shmq_load_relaxed(&m->rounds.row) != 0 || is_past(shmq_load_relaxed(&m->looked_ns), now, SHMQ_TICK_NS);
+}
+
+static bool is_other(const shmq_member *m, uint32_t row) {
+    return row != m->row && shmq_row_state(shmq_load_acquire(&m->rows[row].word)) != SHMQ_ROW_FREE; /* SYNC row.owner */
+}
+
+/* Rows from the one on at which the last step has ended; at most one of the dead is reaped. */
+static bool look_for_dead(shmq_member *m, uint64_t now, shmq_budget *b) {
+    shmq_rounds *u = &m->rounds;
+    uint32_t high = shmq_process_high(m), row = shmq_load_relaxed(&u->row);
+    if (row == 0) {
+        shmq_store_relaxed(&m->looked_ns, now);
+    }
+    for (; row < high && b->left != 0; row++) {
+        if (!is_other(m, row)) {
+            continue;
+        }
+        shmq_budget_spend(b, SHMQ_PRICE_ROW);
+        if (shmq_process_dead(m, row)) {
+            shmq_budget_spend_all(b); /* a reaper looks at all slots of all queues that it used */
+            (void)shmq_reap_row(m, row); /* not done now: the next look does it */
+        }
+    }
+    bool left = row < high;
+    shmq_store_relaxed(&u->row, left ? row : 0);
+    if (!left) {
+        shmq_structure_mend(m);
+    }
+    return left;
+}
+
+static bool may_be_gone(const shmq_member *m, uint64_t now) {
+    return is_past(shmq_load_relaxed(&m->gone_looked_ns), now, SHMQ_TICK_NS);
+}
+
+static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
+    shmq_budget_spend(b, 2 * SHMQ_PRICE_ROW); /* two system calls */
+    shmq_store_relaxed(&m->gone_looked_ns, now);
+    (void)shmq_member_gone(m);
+    return false;
+}
+
+static bool is_burial_due(const shmq_member *m, uint64_t now) {
+    (void)now;
+    return shmq_is_burial_due(m);
+}
+
+const shmq_duty shmq_duties[SHMQ_DUTIES] = {
+    [SHMQ_DUTY_MET] = {"met", has_met, reap_met},
+    [SHMQ_DUTY_DEATHS] = {"deaths", may_be_dead, look_for_dead},
+    [SHMQ_DUTY_SEGMENT] = {"segment", may_be_gone, look_whether_gone},
+    [SHMQ_DUTY_TIMES] = {"times", shmq_is_time, shmq_times_step},
+    [SHMQ_DUTY_BURIALS] = {"burials", is_burial_due, NULL},
+};
+
+/* The next call of this process is a round of all duties; for what has its time the header's word says so already. */
+static void hurry(shmq_member *m, uint32_t number) {
+    if (number != SHMQ_DUTY_TIMES) {
+        shmq_store_relaxed(&m->ops, 1023);
+    }
+}
+
+static bool is_asked_for(const shmq_member *m, uint32_t number, uint32_t duties, uint64_t now) {
+    const shmq_duty *duty = &shmq_duties[number];
+    return (duties & SHMQ_DUTY(number)) != 0 && duty->step != NULL && duty->is_due(m, now);
+}
+
+/* The one that would come next when the budget is spent is the first of the next round, so none waits behind another for ever. */
+static bool run(shmq_member *m, uint32_t duties, uint64_t now, shmq_budget *b) {
+    uint32_t first = m->rounds.turn;
+    bool left = false;
+    for (uint32_t i = 0; i < SHMQ_DUTIES; i++) {
+        uint32_t number = (first + i) % SHMQ_DUTIES;
+        if (!is_asked_for(m, number, duties, now)) {
+            continue;
+        }
+        if (b->left == 0) {
+            m->rounds.turn = number;
+            hurry(m, number);
+            return true;
+        }
+        if (shmq_duties[number].step(m, now, b)) {
+            hurry(m, number);
+            left = true;
+        }
+    }
+    return left;
+}
+
+/* Most calls find nothing due, though something has its time some day: they pay for the questions only. */
+static bool is_any_due(const shmq_member *m, uint32_t duties, uint64_t now) {
+    for (uint32_t rest = duties; rest != 0; rest &= rest - 1) {
+        if (is_asked_for(m, (uint32_t)__builtin_ctz(rest), duties, now)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_be_done(const shmq_member *m) { return m->process != NULL && shmq_load_relaxed(&m->closed) == 0; }
+
+/* False: another thread of ours is at it, or nothing is left. */
+static bool run_alone(shmq_member *m, uint32_t duties, uint64_t now, const shmq_spare_time *spare) {
+    if (!shmq_cas32_seq(&m->rounds.busy, 0, 1)) {
+        return false;
+    }
+    shmq_budget budget = {.left = SHMQ_ROUND_BUDGET, .spare = spare};
+    bool left = run(m, duties, now, &budget);
+    shmq_store_seq(&m->rounds.busy, 0);
+    return left;
+}
+
+bool shmq_upkeep_round(shmq_member *m, uint32_t duties) {
+    uint64_t now = shmq_now_ns();
+    return may_be_done(m) && is_any_due(m, duties, now) && run_alone(m, duties, now, NULL);
+}
+
+void shmq_upkeep_finish(shmq_member *m, uint32_t duties, const shmq_spare_time *spare) {
+    static const shmq_spare_time endless = {.until_ns = UINT64_MAX};
+    uint64_t now = shmq_now_ns();
+    if (may_be_done(m) && is_any_due(m, duties, now)) {
+        (void)run_alone(m, duties, now, spare != NULL ? spare : &endless);
+    }
+}
+
+void shmq_upkeep_thorough(shmq_member *m) {
+    uint64_t now = shmq_now_ns();
+    shmq_spare_time spare = {.until_ns = now + m->patience_ns};
+    if (may_be_done(m) && is_any_due(m, SHMQ_EVERY_DUTY, now)) {
+        (void)run_alone(m, SHMQ_EVERY_DUTY, now, &spare);
+    }
+}
+
+void shmq_due_look(shmq_member *m) { shmq_upkeep_finish(m, SHMQ_DUTY(SHMQ_DUTY_TIMES), NULL); }

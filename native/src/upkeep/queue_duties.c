@@ -1,0 +1,58 @@
+/* What is to be done in a queue when its time comes. */
+#include "shmq/duty.h"
+#include "shmq/level.h"
+#include "shmq/queue_ending.h"
+#include "shmq/ring_time.h"
+#include "shmq/unused.h"
+
+static bool is_in_service(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; }
+
+/* The earliest of its rings: levels, and their front rings. One at which we have looked in part is ours to go on with. */
+static uint64_t messages_due(const shmq_queue *q, uint64_t now) {
+    uint64_t earliest = SHMQ_DUE_NEVER;
+    for (uint32_t depth = 0; depth < q->rings; depth++) {
+        const shmq_ring_shm *r = shmq_level_ring(q, depth);
+        uint64_t due = shmq_due_time(shmq_load_seq(&r->due));
+        due = shmq_is_due(due, now) || shmq_is_half_looked_at(q, depth, &q->m->rounds) ? now : due;
+        earliest = due < earliest ? due : earliest;
+    }
+    return earliest;
+}
+
+static uint64_t messages_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
+    shmq_rounds *u = &q->m->rounds;
+    uint32_t first = shmq_is_half_looked_at(q, u->depth, u) ? u->depth : 0; /* a look at another one would forget it */
+    for (uint32_t i = 0; i < q->rings; i++) {
+        uint32_t depth = (first + i) % q->rings;
+        shmq_ring_time_step(shmq_level(q, depth), now, u, b);
+        if (shmq_is_half_looked_at(q, depth, u)) {
+            return now;
+        }
+    }
+    return messages_due(q, now);
+}
+
+static uint64_t unused_due(const shmq_queue *q, uint64_t now) {
+    (void)now;
+    return is_in_service(q) ? shmq_unused_due(q) : SHMQ_DUE_NEVER;
+}
+
+static uint64_t unused_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
+    shmq_budget_spend_all(b); /* what is left in it is settled */
+    return is_in_service(q) ? shmq_unused_end(q, now) : shmq_ending_due(q, now);
+}
+
+static uint64_t deleted_due(const shmq_queue *q, uint64_t now) {
+    return is_in_service(q) ? SHMQ_DUE_NEVER : shmq_ending_due(q, now);
+}
+
+static uint64_t deleted_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
+    shmq_budget_spend_all(b); /* all of its slots are looked at */
+    return shmq_ending_look(q, now);
+}
+
+const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES] = {
+    {"messages", messages_due, messages_step}, /* delays, lives, leases */
+    {"unused queue", unused_due, unused_step}, /* the option expires */
+    {"deleted queue", deleted_due, deleted_step}, /* what has come back to it */
+};
