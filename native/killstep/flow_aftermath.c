@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "rows.h"
+#include "shmq/alert.h"
 #include "shmq/ring_memory.h"
 #include "virtual.h"
 
@@ -98,6 +99,11 @@ const char *flow_look_at_end(stage *s) {
     }
     if (shmq_load_seq(&q->page->recount_due) != 0) {
         (void)shmq_recount(q);
+    }
+    /* Whoever died amid its telling, the next one that looks has something to tell. */
+    if (shmq_load_seq(&q->first.shm->flushed) != 0 && shmq_alert_flow(q) == SHMQ_FLOW_SILENT) {
+        return say("nobody is told that the queue has recovered", shmq_load_seq(&q->page->alerts.flow),
+                   shmq_load_seq(&q->page->alerts.flushed));
     }
     uint64_t bytes = shmq_load_seq(&q->page->resident) & SHMQ_WEIGHT_MASK;
     return bytes != 0 ? say("an emptied queue has bytes in memory", bytes, 0) : NULL;

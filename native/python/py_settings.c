@@ -16,6 +16,18 @@ static bool give_delays(PyObject *value, shmq_declaration *d) {
     return PyErr_Occurred() == NULL;
 }
 
+static bool give_alerts(PyObject *value, shmq_declaration *d) {
+    if (!PyTuple_Check(value) || PyTuple_Size(value) != (Py_ssize_t)SHMQ_ALERT_TERMS) {
+        PyErr_SetString(PyExc_ValueError, "alerts: a tuple of 5 numbers is expected");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)SHMQ_ALERT_TERMS; i++) {
+        d->alerts[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(value, i));
+    }
+    d->given |= 1u << SHMQ_SET_ALERTS;
+    return PyErr_Occurred() == NULL;
+}
+
 static bool give_letters(PyObject *value, shmq_declaration *d) {
     char *bytes;
     Py_ssize_t size;
@@ -32,6 +44,15 @@ static bool give_letters(PyObject *value, shmq_declaration *d) {
     return true;
 }
 
+static bool give_number(PyObject *value, shmq_declaration *d, int setting) {
+    unsigned long long number = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) {
+        return false;
+    }
+    shmq_declaration_give(d, setting, number);
+    return true;
+}
+
 bool settings_declared(PyObject *values, shmq_declaration *d) {
     if (!PyTuple_Check(values) || PyTuple_Size(values) != SHMQ_SETTINGS) {
         PyErr_Format(PyExc_TypeError, "a tuple of %d settings is expected", (int)SHMQ_SETTINGS);
@@ -42,37 +63,40 @@ bool settings_declared(PyObject *values, shmq_declaration *d) {
         if (value == Py_None) {
             continue;
         }
-        if (i == SHMQ_SET_RETRY_DELAY ? !give_delays(value, d) : i == SHMQ_SET_DEAD_LETTER && !give_letters(value, d)) {
+        bool given = i == SHMQ_SET_RETRY_DELAY   ? give_delays(value, d)
+                     : i == SHMQ_SET_DEAD_LETTER ? give_letters(value, d)
+                     : i == SHMQ_SET_ALERTS      ? give_alerts(value, d)
+                                                 : give_number(value, d, i);
+        if (!given) {
             return false;
-        }
-        if (i != SHMQ_SET_RETRY_DELAY && i != SHMQ_SET_DEAD_LETTER) {
-            unsigned long long number = PyLong_AsUnsignedLongLong(value);
-            if (PyErr_Occurred()) {
-                return false;
-            }
-            shmq_declaration_give(d, i, number);
         }
     }
     return true;
 }
 
-static PyObject *delays(const shmq_queue_shm *page) {
-    uint32_t steps = shmq_load_relaxed(&page->settings.retry_steps);
-    steps = steps == 0 || steps > SHMQ_RETRY_STEPS ? 1 : steps;
-    PyObject *result = PyTuple_New((Py_ssize_t)steps);
-    for (uint32_t i = 0; result != NULL && i < steps; i++) {
-        PyObject *delay = PyLong_FromUnsignedLongLong(shmq_load_relaxed(&page->settings.retry_delay_ns[i]));
-        if (delay == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, delay) < 0) {
+static PyObject *numbers(const shmq_a64 *words, uint32_t count) {
+    PyObject *result = PyTuple_New((Py_ssize_t)count);
+    for (uint32_t i = 0; result != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(shmq_load_relaxed((shmq_a64 *)(uintptr_t)&words[i]));
+        if (number == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, number) < 0) {
             Py_CLEAR(result);
         }
     }
     return result;
 }
 
+static PyObject *delays(const shmq_queue_shm *page) {
+    uint32_t steps = shmq_load_relaxed((shmq_a32 *)(uintptr_t)&page->settings.retry_steps);
+    return numbers(page->settings.retry_delay_ns, steps == 0 || steps > SHMQ_RETRY_STEPS ? 1 : steps);
+}
+
 static PyObject *value_of(py_queue *self, int setting) {
     const shmq_queue_shm *page = self->q->page;
     if (setting == SHMQ_SET_RETRY_DELAY) {
         return delays(page);
+    }
+    if (setting == SHMQ_SET_ALERTS) {
+        return numbers(page->settings.alerts, SHMQ_ALERT_TERMS);
     }
     if (setting == SHMQ_SET_DEAD_LETTER) {
         char name[SHMQ_NAME_MAX];

@@ -303,10 +303,25 @@ def _look_inside(path: str) -> Iterator[Verdict]:
         )
     for finding in report.findings:
         yield Verdict("damage", "bad", finding.text())
+    if not report.findings:
+        yield from _look_at_alerts(path)
     yield from _look_at_movers(report.movers)
     state: State = "ok" if report.rescues == 0 else "note"
     remedy = "" if state == "ok" else "; somebody was stopped, or a wake-up was missed"
     yield Verdict("rescues", state, f"{report.rescues:,} sleeps found a message only when their time was over{remedy}")
+
+
+def _look_at_alerts(path: str) -> Iterator[Verdict]:
+    """Thresholds of queues that are reached now, whether that was told or not."""
+    from shmq.engine.burial.alert import raised
+    from shmq.runtime import open
+
+    with open(path, create=False) as broker:
+        told = [f"queue {queue.name!r} {text}" for queue in broker.queues() for text in raised(queue)]
+    if not told:
+        yield Verdict("alerts", "ok", "no queue has reached a threshold of its alerts=")
+    for text in told:
+        yield Verdict("alerts", "note", text)
 
 
 def _look_at_movers(movers: dict[str, int]) -> Iterator[Verdict]:

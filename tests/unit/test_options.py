@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shmq.alerts import Alerts
 from shmq.options import (
     BROKER_DEFAULTS,
     DEFAULTS,
@@ -138,17 +139,19 @@ def test_all_options_of_a_queue_are_taken(all_built: None) -> None:
         "lease": 30,
         "live_consumers": 1,
         "expires": 0,
+        "max_memory": None,
+        "alerts": Alerts(messages=10, bytes=2**30, message_bytes=2**20, age=0.5, repeat=2),
     }
     taken = check_queue_options(options)
     assert taken == QueueSettings(
         10, 1024, True, 0, 65_535, False, "graveyard", 2**20, "drop_oldest", 10, "sticky", (1.0, 10.0, 60.5), 3600.0,
-        True, 30.0, 1, 0.0,
+        True, 30.0, 1, 0.0, 0, (10, 2**30, 2**20, 0.5, 2.0),
     )  # fmt: skip
     assert set(as_given(taken)) == set(options)
     assert check_queue_options(as_given(taken)) == taken
 
 
-@pytest.mark.parametrize("name", ["groups", "max_ttl", "lease", "live_consumers", "expires"])
+@pytest.mark.parametrize("name", ["groups", "max_ttl", "lease", "live_consumers", "expires", "alerts"])
 def test_none_takes_a_limit_away_and_differs_from_not_given(all_built: None, name: str) -> None:
     taken = check_queue_options({name: None})
     assert taken != QueueSettings()
@@ -189,7 +192,8 @@ def test_the_ends_of_a_range_belong_to_it(all_built: None, name: str, value: int
         ("priorities", 0), ("priorities", 11), ("groups", "none"), ("retry_delay", -1), ("retry_delay", ()),
         ("retry_delay", (1,) * 9), ("retry_delay", (1, math.inf)), ("retry_delay", math.nan), ("max_ttl", -1),
         ("max_ttl", math.nan), ("lease", 0), ("lease", -1), ("live_consumers", 0), ("live_consumers", 1_024),
-        ("expires", -0.1),
+        ("expires", -0.1), ("alerts", Alerts(messages=0)), ("alerts", Alerts(bytes=-1)), ("alerts", Alerts(age=0)),
+        ("alerts", Alerts(message_bytes=2**40 + 1)), ("alerts", Alerts(repeat=0)), ("alerts", Alerts(age=math.nan)),
     ],
 )  # fmt: skip
 def test_an_option_out_of_range_is_a_value_error_that_names_it(all_built: None, name: str, value: object) -> None:
@@ -207,7 +211,8 @@ def test_an_option_out_of_range_is_a_value_error_that_names_it(all_built: None, 
         ("priorities", None), ("groups", True), ("retry_delay", None), ("retry_delay", "1,2"),
         ("retry_delay", (1, "2")),
         ("retry_delay", {1, 2}), ("max_ttl", "1"), ("dead_letter_expired", 1), ("lease", True),
-        ("live_consumers", 1.5), ("expires", "0"),
+        ("live_consumers", 1.5), ("expires", "0"), ("alerts", 10), ("alerts", Alerts), ("alerts", {"messages": 1}),
+        ("alerts", Alerts(messages=1.5)), ("alerts", Alerts(bytes="1MiB")), ("alerts", Alerts(age="1")),
     ],
 )  # fmt: skip
 def test_an_option_of_a_wrong_type_is_a_type_error_that_names_it(all_built: None, name: str, value: object) -> None:

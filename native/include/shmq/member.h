@@ -15,6 +15,9 @@
 /* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
 enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
 
+/* BURIALS: messages have expired, and are to be taken to the dead. ALERTS: it is time to look for what is to be told. */
+enum shmq_chore { SHMQ_CHORE_BURIALS = 1, SHMQ_CHORE_ALERTS = 2 };
+
 struct shmq_backing;
 
 typedef struct shmq_member {
@@ -64,7 +67,8 @@ typedef struct shmq_member {
     shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
     shmq_a32 targets; /* bit n: process->targets[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
-    shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
+    shmq_a32 chores; /* bits of enum shmq_chore: what the interpreter is to do at its next call */
+    shmq_a64 alerts_ns; /* when this process looks next whether something is to be told; 0: it tells nothing */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */

@@ -1,4 +1,5 @@
 /* The first look of every call. Whoever is always busy never sleeps, so housekeeping is done here now and then. */
+#include "shmq/alert.h"
 #include "shmq/handle.h"
 #include "shmq/upkeep.h"
 #include "shmq/watch.h"
@@ -14,6 +15,7 @@ shmq_status shmq_queue_usable(shmq_queue *q) {
         shmq_reap_met(m);
         shmq_look_for_dead(m);
         (void)shmq_member_gone(m);
+        shmq_alerts_tick(m);
     }
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&m->header->due) != 0)) {
         shmq_upkeep.look_for_due(m); /* whoever is always busy never sleeps, so nobody else may look */

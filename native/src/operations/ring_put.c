@@ -1,6 +1,7 @@
 /* put: claim a slot by one CAS, fill it, publish it by another. */
 #include <string.h>
 
+#include "shmq/alert.h"
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/flow.h"
@@ -105,7 +106,11 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_head(o->head, o->head_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
-    if (!loaned && o->head_len + o->body_len > q->first.inline_bytes) {
+    bool large = o->head_len + o->body_len > q->first.inline_bytes;
+    if (large) {
+        shmq_alert_weigh(q, o->head_len + o->body_len);
+    }
+    if (large && !loaned) {
         uint64_t start = shmq_body_start(o->head_len);
         o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
@@ -123,6 +128,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {
         shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
         (void)shmq_member_gone(q->m); /* the next call sees it */
+        shmq_alerts_tick(q->m);
     }
     return SHMQ_OK;
 }

@@ -41,6 +41,7 @@ static const char *const names[SHMQ_SETTINGS] = {
     [SHMQ_SET_LIVE_CONSUMERS] = "live_consumers",
     [SHMQ_SET_EXPIRES] = "expires",
     [SHMQ_SET_MAX_MEMORY] = "max_memory",
+    [SHMQ_SET_ALERTS] = "alerts",
 };
 
 #endif

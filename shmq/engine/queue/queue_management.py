@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
-from shmq.engine.burial.chores import bury_expired, do_chores, put_in_order
+from shmq.engine.burial.alert import tell_alerts
+from shmq.engine.burial.chores import do_chores, put_in_order
 from shmq.engine.burial.dead_letter import dead_letter_name, default_name
 from shmq.engine.burial.deletion import delete
 from shmq.engine.burial.outcome import bury_found, bury_poisoned
@@ -265,9 +266,14 @@ class QueueManagement(OpenQueue):
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
-    def _bury_expired(self) -> None:
+    def _do_chores(self) -> None:
         """It has found that there is something."""
-        bury_expired(self._membership)
+        do_chores(self._membership)
+
+    def _tell_alerts(self) -> None:
+        """Between two pieces of a put's wait."""
+        if self._membership.member.alerts():
+            tell_alerts(self._membership)
 
     def _bury(self, delivery: Delivery) -> None:
         bury_found(self, delivery)
