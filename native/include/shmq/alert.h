@@ -35,8 +35,12 @@ bool shmq_alert_look(shmq_queue *q);
 /* Is it to be told now, and by us? */
 bool shmq_alert_claim(shmq_queue *q, enum shmq_alert kind);
 enum shmq_flow_alert shmq_alert_flow(shmq_queue *q);
-/* A message whose bytes do not fit into its slot is put. */
+/* A message is put; noted if its threshold says so. */
 void shmq_alert_weigh(shmq_queue *q, uint64_t bytes);
+/* Are messages to be weighed? Asked of those that do not fit into their slots only: these take a block anyway. */
+static inline bool shmq_alert_weighs(const shmq_queue *q) {
+    return shmq_load_relaxed((shmq_a64 *)(uintptr_t)&q->page->settings.alerts[SHMQ_ALERT_MESSAGE_BYTES]) != 0;
+}
 /* The largest one beyond the threshold since that was told last; 0: there is none to tell of. */
 uint64_t shmq_alert_largest(shmq_queue *q);
 

@@ -92,6 +92,8 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     }
 }
 
+static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
+
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (o->prepared) {
         return SHMQ_OK;
@@ -106,11 +108,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_head(o->head, o->head_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
-    bool large = o->head_len + o->body_len > q->first.inline_bytes;
-    if (large) {
-        shmq_alert_weigh(q, o->head_len + o->body_len);
-    }
-    if (large && !loaned) {
+    if (!loaned && o->head_len + o->body_len > q->first.inline_bytes) {
         uint64_t start = shmq_body_start(o->head_len);
         o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
@@ -120,6 +118,9 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
             memcpy(to, o->head, o->head_len);
         }
         copy_pieces(to + start, o);
+    }
+    if (o->block.offset != 0 && SHMQ_UNLIKELY(shmq_alert_weighs(q))) {
+        shmq_alert_weigh(q, weight_of(o));
     }
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
     o->crc = q->checksum ? crc_of_message(o) : 0;
@@ -190,8 +191,6 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
         }
     }
 }
-
-static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
 
 /* Those who stand in line are served first. Not before a move, which never waits: its message was put before any of theirs. */
 static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {
