@@ -42,6 +42,7 @@ SLOT_MAX: int
 SLOT_HEADER: int
 RING_MIN: int
 RING_MAX: int
+COUNT_MAX: int
 ROW_FREE: int
 ROW_ATTACHING: int
 ROW_LIVE: int

@@ -33,7 +33,13 @@ TYPES: Final = {
     "alerts": ("Alerts", "tuple[float, ...]", "tuple[int, ...]"),
 }
 NO_NUMBERS: Final = ("name", "delays", "alerts")
-REMARKS: Final = {"size": "bytes", "choice": "of its choices", "name": "of the queue", "delays": "seconds", "alerts": "its fields"}
+REMARKS: Final = {
+    "size": "bytes",
+    "choice": "of its choices",
+    "name": "of the queue",
+    "delays": "seconds",
+    "alerts": "its fields",
+}
 
 HEADER_TEXT: Final = """\
 /* The options of a queue: their numbers, and what a declaration says of them. Written by tools/options. */

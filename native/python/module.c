@@ -144,6 +144,7 @@ static int add_constants(PyObject *module) {
         {"SLOT_HEADER", SHMQ_SLOT_HEADER},
         {"RING_MIN", SHMQ_RING_MIN},
         {"RING_MAX", SHMQ_RING_MAX},
+        {"COUNT_MAX", SHMQ_COUNT_MASK - 1},
         {"ROW_FREE", SHMQ_ROW_FREE},
         {"ROW_ATTACHING", SHMQ_ROW_ATTACHING},
         {"ROW_LIVE", SHMQ_ROW_LIVE},

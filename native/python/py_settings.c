@@ -2,6 +2,8 @@
  * nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users write. */
 #include "py_queue.h"
 
+#include "shmq/flow.h"
+
 static bool give_delays(PyObject *value, shmq_declaration *d) {
     Py_ssize_t steps = PyTuple_Check(value) ? PyTuple_Size(value) : 0;
     if (steps < 1 || steps > (Py_ssize_t)SHMQ_RETRY_STEPS) {
@@ -124,7 +126,7 @@ static PyObject *setters(const shmq_queue_shm *page) {
 }
 
 /* _settings() -> the value of each setting by its name, and: given (bits), given_by (pids, in the order of the settings),
- * slots, shut_down, created_ns, created_by */
+ * slots, flows, shut_down, created_ns, created_by */
 PyObject *queue_settings(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -136,10 +138,11 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    PyObject *result = Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given),
-                                     "slots", (unsigned long long)shmq_slot_count(&self->q->first), "shut_down",
-                                     shmq_load_seq(&page->shut_down), "created_ns",
-                                     (unsigned long long)page->created_ns, "created_by", page->created_by);
+    PyObject *result =
+        Py_BuildValue("{sKsKsOsIsKsI}", "given", (unsigned long long)shmq_load_relaxed(&page->given), "slots",
+                      (unsigned long long)shmq_slot_count(&self->q->first), "flows",
+                      shmq_may_flow(self->q) ? Py_True : Py_False, "shut_down", shmq_load_seq(&page->shut_down),
+                      "created_ns", (unsigned long long)page->created_ns, "created_by", page->created_by);
     bool ok = result != NULL && add(result, "given_by", setters(page));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
         ok = add(result, shmq_setting_name(i), value_of(self, i));

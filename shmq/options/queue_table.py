@@ -26,8 +26,8 @@ class QueueOptions(TypedDict, total=False):
     Those marked "fixed" are settled when the queue is made; the others can be altered while it is in use, by alter() or
     `shmq declare`.
 
-    maxsize: messages at most, in whatever state. Default 0: as many as its slots and memory hold. The slots are fixed
-        when the queue is made.
+    maxsize: messages at most, in whatever state, in memory and on disk. Default 0: as many as there is room for. The
+        slots in memory are fixed when the queue is made.
     slot_size: bytes of a slot, fixed; 128 to 4,096, a multiple of 64. Small bodies lie in it. Default 192.
     temporary: fixed; true: deleted when the process that made it ends or closes its broker. Default false.
     max_deliveries: attempts; after so many that failed (retry) a message is dead. 0: never. Default 20.
@@ -139,7 +139,7 @@ QUEUE_TABLE: Final = (
         "count",
         default=0,
         least=0,
-        most=16_777_216,
+        most=4_294_967_294,
         remedy="give a number of messages, or 0 for as many as memory holds",
     ),
     Option(

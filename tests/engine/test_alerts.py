@@ -247,4 +247,3 @@ def test_alerts_are_altered_and_taken_away(broker: shmq.Broker, told: Told) -> N
     eventually(lambda: queue.statistics() and len(told()) == 2, "the alert")
     assert told() == ["messages", "bytes"]
     assert queue.options["alerts"] == Alerts(bytes=1)
-

@@ -171,7 +171,7 @@ def test_a_queue_may_stand_for_its_name_as_dead_letter() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("maxsize", 0), ("maxsize", 2**24), ("slot_size", 128), ("slot_size", 4096), ("slot_size", 192),
+        ("maxsize", 0), ("maxsize", 2**32 - 2), ("slot_size", 128), ("slot_size", 4096), ("slot_size", 192),
         ("max_deliveries", 65_535), ("max_deaths", 0), ("max_bytes", 0), ("max_bytes", 2**38), ("priorities", 1),
         ("priorities", 10), ("live_consumers", 1), ("live_consumers", 1_023), ("max_ttl", 0), ("lease", 1e-9),
         ("expires", 0),
@@ -185,7 +185,7 @@ def test_the_ends_of_a_range_belong_to_it(all_built: None, name: str, value: int
     ("name", "value"),
     [
         pytest.param("maxsize", 10**5000, id="huge"),
-        ("maxsize", -1), ("maxsize", 2**24 + 1), ("slot_size", 64), ("slot_size", 4160),
+        ("maxsize", -1), ("maxsize", 2**32 - 1), ("slot_size", 64), ("slot_size", 4160),
         ("slot_size", 200), ("slot_size", "big"), ("max_deliveries", -1), ("max_deliveries", 65_536),
         ("max_deaths", -1), ("max_deaths", 65_536), ("dead_letter", ""), ("dead_letter", "a/b"),
         ("dead_letter", Target("a/b")), ("max_bytes", -1), ("max_bytes", 2**38 + 1), ("overflow", "drop"),

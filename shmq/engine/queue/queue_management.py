@@ -199,7 +199,8 @@ class QueueManagement(OpenQueue):
         """Changes options of the queue, for all of its users at once; the others stay as they are.
 
         options: see QueueOptions. A maxsize may be less than what is in the queue: nothing is lost, puts wait until
-            there is room again. It may be as much as the slots that the queue got when it was made.
+            there is room again. Of a queue that stays in memory (groups, or a broker with disk=0) it may be as much as
+            the slots that the queue got when it was made.
         Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
         TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
 
@@ -210,11 +211,12 @@ class QueueManagement(OpenQueue):
         """
         settings = check_queue_options(cast("dict[str, object]", options))
         check_dead_letter(self._membership, self._name, options.get("dead_letter"))
-        slots = self._settings()["slots"]
-        if settings.maxsize is not None and settings.maxsize > slots:
+        found = self._settings()
+        slots = found["slots"]
+        if settings.maxsize is not None and settings.maxsize > slots and not found["flows"]:
             raise ValueError(
                 f"maxsize={settings.maxsize} is out of range: queue {self._name!r} has {slots:,} slots since it was "
-                f"made; give at most {slots:,}, 0 for no limit of its own, or make another queue"
+                f"made, and stays in memory; give at most {slots:,}, 0 for no limit of its own, or make another queue"
             )
         differs = self._alter(encode_settings(settings))
         if differs is not None:
