@@ -14,6 +14,7 @@ from shmq.engine.burial.dead_letter import dead_letter_name, default_name
 from shmq.engine.burial.deletion import delete
 from shmq.engine.burial.outcome import bury_found, bury_poisoned
 from shmq.engine.handle.failure import options_mismatch
+from shmq.engine.handle.max_memory import warn_of_excess
 from shmq.engine.handle.open_queue import OpenQueue, membership_of
 from shmq.engine.message.selection import loaded
 from shmq.engine.queue.transfer import transfer
@@ -221,6 +222,8 @@ class QueueManagement(OpenQueue):
         differs = self._alter(encode_settings(settings))
         if differs is not None:
             raise options_mismatch(self, self._name, settings, SETTINGS[differs], altering=True)
+        if settings.max_memory:
+            warn_of_excess(self._membership)
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
