@@ -15,7 +15,6 @@ pytestmark = pytest.mark.memory
 def test_queues_that_may_have_more_than_the_broker_are_told_of_with_names_and_figures(
     broker_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Shows S136."""
     with caplog.at_level(logging.WARNING, "shmq.flow"), shmq.open(broker_dir, memory="16MiB") as broker:
         broker.queue("lines", max_memory="7MiB")
         queue = broker.queue("images", max_memory="8MiB")  # 15 MiB of 15
@@ -44,7 +43,6 @@ def test_a_queue_without_max_memory_is_not_counted(broker_dir: Path, caplog: pyt
 def test_a_broker_that_is_larger_than_there_is_memory_is_told_of(
     broker_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, of: str
 ) -> None:
-    """Shows S136."""
     size = 32 << 20
 
     def little(asked: object) -> object:

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import alert_flow, alert_is_ours, alert_largest, alert_look, census_of, settings_of
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shmq.engine.handle.open_queue import OpenQueue
     from shmq.engine.membership.membership import Membership
 
-__all__ = ["raised", "tell_alerts"]
+__all__ = ["raised", "tell_alerts", "tell_alerts_of"]
 
 _LOG: Final = logging.getLogger("shmq.alert")
 _local = threading.local()
@@ -34,23 +35,38 @@ _FLOW: Final = {
 def tell_alerts(membership: Membership) -> None:
     """Looks for what is to be told, and tells what no other process has, if anybody here listens.
 
-    What cannot be looked at just now (a queue is being deleted) is left to the next look.
+    Counts messages once a second, whoever looks. What cannot be looked at just now (a queue is being deleted) is left to
+    the next look.
     """
+    if _begins():
+        try:
+            for name, index, incarnation in alert_queues(membership.live()):
+                with suppress(ShmqError):  # deleted meanwhile
+                    _tell_of(open_queue(membership, name.decode(errors="replace"), index, incarnation))
+            _tell_of_disk(membership)
+        except ShmqError:
+            pass  # closed meanwhile: the call itself says so next
+        finally:
+            _local.telling = False
+
+
+def tell_alerts_of(queue: OpenQueue) -> None:
+    """The same of one queue whose messages its user counts just now: at once."""
+    if _begins():
+        try:
+            _tell_of(queue, at_once=True)
+        except ShmqError:
+            pass  # as above
+        finally:
+            _local.telling = False
+
+
+def _begins() -> bool:
+    """Not amid another one: a handler that puts into a queue would look again."""
     if not _is_heard() or getattr(_local, "telling", False):
-        return  # else a handler that puts into a queue would look again
+        return False
     _local.telling = True
-    try:
-        member = membership.live()
-        for name, index, incarnation in alert_queues(member):
-            try:
-                _tell_of(open_queue(membership, name.decode(errors="replace"), index, incarnation))
-            except ShmqError:
-                continue  # deleted meanwhile
-        _tell_of_disk(membership)
-    except ShmqError:
-        pass  # closed meanwhile: the call itself says so next
-    finally:
-        _local.telling = False
+    return True
 
 
 def _is_heard() -> bool:
@@ -70,14 +86,14 @@ def _tell(queue: str | None, alert: str, text: str) -> None:
     _LOG.warning("%s %s", named, text, extra={"queue": queue, "alert": alert, "pid": os.getpid()})
 
 
-def _tell_of(queue: OpenQueue) -> None:
+def _tell_of(queue: OpenQueue, *, at_once: bool = False) -> None:
     flow = alert_flow(queue)
     if flow is not None:
         _tell(queue.name, "flowed" if flow == "began" else "recovered", _FLOW[flow])
     largest = alert_largest(queue)
     if largest:
         _tell(queue.name, "message_bytes", f"was given a message of {largest:,} bytes")
-    if alert_look(queue):
+    if alert_look(queue) or at_once:
         for alert, kind, text in _reached(queue):
             if alert_is_ours(queue, kind):
                 _tell(queue.name, alert, text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
-from shmq.engine.burial.alert import tell_alerts
+from shmq.engine.burial.alert import tell_alerts, tell_alerts_of
 from shmq.engine.burial.chores import do_chores, put_in_order
 from shmq.engine.burial.dead_letter import dead_letter_name, default_name
 from shmq.engine.burial.deletion import delete
@@ -87,6 +87,7 @@ class QueueManagement(OpenQueue):
             1
         """
         put_in_order(self._membership)
+        tell_alerts_of(self)
         return self._statistics()
 
     def _statistics(self) -> QueueStatistics:
