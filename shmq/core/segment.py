@@ -200,8 +200,8 @@ def _warn_of_size(memory: int) -> None:
     for most, what in ((shm.f_blocks * shm.f_frsize, SHM_DIRECTORY), (machine, "this machine")):
         if memory > most > 0:
             _LOG.warning(
-                "a broker with %s bytes of memory= is made, and %s has %s: messages flow to disk where that is used up; "
-                "make it with a smaller memory=%s",
+                "a broker with %s bytes of memory= is made, and %s has %s: messages flow to disk where that is used "
+                "up; make it with a smaller memory=%s",
                 f"{memory:,}",
                 what,
                 f"{most:,}",

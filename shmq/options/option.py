@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 __all__ = ["Kind", "Option"]
 
-# count, size (of bytes), switch, choice and seconds are numbers to the core; the name of a queue, delays and alerts are not.
+# count, size (of bytes), switch, choice and seconds are numbers to the core; the name of a queue, delays and alerts are
+# not.
 Kind = Literal["count", "size", "switch", "choice", "seconds", "name", "delays", "alerts"]
 
 

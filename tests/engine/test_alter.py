@@ -81,9 +81,7 @@ def test_a_limit_that_is_taken_away_and_given_again_counts_what_is_there(broker:
 
 
 @pytest.mark.parametrize("in_memory", [{}, {"groups": "shared"}], ids=["without disk", "groups"])
-def test_a_limit_beyond_the_slots_is_refused_where_nothing_flows(
-    broker_dir: Path, in_memory: shmq.QueueOptions
-) -> None:
+def test_a_limit_beyond_the_slots_is_refused_where_nothing_flows(broker_dir: Path, in_memory: dict[str, Any]) -> None:
     with shmq.open(broker_dir, memory="16MiB", disk=None if in_memory else 0) as broker:
         _refused_beyond_the_slots(broker.queue("jobs", maxsize=100, **in_memory))
 

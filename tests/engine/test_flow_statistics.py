@@ -1,6 +1,7 @@
 """What statistics() says of a queue whose messages lie in all homes: exact at rest."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ LITTLE = 20_000  # bytes in memory
 
 
 @pytest.mark.parametrize("options", [{}, {"maxsize": 5000, "max_bytes": "1MiB"}, {"priorities": 3}], ids=str)
-def test_counts_and_bytes_are_exact_wherever_the_messages_lie(broker: shmq.Broker, options: shmq.QueueOptions) -> None:
+def test_counts_and_bytes_are_exact_wherever_the_messages_lie(broker: shmq.Broker, options: dict[str, Any]) -> None:
     queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, **options)
     put_numbers(queue, range(3000))
     queue.put(numbered(0), delay=3600)

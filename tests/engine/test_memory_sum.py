@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import shmq
-from shmq.core import segment
 
 pytestmark = pytest.mark.memory
 
@@ -52,9 +51,9 @@ def test_a_broker_that_is_larger_than_there_is_memory_is_told_of(
         f_blocks, f_frsize, f_bavail = size // 4096, 4096, size // 4096
 
     if of == "/dev/shm":
-        monkeypatch.setattr(segment.os, "statvfs", lambda path: Little)
+        monkeypatch.setattr(os, "statvfs", lambda path: Little)
     else:
-        monkeypatch.setattr(segment.os, "sysconf", little)
+        monkeypatch.setattr(os, "sysconf", little)
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         with shmq.open(broker_dir / "fits", memory="32MiB"):
             assert not caplog.records

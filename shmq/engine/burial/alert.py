@@ -35,8 +35,8 @@ _FLOW: Final = {
 def tell_alerts(membership: Membership) -> None:
     """Looks for what is to be told, and tells what no other process has, if anybody here listens.
 
-    Counts messages once a second, whoever looks. What cannot be looked at just now (a queue is being deleted) is left to
-    the next look.
+    Counts messages once a second, whoever looks. What cannot be looked at just now (a queue is being deleted) is left
+    to the next look.
     """
     if _begins():
         try:
