@@ -31,6 +31,7 @@ except ModuleNotFoundError:
         )
     raise ImportError(_text, name="shmq._native") from None
 
+from shmq.alerts import Alerts
 from shmq.codec import Codec
 from shmq.death import Death
 from shmq.engine.consumer.consumer import Consumer
@@ -70,6 +71,7 @@ if typing.TYPE_CHECKING:
     from shmq.statistics import BrokerStatistics, PoolCounts, ProcessInfo, QueueStatistics
 
 __all__ = [
+    "Alerts",
     "Broker",
     "BrokerError",
     "BrokerNotFound",

@@ -97,6 +97,7 @@ class Settings(SettingValues):
 
     given: int
     slots: int
+    flows: bool
     shut_down: int
     created_ns: int
     created_by: int

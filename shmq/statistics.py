@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
+from shmq.alerts import Alerts
 from shmq.death import DeathReason
 
 __all__ = ["Alerts", "BrokerStatistics", "PoolCounts", "ProcessInfo", "QueueStatistics", "as_json"]
@@ -156,17 +157,6 @@ class PoolCounts:
     def died(self) -> int:
         """How many messages died, for whatever reason."""
         return sum(self.dead.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Alerts:
-    """Thresholds of a queue, logged to "shmq.alert" at most once per `repeat` seconds. None: no such threshold."""
-
-    messages: int | None = None
-    bytes: int | None = None
-    message_bytes: int | None = None
-    age: float | None = None
-    repeat: float = 30.0
 
 
 def as_json(value: object) -> dict[str, Any]:

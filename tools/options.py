@@ -30,9 +30,16 @@ TYPES: Final = {
     "seconds": ("float", "float", "int"),
     "name": ("str | Named", "str", "bytes"),
     "delays": ("float | Sequence[float]", "tuple[float, ...]", "tuple[int, ...]"),
+    "alerts": ("Alerts", "tuple[float, ...]", "tuple[int, ...]"),
 }
-NO_NUMBERS: Final = ("name", "delays")
-REMARKS: Final = {"size": "bytes", "choice": "of its choices", "name": "of the queue", "delays": "seconds"}
+NO_NUMBERS: Final = ("name", "delays", "alerts")
+REMARKS: Final = {
+    "size": "bytes",
+    "choice": "of its choices",
+    "name": "of the queue",
+    "delays": "seconds",
+    "alerts": "its fields",
+}
 
 HEADER_TEXT: Final = """\
 /* The options of a queue: their numbers, and what a declaration says of them. Written by tools/options. */
@@ -86,6 +93,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypedDict
 
+from shmq.alerts import Alerts
 from shmq.options.option import Option
 from shmq.options.value import NEVER, Size
 
@@ -182,6 +190,8 @@ def declared(option: Option) -> str:
     if option["kind"] == "delays":
         steps = field(option).replace("delay_ns", "steps")
         return f"    uint64_t {field(option)}[{option['most']}];\n    uint32_t {steps};"
+    if option["kind"] == "alerts":
+        return f"    uint64_t {field(option)}[{option['most']}];"
     return f"    uint64_t {field(option)};"
 
 

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 
 #include "rows.h"
+#include "shmq/alert.h"
 #include "stage.h"
 
 void act_limit_memory(act *a, unsigned queue, uint64_t most) {
@@ -48,6 +49,20 @@ void act_steal_rows(act *a) {
     for (uint64_t place = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->low); place < end; place++) {
         steal_at(a, place);
     }
+}
+
+void act_tell_alerts(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    uint64_t used;
+    act_begin(a, CALL_OTHER, QUEUE_A, 0);
+    shmq_store_seq(&q->page->alerts.largest, 1); /* as a put of a large message leaves it */
+    shmq_disk_refused(a->m);
+    (void)shmq_alert_flow(q);
+    (void)shmq_alert_largest(q);
+    (void)shmq_alert_look(q);
+    (void)shmq_alert_claim(q, SHMQ_ALERT_AGE);
+    (void)shmq_disk_alerts(a->m, &used);
+    act_end(a, CALL_OTHER, QUEUE_A, 0, SHMQ_OK);
 }
 
 static jmp_buf end_of_turn;

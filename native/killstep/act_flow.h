@@ -17,4 +17,7 @@ void act_flow_before_commit(act *a);
 void act_flow_behind_commit(act *a);
 void act_flow_decided(act *a); /* P has moved on, and nothing else */
 
+/* Tells whatever there is to tell of the queue and the disk, as the interpreter does. */
+void act_tell_alerts(act *a);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "rows.h"
+#include "shmq/alert.h"
 #include "shmq/ring_memory.h"
 #include "virtual.h"
 
@@ -81,6 +82,18 @@ const char *flow_look(const stage *s) {
     return look_at_front(shmq_level(q, q->levels), on ? low : UINT64_MAX);
 }
 
+/* Whoever died amid its telling, the next one that looks when `repeat` is over tells that the queue has recovered; or it was told. */
+static const char *look_at_alerts(shmq_queue *q) {
+    shmq_a64 *gap = &q->page->settings.alerts[SHMQ_ALERT_KINDS];
+    const shmq_alerts_shm *alerts = &q->page->alerts;
+    bool was_told = (peek(&alerts->flow) & 1) == 0 && peek(&alerts->flushed) == peek(&q->first.shm->flushed);
+    uint64_t kept = shmq_load_seq(gap);
+    shmq_store_seq(gap, 0);
+    bool silent = shmq_alert_flow(q) == SHMQ_FLOW_SILENT;
+    shmq_store_seq(gap, kept);
+    return silent && !was_told ? say("nobody is told that the queue has recovered", peek(&alerts->flow), kept) : NULL;
+}
+
 const char *flow_look_at_end(stage *s) {
     shmq_queue *q = s->survivor.q[QUEUE_A];
     (void)shmq_flow_make_room(q, NULL);
@@ -100,7 +113,7 @@ const char *flow_look_at_end(stage *s) {
         (void)shmq_recount(q);
     }
     uint64_t bytes = shmq_load_seq(&q->page->resident) & SHMQ_WEIGHT_MASK;
-    return bytes != 0 ? say("an emptied queue has bytes in memory", bytes, 0) : NULL;
+    return bytes != 0 ? say("an emptied queue has bytes in memory", bytes, 0) : look_at_alerts(q);
 }
 
 const char *flow_look_at_missed(const stage *s) {

@@ -75,6 +75,7 @@ const scenario flow_scenarios[] = {
     {"flow-get-dead-decided", state_flow_dead_decided, NULL, get, SHMQ_OK, FLOWS},
     {"flow-put-dead-written", state_flow_dead_written_full, body_small, put, SHMQ_OK, FLOWS},
     {"flow-put-dead-decided", state_flow_dead_decided_full, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-alerts", state_flowing, NULL, act_tell_alerts, SHMQ_OK, FLOWS},
     {"flow-reap-mover", state_flow_dead_decided_full, NULL, reap, SHMQ_OK, FLOWS | LONG},
 };
 

@@ -86,6 +86,13 @@ static PyObject *endings(PyObject *module, PyObject *o) {
     return m != NULL ? shmq_py_ending_queues(m) : NULL;
 }
 
+/* alert_queues(member) -> the same of those of which something may be to be told */
+static PyObject *alerts(PyObject *module, PyObject *o) {
+    shmq_member *m = member_of(o);
+    (void)module;
+    return m != NULL ? shmq_py_alert_queues(m) : NULL;
+}
+
 static PyObject *reap(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     uint32_t reaped = 0;
@@ -167,6 +174,7 @@ PyMethodDef broker_functions[] = {
     {"queue_declare", declare, METH_VARARGS, NULL},
     {"queue_names", names, METH_O, NULL},
     {"ending_queues", endings, METH_O, NULL},
+    {"alert_queues", alerts, METH_O, NULL},
     {"do_due", do_due, METH_O, NULL},
     {"reap", reap, METH_O, NULL},
     {"obituaries", obituaries, METH_VARARGS, NULL},

@@ -4,6 +4,7 @@
 #include "py_queue.h"
 #include "shmq/duty.h"
 #include "shmq/facts.h"
+#include "shmq/alert.h"
 #include "shmq/queue_ending.h"
 #include "shmq/examine.h"
 #include "shmq/ranks.h"
@@ -249,6 +250,38 @@ static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _alert_flow() -> "began", "recovered", "both" that are to be told now, and by us; else None */
+static PyObject *queue_alert_flow(PyObject *o, PyObject *unused) {
+    static const char *const states[] = {NULL, "began", "recovered", "both"};
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? Py_BuildValue("z", states[shmq_alert_flow(self->q)]) : NULL;
+}
+
+/* _alert_is_ours(kind) -> is it to be told now, and by us? */
+static PyObject *queue_alert_is_ours(PyObject *o, PyObject *kind) {
+    py_queue *self = (py_queue *)o;
+    unsigned long number = PyLong_AsUnsignedLong(kind);
+    if (PyErr_Occurred() || !queue_ready(self)) {
+        return NULL;
+    }
+    return PyBool_FromLong(number < SHMQ_ALERT_KINDS && shmq_alert_claim(self->q, (enum shmq_alert)number));
+}
+
+/* _alert_largest() -> bytes of a large message that is to be told now, and by us; else 0 */
+static PyObject *queue_alert_largest(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? PyLong_FromUnsignedLongLong(shmq_alert_largest(self->q)) : NULL;
+}
+
+/* _alert_look() -> is it time to count, and ours? */
+static PyObject *queue_alert_look(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? PyBool_FromLong(shmq_alert_look(self->q)) : NULL;
+}
+
 static PyObject *queue_identity(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -274,6 +307,10 @@ PyMethodDef queue_manage_methods[] = {
     {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, to be buried; or None."},
     {"_steal_poisoned", queue_steal_poisoned, METH_NOARGS, "A message that has failed too often; or None."},
     {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, to be buried; or None."},
+    {"_alert_flow", queue_alert_flow, METH_NOARGS, NULL},
+    {"_alert_is_ours", queue_alert_is_ours, METH_O, NULL},
+    {"_alert_largest", queue_alert_largest, METH_NOARGS, NULL},
+    {"_alert_look", queue_alert_look, METH_NOARGS, NULL},
     {"_identity", queue_identity, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -7,6 +7,7 @@
 #include "py_usage.h"
 
 #include "shmq/facts.h"
+#include "shmq/alert.h"
 #include "shmq/examine.h"
 #include "shmq/flow.h"
 #include "shmq/handle.h"
@@ -56,6 +57,7 @@ static PyObject *member_new(PyTypeObject *type, PyObject *arguments, PyObject *k
         Py_DECREF(self);
         return fail(status);
     }
+    shmq_alerts_begin(as_member(self)->member);
     return self;
 }
 
@@ -360,10 +362,23 @@ static PyGetSetDef attributes[] = {
 };
 
 /* burials() -> has anything expired that is to be taken to the dead? Asks once. */
-static PyObject *member_burials(PyObject *o, PyObject *unused) {
-    shmq_py_member *self = (shmq_py_member *)o;
+static PyObject *member_burials(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyBool_FromLong(shmq_burial_take(self->member));
+    return PyBool_FromLong(shmq_chore_take(as_member(self)->member, SHMQ_CHORE_BURIALS));
+}
+
+/* alerts() -> is it time to look for what is to be told? Asks once. */
+static PyObject *member_alerts(PyObject *self, PyObject *unused) {
+    (void)unused;
+    return PyBool_FromLong(shmq_chore_take(as_member(self)->member, SHMQ_CHORE_ALERTS));
+}
+
+/* disk_alerts() -> (are nine tenths of the budget used, and is it to be told; was somebody refused room, likewise; bytes on disk) */
+static PyObject *member_disk_alerts(PyObject *self, PyObject *unused) {
+    uint64_t used;
+    (void)unused;
+    uint32_t bits = shmq_disk_alerts(as_member(self)->member, &used);
+    return Py_BuildValue("(iiK)", (bits & SHMQ_DISK_MARK) != 0, (bits & SHMQ_DISK_FULL) != 0, (unsigned long long)used);
 }
 
 static PyObject *member_flow_into(PyObject *self, PyObject *directory) {
@@ -392,6 +407,9 @@ static PyMethodDef methods[] = {
     {"valid", member_valid, METH_NOARGS,
      "None, or the first thing of the segment that makes no sense; rings have their own check."},
     {"burials", member_burials, METH_NOARGS, "Has anything expired that is to be taken to the dead? Asks once."},
+    {"alerts", member_alerts, METH_NOARGS, "Is it time to look for what is to be told? Asks once."},
+    {"disk_alerts", member_disk_alerts, METH_NOARGS,
+     "(nine tenths of the budget are used, somebody was refused room, bytes): the first two only if they are to be told."},
     {"gone", member_gone, METH_NOARGS, "Has the broker been deleted, or its directory?"},
     {"delete", member_delete, METH_O,
      "delete(force)\n\nTake the segment's name away: the broker is gone for all members."},

@@ -32,18 +32,28 @@ bool queue_ready(py_queue *self) {
     return status == SHMQ_OK;
 }
 
-static bool bury_expired(py_queue *self) {
-    if (SHMQ_LIKELY(!shmq_is_burial_due(self->q->m))) {
+static bool do_chores(py_queue *self) {
+    if (SHMQ_LIKELY(!shmq_is_chore_due(self->q->m, SHMQ_ANY_CHORE))) {
         return true;
     }
-    PyObject *done = PyObject_CallMethod((PyObject *)self, "_bury_expired", NULL);
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "_do_chores", NULL);
     Py_XDECREF(done);
     return done != NULL;
 }
 
-bool queue_begins(py_queue *self) { return queue_ready(self) && bury_expired(self); }
+/* While a put waits: it may be the only one who could tell that the queue is full of old messages. */
+static bool tell_alerts(py_queue *self) {
+    if (!shmq_is_chore_due(self->q->m, SHMQ_CHORE_ALERTS)) {
+        return true;
+    }
+    PyObject *told = PyObject_CallMethod((PyObject *)self, "_tell_alerts", NULL);
+    Py_XDECREF(told);
+    return told != NULL;
+}
 
-bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && bury_expired(self); }
+bool queue_begins(py_queue *self) { return queue_ready(self) && do_chores(self); }
+
+bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && do_chores(self); }
 
 void room_wait_begins(room_wait *w, uint64_t until_ns) {
     w->since_ns = shmq_now_ns();
@@ -51,7 +61,7 @@ void room_wait_begins(room_wait *w, uint64_t until_ns) {
 }
 
 bool room_wait_goes_on(py_queue *self, room_wait *w, shmq_status lacking) {
-    if (PyErr_CheckSignals() < 0) {
+    if (PyErr_CheckSignals() < 0 || !tell_alerts(self)) {
         return false;
     }
     if (!w->endless || w->told || lacking == SHMQ_OK) {

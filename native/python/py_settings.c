@@ -3,6 +3,8 @@
 #include "py_queue.h"
 #include "shmq/facts.h"
 
+#include "shmq/flow.h"
+
 static bool give_delays(PyObject *value, shmq_declaration *d) {
     Py_ssize_t steps = PyTuple_Check(value) ? PyTuple_Size(value) : 0;
     if (steps < 1 || steps > (Py_ssize_t)SHMQ_RETRY_STEPS) {
@@ -14,6 +16,18 @@ static bool give_delays(PyObject *value, shmq_declaration *d) {
     }
     d->retry_steps = (uint32_t)steps;
     d->given |= 1u << SHMQ_SET_RETRY_DELAY;
+    return PyErr_Occurred() == NULL;
+}
+
+static bool give_alerts(PyObject *value, shmq_declaration *d) {
+    if (!PyTuple_Check(value) || PyTuple_Size(value) != (Py_ssize_t)SHMQ_ALERT_TERMS) {
+        PyErr_SetString(PyExc_ValueError, "alerts: a tuple of 5 numbers is expected");
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < (Py_ssize_t)SHMQ_ALERT_TERMS; i++) {
+        d->alerts[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(value, i));
+    }
+    d->given |= 1u << SHMQ_SET_ALERTS;
     return PyErr_Occurred() == NULL;
 }
 
@@ -33,6 +47,15 @@ static bool give_letters(PyObject *value, shmq_declaration *d) {
     return true;
 }
 
+static bool give_number(PyObject *value, shmq_declaration *d, int setting) {
+    unsigned long long number = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred()) {
+        return false;
+    }
+    shmq_declaration_give(d, setting, number);
+    return true;
+}
+
 bool settings_declared(PyObject *values, shmq_declaration *d) {
     if (!PyTuple_Check(values) || PyTuple_Size(values) != SHMQ_SETTINGS) {
         PyErr_Format(PyExc_TypeError, "a tuple of %d settings is expected", (int)SHMQ_SETTINGS);
@@ -43,25 +66,22 @@ bool settings_declared(PyObject *values, shmq_declaration *d) {
         if (value == Py_None) {
             continue;
         }
-        if (i == SHMQ_SET_RETRY_DELAY ? !give_delays(value, d) : i == SHMQ_SET_DEAD_LETTER && !give_letters(value, d)) {
+        bool given = i == SHMQ_SET_RETRY_DELAY   ? give_delays(value, d)
+                     : i == SHMQ_SET_DEAD_LETTER ? give_letters(value, d)
+                     : i == SHMQ_SET_ALERTS      ? give_alerts(value, d)
+                                                 : give_number(value, d, i);
+        if (!given) {
             return false;
-        }
-        if (i != SHMQ_SET_RETRY_DELAY && i != SHMQ_SET_DEAD_LETTER) {
-            unsigned long long number = PyLong_AsUnsignedLongLong(value);
-            if (PyErr_Occurred()) {
-                return false;
-            }
-            shmq_declaration_give(d, i, number);
         }
     }
     return true;
 }
 
-static PyObject *delays(const shmq_settings_facts *facts) {
-    PyObject *result = PyTuple_New((Py_ssize_t)facts->retry_steps);
-    for (uint32_t i = 0; result != NULL && i < facts->retry_steps; i++) {
-        PyObject *delay = PyLong_FromUnsignedLongLong(facts->retry_delay_ns[i]);
-        if (delay == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, delay) < 0) {
+static PyObject *numbers(const uint64_t *values, uint32_t count) {
+    PyObject *result = PyTuple_New((Py_ssize_t)count);
+    for (uint32_t i = 0; result != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(values[i]);
+        if (number == NULL || PyTuple_SetItem(result, (Py_ssize_t)i, number) < 0) {
             Py_CLEAR(result);
         }
     }
@@ -70,7 +90,10 @@ static PyObject *delays(const shmq_settings_facts *facts) {
 
 static PyObject *value_of(const shmq_settings_facts *facts, int setting) {
     if (setting == SHMQ_SET_RETRY_DELAY) {
-        return delays(facts);
+        return numbers(facts->retry_delay_ns, facts->retry_steps);
+    }
+    if (setting == SHMQ_SET_ALERTS) {
+        return numbers(facts->alerts, SHMQ_ALERT_TERMS);
     }
     if (setting == SHMQ_SET_DEAD_LETTER) {
         return PyBytes_FromStringAndSize(facts->dead_letter, (Py_ssize_t)facts->dead_letter_len);
@@ -96,7 +119,7 @@ static PyObject *setters(const shmq_settings_facts *facts) {
 }
 
 /* _settings() -> the value of each setting by its name, and: given (bits), given_by (pids, in the order of the settings),
- * slots, shut_down, created_ns, created_by */
+ * slots, flows, shut_down, created_ns, created_by */
 PyObject *queue_settings(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -108,9 +131,10 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
     if (status != SHMQ_OK) {
         return queue_raise(self, status);
     }
-    PyObject *result = Py_BuildValue("{sKsKsIsKsI}", "given", (unsigned long long)facts.given, "slots",
-                                     (unsigned long long)facts.slots, "shut_down", facts.shut_down, "created_ns",
-                                     (unsigned long long)facts.created_ns, "created_by", facts.created_by);
+    PyObject *result = Py_BuildValue(
+        "{sKsKsOsIsKsI}", "given", (unsigned long long)facts.given, "slots", (unsigned long long)facts.slots, "flows",
+        shmq_may_flow(self->q) ? Py_True : Py_False, "shut_down", facts.shut_down, "created_ns",
+        (unsigned long long)facts.created_ns, "created_by", facts.created_by);
     bool ok = result != NULL && add(result, "given_by", setters(&facts));
     for (int i = 0; ok && i < SHMQ_SETTINGS; i++) {
         ok = add(result, shmq_setting_name(i), value_of(&facts, i));

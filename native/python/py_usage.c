@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shmq/alert.h"
 #include "shmq/queue_ending.h"
 #include "shmq/handle.h"
 #include "shmq/memory_use.h"
@@ -67,6 +68,14 @@ static PyObject *names_where(shmq_member *m, bool is_wanted(shmq_member *, uint3
 PyObject *shmq_py_queue_names(shmq_member *m) { return names_where(m, shmq_queue_name); }
 
 PyObject *shmq_py_ending_queues(shmq_member *m) { return names_where(m, shmq_queue_ending); }
+
+static bool has_alerts(shmq_member *m, uint32_t index, char *name, uint32_t *incarnation) {
+    shmq_queue view;
+    return shmq_queue_named(m, index, name, incarnation) && name[0] != 0 && shmq_queue_look(m, index, &view) == NULL &&
+           shmq_alerts_wanted(&view);
+}
+
+PyObject *shmq_py_alert_queues(shmq_member *m) { return names_where(m, has_alerts); }
 
 PyObject *shmq_py_memory_users(shmq_member *m) {
     PyObject *list = PyList_New(0);

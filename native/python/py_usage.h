@@ -19,6 +19,7 @@ PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
 PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
 PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones in which something waits for its burial */
+PyObject *shmq_py_alert_queues(shmq_member *m); /* the same of those of which something may be to be told */
 
 /* A dict of numbers. */
 typedef struct {

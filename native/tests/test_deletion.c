@@ -254,7 +254,7 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
     CHECK_EQUAL(entries(), 4);
-    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
     CHECK(due() != SHMQ_DUE_NEVER);
     for (int i = 0; i < 3; i++) {
         CHECK(shmq_queue_ending(b, qa->index, name, &incarnation) && incarnation == qa->incarnation);
@@ -265,16 +265,16 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_EMPTY);
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_ending_due(qa, shmq_now_ns()), SHMQ_DUE_NEVER);
-    shmq_store_seq(&b->burials, 0);
+    shmq_store_seq(&b->chores, 0);
     CHECK_EQUAL(shmq_release(qb, &held, true), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&b->burials), 1);
+    CHECK_EQUAL(shmq_load_seq(&b->chores), 1);
     CHECK_EQUAL(entries(), 1);
     uint64_t now = shmq_now_ns();
     CHECK_EQUAL(shmq_ending_due(qa, now), now);
-    shmq_store_seq(&a->burials, 0);
+    shmq_store_seq(&a->chores, 0);
     shmq_store_seq(&a->header->due, 2);
     shmq_due_look(a);
-    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
     CHECK(due() > now && due() < now + 10 * SECOND); /* and it is looked at again */
     CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
     CHECK_EQUAL(left.delivery, 1);
@@ -324,10 +324,10 @@ static void test_what_a_dead_holder_had_waits_for_its_burial(void) {
         (void)receive(qb, shmq_self(qb));
     }
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&a->burials), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->chores), 0);
     scratch_kill(b);
     reap_all(a, 1);
-    CHECK_EQUAL(shmq_load_seq(&a->burials), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
     CHECK_EQUAL(entries(), 4);
     while (shmq_steal_left(qa, &left) == SHMQ_OK) {
         CHECK_EQUAL(left.deaths, 1);

@@ -1,6 +1,8 @@
 /* The list of duties: when each is due, and what one round does of it. */
 #include "still_broker.h"
 
+#include "shmq/alert.h"
+
 #include "shmq/unused.h"
 #include "shmq/watch.h"
 
@@ -120,10 +122,23 @@ static void a_deleted_broker_is_noticed(void) {
     end();
 }
 
+/* Duty "alerts": the interpreter is told that it is time to look. */
+static void alerts_are_looked_for_when_it_is_time(void) {
+    begin();
+    CHECK(!is_due(SHMQ_DUTY_ALERTS));
+    shmq_alerts_begin(a);
+    CHECK(!is_due(SHMQ_DUTY_ALERTS) && !shmq_is_chore_due(a, SHMQ_CHORE_ALERTS));
+    stands_at += SHMQ_ALERT_LOOK_NS;
+    CHECK(is_due(SHMQ_DUTY_ALERTS));
+    CHECK(!round_of(SHMQ_DUTY_ALERTS));
+    CHECK(shmq_chore_take(a, SHMQ_CHORE_ALERTS) && !is_due(SHMQ_DUTY_ALERTS));
+    end();
+}
+
 /* Duty "burials": the interpreter's, and no round of the core takes it away. */
 static void burials_are_left_to_the_interpreter(void) {
     begin();
-    shmq_store_seq(&a->burials, 1);
+    shmq_store_seq(&a->chores, SHMQ_CHORE_BURIALS);
     CHECK(is_due(SHMQ_DUTY_BURIALS));
     CHECK(!shmq_upkeep_round(a, SHMQ_EVERY_DUTY));
     CHECK(is_due(SHMQ_DUTY_BURIALS));
@@ -228,6 +243,7 @@ int main(void) {
     a_round_asks_so_many_rows();
     a_deleted_broker_is_noticed();
     burials_are_left_to_the_interpreter();
+    alerts_are_looked_for_when_it_is_time();
     a_round_ends_one_queue_that_nobody_uses();
     what_came_back_to_a_deleted_queue_goes_by_a_round();
     no_duty_waits_behind_another_for_ever();

@@ -40,6 +40,7 @@ static shmq_declaration all_settings(void) {
                               .lease_ns = 7,
                               .live_consumers = 2,
                               .expires_ns = 0,
+                              .alerts = {1, 2, 3, 4, 5},
                               .create = true};
 }
 
@@ -80,6 +81,7 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     others[SHMQ_SET_LIVE_CONSUMERS].live_consumers = 0;
     others[SHMQ_SET_EXPIRES].expires_ns = 1;
     others[SHMQ_SET_MAX_MEMORY].max_memory = 9;
+    others[SHMQ_SET_ALERTS].alerts[SHMQ_ALERT_TERMS - 1] = 6;
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         CHECK_EQUAL(declare(&again, &others[i], &differs), SHMQ_EXISTS);
         CHECK_EQUAL(differs, i);
@@ -112,7 +114,7 @@ static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     CHECK_EQUAL(shmq_dead_letter(q->page, letters), 4);
     CHECK(memcmp(letters, "dead", 4) == 0);
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (d.given >> i & 1 && i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_RETRY_DELAY) {
+        if (d.given >> i & 1 && shmq_setting_is_number(i)) {
             CHECK_EQUAL(shmq_setting_value(q->page, i), shmq_declared(&d, i));
         }
         CHECK_EQUAL(q->page->settings.given_by[i], d.given >> i & 1 ? (uint32_t)getpid() : 0);

@@ -70,6 +70,24 @@ def _seconds(name: str, text: str) -> float:
         raise Refused(f"{name}={text!r} is no number of seconds") from None
 
 
+def _alerts(text: str) -> object:
+    from shmq.alerts import Alerts
+    from shmq.options.value import parse_size
+
+    values: dict[str, Any] = {}
+    for part in text.split(","):
+        field, sign, value = part.partition(":")
+        if not sign or field not in Alerts.__dataclass_fields__:
+            known = ", ".join(Alerts.__dataclass_fields__)
+            raise Refused(f"alerts={text!r}: write NAME:NUMBER, with commas between several; names are {known}")
+        if field in ("age", "repeat"):
+            values[field] = _seconds(f"alerts: {field}", value)
+        else:
+            with usage():
+                values[field] = parse_size(_size(value) or 0, f"alerts: {field}")
+    return Alerts(**values)
+
+
 def _option(given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if not sign or not name:
@@ -94,6 +112,8 @@ def _option(given: str) -> tuple[str, object]:
             return name, _seconds(name, text)
         case "delays":
             return name, tuple(_seconds(name, step) for step in text.split(","))
+        case "alerts":
+            return name, _alerts(text)
         case "size":
             return name, _size(text)
         case "choice" | "name":
@@ -109,7 +129,8 @@ def _options_help() -> str:
 
 _HELP = f"""Make a queue, or alter its options.
 
-Times are seconds, "none" takes a limit away; retry_delay takes several with commas between them. Options that are not
+Times are seconds, "none" takes a limit away; retry_delay takes several with commas between them,
+alerts NAME:NUMBER, such as alerts=messages:100000,age:60. Options that are not
 given stay as they are; another value of one that is fixed when a queue is made has the exit code 2.
 
 \b

@@ -178,6 +178,10 @@ def _said(good: bool, then: str, otherwise: str) -> tuple[State, str]:
     return ("ok", then) if good else ("bad", otherwise)
 
 
+def _noted(trouble: str | None, otherwise: str) -> tuple[State, str]:
+    return ("ok", otherwise) if trouble is None else ("note", trouble)
+
+
 def _hold_until_killed(queue: Any, pipe: int) -> None:
     """In the child; never returns."""
     import signal
@@ -303,10 +307,29 @@ def _look_inside(path: str) -> Iterator[Verdict]:
         )
     for finding in report.findings:
         yield Verdict("damage", "bad", finding.text())
+    if not report.findings:
+        yield from _look_at_alerts(path)
     yield from _look_at_movers(report.movers)
     state: State = "ok" if report.rescues == 0 else "note"
     remedy = "" if state == "ok" else "; somebody was stopped, or a wake-up was missed"
     yield Verdict("rescues", state, f"{report.rescues:,} sleeps found a message only when their time was over{remedy}")
+
+
+def _look_at_alerts(path: str) -> Iterator[Verdict]:
+    """Thresholds of queues that are reached now, whether that was told or not; and what they may have in memory."""
+    from shmq.engine.broker.broker import live_membership
+    from shmq.engine.burial.alert import raised
+    from shmq.engine.handle.max_memory import excess_of
+    from shmq.runtime import open
+
+    with open(path, create=False) as broker:
+        told = [f"queue {queue.name!r} {text}" for queue in broker.queues() for text in raised(queue)]
+        excess = excess_of(live_membership(broker))
+    yield Verdict("memory", *_noted(excess, "all queues may have their max_memory at a time"))
+    if not told:
+        yield Verdict("alerts", "ok", "no queue has reached a threshold of its alerts=")
+    for text in told:
+        yield Verdict("alerts", "note", text)
 
 
 def _look_at_movers(movers: dict[str, int]) -> Iterator[Verdict]:

@@ -112,7 +112,14 @@ class Session:
         """One JSON object on a line of its own."""
         from shmq.cli.text import escaped
 
-        write(escaped(json.dumps(value, ensure_ascii=False), json=True) + "\n")
+        write(escaped(json.dumps(value, ensure_ascii=False, default=_plain), json=True) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Alerts among the options of a queue."""
+    from dataclasses import asdict
+
+    return asdict(value)
 
 
 pass_session = click.make_pass_decorator(Session, ensure=True)

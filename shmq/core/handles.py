@@ -14,6 +14,10 @@ from shmq._native import ConsumerHandle, MessageHandle, QueueHandle
 
 __all__ = [
     "acquire",
+    "alert_flow",
+    "alert_is_ours",
+    "alert_largest",
+    "alert_look",
     "browse_columns",
     "browse_entry",
     "census_of",
@@ -56,6 +60,10 @@ __all__ = [
 # ---- queues ----------------------------------------------------------------------------------------------------
 
 acquire: Final = QueueHandle._acquire
+alert_flow: Final = QueueHandle._alert_flow
+alert_is_ours: Final = QueueHandle._alert_is_ours
+alert_largest: Final = QueueHandle._alert_largest
+alert_look: Final = QueueHandle._alert_look
 browse_columns: Final = QueueHandle._browse_columns
 browse_entry: Final = QueueHandle._browse
 census_of: Final = QueueHandle._census

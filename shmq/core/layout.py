@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x60AF122FCDE3D2CF  # of the layout that is described here
+FINGERPRINT: Final = 0xEE4FBFF5CFF5D8AE  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -79,6 +79,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("damage", "<u8", 0, 1920),
             ("rescues", "<u8", 0, 1928),
             ("deaths", "<u8", 0, 1936),
+            ("disk_told", "<u8", 2, 1944),
+            ("disk_refused", "<u8", 0, 1960),
             ("obituaries_next", "<u8", 0, 2048),
             ("obituaries", "obituary", 128, 4096),
         ),
@@ -172,6 +174,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("unused_taken", "<u8", 0, 632),
             ("seal", "<u8", 0, 640),
             ("max_memory", "<u8", 0, 648),
+            ("alerts", "<u8", 5, 656),
         ),
     ),
     "ring": (
@@ -230,6 +233,16 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("refused", "<u8", 0, 8),
         ),
     ),
+    "alerts": (
+        64,
+        (
+            ("looked", "<u8", 0, 0),
+            ("told", "<u8", 4, 8),
+            ("largest", "<u8", 0, 40),
+            ("flow", "<u8", 0, 48),
+            ("flushed", "<u8", 0, 56),
+        ),
+    ),
     "queue": (
         8192,
         (
@@ -268,6 +281,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("missed", "<u4", 0, 3780),
             ("unswept", "<u4", 0, 3784),
             ("chances", "<u8", 0, 3792),
+            ("alerts", "alerts", 0, 3840),
             ("group_table", "group", 256, 4096),
         ),
     ),

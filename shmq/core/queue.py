@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import shmq.core.status  # noqa: F401  - so that what fails below raises the right exception
 from shmq._native import (
+    ALERT_AGE,
+    ALERT_BYTES,
+    ALERT_MESSAGES,
     NAME_MAX,
     OBITUARY_MOVER,
     OBITUARY_PROCESS,
@@ -19,6 +22,7 @@ from shmq._native import (
     Row,
     Subscription,
     View,
+    alert_queues,
     browsed,
     column_heads,
     do_due,
@@ -44,6 +48,9 @@ if TYPE_CHECKING:
     from shmq._native import Settings
 
 __all__ = [
+    "ALERT_AGE",
+    "ALERT_BYTES",
+    "ALERT_MESSAGES",
     "Browsed",
     "CODEC_BYTES",
     "CODEC_DEFAULT",
@@ -70,6 +77,7 @@ __all__ = [
     "Row",
     "Subscription",
     "View",
+    "alert_queues",
     "browsed",
     "column_heads",
     "declare",
@@ -130,6 +138,8 @@ def _encoded(option: Option, value: Any) -> int | bytes | tuple[int, ...] | None
             return cast(str, value).encode()
         case "delays":
             return tuple(map(_nanoseconds, value))
+        case "alerts":
+            return (*map(int, value[:3]), _nanoseconds(value[3]), _nanoseconds(value[4]))
         case "choice":
             return option.choices.index(value)
         case "seconds":
@@ -144,6 +154,8 @@ def _decoded(option: Option, value: Any) -> Any:
             return value.decode(errors="replace") or None
         case "delays":
             return tuple(step / 1e9 for step in value)
+        case "alerts":
+            return (*value[:3], value[3] / 1e9, NEVER if value[4] == _NEVER_NS else value[4] / 1e9)
         case "choice":
             return option.choices[value]
         case "seconds":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import re
 import resource
@@ -57,6 +58,8 @@ __all__ = [
     "unlink",
     "whole_granules",
 ]
+
+_LOG: Final = logging.getLogger("shmq.broker")
 
 SHM_DIRECTORY: Final = "/dev/shm"
 
@@ -183,10 +186,28 @@ def create(
     patience_ns = round(patience * 1e9)
     budget = DISK_SHARE if disk is None else disk or DISK_NONE
     anonymous = directory[:2] == (0, 0)
+    _warn_of_size(memory)
     segment_create(
         name, memory, patience_ns, budget, mode, anonymous, path, uuid.bytes, directory, epoch & 0xFFFFFF, group
     )
     return name
+
+
+def _warn_of_size(memory: int) -> None:
+    """More than there is is not refused: memory is taken as it is used, and what finds none flows to disk."""
+    shm = os.statvfs(SHM_DIRECTORY)
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for most, what in ((shm.f_blocks * shm.f_frsize, SHM_DIRECTORY), (machine, "this machine")):
+        if memory > most > 0:
+            _LOG.warning(
+                "a broker with %s bytes of memory= is made, and %s has %s: messages flow to disk where that is used "
+                "up; make it with a smaller memory=%s",
+                f"{memory:,}",
+                what,
+                f"{most:,}",
+                ", or enlarge it (in Docker --shm-size)" if what == SHM_DIRECTORY else "",
+            )
+            return
 
 
 def attach(name: str, home: Home | None = ANONYMOUS) -> Member:

@@ -41,7 +41,7 @@ class Queue(Generic[T]):
         maxsize: most messages; 0 or less: as many as the memory of the broker holds.
         ctx: accepted, since multiprocessing's has it; nothing depends on it.
 
-    Raises ValueError for a maxsize above 16,777,216; Full or OutOfSpace without memory for its slots.
+    Raises ValueError for a maxsize above 4,294,967,294; Full or OutOfSpace without memory for its slots.
 
     Can be pickled at any time, not only while a child is being started. When its maker has dropped it and every process
     that was started with it has ended, it is deleted; one that was pickled otherwise lives until its maker's end.

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 __all__ = ["Kind", "Option"]
 
-# count, size (of bytes), switch, choice and seconds are numbers to the core; the name of a queue and delays are not.
-Kind = Literal["count", "size", "switch", "choice", "seconds", "name", "delays"]
+# count, size (of bytes), switch, choice and seconds are numbers to the core; the name of a queue, delays and alerts are
+# not.
+Kind = Literal["count", "size", "switch", "choice", "seconds", "name", "delays", "alerts"]
 
 
 @dataclass(frozen=True, slots=True)

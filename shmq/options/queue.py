@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
+from shmq.alerts import Alerts
 from shmq.names import check_queue_name
 from shmq.options.option import Kind, Option
 from shmq.options.queue_table import QUEUE_TABLE, QueueOptions, QueueSettings
@@ -77,6 +78,25 @@ def _check_delays(value: object, option: Option) -> tuple[float, ...]:
     return delays
 
 
+def _check_alerts(value: object, option: Option) -> tuple[float, ...]:
+    if not isinstance(value, Alerts):
+        raise TypeError(f"{option.name}={shown(value)} is of the type {type(value).__name__}; {option.remedy}")
+    most = 1 << 40
+    counts = {name: getattr(value, name) for name in ("messages", "bytes", "message_bytes")}
+    checked = [
+        0 if count is None else check_int(count, f"{option.name}: {name}", 1, most, option.remedy)
+        for name, count in counts.items()
+    ]
+    age = 0.0 if value.age is None else check_seconds(value.age, f"{option.name}: age", option.remedy, positive=True)
+    remedy = "give seconds above 0"
+    return *checked, age, check_seconds(value.repeat, f"{option.name}: repeat", remedy, positive=True)
+
+
+def _alerts(values: Sequence[float]) -> Alerts:
+    messages, size, message_size, age, repeat = values
+    return Alerts(int(messages) or None, int(size) or None, int(message_size) or None, age or None, repeat)
+
+
 _CHECKS: Final[Mapping[Kind, Callable[[object, Option], Any]]] = {
     "count": _check_count,
     "size": _check_size,
@@ -85,6 +105,7 @@ _CHECKS: Final[Mapping[Kind, Callable[[object, Option], Any]]] = {
     "seconds": _check_seconds,
     "name": _check_name,
     "delays": _check_delays,
+    "alerts": _check_alerts,
 }
 _NOTHING_GIVEN: Final = QueueSettings()
 
@@ -119,5 +140,7 @@ def as_given(settings: QueueSettings) -> QueueOptions:
             value = None
         elif option.kind == "delays" and len(value) == 1:
             value = value[0]
+        elif option.kind == "alerts":
+            value = _alerts(value)
         options[option.name] = value
     return cast(QueueOptions, options)

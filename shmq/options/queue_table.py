@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypedDict
 
+from shmq.alerts import Alerts
 from shmq.options.option import Option
 from shmq.options.value import NEVER, Size
 
@@ -25,8 +26,8 @@ class QueueOptions(TypedDict, total=False):
     Those marked "fixed" are settled when the queue is made; the others can be altered while it is in use, by alter() or
     `shmq declare`.
 
-    maxsize: messages at most, in whatever state. Default 0: as many as its slots and memory hold. The slots are fixed
-        when the queue is made.
+    maxsize: messages at most, in whatever state, in memory and on disk. Default 0: as many as there is room for. The
+        slots in memory are fixed when the queue is made.
     slot_size: bytes of a slot, fixed; 128 to 4,096, a multiple of 64. Small bodies lie in it. Default 192.
     temporary: fixed; true: deleted when the process that made it ends or closes its broker. Default false.
     max_deliveries: attempts; after so many that failed (retry) a message is dead. 0: never. Default 20.
@@ -51,6 +52,8 @@ class QueueOptions(TypedDict, total=False):
         never.
     max_memory: headers and bodies that the queue keeps in memory; what exceeds them goes to disk, and comes back in its
         order. None (the default): as much as the broker has memory for.
+    alerts: an Alerts, or None (the default): thresholds; where one is reached that is logged to "shmq.alert", as is in
+        any case that the queue flows to disk, and that it has recovered.
 
     One that shmq does not know is a TypeError, one of a stage that is not built yet a ValueError that says so.
 
@@ -78,6 +81,7 @@ class QueueOptions(TypedDict, total=False):
     live_consumers: int | None
     expires: float | None
     max_memory: Size | None
+    alerts: Alerts | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class QueueSettings:
     live_consumers: int | None = None
     expires: float | None = None  # seconds, or NEVER
     max_memory: int | None = None  # bytes
+    alerts: tuple[float, ...] | None = None  # its fields
 
 
 class SettingValues(TypedDict):
@@ -125,6 +130,7 @@ class SettingValues(TypedDict):
     live_consumers: int
     expires: int
     max_memory: int
+    alerts: tuple[int, ...]
 
 
 QUEUE_TABLE: Final = (
@@ -133,7 +139,7 @@ QUEUE_TABLE: Final = (
         "count",
         default=0,
         least=0,
-        most=16_777_216,
+        most=4_294_967_294,
         remedy="give a number of messages, or 0 for as many as memory holds",
     ),
     Option(
@@ -264,5 +270,13 @@ QUEUE_TABLE: Final = (
         most=274_877_906_944,
         may_be_none=True,
         remedy="give a size, or None to keep all messages in memory",
+    ),
+    Option(
+        "alerts",
+        "alerts",
+        default=(0, 0, 0, 0.0, 30.0),
+        most=5,
+        may_be_none=True,
+        remedy="give shmq.Alerts(messages=..., bytes=..., message_bytes=..., age=...), each a number above 0, or None",
     ),
 )

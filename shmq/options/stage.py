@@ -9,7 +9,7 @@ from typing import Final
 __all__ = ["LATER_PUT_OPTIONS", "LATER_QUEUE_OPTIONS", "NOT_BUILT", "not_built", "unknown"]
 
 # Types do not know them. An option that is built goes from here into QueueOptions or PutOptions.
-LATER_QUEUE_OPTIONS: Final = ("last_value", "sort_by", "alerts", "durability")
+LATER_QUEUE_OPTIONS: Final = ("last_value", "sort_by", "durability")
 LATER_PUT_OPTIONS: Final = ("durability",)
 # With those of a broker.
 NOT_BUILT: Final = {*LATER_QUEUE_OPTIONS, *LATER_PUT_OPTIONS, "encryption_key"}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
+
+from shmq.alerts import Alerts
 
 if TYPE_CHECKING:
     from shmq.options.queue import QueueOptions
@@ -18,6 +21,9 @@ def as_written(options: QueueOptions) -> list[str]:
 def _written(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Alerts):
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        return ",".join(f"{name}:{_written(each)}" for name, each in given.items() if each is not None)
     if isinstance(value, tuple):
         return ",".join(map(_written, value))
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

@@ -128,7 +128,7 @@ def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
     ("option", "words"),
     [
         ("slot_size=1024", "slot_size=1024 here, 192 since"),
-        ("maxsize=2000", "has 1,024 slots"),
+        ("maxsize=5000000000", "0 to 4,294,967,294"),
         ("maxsize=some", "no whole number"),
         ("checksum=perhaps", "neither true nor false"),
         ("colour=red", "no option 'colour'"),
@@ -195,3 +195,32 @@ def test_control_characters_are_escaped() -> None:
     assert escaped("a\x1b[2J\x9b\u202eb\n") == "a\\x1b[2J\\x9b\\u202eb\n"
     assert escaped("\x1b\udcff", json=True) == "\\u001b\\udcff"
     assert escaped("a\tb\n", line=True) == "a\\tb\\n"
+
+
+def test_alerts_are_declared_and_shown_as_declare_takes_them(shell: Shell) -> None:
+    shell("declare", "orders", "alerts=messages:3,bytes:64KiB,age:60")
+    alerts = {"messages": 3, "bytes": 65536, "message_bytes": None, "age": 60.0, "repeat": 30.0}
+    found = shell("stat", "orders", "--options", "--json").json
+    assert found["options"] == {"alerts": alerts}
+    assert found["in_force"]["alerts"] == alerts
+    shown = shell("stat", "orders", "--options").out.split()
+    assert shown == ["alerts=messages:3,bytes:65536,age:60,repeat:30"]
+    shell("declare", "copy", *shown)
+    assert shell("stat", "copy", "--options", "--json").json["options"] == {"alerts": alerts}
+    shell("declare", "copy", "alerts=none")
+    assert shell("stat", "copy", "--options").out.split() == ["alerts=none"]
+    for wrong in ("messages", "colour:3", "messages:many", "age:soon", "messages:0"):
+        refused = shell("declare", "copy", f"alerts={wrong}", expected=2).words
+        assert "alerts" in refused
+        assert "Traceback" not in refused
+
+
+def test_doctor_shows_which_thresholds_are_reached_and_what_was_promised(shell: Shell) -> None:
+    shell("declare", "orders", "alerts=messages:2")
+    shell("put", "orders", "x")
+    assert re.search("^ok +alerts +no queue has reached", shell("doctor").out, re.MULTILINE)
+    shell("put", "orders", "x")
+    shell("declare", "large", "max_memory=200GiB")
+    shown = shell("doctor").out
+    assert re.search("^note +alerts +queue 'orders' has 2 messages, its alerts= says 2$", shown, re.MULTILINE)
+    assert re.search("^note +memory +the max_memory of its queues is 214,748,364,800 bytes", shown, re.MULTILINE)

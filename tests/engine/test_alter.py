@@ -80,12 +80,14 @@ def test_a_limit_that_is_taken_away_and_given_again_counts_what_is_there(broker:
     queue.put(5, timeout=0)
 
 
-def test_a_limit_beyond_the_slots_is_refused_with_their_number(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", maxsize=100)
-    queue.alter(maxsize=1024)
-    with pytest.raises(ValueError, match=r"maxsize=1025 is out of range: queue 'jobs' has 1,024 slots since .*; give"):
-        queue.alter(maxsize=1025)
-    assert queue.options["maxsize"] == 1024
+def test_a_limit_beyond_the_slots_is_refused_where_nothing_flows(broker_dir: Path) -> None:
+    refusal = r"maxsize=1025 is out of range: queue 'jobs' has 1,024 slots since .*; give"
+    with shmq.open(broker_dir, memory="16MiB", disk=0) as broker:
+        queue = broker.queue("jobs", maxsize=100)
+        queue.alter(maxsize=1024)
+        with pytest.raises(ValueError, match=refusal):
+            queue.alter(maxsize=1025)
+        assert queue.options["maxsize"] == 1024
 
 
 @pytest.mark.parametrize("name", sorted(OTHER))
@@ -113,7 +115,8 @@ def test_a_mismatch_names_the_ways_to_alter_the_queue_and_they_do_it(broker: shm
 
 
 @pytest.mark.parametrize("options", [{"slot_size": 512}, {"maxsize": 2000}])
-def test_a_mismatch_names_no_way_that_does_not_go(broker: shmq.Broker, options: Any) -> None:
+def test_a_mismatch_names_no_way_that_does_not_go(memory_only: shmq.Broker, options: Any) -> None:
+    broker = memory_only
     broker.queue("jobs", slot_size=256, maxsize=1000)
     with pytest.raises(shmq.OptionsMismatch) as caught:
         broker.queue("jobs", **options)

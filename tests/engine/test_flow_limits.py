@@ -36,6 +36,52 @@ def test_maxsize_and_max_bytes_count_what_is_on_disk(broker: shmq.Broker) -> Non
     assert queue.statistics().bytes == 0
 
 
+def test_a_maxsize_may_be_more_than_memory_has_slots_for_and_is_exact(broker_dir: Path) -> None:
+    most = 200_000
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        queue = broker.queue("backlog", maxsize=most, codec="bytes")
+        queue.put_many(numbered(number, 0) for number in range(most))
+        with pytest.raises(shmq.Full) as full:
+            queue.put(b"", timeout=0)
+        assert (full.value.resource, full.value.limit, full.value.used) == ("maxsize", most, most)
+        seen = queue.statistics()
+        assert (seen.ready, seen.flowed) == (most, True)
+        queue.alter(maxsize=most + 1)
+        queue.put(numbered(most, 0), timeout=0)
+        taken = [number_of(body) for _ in range(0, most + 1, 1000) for body in queue.get_many(1000, timeout=5.0)]
+        taken += [number_of(body) for body in queue.get_many(1000, timeout=0)]
+        assert taken == list(range(most + 1))
+
+
+def test_a_maxsize_of_any_size_costs_no_more_than_none(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="64MiB") as broker:
+        for name, maxsize in (("large", 100_000_000), ("largest", 4_294_967_294)):
+            queue = broker.queue(name, maxsize=maxsize)
+            queue.put("x", timeout=0)
+            assert queue.options["maxsize"] == maxsize
+            assert queue.statistics().reserved_bytes == 24 * 1024
+            assert queue.get(timeout=0) == "x"
+        with pytest.raises(ValueError, match="0 to 4,294,967,294"):
+            broker.queue("beyond", maxsize=4_294_967_295)
+
+
+def test_a_maxsize_beyond_memory_is_refused_where_nothing_flows(broker_dir: Path) -> None:
+    with (
+        shmq.open(broker_dir, memory="64MiB", disk=0) as broker,
+        pytest.raises(shmq.Full, match="can never hold this") as never,
+    ):
+        broker.queue("large", maxsize=100_000_000)
+    assert "a queue that stays in memory has at most 16777216" in str(never.value)
+
+
+def test_the_oldest_of_more_than_memory_has_slots_for_are_dropped(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory="8MiB") as broker:
+        queue = broker.queue("backlog", maxsize=100_000, codec="bytes", overflow="drop_oldest")
+        queue.put_many(numbered(number, 0) for number in range(150_000))
+        assert (queue.qsize(), queue.statistics().dropped) == (100_000, 50_000)
+        assert number_of(queue.get(timeout=0)) == 50_000
+
+
 def test_the_oldest_are_dropped_from_disk(broker: shmq.Broker) -> None:
     queue = broker.queue("backlog", maxsize=1500, codec="bytes", max_memory=LITTLE, overflow="drop_oldest")
     put_numbers(queue, range(4000))

@@ -219,7 +219,7 @@ def test_one_queue_too_many_is_refused_with_the_limit(broker_dir: Path) -> None:
 
 
 def test_a_queue_for_which_there_is_no_memory_says_how_much_is_used(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="8MiB") as broker:
+    with shmq.open(broker_dir, memory="8MiB", disk=0) as broker:
         with pytest.raises(shmq.Full, match="'large'") as caught:
             broker.queue("large", maxsize=1_000_000)
         assert caught.value.resource == "memory"

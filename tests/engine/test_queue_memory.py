@@ -136,7 +136,10 @@ def test_a_queue_that_finds_memory_full_of_bodies_is_told_of_whom(broker_dir: Pa
 
 
 def test_a_queue_that_no_broker_of_this_size_can_hold_is_told_the_size_alone(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="8MiB") as broker, pytest.raises(shmq.Full, match="can never hold") as never:
+    with (
+        shmq.open(broker_dir, memory="8MiB", disk=0) as broker,
+        pytest.raises(shmq.Full, match="can never hold") as never,
+    ):
         broker.queue("huge", maxsize=10_000_000)
     assert "take messages out" not in str(never.value)
     assert "smaller maxsize" in never.value.remedy

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import shmq
+from shmq.alerts import Alerts
 from shmq.options import FIXED_QUEUE_OPTIONS, LATER_PUT_OPTIONS, LATER_QUEUE_OPTIONS
 from shmq.options.stage import NOT_BUILT
 from tests.engine.child import Child
@@ -31,10 +32,11 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "live_consumers": (1, None),
     "expires": (3600.0, 0.0),
     "max_memory": (1 << 20, None),
+    "alerts": (Alerts(messages=10, age=0.5), None),
 }
 FIXED = set(FIXED_QUEUE_OPTIONS)
 # What is kept with a queue does not depend on whether anything is made of it yet.
-ALL_BUILT = "import shmq.options.stage; shmq.options.stage.NOT_BUILT.clear()\n"
+ALL_BUILT = "from shmq import Alerts; import shmq.options.stage; shmq.options.stage.NOT_BUILT.clear()\n"
 
 
 @pytest.fixture
@@ -70,6 +72,7 @@ def test_options_have_defaults(queue: shmq.Queue[Any]) -> None:
         "live_consumers": None,
         "expires": None,
         "max_memory": None,
+        "alerts": None,
     }
 
 

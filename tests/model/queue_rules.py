@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from shmq.alerts import Alerts
 from shmq.options.stage import NOT_BUILT
 from tests.model.consumer_rules import ConsumerRules
 from tests.model.entry import FAR, PLACE_BITS, TINY, Entry, Wants
@@ -28,6 +29,7 @@ ALTERED = {
         "max_ttl": (None, FAR, None, 0.0),
         "lease": (None, FAR),
         "live_consumers": (None, 1, 2),
+        "alerts": (None, Alerts(messages=1, bytes=1, message_bytes=1, age=TINY, repeat=TINY)),
     }.items()
     if name not in NOT_BUILT
 }

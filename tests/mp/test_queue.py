@@ -345,9 +345,9 @@ def test_shutdown_wakes_threads_that_wait_to_put() -> None:
     assert len(raised) == 1
 
 
-def test_a_maxsize_that_no_ring_can_have_is_a_value_error() -> None:
+def test_a_maxsize_that_no_queue_can_have_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="maxsize"):
-        Queue(1 << 25)
+        Queue(1 << 32)
     with pytest.raises(TypeError):
         Queue("3")  # type: ignore[arg-type]
 

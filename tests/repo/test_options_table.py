@@ -66,5 +66,5 @@ def test_the_ranges_of_options_are_those_of_the_core() -> None:
     least = {option.name: option.least for option in QUEUE_TABLE}
     assert (least["slot_size"], most["slot_size"]) == (core.SLOT_MIN, core.SLOT_MAX)
     assert most["max_bytes"] == core.MEMORY_MAX
-    assert most["maxsize"] == core.RING_MAX
+    assert most["maxsize"] == core.COUNT_MAX
     assert most["live_consumers"] < core.CONSUMER_ROWS

@@ -138,7 +138,7 @@ class QueueOptions(TypedDict, total=False):
     expires: float | None           # None; deleted after so long without a consumer; 0: when its last one has gone
     # [flow]
     max_memory: Size | None       # None: the broker's budget alone decides; else what exceeds it flows to disk
-    # alerts: Alerts | None         # None; thresholds that are logged
+    alerts: Alerts | None         # None; thresholds that are logged
     # [log]
     # durability: Durability        # (f) the broker's
 
@@ -479,7 +479,7 @@ class Death:
 
 
 @dataclass(frozen=True)
-class Alerts:                        # [flow] logged to "shmq.alert", at most once per `repeat`
+class Alerts:                        # logged to "shmq.alert", at most once per `repeat`
     messages: int | None = None
     bytes: int | None = None
     message_bytes: int | None = None

@@ -257,7 +257,7 @@ def test_no_class_has_public_methods_that_the_listing_does_not_know() -> None:
 def test_marks_of_stages_are_read() -> None:
     later = {entry.name for entry in ENTRIES.values() if entry.later}
     assert {"Broker.exchange", "Queue.request", "Exchange"} <= later
-    assert {"Executor", "Transaction", "Alerts"} <= later
+    assert {"Executor", "Transaction"} <= later
     assert (
         not {
             "open",

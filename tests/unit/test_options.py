@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shmq.alerts import Alerts
 from shmq.options import (
     BROKER_DEFAULTS,
     DEFAULTS,
@@ -36,6 +37,9 @@ from shmq.options.stage import NOT_BUILT
 UNITS = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "": 1}
 HUGE = pytest.param(10**5000, id="huge")  # pytest could not write it as text
+
+
+alerts_of: Any = Alerts  # of whatever types
 
 
 class Target:
@@ -138,17 +142,19 @@ def test_all_options_of_a_queue_are_taken(all_built: None) -> None:
         "lease": 30,
         "live_consumers": 1,
         "expires": 0,
+        "max_memory": None,
+        "alerts": Alerts(messages=10, bytes=2**30, message_bytes=2**20, age=0.5, repeat=2),
     }
     taken = check_queue_options(options)
     assert taken == QueueSettings(
         10, 1024, True, 0, 65_535, False, "graveyard", 2**20, "drop_oldest", 10, "sticky", (1.0, 10.0, 60.5), 3600.0,
-        True, 30.0, 1, 0.0,
+        True, 30.0, 1, 0.0, 0, (10, 2**30, 2**20, 0.5, 2.0),
     )  # fmt: skip
     assert set(as_given(taken)) == set(options)
     assert check_queue_options(as_given(taken)) == taken
 
 
-@pytest.mark.parametrize("name", ["groups", "max_ttl", "lease", "live_consumers", "expires"])
+@pytest.mark.parametrize("name", ["groups", "max_ttl", "lease", "live_consumers", "expires", "alerts"])
 def test_none_takes_a_limit_away_and_differs_from_not_given(all_built: None, name: str) -> None:
     taken = check_queue_options({name: None})
     assert taken != QueueSettings()
@@ -168,7 +174,7 @@ def test_a_queue_may_stand_for_its_name_as_dead_letter() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("maxsize", 0), ("maxsize", 2**24), ("slot_size", 128), ("slot_size", 4096), ("slot_size", 192),
+        ("maxsize", 0), ("maxsize", 2**32 - 2), ("slot_size", 128), ("slot_size", 4096), ("slot_size", 192),
         ("max_deliveries", 65_535), ("max_deaths", 0), ("max_bytes", 0), ("max_bytes", 2**38), ("priorities", 1),
         ("priorities", 10), ("live_consumers", 1), ("live_consumers", 1_023), ("max_ttl", 0), ("lease", 1e-9),
         ("expires", 0),
@@ -182,14 +188,15 @@ def test_the_ends_of_a_range_belong_to_it(all_built: None, name: str, value: int
     ("name", "value"),
     [
         pytest.param("maxsize", 10**5000, id="huge"),
-        ("maxsize", -1), ("maxsize", 2**24 + 1), ("slot_size", 64), ("slot_size", 4160),
+        ("maxsize", -1), ("maxsize", 2**32 - 1), ("slot_size", 64), ("slot_size", 4160),
         ("slot_size", 200), ("slot_size", "big"), ("max_deliveries", -1), ("max_deliveries", 65_536),
         ("max_deaths", -1), ("max_deaths", 65_536), ("dead_letter", ""), ("dead_letter", "a/b"),
         ("dead_letter", Target("a/b")), ("max_bytes", -1), ("max_bytes", 2**38 + 1), ("overflow", "drop"),
         ("priorities", 0), ("priorities", 11), ("groups", "none"), ("retry_delay", -1), ("retry_delay", ()),
         ("retry_delay", (1,) * 9), ("retry_delay", (1, math.inf)), ("retry_delay", math.nan), ("max_ttl", -1),
         ("max_ttl", math.nan), ("lease", 0), ("lease", -1), ("live_consumers", 0), ("live_consumers", 1_024),
-        ("expires", -0.1),
+        ("expires", -0.1), ("alerts", Alerts(messages=0)), ("alerts", Alerts(bytes=-1)), ("alerts", Alerts(age=0)),
+        ("alerts", Alerts(message_bytes=2**40 + 1)), ("alerts", Alerts(repeat=0)), ("alerts", Alerts(age=math.nan)),
     ],
 )  # fmt: skip
 def test_an_option_out_of_range_is_a_value_error_that_names_it(all_built: None, name: str, value: object) -> None:
@@ -207,7 +214,8 @@ def test_an_option_out_of_range_is_a_value_error_that_names_it(all_built: None, 
         ("priorities", None), ("groups", True), ("retry_delay", None), ("retry_delay", "1,2"),
         ("retry_delay", (1, "2")),
         ("retry_delay", {1, 2}), ("max_ttl", "1"), ("dead_letter_expired", 1), ("lease", True),
-        ("live_consumers", 1.5), ("expires", "0"),
+        ("live_consumers", 1.5), ("expires", "0"), ("alerts", 10), ("alerts", Alerts), ("alerts", {"messages": 1}),
+        ("alerts", alerts_of(messages=1.5)), ("alerts", alerts_of(bytes="1MiB")), ("alerts", alerts_of(age="1")),
     ],
 )  # fmt: skip
 def test_an_option_of_a_wrong_type_is_a_type_error_that_names_it(all_built: None, name: str, value: object) -> None:

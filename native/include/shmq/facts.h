@@ -40,6 +40,7 @@ typedef struct shmq_settings_facts {
     uint64_t values[SHMQ_SETTINGS]; /* of those that are numbers */
     uint64_t retry_delay_ns[SHMQ_RETRY_STEPS];
     uint32_t retry_steps; /* 1 or more */
+    uint64_t alerts[SHMQ_ALERT_TERMS];
     char dead_letter[SHMQ_NAME_MAX];
     uint32_t dead_letter_len; /* 0: none */
     uint32_t given_by[SHMQ_SETTINGS];

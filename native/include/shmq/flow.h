@@ -159,6 +159,8 @@ uint64_t shmq_row_weight(uint64_t length);
 uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
+/* Bytes that rows of all queues take there. */
+uint64_t shmq_disk_used(shmq_member *m);
 /* About how many entries of a level a flush would find. */
 uint64_t shmq_could_go(const shmq_ring *back);
 /* T20: what is a row, or was settled as one, leaves the back ring. */

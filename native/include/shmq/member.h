@@ -16,6 +16,9 @@
 /* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
 enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
 
+/* BURIALS: messages have expired, and are to be taken to the dead. ALERTS: it is time to look for what is to be told. */
+enum shmq_chore { SHMQ_CHORE_BURIALS = 1, SHMQ_CHORE_ALERTS = 2, SHMQ_ANY_CHORE = 3 };
+
 struct shmq_backing;
 
 typedef struct shmq_member {
@@ -65,7 +68,8 @@ typedef struct shmq_member {
     shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
     shmq_a32 targets; /* bit n: process->targets[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
-    shmq_a32 burials; /* messages have expired, and the interpreter is to take them to the dead */
+    shmq_a32 chores; /* bits of enum shmq_chore: what the interpreter is to do at its next call */
+    shmq_a64 alerts_ns; /* when this process looks next whether something is to be told; 0: it tells nothing */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
     /* Where this process keeps rows of a level of a queue; NULL: nowhere, so that no queue flows by it. See flow.h */
@@ -128,11 +132,13 @@ static inline bool shmq_member_close_begin(shmq_member *m) {
     return shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING);
 }
 
-/* Has this process found something that the interpreter has to bury? */
-static inline bool shmq_is_burial_due(const shmq_member *m) { return shmq_load_relaxed(&m->burials) != 0; }
+/* Has this process found one of these chores for its interpreter? */
+static inline bool shmq_is_chore_due(const shmq_member *m, uint32_t chores) {
+    return (shmq_load_relaxed((shmq_a32 *)(uintptr_t)&m->chores) & chores) != 0;
+}
 /* The same, and it is the caller's now. */
-static inline bool shmq_burial_take(shmq_member *m) {
-    return shmq_is_burial_due(m) && shmq_cas32_seq(&m->burials, 1, 0);
+static inline bool shmq_chore_take(shmq_member *m, uint32_t chore) {
+    return shmq_is_chore_due(m, chore) && (shmq_and_seq(&m->chores, ~chore) & chore) != 0;
 }
 
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }

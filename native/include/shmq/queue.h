@@ -22,6 +22,7 @@
  *   3776    unfinished, missed    holder of the mover's lock; anyone       whoever gets that lock; its holder
  *   3784    unswept               holder of the mover's lock              the next flush; it deletes rows once more
  *   3792    chances               anyone, add                             starved takers, whoever wakes them; a look more
+ *   3840    alerts                who tells them, by CAS; see alert.h     who looks; something told late, or twice
  *   4096    group_table           CAS; see group.h                    takers of a queue with groups
  *
  * head: epoch 20 bits (44 to 63), position 44 bits (0 to 43), extended against the handle's last position, or the tail.
@@ -178,6 +179,28 @@ SHMQ_SIZE(shmq_group_shm, 16);
 SHMQ_OFFSET(shmq_group_shm, owner, 0);
 SHMQ_OFFSET(shmq_group_shm, refused, 8);
 
+/* What was told of a queue, and when; see alert.h. Times are monotonic, ns; 0: never.
+ *
+ *   0   looked    who looks at its counts next, by CAS        whoever might
+ *   8   told      who tells, by CAS, one for each enum shmq_alert    whoever might tell
+ *   40  largest   who puts a message beyond the threshold; 0 by who tells     who tells
+ *   48  flow      who tells, by CAS: time 63 | 1, nobody has told yet that it recovered      whoever might tell
+ *   56  flushed   who told last: `flushed` of all levels then       whoever might tell; told once more */
+enum shmq_alert { SHMQ_ALERT_MESSAGES, SHMQ_ALERT_BYTES, SHMQ_ALERT_MESSAGE_BYTES, SHMQ_ALERT_AGE, SHMQ_ALERT_KINDS };
+typedef struct shmq_alerts_shm {
+    shmq_a64 looked;
+    shmq_a64 told[SHMQ_ALERT_KINDS];
+    shmq_a64 largest;
+    shmq_a64 flow;
+    shmq_a64 flushed;
+} shmq_alerts_shm;
+SHMQ_SIZE(shmq_alerts_shm, 64);
+SHMQ_OFFSET(shmq_alerts_shm, looked, 0);
+SHMQ_OFFSET(shmq_alerts_shm, told, 8);
+SHMQ_OFFSET(shmq_alerts_shm, largest, 40);
+SHMQ_OFFSET(shmq_alerts_shm, flow, 48);
+SHMQ_OFFSET(shmq_alerts_shm, flushed, 56);
+
 #define SHMQ_CHUNKS (SHMQ_CONSUMER_ROWS / SHMQ_ROWS_A_CHUNK)
 
 typedef struct shmq_queue_shm {
@@ -236,7 +259,9 @@ typedef struct shmq_queue_shm {
     uint32_t flow_reserved;
     shmq_a64
         chances; /* how often starved takers may have got on: a slot of a front ring is free, rows are gone, the mover's lock is */
-    uint8_t reserved[4096 - 3800];
+    uint8_t chances_pad[3840 - 3800];
+    shmq_alerts_shm alerts;
+    uint8_t reserved[4096 - 3904];
     shmq_group_shm group_table[SHMQ_GROUPS];
 } shmq_queue_shm;
 
@@ -276,6 +301,7 @@ SHMQ_OFFSET(shmq_queue_shm, unfinished, 3776);
 SHMQ_OFFSET(shmq_queue_shm, missed, 3780);
 SHMQ_OFFSET(shmq_queue_shm, unswept, 3784);
 SHMQ_OFFSET(shmq_queue_shm, chances, 3792);
+SHMQ_OFFSET(shmq_queue_shm, alerts, 3840);
 SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.

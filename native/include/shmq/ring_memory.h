@@ -34,6 +34,8 @@ static inline uint64_t shmq_slots_laid(const shmq_ring *r) {
     return laid < shmq_slot_count(r) ? laid : shmq_slot_count(r);
 }
 
+/* Granules that memory can ever hold. */
+uint64_t shmq_rings_most(const shmq_member *m);
 /* Under the structure lock. Room for a queue's rings, without memory but what is there from before, which is zero then.
  * `wanted` of it are to get memory, the rest when the queue flows. SHMQ_FULL_MEMORY: more than the budget, or no room. */
 shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, uint64_t *offset);

@@ -25,6 +25,7 @@
  *   1664    memory_full, waiters  who frees a block; who waits for one   section "blocked producers"
  *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
+ *   1944    disk_told, disk_refused  who tells, by CAS; a mover without room   who looks; told late, or twice (alert.h)
  *   2048    obituaries_next       reapers, add                           -
  *   4096    obituaries            reapers                                who dead-letters; lossy, for people
  */
@@ -139,7 +140,9 @@ typedef struct shmq_segment_shm {
     shmq_a64 damage; /* broken words found since creation */
     shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless somebody was stopped */
     shmq_a64 deaths; /* processes reaped */
-    uint8_t damage_pad[104];
+    shmq_a64 disk_told[2]; /* when it was told last that little room is left on disk, and that there was none */
+    shmq_a64 disk_refused; /* when a mover found none; 0: that was told, or never was */
+    uint8_t damage_pad[80];
 
     shmq_a64 obituaries_next;
     uint8_t obituaries_pad[2040];
@@ -195,6 +198,8 @@ SHMQ_OFFSET(shmq_segment_shm, volunteers, 1840);
 SHMQ_OFFSET(shmq_segment_shm, damage, 1920);
 SHMQ_OFFSET(shmq_segment_shm, rescues, 1928);
 SHMQ_OFFSET(shmq_segment_shm, deaths, 1936);
+SHMQ_OFFSET(shmq_segment_shm, disk_told, 1944);
+SHMQ_OFFSET(shmq_segment_shm, disk_refused, 1960);
 SHMQ_OFFSET(shmq_segment_shm, obituaries_next, 2048);
 SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
 

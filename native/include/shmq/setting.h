@@ -25,6 +25,7 @@ enum shmq_setting {
     SHMQ_SET_LIVE_CONSUMERS = 15,
     SHMQ_SET_EXPIRES = 16,
     SHMQ_SET_MAX_MEMORY = 17,
+    SHMQ_SET_ALERTS = 18,
     SHMQ_SETTINGS
 };
 
@@ -55,6 +56,7 @@ typedef struct shmq_declaration {
     uint64_t live_consumers;
     uint64_t expires_ns;
     uint64_t max_memory;
+    uint64_t alerts[5];
 } shmq_declaration;
 
 #endif

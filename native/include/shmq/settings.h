@@ -12,6 +12,7 @@
 
 #define SHMQ_RETRY_STEPS 8u
 #define SHMQ_NEVER UINT64_MAX /* of max_ttl_ns, lease_ns, expires_ns: there is none */
+#define SHMQ_ALERT_TERMS 5u
 #define SHMQ_SETTERS 24u
 #define SHMQ_NAME_WORDS (SHMQ_NAME_MAX / 8)
 
@@ -34,7 +35,9 @@ typedef struct shmq_settings_shm {
     shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
     shmq_a64 seal; /* version 32, odd: they are being changed | checksum 32 of all of them; see settings_seal.c */
     shmq_a64 max_memory; /* bytes of headers and bodies; 0: all stay in memory */
-    uint64_t reserved[6];
+    shmq_a64 alerts
+        [SHMQ_ALERT_TERMS]; /* thresholds by enum shmq_alert, age in ns; 0: none. Then the time between two, in ns */
+    uint64_t reserved[1];
 } shmq_settings_shm;
 SHMQ_SIZE(shmq_settings_shm, 704);
 SHMQ_OFFSET(shmq_settings_shm, max_bytes, 0);
@@ -55,15 +58,18 @@ SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
 SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 SHMQ_OFFSET(shmq_settings_shm, seal, 640);
 SHMQ_OFFSET(shmq_settings_shm, max_memory, 648);
+SHMQ_OFFSET(shmq_settings_shm, alerts, 656);
 static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
 
 struct shmq_queue_shm;
 struct shmq_member;
 
-/* Say a value of a declaration by the number of its setting. Not of dead_letter and retry_delay, which are no numbers. */
+/* Say a value of a declaration by the number of its setting. Not of dead_letter, retry_delay and alerts, which are no numbers. */
 void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value);
 /* What a declaration says of a setting that is a number, said or not: the default. */
 uint64_t shmq_declared(const shmq_declaration *d, int setting);
+/* All but dead_letter, retry_delay and alerts. */
+bool shmq_setting_is_number(int setting);
 /* The value in force of a setting that is a number. */
 uint64_t shmq_setting_value(const struct shmq_queue_shm *page, int setting);
 /* Can a setting that is a number have this value? Else it is damaged. */

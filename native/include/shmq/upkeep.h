@@ -13,6 +13,7 @@ enum shmq_duty_number {
     SHMQ_DUTY_SEGMENT, /* is the broker still there? */
     SHMQ_DUTY_TIMES, /* delays, lives, leases; queues that expire, or are deleted */
     SHMQ_DUTY_BURIALS, /* the interpreter's: what has expired is taken to the dead */
+    SHMQ_DUTY_ALERTS, /* the interpreter is told that it is time to look for what is to be told */
     SHMQ_DUTIES
 };
 #define SHMQ_DUTY(number) (UINT32_C(1) << (number))

@@ -6,7 +6,7 @@
 #include "shmq/flow.h"
 
 /* Of all queues, as their words say: whoever reads them one by one while others move entries may be off by a turn each. */
-static uint64_t size_of_rows(shmq_member *m) {
+uint64_t shmq_disk_used(shmq_member *m) {
     uint64_t bytes = 0;
     uint32_t high = shmq_queue_high(m);
     for (uint32_t index = 0; index < high; index++) {
@@ -41,6 +41,6 @@ uint64_t shmq_disk_room(shmq_member *m) {
         uint64_t kept = found ? system.f_blocks / 10 : 0;
         return !found ? UINT64_MAX : system.f_bavail > kept ? (system.f_bavail - kept) * system.f_frsize : 0;
     }
-    uint64_t used = size_of_rows(m);
+    uint64_t used = shmq_disk_used(m);
     return used < m->disk ? m->disk - used : 0;
 }

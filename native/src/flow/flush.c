@@ -1,4 +1,5 @@
 /* Entries of the back ring go to disk: their rows are committed, then one word decides, then their slots are free. */
+#include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/ring_time.h"
@@ -154,6 +155,13 @@ static shmq_status write_rows(shmq_mover *t, const batch *b) {
     return status;
 }
 
+static shmq_status refused(shmq_mover *t, shmq_status status) {
+    if (status == SHMQ_FULL_DISK || status == SHMQ_NO_SPACE) {
+        shmq_disk_refused(t->q->m);
+    }
+    return status;
+}
+
 shmq_status shmq_flush(shmq_mover *t) {
     static _Thread_local batch b;
     shmq_ring_shm *ring = t->back->shm;
@@ -169,7 +177,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     t->used = 0;
     uint64_t room = shmq_disk_room(t->q->m);
     if (SHMQ_UNLIKELY(room == 0)) {
-        return shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY;
+        return refused(t, shmq_load_seq(&ring->tail) > b.from ? SHMQ_FULL_DISK : SHMQ_EMPTY);
     }
     shmq_status status = collect(t, &b, room);
     status = status == SHMQ_OK && size_of(t, b.count) > room ? SHMQ_FULL_DISK : status;
@@ -184,7 +192,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     }
     if (status != SHMQ_OK) {
         shmq_flow_recover(t->back, t->front); /* everything is available again */
-        return status;
+        return refused(t, status);
     }
     shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "flow/file_backing.h"
+#include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/ring.h"
@@ -278,6 +279,7 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
         shmq_load_relaxed(&ring->flushed_bytes)); /* what a dead flush left there may name this place, too */
     shmq_store_seq(&ring->low, from);
     shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
+    shmq_alerts_hurry(t->q->m);
     return SHMQ_OK;
 }
 

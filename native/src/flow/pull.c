@@ -1,4 +1,5 @@
 /* Rows come back: slots of the front ring are filled while they are FREE, and each is an entry from its T22 on. */
+#include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/due.h"
 #include "shmq/flow.h"
@@ -287,6 +288,7 @@ static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_store_seq(&ring->low, place);
     shmq_store_seq(&ring->flow, shmq_flow_word(place, false));
     (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
+    shmq_alerts_hurry(t->q->m);
     return SHMQ_UNLIKELY(rows.count != 0) ? tell_lost(t, rows.count, rows.bytes) : SHMQ_OK;
 }
 

@@ -111,12 +111,9 @@ static uint32_t shift_of(uint64_t slots) {
     return shift;
 }
 
-/* Slots of a new ring: maxsize rounded up; without one, what would take a sixteenth of the broker's memory, so that it is the
- * same for each queue of these options, whatever was made before it. */
-static uint32_t plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size, uint32_t levels) {
-    if (d->maxsize != 0) {
-        return shift_of(d->maxsize < SHMQ_RING_MIN ? SHMQ_RING_MIN : d->maxsize);
-    }
+/* What would take a sixteenth of the broker's memory, so that it is the same for each queue of these options, whatever was made
+ * before it. */
+static uint32_t shift_by_memory(const shmq_member *m, uint32_t slot_size, uint32_t levels) {
     uint64_t bytes = m->memory / SHMQ_RING_SHARE / levels;
     uint64_t slots = 65536;
     while (slots > SHMQ_RING_MIN && slots * slot_size > bytes) {
@@ -144,11 +141,15 @@ static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shm
     }
 }
 
+/* For front rings there is room, and memory when they flow. */
+static uint64_t front_granules(const shmq_run *run, uint32_t levels) {
+    return levels * run->front_apart >> SHMQ_GRANULE_SHIFT;
+}
+
 /* The run, and memory for what each level needs before its first message. */
 static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels, uint64_t *at) {
-    uint32_t fronts =
-        (uint32_t)(levels * run->front_apart >> SHMQ_GRANULE_SHIFT); /* there is room, and memory when it flows */
-    SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, (uint32_t)run->granules - fronts, at));
+    uint64_t wanted = run->granules - front_granules(run, levels);
+    SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, (uint32_t)wanted, at));
     shmq_status status = SHMQ_OK;
     for (uint32_t depth = 0; depth < levels && status == SHMQ_OK; depth++) {
         uint64_t begin = depth == 0 ? 0 : shmq_run_slots(run, depth);
@@ -160,10 +161,35 @@ static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels
     return status;
 }
 
+/* Slots of a new ring: maxsize rounded up. Where more than memory can ever hold may flow to disk, or nothing is said, as many as
+ * memory says. */
+static shmq_status plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size, uint32_t levels,
+                              uint32_t *shift) {
+    bool flows = m->backing_of != NULL;
+    if (d->maxsize == 0) {
+        *shift = shift_by_memory(m, slot_size, levels);
+        return SHMQ_OK;
+    }
+    bool beyond = d->maxsize > SHMQ_RING_MAX;
+    if (beyond && !flows) {
+        return shmq_fail(
+            SHMQ_FULL_MEMORY,
+            "the broker's memory can never hold this\n%llu slots, a queue that stays in memory has at most %u",
+            (unsigned long long)d->maxsize, SHMQ_RING_MAX);
+    }
+    *shift = shift_of(beyond ? SHMQ_RING_MAX : d->maxsize < SHMQ_RING_MIN ? SHMQ_RING_MIN : d->maxsize);
+    shmq_run run = shmq_run_of(*shift, slot_size, levels);
+    if (flows && run.granules - front_granules(&run, levels) > shmq_rings_most(m)) {
+        *shift = shift_by_memory(m, slot_size, levels);
+    }
+    return SHMQ_OK;
+}
+
 static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_queue_shm *page) {
     uint32_t slot_size = (uint32_t)shmq_declared(d, SHMQ_SET_SLOT_SIZE);
     uint32_t levels = (uint32_t)shmq_declared(d, SHMQ_SET_PRIORITIES);
-    uint32_t shift = plan_shift(m, d, slot_size, levels);
+    uint32_t shift = 0;
+    SHMQ_TRY(plan_shift(m, d, slot_size, levels, &shift));
     shmq_run run = shmq_run_of(shift, slot_size, levels);
     uint64_t at;
     shmq_status status = take_run(m, &run, levels, &at);

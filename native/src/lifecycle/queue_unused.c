@@ -10,7 +10,7 @@ uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
         return shmq_unused_due(q);
     }
     if (shmq_dead_letter(q->page, letters) != 0) {
-        shmq_store_seq(&q->m->burials, 1); /* the interpreter's: it has the queue for the dead */
+        (void)shmq_or_seq(&q->m->chores, SHMQ_CHORE_BURIALS); /* the interpreter's: it has the queue for the dead */
         return now + SHMQ_BURIAL_NS;
     }
     shmq_status status = shmq_queue_delete_unused(q, now);

@@ -21,7 +21,7 @@ void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
 }
 
 void shmq_burial_ask(shmq_member *m) {
-    shmq_store_seq(&m->burials, 1);
+    (void)shmq_or_seq(&m->chores, SHMQ_CHORE_BURIALS);
     if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_BURIAL_NS)) {
         shmq_watch_hurry(m);
     }

@@ -1,6 +1,7 @@
 /* put: claim a slot by one CAS, fill it, publish it by another. */
 #include <string.h>
 
+#include "shmq/alert.h"
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/flow.h"
@@ -91,6 +92,8 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     }
 }
 
+static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
+
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (o->prepared) {
         return SHMQ_OK;
@@ -116,6 +119,9 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         }
         copy_pieces(to + start, o);
     }
+    if (o->block.offset != 0 && SHMQ_UNLIKELY(shmq_alert_weighs(q))) {
+        shmq_alert_weigh(q, weight_of(o));
+    }
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
     o->crc = q->checksum ? crc_of_message(o) : 0;
     o->prepared = true;
@@ -123,6 +129,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {
         shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
         (void)shmq_member_gone(q->m); /* the next call sees it */
+        shmq_alerts_tick(q->m);
     }
     return SHMQ_OK;
 }
@@ -184,8 +191,6 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
         }
     }
 }
-
-static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
 
 /* Those who stand in line are served first. Not before a move, which never waits: its message was put before any of theirs. */
 static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {

@@ -26,15 +26,6 @@ static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     }
 }
 
-/* The oldest out for the newest, until it fits, or until nothing is there that can be dropped. */
-static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
-    shmq_status status;
-    do {
-        status = put_counted(r->queue, o);
-    } while (shmq_no_room(status) && shmq_drop_oldest(r->queue, r->depth, status));
-    return status;
-}
-
 /* When a sleep of a blocked producer ends by itself. A recount that traffic spoiled is tried again soon: nobody may come and
  * wake us. */
 static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uint64_t piece_ns) {
@@ -114,6 +105,17 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     }
     bool failed = is_disk_full(moved) || (shmq_is_failure(moved) && overflow != SHMQ_OVERFLOW_DROP_OLDEST);
     return failed ? moved : status;
+}
+
+/* The oldest out for the newest, until it fits, or until nothing is there that can be dropped. Once it fits the limits it may find the
+ * ring full: then the newest in it go to disk, and none of them is dropped. */
+static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
+    shmq_status status;
+    do {
+        status = put_counted(r->queue, o);
+    } while (shmq_no_room(status) && (flow_for_room(r->queue, o, status, false) == SHMQ_INTERRUPTED ||
+                                      shmq_drop_oldest(r->queue, r->depth, status)));
+    return status;
 }
 
 /* *moved: what the last try to make room by the disk has answered. */

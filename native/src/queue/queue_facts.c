@@ -18,8 +18,11 @@ shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts)
     for (uint32_t i = 0; i < facts->retry_steps; i++) {
         facts->retry_delay_ns[i] = shmq_load_relaxed(&page->settings.retry_delay_ns[i]);
     }
+    for (uint32_t i = 0; i < SHMQ_ALERT_TERMS; i++) {
+        facts->alerts[i] = shmq_load_relaxed(&page->settings.alerts[i]);
+    }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        bool is_number = i != SHMQ_SET_RETRY_DELAY && i != SHMQ_SET_DEAD_LETTER;
+        bool is_number = i != SHMQ_SET_RETRY_DELAY && i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_ALERTS;
         facts->values[i] = is_number ? shmq_setting_value(page, i) : 0;
         facts->given_by[i] = page->settings.given_by[i];
     }

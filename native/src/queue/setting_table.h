@@ -4,7 +4,7 @@
 #define SHMQ_SETTING_TABLE_H
 
 static const number numbers[SHMQ_SETTINGS] = {
-    [SHMQ_SET_MAXSIZE] = NUMBER(maxsize, maxsize, false, 0, 0, 16777216),
+    [SHMQ_SET_MAXSIZE] = NUMBER(maxsize, maxsize, false, 0, 0, 4294967294),
     [SHMQ_SET_SLOT_SIZE] = NUMBER(slot_size, ring.slot_size, true, 192, 128, 4096),
     [SHMQ_SET_TEMPORARY] = NUMBER(temporary, temporary, true, 0, 0, 1),
     [SHMQ_SET_MAX_DELIVERIES] = NUMBER(max_deliveries, max_deliveries, false, 20, 0, 65535),
@@ -41,6 +41,7 @@ static const char *const names[SHMQ_SETTINGS] = {
     [SHMQ_SET_LIVE_CONSUMERS] = "live_consumers",
     [SHMQ_SET_EXPIRES] = "expires",
     [SHMQ_SET_MAX_MEMORY] = "max_memory",
+    [SHMQ_SET_ALERTS] = "alerts",
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "shmq/member.h"
 #include "shmq/queue.h"
 #include "shmq/verdict.h"
+#include "shmq/wait_time.h"
 
 /* Where a number is declared, in 8 bytes, and where it is kept, in 4 or 8; the page's name of a setting differs at times. */
 typedef struct number {
@@ -27,24 +28,29 @@ typedef struct number {
 
 #include "setting_table.h"
 
+static_assert(sizeof(((shmq_declaration *)NULL)->alerts) == SHMQ_ALERT_TERMS * sizeof(uint64_t) &&
+                  SHMQ_ALERT_TERMS == SHMQ_ALERT_KINDS + 1u,
+              "a threshold of each kind, and the time between two alerts");
 static_assert(sizeof(((shmq_declaration *)NULL)->retry_delay_ns) == SHMQ_RETRY_STEPS * sizeof(uint64_t),
               "a page has room for as many delays as tools/options.toml says");
 
 const char *shmq_setting_name(int setting) { return names[setting]; }
 
-static bool is_number(int setting) { return setting != SHMQ_SET_DEAD_LETTER && setting != SHMQ_SET_RETRY_DELAY; }
+bool shmq_setting_is_number(int setting) {
+    return setting != SHMQ_SET_DEAD_LETTER && setting != SHMQ_SET_RETRY_DELAY && setting != SHMQ_SET_ALERTS;
+}
 
 static bool said(const shmq_declaration *d, int setting) { return d->given >> setting & 1; }
 
 void shmq_declaration_give(shmq_declaration *d, int setting, uint64_t value) {
-    SHMQ_ASSERT(is_number(setting));
+    SHMQ_ASSERT(shmq_setting_is_number(setting));
     memcpy((unsigned char *)d + numbers[setting].declared, &value, sizeof value);
     d->given |= 1u << setting;
 }
 
 uint64_t shmq_declared(const shmq_declaration *d, int setting) {
     uint64_t value;
-    SHMQ_ASSERT(is_number(setting));
+    SHMQ_ASSERT(shmq_setting_is_number(setting));
     if (!said(d, setting)) {
         return numbers[setting].fallback;
     }
@@ -57,13 +63,13 @@ static void *kept_at(const shmq_queue_shm *page, int setting) {
 }
 
 uint64_t shmq_setting_value(const shmq_queue_shm *page, int setting) {
-    SHMQ_ASSERT(is_number(setting));
+    SHMQ_ASSERT(shmq_setting_is_number(setting));
     return numbers[setting].bytes == sizeof(uint64_t) ? shmq_load_relaxed((shmq_a64 *)kept_at(page, setting))
                                                       : shmq_load_relaxed((shmq_a32 *)kept_at(page, setting));
 }
 
 bool shmq_setting_possible(int setting, uint64_t value) {
-    SHMQ_ASSERT(is_number(setting));
+    SHMQ_ASSERT(shmq_setting_is_number(setting));
     return value >= numbers[setting].least && value <= numbers[setting].most;
 }
 
@@ -129,12 +135,30 @@ static bool same_delays(const shmq_queue_shm *page, const shmq_declaration *d) {
     return true;
 }
 
+static void keep_alerts(shmq_queue_shm *page, const shmq_declaration *d) {
+    for (uint32_t i = 0; i < SHMQ_ALERT_TERMS; i++) {
+        shmq_store_seq(&page->settings.alerts[i], d->alerts[i]);
+    }
+}
+
+static bool same_alerts(const shmq_queue_shm *page, const shmq_declaration *d) {
+    for (uint32_t i = 0; i < SHMQ_ALERT_TERMS; i++) {
+        if (shmq_load_relaxed(&page->settings.alerts[i]) != d->alerts[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool same(const shmq_queue_shm *page, const shmq_declaration *d, int setting) {
-    if (is_number(setting)) {
+    if (shmq_setting_is_number(setting)) {
         return shmq_setting_value(page, setting) == shmq_declared(d, setting);
     }
     if (setting == SHMQ_SET_RETRY_DELAY) {
         return same_delays(page, d);
+    }
+    if (setting == SHMQ_SET_ALERTS) {
+        return same_alerts(page, d);
     }
     char name[SHMQ_NAME_MAX];
     return shmq_dead_letter(page, name) == d->dead_letter_len && memcmp(name, d->dead_letter, d->dead_letter_len) == 0;
@@ -159,6 +183,8 @@ static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
         keep_letters(page, d);
     } else if (setting == SHMQ_SET_RETRY_DELAY) {
         keep_delays(page, d);
+    } else if (setting == SHMQ_SET_ALERTS) {
+        keep_alerts(page, d);
     } else if (!numbers[setting].fixed) {
         keep_number(page, d, setting);
     }
@@ -171,7 +197,7 @@ static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
 
 void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (is_number(i) && i != SHMQ_SET_SLOT_SIZE) { /* the ring has its slots already */
+        if (shmq_setting_is_number(i) && i != SHMQ_SET_SLOT_SIZE) { /* the ring has its slots already */
             keep_number(page, d, i);
         }
         page->settings.given_by[i] = said(d, i) ? (uint32_t)getpid() : 0;
@@ -187,6 +213,10 @@ void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
     shmq_store_relaxed(&page->settings.retry_steps, 1);
     if (said(d, SHMQ_SET_RETRY_DELAY)) {
         keep_delays(page, d);
+    }
+    shmq_store_relaxed(&page->settings.alerts[SHMQ_ALERT_KINDS], SHMQ_ALERT_GAP_NS);
+    if (said(d, SHMQ_SET_ALERTS)) {
+        keep_alerts(page, d);
     }
     shmq_store_relaxed(&page->given, d->given);
     shmq_settings_seal(page);
@@ -250,7 +280,7 @@ const char *shmq_settings_valid(const shmq_queue_shm *page) {
         return "the queue has a limit, but does not count its messages";
     }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
+        if (shmq_setting_is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
             return shmq_verdict("the setting %s has a value that this version does not know", shmq_setting_name(i));
         }
     }

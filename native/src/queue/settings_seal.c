@@ -31,13 +31,16 @@ static uint32_t checksum(const shmq_queue_shm *page) {
     sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&page->given));
     sum = mix(sum, shmq_load_relaxed((shmq_a32 *)&page->limited));
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_RETRY_DELAY) {
+        if (shmq_setting_is_number(i)) {
             sum = mix(sum, shmq_setting_value(page, i));
         }
     }
     sum = mix(sum, shmq_load_relaxed((shmq_a32 *)&settings->retry_steps));
     for (uint32_t i = 0; i < SHMQ_RETRY_STEPS; i++) {
         sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&settings->retry_delay_ns[i]));
+    }
+    for (uint32_t i = 0; i < SHMQ_ALERT_TERMS; i++) {
+        sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&settings->alerts[i]));
     }
     sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&settings->dead_letter));
     length = shmq_dead_letter(page, letters);
@@ -75,8 +78,7 @@ bool shmq_settings_sealed(const shmq_queue_shm *page) {
 
 shmq_status shmq_settings_check(shmq_member *m, const shmq_queue_shm *page) {
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (i != SHMQ_SET_DEAD_LETTER && i != SHMQ_SET_RETRY_DELAY &&
-            !shmq_setting_possible(i, shmq_setting_value(page, i))) {
+        if (shmq_setting_is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
             char what[120];
             snprintf(what, sizeof(what), "the setting %s of a queue has a value that this version does not know",
                      shmq_setting_name(i));

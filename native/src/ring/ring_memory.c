@@ -32,9 +32,13 @@ static uint32_t find_room(const shmq_member *m, uint32_t length, bool bare) {
     return m->granule_count;
 }
 
+uint64_t shmq_rings_most(const shmq_member *m) {
+    return (m->memory - (uint64_t)(m->slabs - m->base)) >> SHMQ_GRANULE_SHIFT;
+}
+
 shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, uint64_t *offset) {
     SHMQ_ASSERT(m->structure_held && granules != 0);
-    uint64_t usable = (m->memory - (uint64_t)(m->slabs - m->base)) >> SHMQ_GRANULE_SHIFT;
+    uint64_t usable = shmq_rings_most(m);
     if (wanted > usable) {
         return shmq_fail(SHMQ_FULL_MEMORY,
                          "the broker's memory can never hold this\n%u granules of 64 KiB for the slots, it has %llu",

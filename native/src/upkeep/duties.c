@@ -1,6 +1,7 @@
 /* The list of what is to be done beside the messages, and the one call that does it. */
 #include "shmq/duty.h"
 
+#include "shmq/alert.h"
 #include "shmq/reap.h"
 #include "shmq/structure.h"
 #include "shmq/watch.h"
@@ -66,7 +67,19 @@ static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
 
 static bool is_burial_due(const shmq_member *m, uint64_t now) {
     (void)now;
-    return shmq_is_burial_due(m);
+    return shmq_is_chore_due(m, SHMQ_CHORE_BURIALS);
+}
+
+static bool may_be_told(const shmq_member *m, uint64_t now) {
+    uint64_t next = shmq_load_relaxed(&m->alerts_ns);
+    return next != 0 && now >= next;
+}
+
+static bool look_for_alerts(shmq_member *m, uint64_t now, shmq_budget *b) {
+    (void)now;
+    shmq_budget_spend(b, SHMQ_PRICE_ENTRY);
+    shmq_alerts_tick(m);
+    return false;
 }
 
 const shmq_duty shmq_duties[SHMQ_DUTIES] = {
@@ -75,6 +88,7 @@ const shmq_duty shmq_duties[SHMQ_DUTIES] = {
     [SHMQ_DUTY_SEGMENT] = {"segment", may_be_gone, look_whether_gone},
     [SHMQ_DUTY_TIMES] = {"times", shmq_is_time, shmq_times_step},
     [SHMQ_DUTY_BURIALS] = {"burials", is_burial_due, NULL},
+    [SHMQ_DUTY_ALERTS] = {"alerts", may_be_told, look_for_alerts},
 };
 
 /* The next call of this process is a round of all duties; for what has its time the header's word says so already. */

@@ -44,7 +44,7 @@ static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint6
     uint32_t state = shmq_word_state(word);
     bool buried = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
     if (state == SHMQ_AVAILABLE && buried) {
-        shmq_store_seq(&q->m->burials, 1); /* the interpreter's: it has the queue for the dead */
+        (void)shmq_or_seq(&q->m->chores, SHMQ_CHORE_BURIALS); /* the interpreter's: it has the queue for the dead */
         return now + SHMQ_BURIAL_NS;
     }
     if (state == SHMQ_HELD && buried) {

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shmq/alert.h"
 #include "shmq/watch.h"
 
 static int futex_wait(shmq_a32 *word, uint32_t expected, uint64_t ns) {
@@ -48,5 +49,6 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
         }
     }
     shmq_watch_leave(&watcher);
+    shmq_alerts_tick(m);
     return status;
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from shmq.core.handles import is_unused, settings_of, steal_expired
 from shmq.core.queue import do_due, ending_queues, queue_names, reap
+from shmq.engine.burial.alert import tell_alerts
 from shmq.engine.burial.dead_letter import retry_graves
 from shmq.engine.burial.deletion import bury_left, delete
 from shmq.engine.burial.outcome import bury_expired_one
@@ -27,6 +28,7 @@ def put_in_order(membership: Membership) -> None:
     """What the dead held, and what was due, is where it belongs: for who counts. Raises what a look would raise."""
     reap(membership.live())
     end_unused(membership)
+    tell_alerts(membership)  # who only looks is as good as who waits
     _bury_all_left(membership)  # also what came back to deleted queues by somebody who has not buried it
 
 
@@ -41,6 +43,8 @@ def do_chores(membership: Membership) -> None:
     retry_graves(membership)
     if membership.member.burials():
         bury_expired(membership)
+    if membership.member.alerts():
+        tell_alerts(membership)
 
 
 def bury_expired(membership: Membership) -> None:

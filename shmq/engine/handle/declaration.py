@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from shmq.core.queue import declare
 from shmq.engine.handle.failure import no_memory_for_queue, options_mismatch
+from shmq.engine.handle.max_memory import warn_of_excess
 from shmq.engine.handle.open_queue import OpenQueue, open_queue
 from shmq.errors import Full, NotFound, OptionsMismatch, OutOfSpace
 from shmq.names import check_queue_name
@@ -46,9 +47,12 @@ def declared(
         if differs is not None:
             raise _mismatch(membership, name, settings, differs)
         try:
-            return opened(index, incarnation)
+            queue = opened(index, incarnation)
         except NotFound:
             continue  # deleted in between
+        if settings.max_memory:
+            warn_of_excess(membership)
+        return queue
     raise NotFound(f"queue {name!r} is deleted again and again", remedy="look who deletes it")
 
 

@@ -171,9 +171,9 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
 
 def _way_to_alter(there: QueueHandle, name: str, settings: QueueSettings, differs: str) -> str:
     """How the queue comes to have this value; "" if it cannot."""
-    if differs in FIXED_QUEUE_OPTIONS or (
-        differs == "maxsize" and (settings.maxsize or 0) > settings_of(there)["slots"]
-    ):
+    found = settings_of(there)
+    too_many = differs == "maxsize" and (settings.maxsize or 0) > found["slots"] and not found["flows"]
+    if differs in FIXED_QUEUE_OPTIONS or too_many:
         return ""
     wanted = as_given(QueueSettings(**{differs: getattr(settings, differs)}))
     ((_, value),) = wanted.items()

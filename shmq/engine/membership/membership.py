@@ -74,6 +74,7 @@ class Membership:
         self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
         self.graves: list[Unburied] = []
+        self.excess: str | None = None  # of max_memory over memory, as this process has told it
         self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
         self.lock = threading.RLock()
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
-from shmq.engine.burial.chores import bury_expired, do_chores, put_in_order
+from shmq.engine.burial.alert import tell_alerts, tell_alerts_of
+from shmq.engine.burial.chores import do_chores, put_in_order
 from shmq.engine.burial.dead_letter import dead_letter_name, default_name
 from shmq.engine.burial.deletion import delete
 from shmq.engine.burial.outcome import bury_found, bury_poisoned
 from shmq.engine.handle.failure import options_mismatch
+from shmq.engine.handle.max_memory import warn_of_excess
 from shmq.engine.handle.open_queue import OpenQueue, membership_of
 from shmq.engine.message.selection import loaded
 from shmq.engine.queue.transfer import transfer
@@ -85,6 +87,7 @@ class QueueManagement(OpenQueue):
             1
         """
         put_in_order(self._membership)
+        tell_alerts_of(self)
         return self._statistics()
 
     def _statistics(self) -> QueueStatistics:
@@ -198,7 +201,8 @@ class QueueManagement(OpenQueue):
         """Changes options of the queue, for all of its users at once; the others stay as they are.
 
         options: see QueueOptions. A maxsize may be less than what is in the queue: nothing is lost, puts wait until
-            there is room again. It may be as much as the slots that the queue got when it was made.
+            there is room again. Of a queue that stays in memory (in a broker with disk=0) it may be as much as the
+            slots that the queue got when it was made.
         Raises OptionsMismatch for one that is fixed at creation and another one, and nothing is changed; ValueError,
         TypeError for an unfit one; NotFound, Closed. Producers that wait for room look again.
 
@@ -209,15 +213,18 @@ class QueueManagement(OpenQueue):
         """
         settings = check_queue_options(cast("dict[str, object]", options))
         check_dead_letter(self._membership, self._name, options.get("dead_letter"))
-        slots = self._settings()["slots"]
-        if settings.maxsize is not None and settings.maxsize > slots:
+        found = self._settings()
+        slots = found["slots"]
+        if settings.maxsize is not None and settings.maxsize > slots and not found["flows"]:
             raise ValueError(
                 f"maxsize={settings.maxsize} is out of range: queue {self._name!r} has {slots:,} slots since it was "
-                f"made; give at most {slots:,}, 0 for no limit of its own, or make another queue"
+                f"made, and stays in memory; give at most {slots:,}, 0 for no limit of its own, or make another queue"
             )
         differs = self._alter(encode_settings(settings))
         if differs is not None:
             raise options_mismatch(self, self._name, settings, SETTINGS[differs], altering=True)
+        if settings.max_memory:
+            warn_of_excess(self._membership)
 
     def shutdown(self, *, immediate: bool = False) -> None:
         """For everybody: put raises ShutDown; takers drain, then iteration ends and get and receive raise ShutDown.
@@ -265,9 +272,14 @@ class QueueManagement(OpenQueue):
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
-    def _bury_expired(self) -> None:
+    def _do_chores(self) -> None:
         """It has found that there is something."""
-        bury_expired(self._membership)
+        do_chores(self._membership)
+
+    def _tell_alerts(self) -> None:
+        """Between two pieces of a put's wait."""
+        if self._membership.member.alerts():
+            tell_alerts(self._membership)
 
     def _bury(self, delivery: Delivery) -> None:
         bury_found(self, delivery)

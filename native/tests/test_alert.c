@@ -1,0 +1,169 @@
+/* Alerts: who tells, how often, and what is left to tell. */
+#include "flow_pair.h"
+#include "shmq/alert.h"
+#include "shmq/wait.h"
+
+#define LONG UINT64_C(3600000000000)
+
+static void say_terms(shmq_queue *of, uint64_t message_bytes, uint64_t gap_ns) {
+    shmq_declaration d = {.given = 1u << SHMQ_SET_ALERTS, .alerts = {1, 2, message_bytes, 4, gap_ns}};
+    int differs;
+    CHECK_EQUAL(shmq_queue_alter(of, &d, &differs), SHMQ_OK);
+}
+
+static void of_two_one_tells_each_kind_once_in_a_gap(void) {
+    begin();
+    CHECK(!shmq_alert_has_terms(q));
+    CHECK_EQUAL(shmq_alert_gap(q), SHMQ_ALERT_GAP_NS);
+    say_terms(q, 0, LONG);
+    CHECK(shmq_alert_has_terms(theirs) && shmq_alerts_wanted(theirs));
+    CHECK(shmq_alert_claim(q, SHMQ_ALERT_MESSAGES));
+    CHECK(!shmq_alert_claim(theirs, SHMQ_ALERT_MESSAGES) && !shmq_alert_claim(q, SHMQ_ALERT_MESSAGES));
+    CHECK(shmq_alert_claim(theirs, SHMQ_ALERT_BYTES)); /* each kind has its own word */
+    say_terms(q, 0, 1);
+    CHECK(shmq_alert_claim(theirs, SHMQ_ALERT_MESSAGES));
+    say_terms(q, 0, LONG);
+    CHECK(!shmq_alert_claim(q, SHMQ_ALERT_MESSAGES));
+    shmq_store_seq(&q->page->alerts.told[SHMQ_ALERT_MESSAGES], shmq_now_ns() + LONG); /* damage */
+    CHECK(shmq_alert_claim(q, SHMQ_ALERT_MESSAGES));
+    CHECK(shmq_alert_look(theirs));
+    CHECK(!shmq_alert_look(q) && !shmq_alert_look(theirs));
+    shmq_store_seq(&q->page->alerts.looked, shmq_now_ns() - SHMQ_ALERT_LOOK_NS);
+    CHECK(shmq_alert_look(q));
+    end();
+}
+
+static void the_largest_message_is_told_of_once(void) {
+    begin();
+    unsigned char body[400] = {0};
+    say_terms(q, 300, LONG);
+    CHECK_EQUAL(put_bytes(q, body, 299, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_alert_largest(q), 0);
+    CHECK_EQUAL(put_bytes(q, body, 300, 0), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(q, body, 400, 0), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(q, body, 350, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_alert_largest(theirs), 400);
+    CHECK_EQUAL(put_bytes(q, body, 320, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_alert_largest(theirs), 0); /* kept until the gap is over */
+    say_terms(q, 300, 1);
+    CHECK_EQUAL(shmq_alert_largest(q), 320);
+    CHECK_EQUAL(shmq_alert_largest(q), 0);
+    end();
+}
+
+static void flush(void) { CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_OK); }
+
+static void empty(void) {
+    uint64_t number;
+    while (try_number(q, &number) == SHMQ_OK) {
+    }
+}
+
+static void a_flow_is_told_of_in_pairs(void) {
+    begin();
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT);
+    put_numbers(q, 0, 100);
+    flush();
+    CHECK(shmq_alerts_wanted(theirs) && !shmq_alert_has_terms(theirs));
+    CHECK_EQUAL(shmq_alert_flow(theirs), SHMQ_FLOW_BEGAN);
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT);
+    get_numbers(q, 0, 100);
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_RECOVERED);
+    CHECK_EQUAL(shmq_alert_flow(theirs), SHMQ_FLOW_SILENT);
+    CHECK(!shmq_alerts_wanted(q));
+    put_numbers(q, 100, 100);
+    flush();
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT); /* so soon */
+    get_numbers(q, 100, 100);
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT);
+    CHECK(shmq_alerts_wanted(q)); /* it is to be told later */
+    say_terms(q, 0, 1);
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_BOTH);
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_SILENT);
+    say_terms(q, 0, LONG);
+    put_numbers(q, 200, 100);
+    flush();
+    shmq_store_seq(&q->page->alerts.flow, (shmq_now_ns() + LONG) << 1); /* damage */
+    CHECK_EQUAL(shmq_alert_flow(q), SHMQ_FLOW_BEGAN);
+    get_numbers(q, 200, 100);
+    end();
+}
+
+static void the_disk_is_told_of_once_in_a_gap(void) {
+    begin();
+    uint64_t used = 1;
+    CHECK_EQUAL(shmq_disk_alerts(m, &used), 0);
+    CHECK_EQUAL(used, 0);
+    put_numbers(q, 0, 1000);
+    flush();
+    m->disk = shmq_disk_used(m) * 10 / 9 + 100;
+    CHECK_EQUAL(shmq_disk_alerts(m, &used), 0);
+    m->disk = shmq_disk_used(m);
+    CHECK_EQUAL(shmq_disk_alerts(m, &used), SHMQ_DISK_MARK);
+    CHECK_EQUAL(used, m->disk);
+    CHECK_EQUAL(shmq_disk_alerts(m, &used), 0);
+    put_numbers(q, 1000, 1000);
+    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_FULL_DISK);
+    CHECK_EQUAL(shmq_disk_alerts(other, &used), SHMQ_DISK_FULL);
+    CHECK_EQUAL(shmq_disk_alerts(other, &used), 0);
+    CHECK_EQUAL(shmq_flow_make_room(q, NULL), SHMQ_FULL_DISK);
+    CHECK_EQUAL(shmq_disk_alerts(other, &used), 0); /* so soon */
+    shmq_store_seq(&m->header->disk_told[1], 1);
+    CHECK_EQUAL(shmq_disk_alerts(other, &used), SHMQ_DISK_FULL);
+    m->disk = SHMQ_DISK_SHARE;
+    shmq_store_seq(&m->header->disk_told[0], 0);
+    CHECK_EQUAL(shmq_disk_alerts(m, &used), 0); /* a share of the file system has no mark */
+    empty();
+    end();
+}
+
+static uint32_t chores(void) { return shmq_load_seq(&m->chores) & SHMQ_CHORE_ALERTS; }
+
+static void look_later(uint64_t ns) {
+    shmq_store_seq(&m->chores, 0);
+    shmq_store_seq(&m->alerts_ns, shmq_now_ns() + ns);
+}
+
+static void a_process_that_tells_looks_now_and_then(void) {
+    begin();
+    shmq_alerts_tick(m);
+    shmq_alerts_hurry(m);
+    CHECK_EQUAL(chores(), 0); /* it tells nothing */
+    shmq_alerts_begin(m);
+    CHECK(shmq_load_seq(&m->alerts_ns) > shmq_now_ns());
+    look_later(LONG);
+    shmq_alerts_tick(m);
+    CHECK_EQUAL(chores(), 0);
+    shmq_alerts_hurry(m);
+    CHECK(chores() != 0);
+    look_later(0);
+    (void)shmq_sleep(m, &m->header->memory_full, shmq_load_seq(&m->header->memory_full), shmq_now_ns() + 1000);
+    CHECK(chores() != 0 && shmq_load_seq(&m->alerts_ns) > shmq_now_ns());
+    look_later(0);
+    shmq_store_seq(&m->gone_looked_ns, shmq_now_ns() - SHMQ_SLICE_NS - 1);
+    CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+    CHECK(chores() != 0);
+    look_later(0);
+    for (uint32_t i = 0; i < 1024; i++) {
+        CHECK_EQUAL(shmq_queue_usable(q), SHMQ_OK);
+    }
+    CHECK(chores() != 0);
+    look_later(LONG);
+    put_numbers(q, 2, 100);
+    flush(); /* begins to flow, which is told at once */
+    CHECK(chores() != 0);
+    look_later(LONG);
+    get_numbers(q, 1, 101);
+    empty(); /* it leaves */
+    CHECK(chores() != 0);
+    end();
+}
+
+int main(void) {
+    of_two_one_tells_each_kind_once_in_a_gap();
+    the_largest_message_is_told_of_once();
+    a_flow_is_told_of_in_pairs();
+    the_disk_is_told_of_once_in_a_gap();
+    a_process_that_tells_looks_now_and_then();
+    return 0;
+}
