@@ -40,20 +40,23 @@ typedef struct shmq_ordinal {
 } shmq_ordinal;
 
 /* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
- * why it failed; then nothing has changed. */
+ * why it failed; then all rows in [low, P) are as they were. What one process has written, or erased, the next holder reads, whichever
+ * process it is; a process may die in any call. native/tests/backing_contract.h holds each store to it. */
 typedef struct shmq_backing {
     void *context;
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
-     * put. */
+     * put, whose keys are at or above `from`, in order: all of them, or none. Without room: SHMQ_NO_SPACE. */
     shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
-    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first.
-     * What they point to stays until the next call. One that was erased has no bytes. Rows below `low` are garbage, which may be
-     * deleted. `erased`: how many were, in all of the level's life; another number than the last one: others have erased some. */
+    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first,
+     * which comes whatever it has. What they point to stays until the next call. One that was erased has no bytes, or is not there. One
+     * that was changed may come: its own checksum says so. What makes no sense is passed: ordinals say how many rows it was. Rows that
+     * are there and cannot be read are a failure, not passed. Rows below `low` are garbage, which may be deleted. `erased`: how many
+     * were, in all of the level's life; another number than the last one: others have erased some. Needs no room. */
     shmq_status (*read)(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
                         shmq_row *rows, uint32_t *count);
-    /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. */
+    /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. Repeatable. */
     shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
-    /* There are no rows any more. */
+    /* There are no rows any more. Needs no room. */
     shmq_status (*clear)(void *context);
 } shmq_backing;
 
