@@ -1,4 +1,5 @@
-/* The contract of backings (backing_contract.h), held by each store that there is: files, the step killer's, and the one of test_flow_flips.
+/* The contract of backings (backing_contract.h), held by each store that there is: files, plain and
+ * encrypted, the step killer's, and the one of test_flow_flips.
  *
  *   test_backing [SEED [FLIPS]] */
 #include <dirent.h>
@@ -46,7 +47,7 @@ static void bind(uint32_t which) {
 }
 
 static void files_begin(void) {
-    scratch_create(false);
+    scratch_create_flowing();
     scratch_spill_begin();
     for (uint32_t i = 0; i < 2; i++) {
         members[i] = scratch_attach_flowing();
@@ -115,6 +116,8 @@ static uint64_t files_walk(uint64_t byte, uint8_t bits) {
 static uint64_t files_bytes(void) { return files_walk(UINT64_MAX, 0); }
 static void files_flip(uint64_t byte, uint8_t bits) { (void)files_walk(byte, bits); }
 
+static uint64_t files_counted(uint64_t rows, uint64_t weight) { return shmq_rows_size(members[0], rows, weight); }
+
 static const contract_subject files = {.name = "files",
                                        .begin = files_begin,
                                        .end = files_end,
@@ -123,9 +126,33 @@ static const contract_subject files = {.name = "files",
                                        .fill = files_fill,
                                        .other_level = files_other_level,
                                        .bytes = files_bytes,
-                                       .counted = shmq_rows_size,
+                                       .counted = files_counted,
                                        .byte_count = files_bytes,
                                        .flip = files_flip};
+
+/* Encrypted. */
+static void sealed_begin(void) {
+    static const uint8_t key[SHMQ_KEY_BYTES] = {7, 1, 9};
+    scratch_key = key;
+    files_begin();
+}
+
+static void sealed_end(void) {
+    files_end();
+    scratch_key = NULL;
+}
+
+static const contract_subject sealed = {.name = "encrypted files",
+                                        .begin = sealed_begin,
+                                        .end = sealed_end,
+                                        .view = files_view,
+                                        .forget = files_forget,
+                                        .fill = files_fill,
+                                        .other_level = files_other_level,
+                                        .bytes = files_bytes,
+                                        .counted = files_counted,
+                                        .byte_count = files_bytes,
+                                        .flip = files_flip};
 
 /* ---- the step killer's ------------------------------------------------------------------------------------------------- */
 
@@ -186,7 +213,7 @@ static const contract_subject memory = {.name = "that of random damage",
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20260101,
              flips = argc > 2 ? strtoull(argv[2], NULL, 10) : FLIPS;
-    const contract_subject *all[] = {&files, &killers, &memory};
+    const contract_subject *all[] = {&files, &sealed, &killers, &memory};
     printf("seed %llu, %llu flips\n", (unsigned long long)seed, (unsigned long long)flips);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         printf("%s\n", all[i]->name);
