@@ -383,13 +383,13 @@ static PyObject *member_flow_into(PyObject *self, PyObject *directory) {
     return status == SHMQ_OK ? Py_NewRef(Py_None) : shmq_py_raise(status);
 }
 
-static PyObject *member_seal(PyObject *self, PyObject *key) {
+static PyObject *member_encrypt_with(PyObject *self, PyObject *key) {
     shmq_member *m = shmq_py_usable(self);
     shmq_cipher *cipher = m != NULL ? shmq_py_cipher(key) : NULL;
     if (cipher == NULL) {
         return NULL;
     }
-    shmq_status status = m->cipher == NULL ? shmq_flow_sealed(m, cipher) : SHMQ_EXISTS;
+    shmq_status status = m->cipher == NULL ? shmq_flow_encrypted(m, cipher) : SHMQ_EXISTS;
     if (status != SHMQ_OK) {
         cipher->free(cipher);
     }
@@ -397,8 +397,8 @@ static PyObject *member_seal(PyObject *self, PyObject *key) {
 }
 
 static PyMethodDef methods[] = {
-    {"seal", member_seal, METH_O,
-     "seal(key)\n\nThe key of what goes to disk, of 32 bytes, if this member has none yet."},
+    {"encrypt_with", member_encrypt_with, METH_O,
+     "encrypt_with(key)\n\nThe key of what goes to disk, of 32 bytes, if this member has none yet."},
     {"flow_into", member_flow_into, METH_O,
      "flow_into(directory)\n\nWhere messages of queues that flow lie on disk. Once, before the first queue."},
     {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,

@@ -119,7 +119,7 @@ static inline void scratch_create_flowing(void) {
 static inline shmq_member *scratch_attach_flowing(void) {
     shmq_member *m = scratch_attach();
     if (scratch_key != NULL) {
-        CHECK_EQUAL(shmq_flow_sealed(m, scratch_cipher(scratch_key)), SHMQ_OK);
+        CHECK_EQUAL(shmq_flow_encrypted(m, scratch_cipher(scratch_key)), SHMQ_OK);
     }
     CHECK_EQUAL(shmq_flow_into(m, scratch_spill), SHMQ_OK);
     return m;

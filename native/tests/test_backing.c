@@ -131,28 +131,28 @@ static const contract_subject files = {.name = "files",
                                        .flip = files_flip};
 
 /* Encrypted. */
-static void sealed_begin(void) {
+static void encrypted_begin(void) {
     static const uint8_t key[SHMQ_KEY_BYTES] = {7, 1, 9};
     scratch_key = key;
     files_begin();
 }
 
-static void sealed_end(void) {
+static void encrypted_end(void) {
     files_end();
     scratch_key = NULL;
 }
 
-static const contract_subject sealed = {.name = "encrypted files",
-                                        .begin = sealed_begin,
-                                        .end = sealed_end,
-                                        .view = files_view,
-                                        .forget = files_forget,
-                                        .fill = files_fill,
-                                        .other_level = files_other_level,
-                                        .bytes = files_bytes,
-                                        .counted = files_counted,
-                                        .byte_count = files_bytes,
-                                        .flip = files_flip};
+static const contract_subject encrypted = {.name = "encrypted files",
+                                           .begin = encrypted_begin,
+                                           .end = encrypted_end,
+                                           .view = files_view,
+                                           .forget = files_forget,
+                                           .fill = files_fill,
+                                           .other_level = files_other_level,
+                                           .bytes = files_bytes,
+                                           .counted = files_counted,
+                                           .byte_count = files_bytes,
+                                           .flip = files_flip};
 
 /* ---- the step killer's ------------------------------------------------------------------------------------------------- */
 
@@ -213,7 +213,7 @@ static const contract_subject memory = {.name = "that of random damage",
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20260101,
              flips = argc > 2 ? strtoull(argv[2], NULL, 10) : FLIPS;
-    const contract_subject *all[] = {&files, &sealed, &killers, &memory};
+    const contract_subject *all[] = {&files, &encrypted, &killers, &memory};
     printf("seed %llu, %llu flips\n", (unsigned long long)seed, (unsigned long long)flips);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         printf("%s\n", all[i]->name);

@@ -91,8 +91,55 @@ static void test_a_key_is_opened_or_it_is_told_what_is_missing(void) {
     CHECK(status == SHMQ_OK && n > 10);
 }
 
+/* One of its functions fails: messages stay where they are, and come when it works. */
+static void test_a_libcrypto_that_refuses_loses_nothing(void) {
+    static const char *const functions[] = {"EVP_CIPHER_CTX_new", "EVP_CipherInit_ex", "EVP_CipherUpdate",
+                                            "EVP_CIPHER_CTX_ctrl", "HMAC"};
+    static const uint8_t key[SHMQ_KEY_BYTES] = {1};
+    scratch_key = key;
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        scratch_create_flowing();
+        scratch_spill_begin();
+        shmq_member *m = scratch_attach_flowing();
+        shmq_queue *q = scratch_flowing(m, "backlog", 1000);
+        uint64_t put = 0, taken = 0, number;
+        while (put < 3000) {
+            CHECK_EQUAL(put_number(q, put++), SHMQ_OK);
+        }
+        shmq_cipher *works = m->cipher, *fails_now = NULL;
+        refused = functions[i];
+        shmq_status status = shmq_cipher_open(key, &fails_now);
+        refused = NULL;
+        CHECK_EQUAL(status, strcmp(functions[i], "HMAC") == 0 ? SHMQ_OS : SHMQ_OK);
+        if (status == SHMQ_OK) {
+            m->cipher = fails_now;
+            while ((status = try_number(q, &number)) == SHMQ_OK) {
+                CHECK_EQUAL(number, taken++);
+            }
+            CHECK_EQUAL(status, SHMQ_OS);
+            CHECK(strstr(shmq_trail(), "cannot decrypt") != NULL && taken < put);
+            while ((status = put_number(q, put)) == SHMQ_OK) {
+                put++;
+            }
+            CHECK_EQUAL(status, SHMQ_OS);
+            m->cipher = works;
+            fails_now->free(fails_now);
+        }
+        for (; taken < put; taken++) {
+            CHECK_EQUAL(get_number(q), taken);
+        }
+        CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
+        shmq_queue_unbind(q);
+        leave(m);
+        scratch_spill_end();
+        scratch_remove();
+    }
+    scratch_key = NULL;
+}
+
 int main(void) {
     test_a_key_is_opened_or_it_is_told_what_is_missing();
     test_a_flow_to_disk_in_which_any_call_fails_loses_nothing();
+    test_a_libcrypto_that_refuses_loses_nothing();
     return 0;
 }

@@ -16,21 +16,21 @@
 #define SHMQ_TAG_BYTES 16u /* by which a row is longer on disk */
 
 /* Of one file, of one thread. */
-typedef struct shmq_sealing shmq_sealing;
+typedef struct shmq_file_cipher shmq_file_cipher;
 
 /* Of one process and broker. Behind pointers, so that only those programs load libcrypto that make one. */
 typedef struct shmq_cipher {
     uint8_t check[SHMQ_CHECK_BYTES];
     /* `place`: where the file belongs. NULL: errno says why. */
-    shmq_sealing *(*begin)(const struct shmq_cipher *c, const uint8_t salt[SHMQ_SALT_BYTES], const char *place,
-                           bool seals);
+    shmq_file_cipher *(*begin)(const struct shmq_cipher *c, const uint8_t salt[SHMQ_SALT_BYTES], const char *place,
+                               bool encrypts);
     /* `length` bytes and a tag, of the row with this number in its file; `beside` is authenticated with it. */
-    bool (*seal)(shmq_sealing *s, uint32_t number, const void *beside, size_t beside_bytes, const unsigned char *from,
-                 uint64_t length, unsigned char *to);
-    /* In place. False: it was not sealed so, and nothing of it is left. */
-    bool (*unseal)(shmq_sealing *s, uint32_t number, const void *beside, size_t beside_bytes, unsigned char *bytes,
-                   uint64_t length);
-    void (*end)(shmq_sealing *s);
+    bool (*encrypt)(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes,
+                    const unsigned char *from, uint64_t length, unsigned char *to);
+    /* In place. SHMQ_CORRUPT: it was not encrypted so, and nothing of it is left. SHMQ_OS: libcrypto refuses; errno says why. */
+    shmq_status (*decrypt)(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes,
+                           unsigned char *bytes, uint64_t length);
+    void (*end)(shmq_file_cipher *s);
     void (*free)(struct shmq_cipher *c);
 } shmq_cipher;
 

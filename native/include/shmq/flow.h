@@ -64,7 +64,7 @@ typedef struct shmq_backing {
 shmq_status shmq_flow_into(shmq_member *m, const char *directory);
 /* With this key, if the broker has one: then it is the member's, and goes with it. SHMQ_DENIED: it has another one, or none. */
 struct shmq_cipher;
-shmq_status shmq_flow_sealed(shmq_member *m, struct shmq_cipher *cipher);
+shmq_status shmq_flow_encrypted(shmq_member *m, struct shmq_cipher *cipher);
 /* May this queue flow? Groups keep it in memory, and so does a member without a directory. */
 bool shmq_may_flow(const shmq_queue *q);
 /* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
@@ -159,9 +159,9 @@ shmq_ordinal shmq_rows_end(shmq_ring *back);
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
 #define SHMQ_ROW_BESIDE 33u /* that a backing needs for one beside its bytes: index, mark, and head of a file */
-#define SHMQ_ROW_BESIDE_SEALED 97u /* if it is encrypted */
+#define SHMQ_ROW_BESIDE_ENCRYPTED 97u /* if it is encrypted */
 static inline uint64_t shmq_row_beside(const shmq_member *m) {
-    return m->encrypts ? SHMQ_ROW_BESIDE_SEALED : SHMQ_ROW_BESIDE;
+    return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
 }
 uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */

@@ -35,10 +35,10 @@ typedef struct opened {
     uint8_t key[SHMQ_KEY_BYTES];
 } opened;
 
-struct shmq_sealing {
+struct shmq_file_cipher {
     const libcrypto *c;
     void *ctx;
-    bool seals;
+    bool encrypts;
 };
 
 /* What the process has already, as Python's hashlib brings it along, is taken before another copy is looked for. */
@@ -96,26 +96,26 @@ static bool derive(const opened *o, const char *label, const void *salt, const c
     return done && written == 32;
 }
 
-static void end(shmq_sealing *s) {
+static void end(shmq_file_cipher *s) {
     if (s != NULL) {
         s->c->ctx_free(s->ctx);
         free(s);
     }
 }
 
-static shmq_sealing *begin(const shmq_cipher *calls, const uint8_t salt[SHMQ_SALT_BYTES], const char *place,
-                           bool seals) {
+static shmq_file_cipher *begin(const shmq_cipher *calls, const uint8_t salt[SHMQ_SALT_BYTES], const char *place,
+                               bool encrypts) {
     const opened *o = (const opened *)calls;
     uint8_t key[32];
-    shmq_sealing *s = calloc(1, sizeof *s);
+    shmq_file_cipher *s = calloc(1, sizeof *s);
     if (s == NULL) {
         return NULL;
     }
     s->c = &o->c;
-    s->seals = seals;
+    s->encrypts = encrypts;
     s->ctx = o->c.ctx_new();
     bool done = s->ctx != NULL && derive(o, LABEL_KEY, salt, place, key) &&
-                o->c.init(s->ctx, o->c.aes_256_gcm(), NULL, key, NULL, seals) == 1;
+                o->c.init(s->ctx, o->c.aes_256_gcm(), NULL, key, NULL, encrypts) == 1;
     explicit_bzero(key, sizeof key);
     if (!done) {
         o->c.clear_errors();
@@ -125,7 +125,7 @@ static shmq_sealing *begin(const shmq_cipher *calls, const uint8_t salt[SHMQ_SAL
     return done ? s : NULL;
 }
 
-static bool run(shmq_sealing *s, const unsigned char *from, uint64_t length, unsigned char *to) {
+static bool run(shmq_file_cipher *s, const unsigned char *from, uint64_t length, unsigned char *to) {
     int written;
     for (uint64_t done = 0; done < length; done += (uint64_t)written) {
         uint64_t left = length - done;
@@ -138,16 +138,16 @@ static bool run(shmq_sealing *s, const unsigned char *from, uint64_t length, uns
 }
 
 /* The row's number is its nonce, which is used once: a file is written once, under a key of its own. */
-static bool start(shmq_sealing *s, uint32_t number, const void *beside, size_t beside_bytes) {
+static bool start(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes) {
     uint8_t nonce[12] = {0};
     int written;
     memcpy(nonce, &number, sizeof number);
-    return s->c->init(s->ctx, NULL, NULL, NULL, nonce, s->seals) == 1 &&
+    return s->c->init(s->ctx, NULL, NULL, NULL, nonce, s->encrypts) == 1 &&
            s->c->update(s->ctx, NULL, &written, beside, (int)beside_bytes) == 1;
 }
 
-static bool seal(shmq_sealing *s, uint32_t number, const void *beside, size_t beside_bytes, const unsigned char *from,
-                 uint64_t length, unsigned char *to) {
+static bool encrypt(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes,
+                    const unsigned char *from, uint64_t length, unsigned char *to) {
     unsigned char none[16];
     int written;
     bool done = start(s, number, beside, beside_bytes) && run(s, from, length, to) &&
@@ -160,18 +160,19 @@ static bool seal(shmq_sealing *s, uint32_t number, const void *beside, size_t be
     return done;
 }
 
-static bool unseal(shmq_sealing *s, uint32_t number, const void *beside, size_t beside_bytes, unsigned char *bytes,
-                   uint64_t length) {
+static shmq_status decrypt(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes,
+                           unsigned char *bytes, uint64_t length) {
     unsigned char none[16];
     int written;
-    bool done = start(s, number, beside, beside_bytes) && run(s, bytes, length, bytes) &&
-                s->c->control(s->ctx, SET_TAG, SHMQ_TAG_BYTES, bytes + length) == 1 &&
-                s->c->final(s->ctx, none, &written) == 1;
+    bool ready = start(s, number, beside, beside_bytes) && run(s, bytes, length, bytes) &&
+                 s->c->control(s->ctx, SET_TAG, SHMQ_TAG_BYTES, bytes + length) == 1;
+    bool done = ready && s->c->final(s->ctx, none, &written) == 1;
     if (!done) {
         s->c->clear_errors();
         memset(bytes, 0xff, length);
+        errno = EIO;
     }
-    return done;
+    return done ? SHMQ_OK : ready ? SHMQ_CORRUPT : SHMQ_OS;
 }
 
 static void forget(shmq_cipher *calls) {
@@ -186,7 +187,7 @@ shmq_status shmq_cipher_open(const uint8_t key[SHMQ_KEY_BYTES], shmq_cipher **ci
     if (o == NULL) {
         return shmq_fail_errno("no memory for encryption");
     }
-    o->calls = (shmq_cipher){.begin = begin, .seal = seal, .unseal = unseal, .end = end, .free = forget};
+    o->calls = (shmq_cipher){.begin = begin, .encrypt = encrypt, .decrypt = decrypt, .end = end, .free = forget};
     memcpy(o->key, key, sizeof o->key);
     shmq_status status = find_functions(&o->c);
     if (status == SHMQ_OK && !derive(o, LABEL_CHECK, NULL, "", check)) {

@@ -73,8 +73,8 @@ static shmq_status no_key(const file_backing *b) {
                      b->path);
 }
 
-static shmq_seal seal_of(const file_backing *b) {
-    return (shmq_seal){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
+static shmq_row_cipher cipher_of(const file_backing *b) {
+    return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
 }
 
 static bool name_to_place(const char *name, uint64_t *place) {
@@ -127,8 +127,8 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
                               uint32_t count) {
     file_backing *b = context;
-    const shmq_seal seal = seal_of(b);
-    if (seal.wanted && seal.cipher == NULL) {
+    const shmq_row_cipher by = cipher_of(b);
+    if (by.wanted && by.cipher == NULL) {
         return no_key(b);
     }
     if (b->m->anonymous) {
@@ -149,7 +149,7 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int ignored = fd >= 0 ? fchown(fd, (uid_t)-1, b->broker.st_gid) : 0;
     (void)ignored;
-    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count, &seal) &&
+    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count, &by) &&
                 renameat(directory, UNFINISHED, directory, name) == 0;
     shmq_status status = done ? SHMQ_OK : failed(b, "write to");
     if (!done && fd >= 0) {
@@ -272,8 +272,8 @@ static shmq_status load(file_backing *b, uint64_t first) {
     shmq_status status =
         shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size) ? SHMQ_OK : failed(b, "read a file of");
     close(fd);
-    const shmq_seal seal = seal_of(b);
-    status = status == SHMQ_OK ? shmq_row_file_open(&b->loaded, &seal) : status;
+    const shmq_row_cipher by = cipher_of(b);
+    status = status == SHMQ_OK ? shmq_row_file_open(&b->loaded, &by) : status;
     if (status != SHMQ_OK) {
         forget(b);
     }

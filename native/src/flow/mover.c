@@ -397,7 +397,7 @@ shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
     return SHMQ_OK;
 }
 
-shmq_status shmq_flow_sealed(shmq_member *m, shmq_cipher *cipher) {
+shmq_status shmq_flow_encrypted(shmq_member *m, shmq_cipher *cipher) {
     if (!m->encrypts || memcmp(cipher->check, m->header->key_check, sizeof cipher->check) != 0) {
         return shmq_fail(SHMQ_DENIED, m->encrypts ? "this is not the key of the broker" : "the broker has no key");
     }

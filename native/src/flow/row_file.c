@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define PLAIN UINT64_C(0x3230574f524d4853) /* "SHMROW02" */
-#define SEALED UINT64_C(0x3330574f524d4853) /* "SHMROW03" */
+#define ENCRYPTED UINT64_C(0x3330574f524d4853) /* "SHMROW03" */
 #define PIECES 512
 #define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows */
 #define HERE 0x00 /* marks; all others are damage */
@@ -22,10 +22,10 @@ typedef struct file_head {
 } file_head;
 
 /* Behind the head of an encrypted one. */
-typedef struct file_seal {
+typedef struct file_salt {
     uint8_t salt[SHMQ_SALT_BYTES];
     uint8_t check[SHMQ_CHECK_BYTES]; /* of the key */
-} file_seal;
+} file_salt;
 
 typedef struct file_entry {
     uint64_t place, length;
@@ -36,7 +36,8 @@ typedef struct row_place {
     file_entry entry;
     uint32_t number, count; /* of how many in its file */
 } row_place;
-static_assert(sizeof(file_seal) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 == SHMQ_ROW_BESIDE_SEALED,
+static_assert(sizeof(file_salt) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 ==
+                  SHMQ_ROW_BESIDE_ENCRYPTED,
               "that of a file with one row");
 
 static bool write_all(int fd, struct iovec *pieces, int count) {
@@ -60,8 +61,8 @@ static bool write_all(int fd, struct iovec *pieces, int count) {
 }
 
 /* All rows, encrypted and written by pieces: one that the processor's cache holds is the faster for it. False: errno says why. */
-static bool write_rows_sealed(int fd, shmq_sealing *s, const file_entry *entries, const shmq_row *rows, uint32_t count,
-                              const shmq_cipher *cipher) {
+static bool encrypt_rows(int fd, shmq_file_cipher *s, const file_entry *entries, const shmq_row *rows, uint32_t count,
+                         const shmq_cipher *cipher) {
     uint64_t room = PIECE_BYTES, used = 0;
     for (uint32_t i = 0; i < count; i++) {
         room = rows[i].length + SHMQ_TAG_BYTES > room ? rows[i].length + SHMQ_TAG_BYTES : room;
@@ -70,7 +71,7 @@ static bool write_rows_sealed(int fd, shmq_sealing *s, const file_entry *entries
     bool done = piece != NULL;
     for (uint32_t i = 0; i < count && done; i++) {
         const row_place place = {.entry = entries[i], .number = i, .count = count};
-        done = cipher->seal(s, i, &place, sizeof place, rows[i].bytes, rows[i].length, piece + used);
+        done = cipher->encrypt(s, i, &place, sizeof place, rows[i].bytes, rows[i].length, piece + used);
         used += rows[i].length + SHMQ_TAG_BYTES;
         if (done && (i + 1 == count || used + rows[i + 1].length + SHMQ_TAG_BYTES > room)) {
             struct iovec all = {.iov_base = piece, .iov_len = used};
@@ -84,25 +85,25 @@ static bool write_rows_sealed(int fd, shmq_sealing *s, const file_entry *entries
     return done;
 }
 
-static bool write_sealed(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
-                         const shmq_seal *seal) {
-    file_seal how;
+static bool write_encrypted(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
+                            const shmq_row_cipher *by) {
+    file_salt how;
     uint64_t index = head->count * sizeof *entries;
-    memcpy(how.check, seal->cipher->check, sizeof how.check);
+    memcpy(how.check, by->cipher->check, sizeof how.check);
     if (getrandom(how.salt, sizeof how.salt, 0) != (ssize_t)sizeof how.salt) {
         return false;
     }
-    head->magic = SEALED;
+    head->magic = ENCRYPTED;
     head->sum = shmq_crc32c(shmq_crc32c(0, &how, sizeof how), entries, index);
     struct iovec pieces[] = {{.iov_base = head, .iov_len = sizeof *head},
                              {.iov_base = &how, .iov_len = sizeof how},
                              {.iov_base = entries, .iov_len = index},
                              {.iov_base = marks, .iov_len = head->count}};
-    shmq_sealing *s = seal->cipher->begin(seal->cipher, how.salt, seal->place, true);
+    shmq_file_cipher *s = by->cipher->begin(by->cipher, how.salt, by->place, true);
     bool done = s != NULL && write_all(fd, pieces, sizeof pieces / sizeof pieces[0]) &&
-                write_rows_sealed(fd, s, entries, rows, head->count, seal->cipher);
+                encrypt_rows(fd, s, entries, rows, head->count, by->cipher);
     int error = errno;
-    seal->cipher->end(s);
+    by->cipher->end(s);
     errno = error;
     return done;
 }
@@ -128,15 +129,15 @@ static bool write_plain(int fd, file_head *head, file_entry *entries, unsigned c
     return true;
 }
 
-bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_seal *seal) {
+bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_row_cipher *by) {
     file_entry entries[SHMQ_TURN_ENTRIES] = {{.place = 0}};
     unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
     file_head head = {.count = count};
     for (uint32_t i = 0; i < count; i++) {
         entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
     }
-    return seal->wanted ? write_sealed(fd, &head, entries, marks, rows, seal)
-                        : write_plain(fd, &head, entries, marks, rows);
+    return by->wanted ? write_encrypted(fd, &head, entries, marks, rows, by)
+                      : write_plain(fd, &head, entries, marks, rows);
 }
 
 static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
@@ -210,37 +211,35 @@ static bool is_sound(const shmq_row_file *f) {
 }
 
 /* What cannot be decrypted is left as no row is. */
-static shmq_status unseal_rows(shmq_row_file *f, const shmq_seal *seal) {
-    const file_seal *how = (const file_seal *)(f->bytes + sizeof(file_head));
+static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
+    const file_salt *how = (const file_salt *)(f->bytes + sizeof(file_head));
     const unsigned char *marks = f->bytes + marks_at(f);
     uint32_t count = head_of(f).count;
     uint64_t at = marks_at(f) + count;
-    if (seal->cipher == NULL || memcmp(how->check, seal->cipher->check, sizeof how->check) != 0) {
+    if (by->cipher == NULL || memcmp(how->check, by->cipher->check, sizeof how->check) != 0) {
         return SHMQ_DENIED;
     }
-    shmq_sealing *s = seal->cipher->begin(seal->cipher, how->salt, seal->place, false);
-    if (s == NULL) {
-        return shmq_fail_errno("cannot decrypt messages on disk");
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    shmq_file_cipher *s = by->cipher->begin(by->cipher, how->salt, by->place, false);
+    bool works = s != NULL;
+    for (uint32_t i = 0; i < count && works; i++) {
         const row_place place = {.entry = entry_of(f, i), .number = i, .count = count};
-        if (marks[i] == HERE) {
-            (void)seal->cipher->unseal(s, i, &place, sizeof place, f->bytes + at, place.entry.length);
-        }
+        works = marks[i] != HERE ||
+                by->cipher->decrypt(s, i, &place, sizeof place, f->bytes + at, place.entry.length) != SHMQ_OS;
         at += place.entry.length + SHMQ_TAG_BYTES;
     }
-    seal->cipher->end(s);
-    return SHMQ_OK;
+    shmq_status status = works ? SHMQ_OK : shmq_fail_errno("cannot decrypt messages on disk");
+    by->cipher->end(s);
+    return status;
 }
 
-shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_seal *seal) {
-    f->index_at = sizeof(file_head) + (seal->wanted ? sizeof(file_seal) : 0);
-    f->tag_bytes = seal->wanted ? SHMQ_TAG_BYTES : 0;
-    if (f->size < f->index_at || head_of(f).magic != (seal->wanted ? SEALED : PLAIN) || !is_sound(f)) {
+shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by) {
+    f->index_at = sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0);
+    f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
+    if (f->size < f->index_at || head_of(f).magic != (by->wanted ? ENCRYPTED : PLAIN) || !is_sound(f)) {
         return SHMQ_CORRUPT; /* a plain one among encrypted ones, too: nobody of us has written it */
     }
-    if (seal->wanted) {
-        SHMQ_TRY(unseal_rows(f, seal));
+    if (by->wanted) {
+        SHMQ_TRY(decrypt_rows(f, by));
     }
     f->first = entry_of(f, 0).place;
     f->last = entry_of(f, head_of(f).count - 1).place;

@@ -8,11 +8,11 @@
 #include "shmq/flow.h"
 
 /* How files of one level of a queue are encrypted. */
-typedef struct shmq_seal {
+typedef struct shmq_row_cipher {
     bool wanted; /* the broker has a key; false: its files are plain */
     const shmq_cipher *cipher; /* NULL: this process does not know the key */
     const char *place; /* which segment, queue, level they belong to */
-} shmq_seal;
+} shmq_row_cipher;
 
 /* What was read of one, and where its last reader came to. */
 typedef struct shmq_row_file {
@@ -25,11 +25,11 @@ typedef struct shmq_row_file {
 } shmq_row_file;
 
 /* All of it. False: errno says why; 0: its end came too early. */
-bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_seal *seal);
+bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_row_cipher *by);
 bool shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size);
 /* SHMQ_OK: the index is sound, and the file as long as it says; rows are decrypted, and one that was changed has a wrong checksum.
  * SHMQ_CORRUPT: it makes no sense. SHMQ_DENIED: another key is needed. */
-shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_seal *seal);
+shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by);
 /* The marks of a file that was read before. False: errno says why; 0: they make no sense. */
 bool shmq_row_file_look_again(shmq_row_file *f, int fd);
 /* Marks the row of this place as gone, if the file has it. */

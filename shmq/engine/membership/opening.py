@@ -38,7 +38,7 @@ def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows
         check = member.header()["key_check"]
         if key is not None:
             _compare(name, check, segment.check_of(key.value))
-            member.seal(key.value)
+            member.encrypt_with(key.value)
         elif check and rows:
             raise OptionsMismatch(
                 f"the broker {name} encrypts what goes to disk",

@@ -196,7 +196,7 @@ static void another_key_is_told_and_nothing_is_lost(void) {
     begin();
     put_numbers(q, 0, MANY);
     shmq_cipher *right = m->cipher, *wrong = scratch_cipher(other_key);
-    CHECK_EQUAL(shmq_flow_sealed(m, wrong), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_flow_encrypted(m, wrong), SHMQ_DENIED);
     CHECK(m->cipher == right);
     m->cipher = wrong;
     uint64_t next = 0;
@@ -209,7 +209,7 @@ static void another_key_is_told_and_nothing_is_lost(void) {
     scratch_key = NULL;
     begin();
     shmq_cipher *unasked = scratch_cipher(one_key);
-    CHECK_EQUAL(shmq_flow_sealed(m, unasked), SHMQ_DENIED);
+    CHECK_EQUAL(shmq_flow_encrypted(m, unasked), SHMQ_DENIED);
     unasked->free(unasked);
     end();
 }
