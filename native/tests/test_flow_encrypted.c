@@ -96,8 +96,17 @@ static void nothing_that_was_put_can_be_read_on_disk(void) {
     }
 }
 
-/* Equal messages look different in each file, and no file has another one's salt. */
-static void no_two_files_are_encrypted_alike(void) {
+/* Bodies of a file whose rows are equally long, by number. */
+static const unsigned char *body_in(const unsigned char *file, uint32_t row, uint64_t body) {
+    uint64_t length;
+    uint32_t count;
+    memcpy(&count, file + 12, sizeof count);
+    memcpy(&length, file + 64 + 8, sizeof length);
+    return file + 64 + 17 * (uint64_t)count + (row + 1) * (length + SHMQ_TAG_BYTES) - SHMQ_TAG_BYTES - body;
+}
+
+/* Equal messages look different in each file, and within one, and no file has another one's salt. */
+static void no_two_rows_are_encrypted_alike(void) {
     scratch_key = one_key;
     begin();
     put_texts("always the same", 9000);
@@ -108,13 +117,46 @@ static void no_two_files_are_encrypted_alike(void) {
         uint64_t bytes;
         unsigned char *all = read_file(q, names[i], &bytes);
         memcpy(salts[i], all + 16, sizeof salts[i]);
-        memcpy(ends[i], all + bytes - SHMQ_TAG_BYTES - 15, sizeof ends[i]); /* of its last body */
+        memcpy(ends[i], body_in(all, 0, 15), 15);
+        for (uint32_t row = 1; row < 50; row++) {
+            CHECK(memcmp(body_in(all, row - 1, 15), body_in(all, row, 15), 15) != 0);
+        }
         free(all);
         for (uint32_t k = 0; k < i; k++) {
             CHECK(memcmp(salts[i], salts[k], sizeof salts[i]) != 0 && memcmp(ends[i], ends[k], 15) != 0);
         }
     }
     end();
+}
+
+/* All that is said of a row beside its bytes, and each bit of these. */
+static void a_row_decrypts_only_as_what_it_was(void) {
+    const uint8_t salt[SHMQ_SALT_BYTES] = {5}, other_salt[SHMQ_SALT_BYTES] = {6};
+    const char *text = "what a row has";
+    uint64_t length = strlen(text), beside = 77, other_beside = 78;
+    shmq_cipher *cipher = scratch_cipher(one_key);
+    unsigned char row[64], copy[64];
+    shmq_file_cipher *writes = cipher->begin(cipher, salt, "segment/1.2", true);
+    CHECK(writes != NULL &&
+          cipher->encrypt(writes, 3, &beside, sizeof beside, (const unsigned char *)text, length, row));
+    cipher->end(writes);
+    for (int way = 0; way < 5; way++) {
+        const char *place = way == 1 ? "segment/1.3" : "segment/1.2";
+        shmq_file_cipher *reads = cipher->begin(cipher, way == 2 ? other_salt : salt, place, false);
+        CHECK(reads != NULL);
+        memcpy(copy, row, sizeof row);
+        shmq_status status =
+            cipher->decrypt(reads, way == 3 ? 4 : 3, way == 4 ? &other_beside : &beside, sizeof beside, copy, length);
+        CHECK_EQUAL(status, way == 0 ? SHMQ_OK : SHMQ_CORRUPT);
+        CHECK((memcmp(copy, text, length) == 0) == (way == 0));
+        for (uint64_t bit = 0; way == 0 && bit < 8 * (length + SHMQ_TAG_BYTES); bit++) {
+            memcpy(copy, row, sizeof row);
+            copy[bit / 8] ^= (unsigned char)(1u << bit % 8);
+            CHECK_EQUAL(cipher->decrypt(reads, 3, &beside, sizeof beside, copy, length), SHMQ_CORRUPT);
+        }
+        cipher->end(reads);
+    }
+    cipher->free(cipher);
 }
 
 static void long_and_empty_messages_come_back(void) {
@@ -287,7 +329,8 @@ static void a_plain_file_is_not_believed(void) {
 
 int main(void) {
     nothing_that_was_put_can_be_read_on_disk();
-    no_two_files_are_encrypted_alike();
+    no_two_rows_are_encrypted_alike();
+    a_row_decrypts_only_as_what_it_was();
     long_and_empty_messages_come_back();
     without_the_key_all_stays_and_the_remedy_is_told();
     without_the_key_rows_can_be_purged();
