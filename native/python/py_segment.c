@@ -42,7 +42,11 @@ static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject 
         memcpy(plan.directory_uuid, directory_uuid, sizeof(plan.directory_uuid));
     }
     memcpy(plan.uuid, uuid, sizeof(plan.uuid));
-    if (key_check_bytes == sizeof(plan.key_check)) {
+    if (key_check_bytes != 0 && key_check_bytes != sizeof(plan.key_check)) {
+        Py_DECREF(path);
+        return PyErr_Format(PyExc_ValueError, "the check of a key has 16 bytes, not %zd", key_check_bytes);
+    }
+    if (key_check_bytes != 0) {
         memcpy(plan.key_check, key_check, sizeof(plan.key_check));
     }
     shmq_status status;
@@ -187,7 +191,8 @@ static PyMethodDef functions[] = {
      "segment_create(name, memory, patience_ns, disk, mode, anonymous, path, uuid, directory=(0, 0, bytes(16)), id_epoch=0, "
      "group=0, key_check=b'')\n\n"
      "directory: st_dev, st_ino and uuid of the broker's. id_epoch: the high 24 bits of message ids. group: of the file, if "
-     "its mode is 0o660. key_check: of the key of what goes to disk; none: that is not encrypted. Make the segment /dev/shm/name; it appears complete or not at all."},
+     "its mode is 0o660. key_check: of the key of what goes to disk; none: that is not encrypted. "
+     "Make the segment /dev/shm/name; it appears complete or not at all."},
     {"segment_inspect", segment_inspect, METH_O, "segment_inspect(name)\n\nThe segment's identity, as a dict."},
     {"segment_sweep", segment_sweep, METH_O,
      "segment_sweep(name)\n\nRemove the segment unless it has members; True when it is removed."},
