@@ -35,6 +35,7 @@ class Header(TypedDict):
     mode: int
     anonymous: bool
     uuid: bytes
+    key_check: bytes  # b"": nothing is encrypted
     boot_id: bytes
     path: str
 

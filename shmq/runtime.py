@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 
 from shmq.engine.broker.broker import Broker
@@ -9,7 +10,7 @@ from shmq.engine.membership.opening import join_anonymous, join_directory
 from shmq.names import parse_broker_path
 from shmq.options import Size, check_bool, check_broker_options
 
-__all__ = ["Broker", "open"]
+__all__ = ["Broker", "open", "open_to_look"]
 
 
 def open(
@@ -21,7 +22,7 @@ def open(
     patience: float | None = None,
     disk: Size | None = None,
     durability: None = None,
-    encryption_key: None = None,
+    encryption_key: bytes | str | PathLike[str] | Callable[[], bytes] | None = None,
 ) -> Broker:
     """Open the broker in a directory; make it if there is none.
 
@@ -33,7 +34,9 @@ def open(
     patience: seconds for which a stopped process may delay others; new: 0.1.
     disk: budget of what flows to disk, of all queues together, such as "20GiB"; 0: nothing does; new: what leaves a
         tenth of the file system free.
-    durability, encryption_key: belong to later stages: ValueError.
+    encryption_key: of what goes to disk, which is encrypted then: 32 random bytes, the path of a file with them or with
+        64 hexadecimal digits, or a function that returns them. Whoever opens the broker has to give it.
+    durability: belongs to a later stage: ValueError.
 
     Options that are given must be those of the broker that is there, else OptionsMismatch. Opening the same directory
     again in a process gives another handle on the same membership.
@@ -53,3 +56,11 @@ def open(
     if path is None:
         return Broker(join_anonymous(settings))
     return Broker(join_directory(parse_broker_path(path), settings, create=create))
+
+
+def open_to_look(path: str | PathLike[str]) -> Broker:
+    """The broker in a directory, for who needs no message that lies on disk: without the key of what lies there.
+
+    path: as for open(). Raises what open(path, create=False) raises.
+    """
+    return Broker(join_directory(parse_broker_path(path), check_broker_options(), create=False, rows=False))

@@ -26,6 +26,7 @@ static_assert(sizeof(rows_shm) <= ROWS_BYTES && ROWS_BYTES % STAGE_PAGE == 0, "w
 
 static rows_shm *all;
 void (*rows_stop)(bool committed);
+bool rows_full;
 
 void rows_open(void) {
     if (all == NULL) {
@@ -60,7 +61,7 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
         rows_stop(false);
     }
     next->count = next->used = 0;
-    bool fits = true;
+    bool fits = count == 0 || !rows_full;
     for (uint64_t i = 0; i < now->count && fits; i++) {
         const row *r = &now->rows[i];
         bool goes = r->place < low || (sweeps && r->place >= from);

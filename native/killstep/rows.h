@@ -25,5 +25,7 @@ uint64_t rows_key(void);
 /* Called in place of the core's next steps, before a write and behind its commit: whoever does not return from it has died
  * there. NULL: nobody. */
 extern void (*rows_stop)(bool committed);
+/* There is no room for a row. */
+extern bool rows_full;
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "shmq/facts.h"
 #include "shmq/alert.h"
+#include "shmq/cipher.h"
 #include "shmq/examine.h"
 #include "shmq/flow.h"
 #include "shmq/handle.h"
@@ -270,6 +271,9 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
     PyObject *dict = shmq_py_numbers(numbers, sizeof(numbers) / sizeof(numbers[0]));
     if (dict == NULL || shmq_py_put(dict, "anonymous", PyBool_FromLong(m->anonymous)) != 0 ||
         shmq_py_put(dict, "uuid", PyBytes_FromStringAndSize((const char *)header->uuid, 16)) != 0 ||
+        shmq_py_put(dict, "key_check",
+                    PyBytes_FromStringAndSize((const char *)header->key_check,
+                                              m->encrypts ? (Py_ssize_t)sizeof(header->key_check) : 0)) != 0 ||
         shmq_py_put(dict, "boot_id", PyBytes_FromStringAndSize((const char *)header->boot_id, 16)) != 0 ||
         shmq_py_put(dict, "path", PyUnicode_DecodeFSDefaultAndSize(path, (Py_ssize_t)strnlen(path, sizeof(path)))) !=
             0) {
@@ -391,7 +395,22 @@ static PyObject *member_flow_into(PyObject *self, PyObject *directory) {
     return status == SHMQ_OK ? Py_NewRef(Py_None) : shmq_py_raise(status);
 }
 
+static PyObject *member_encrypt_with(PyObject *self, PyObject *key) {
+    shmq_member *m = shmq_py_usable(self);
+    shmq_cipher *cipher = m != NULL ? shmq_py_cipher(key) : NULL;
+    if (cipher == NULL) {
+        return NULL;
+    }
+    shmq_status status = m->cipher == NULL ? shmq_flow_encrypted(m, cipher) : SHMQ_EXISTS;
+    if (status != SHMQ_OK) {
+        cipher->free(cipher);
+    }
+    return status == SHMQ_OK || status == SHMQ_EXISTS ? Py_NewRef(Py_None) : shmq_py_raise(status);
+}
+
 static PyMethodDef methods[] = {
+    {"encrypt_with", member_encrypt_with, METH_O,
+     "encrypt_with(key)\n\nThe key of what goes to disk, of 32 bytes, if this member has none yet."},
     {"flow_into", member_flow_into, METH_O,
      "flow_into(directory)\n\nWhere messages of queues that flow lie on disk. Once, before the first queue."},
     {"close", (PyCFunction)(void (*)(void))member_close, METH_VARARGS | METH_KEYWORDS,

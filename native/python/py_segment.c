@@ -4,22 +4,23 @@
 #include <errno.h>
 #include <sys/vfs.h>
 
+#include "shmq/cipher.h"
 #include "shmq/inspect.h"
 
 static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject *keywords) {
-    static char *names[] = {"name", "memory", "patience_ns", "disk",     "mode",  "anonymous",
-                            "path", "uuid",   "directory",   "id_epoch", "group", NULL};
-    const char *name, *uuid, *directory_uuid = NULL;
+    static char *names[] = {"name", "memory",    "patience_ns", "disk",  "mode",      "anonymous", "path",
+                            "uuid", "directory", "id_epoch",    "group", "key_check", NULL};
+    const char *name, *uuid, *directory_uuid = NULL, *key_check = NULL;
     unsigned long long memory, patience_ns, disk, device = 0, inode = 0;
     unsigned int mode, id_epoch = 0, group = 0;
     int anonymous;
-    Py_ssize_t uuid_bytes, directory_uuid_bytes = 16;
+    Py_ssize_t uuid_bytes, directory_uuid_bytes = 16, key_check_bytes = 0;
     PyObject *path = NULL;
     (void)module;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKKIpO&y#|(KKy#)II:segment_create", names, &name, &memory,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "sKKKIpO&y#|(KKy#)IIy#:segment_create", names, &name, &memory,
                                      &patience_ns, &disk, &mode, &anonymous, PyUnicode_FSConverter, &path, &uuid,
                                      &uuid_bytes, &device, &inode, &directory_uuid, &directory_uuid_bytes, &id_epoch,
-                                     &group)) {
+                                     &group, &key_check, &key_check_bytes)) {
         return NULL;
     }
     shmq_segment_plan plan = {.name = name,
@@ -41,6 +42,13 @@ static PyObject *segment_create(PyObject *module, PyObject *arguments, PyObject 
         memcpy(plan.directory_uuid, directory_uuid, sizeof(plan.directory_uuid));
     }
     memcpy(plan.uuid, uuid, sizeof(plan.uuid));
+    if (key_check_bytes != 0 && key_check_bytes != sizeof(plan.key_check)) {
+        Py_DECREF(path);
+        return PyErr_Format(PyExc_ValueError, "the check of a key has 16 bytes, not %zd", key_check_bytes);
+    }
+    if (key_check_bytes != 0) {
+        memcpy(plan.key_check, key_check, sizeof(plan.key_check));
+    }
     shmq_status status;
     Py_BEGIN_ALLOW_THREADS
     status = shmq_segment_create(&plan);
@@ -125,6 +133,35 @@ static PyObject *segment_remove(PyObject *module, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+shmq_cipher *shmq_py_cipher(PyObject *key) {
+    char *bytes;
+    Py_ssize_t length;
+    shmq_cipher *cipher = NULL;
+    if (PyBytes_AsStringAndSize(key, &bytes, &length) != 0) {
+        return NULL;
+    }
+    if (length != SHMQ_KEY_BYTES) {
+        PyErr_Format(PyExc_ValueError, "a key has %u bytes, not %zd", SHMQ_KEY_BYTES, length);
+        return NULL;
+    }
+    shmq_status status = shmq_cipher_open((const uint8_t *)bytes, &cipher);
+    if (status != SHMQ_OK) {
+        (void)shmq_py_raise(status);
+    }
+    return cipher;
+}
+
+static PyObject *key_check(PyObject *module, PyObject *key) {
+    (void)module;
+    shmq_cipher *cipher = shmq_py_cipher(key);
+    if (cipher == NULL) {
+        return NULL;
+    }
+    PyObject *check = PyBytes_FromStringAndSize((const char *)cipher->check, sizeof(cipher->check));
+    cipher->free(cipher);
+    return check;
+}
+
 static PyObject *boot_id(PyObject *module, PyObject *nothing) {
     (void)module, (void)nothing;
     uint8_t id[16];
@@ -152,14 +189,17 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
 static PyMethodDef functions[] = {
     {"segment_create", (PyCFunction)(void (*)(void))segment_create, METH_VARARGS | METH_KEYWORDS,
      "segment_create(name, memory, patience_ns, disk, mode, anonymous, path, uuid, directory=(0, 0, bytes(16)), id_epoch=0, "
-     "group=0)\n\n"
+     "group=0, key_check=b'')\n\n"
      "directory: st_dev, st_ino and uuid of the broker's. id_epoch: the high 24 bits of message ids. group: of the file, if "
-     "its mode is 0o660. Make the segment /dev/shm/name; it appears complete or not at all."},
+     "its mode is 0o660. key_check: of the key of what goes to disk; none: that is not encrypted. "
+     "Make the segment /dev/shm/name; it appears complete or not at all."},
     {"segment_inspect", segment_inspect, METH_O, "segment_inspect(name)\n\nThe segment's identity, as a dict."},
     {"segment_sweep", segment_sweep, METH_O,
      "segment_sweep(name)\n\nRemove the segment unless it has members; True when it is removed."},
     {"segment_remove", segment_remove, METH_VARARGS,
      "segment_remove(name, home, force)\n\nRemove the segment if it names this directory, and has no members or `force`."},
+    {"key_check", key_check, METH_O,
+     "key_check(key)\n\n16 bytes by which a key of what goes to disk is known, and cannot be found."},
     {"boot_id", boot_id, METH_NOARGS, "The kernel's id of this boot, 16 bytes."},
     {"filesystem_type", filesystem_type, METH_O, "filesystem_type(fd)\n\nf_type of fstatfs(2)."},
     {NULL, NULL, 0, NULL},

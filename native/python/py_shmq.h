@@ -40,6 +40,8 @@ extern PyTypeObject *shmq_py_member_type;
 /* Sets the exception for a failed call (trail and errno of this thread) and answers NULL. SHMQ_INTERRUPTED runs signal
  * handlers first; what they raise wins. */
 PyObject *shmq_py_raise(shmq_status status);
+/* Of a key, as bytes; NULL: an exception is set. */
+struct shmq_cipher *shmq_py_cipher(PyObject *key);
 
 /* The membership behind a Member; NULL with an exception set: not a Member, or closed. A forked child is let through. */
 shmq_member *shmq_py_usable(PyObject *member);

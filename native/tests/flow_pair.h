@@ -10,7 +10,7 @@ static shmq_member *m, *other;
 static shmq_queue *q, *theirs;
 
 static inline void begin(void) {
-    scratch_create(false);
+    scratch_create_flowing();
     scratch_spill_begin();
     m = scratch_attach_flowing();
     other = scratch_attach_flowing();

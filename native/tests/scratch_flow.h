@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "scratch_queue.h"
+#include "shmq/cipher.h"
 #include "shmq/examine.h"
 #include "shmq/flow.h"
 
@@ -96,8 +97,30 @@ static inline void scratch_examine_parts(bool at_rest) {
     shmq_observer_close(eye);
 }
 
+static const uint8_t *scratch_key; /* what goes to disk is encrypted with it; NULL: it is not */
+
+static inline shmq_cipher *scratch_cipher(const uint8_t *key) {
+    shmq_cipher *cipher = NULL;
+    CHECK_EQUAL(shmq_cipher_open(key, &cipher), SHMQ_OK);
+    return cipher;
+}
+
+/* A segment whose members have scratch_key. */
+static inline void scratch_create_flowing(void) {
+    shmq_segment_plan plan = scratch_plan(false);
+    if (scratch_key != NULL) {
+        shmq_cipher *cipher = scratch_cipher(scratch_key);
+        memcpy(plan.key_check, cipher->check, sizeof plan.key_check);
+        cipher->free(cipher);
+    }
+    CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
+}
+
 static inline shmq_member *scratch_attach_flowing(void) {
     shmq_member *m = scratch_attach();
+    if (scratch_key != NULL) {
+        CHECK_EQUAL(shmq_flow_encrypted(m, scratch_cipher(scratch_key)), SHMQ_OK);
+    }
     CHECK_EQUAL(shmq_flow_into(m, scratch_spill), SHMQ_OK);
     return m;
 }

@@ -1,97 +1,9 @@
 /* Every call of the core to the system fails once: nothing crashes, nothing hangs, and what is left can be used.
  *
  * The linker leads these calls here (--wrap, see CMakeLists.txt); the nth of a life fails, for each n and each errno. */
-#include <dirent.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-
-#include "scratch_flow.h"
-#include "shmq/examine.h"
+#include "failing_calls.h"
 #include "shmq/inspect.h"
 #include "shmq/selector.h"
-
-static long countdown = -1; /* 0: the next call fails; below: none does */
-static long calls;
-static int failure;
-
-static bool fails(void) {
-    calls++;
-    if (countdown < 0 || countdown-- != 0) {
-        return false;
-    }
-    errno = failure;
-    return true;
-}
-
-#define WRAPPED(type, name, parameters, arguments, failed) \
-    type __real_##name parameters;                         \
-    type __wrap_##name parameters;                         \
-    type __wrap_##name parameters { return fails() ? (failed) : __real_##name arguments; }
-
-WRAPPED(void *, mmap, (void *at, size_t bytes, int guard, int flags, int fd, off_t offset),
-        (at, bytes, guard, flags, fd, offset), MAP_FAILED)
-WRAPPED(int, madvise, (void *at, size_t bytes, int advice), (at, bytes, advice), -1)
-WRAPPED(int, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes), failure)
-WRAPPED(int, ftruncate, (int fd, off_t bytes), (fd, bytes), -1)
-WRAPPED(int, fchmod, (int fd, mode_t mode), (fd, mode), -1)
-WRAPPED(int, fstat, (int fd, struct stat *file), (fd, file), -1)
-WRAPPED(int, stat, (const char *path, struct stat *file), (path, file), -1)
-WRAPPED(int, lstat, (const char *path, struct stat *file), (path, file), -1)
-WRAPPED(int, link, (const char *from, const char *to), (from, to), -1)
-WRAPPED(int, linkat, (int from, const char *a, int to, const char *b, int flags), (from, a, to, b, flags), -1)
-WRAPPED(int, unlink, (const char *path), (path), -1)
-WRAPPED(int, statvfs, (const char *path, struct statvfs *at), (path, at), -1)
-WRAPPED(int, fstatvfs, (int fd, struct statvfs *at), (fd, at), -1)
-WRAPPED(ssize_t, pread, (int fd, void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
-WRAPPED(ssize_t, read, (int fd, void *at, size_t bytes), (fd, at, bytes), -1)
-WRAPPED(ssize_t, pwrite, (int fd, const void *at, size_t bytes, off_t offset), (fd, at, bytes, offset), -1)
-WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
-WRAPPED(int, chmod, (const char *path, mode_t mode), (path, mode), -1)
-WRAPPED(DIR *, opendir, (const char *path), (path), NULL)
-WRAPPED(int, unlinkat, (int directory, const char *path, int flags), (directory, path, flags), -1)
-WRAPPED(int, renameat, (int from, const char *a, int to, const char *b), (from, a, to, b), -1)
-WRAPPED(ssize_t, writev, (int fd, const struct iovec *pieces, int count), (fd, pieces, count), -1)
-WRAPPED(void *, realloc, (void *at, size_t bytes), (at, bytes), NULL)
-WRAPPED(void *, malloc, (size_t bytes), (bytes), NULL)
-WRAPPED(void *, calloc, (size_t count, size_t bytes), (count, bytes), NULL)
-
-int __real_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return fails() ? -1 : __real_open(path, flags, mode);
-}
-
-int __real_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...);
-int __wrap_fcntl(int fd, int command, ...) {
-    va_list arguments;
-    va_start(arguments, command);
-    void *argument = va_arg(arguments, void *);
-    va_end(arguments);
-    const struct flock *lock = argument;
-    /* Giving the structure byte back cannot fail, and the core says so by an assertion. */
-    bool unlocks = command == F_OFD_SETLK && lock->l_type == F_UNLCK;
-    return !unlocks && fails() ? -1 : __real_fcntl(fd, command, argument);
-}
-
-long __real_syscall(long number, ...);
-long __wrap_syscall(long number, ...);
-long __wrap_syscall(long number, ...) {
-    va_list arguments;
-    va_start(arguments, number);
-    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long);
-    long d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
-    va_end(arguments);
-    return fails() ? -1 : __real_syscall(number, a, b, c, d, e, f);
-}
 
 #define DONE(call)         \
     if ((call) != SHMQ_OK) \
@@ -241,9 +153,6 @@ static long files_of_ours(void) {
     return found;
 }
 
-static const int failures[] = {ENOSPC, EINTR, EIO};
-#define FAILURES (int)(sizeof failures / sizeof failures[0])
-
 /* It appears complete or not at all, and a draft does not stay. */
 static void test_a_creation_in_which_any_call_fails_leaves_nothing_half_done(void) {
     static const int more[] = {EOPNOTSUPP, EEXIST, EACCES, EISDIR, EINVAL, ENOENT};
@@ -281,65 +190,6 @@ static void test_a_life_in_which_any_call_fails_harms_nobody(void) {
         } while (calls >= n);
         printf("errno %d: %ld calls\n", failures[i], n - 1);
         CHECK(n > 40);
-        scratch_remove();
-    }
-}
-
-/* Puts some, takes fewer, looks at some: what was accepted comes once, and in order. */
-static void flow_on(shmq_queue *q, uint64_t *put, uint64_t *taken) {
-    unsigned char bytes[100] = {0};
-    shmq_delivery d;
-    for (int i = 0; i < 40; i++) {
-        memcpy(bytes, put, sizeof *put);
-        *put += put_bytes(q, bytes, sizeof bytes, 0) == SHMQ_OK;
-    }
-    uint64_t place = *put;
-    for (int i = 0; i < 8 && shmq_browse_place(&q->first, &place, &d) == SHMQ_OK; i++) {
-        place++;
-    }
-    (void)shmq_disk_bytes(q);
-    for (int i = 0; i < 25; i++) {
-        if (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK) {
-            CHECK(memcmp(d.bytes, taken, sizeof *taken) == 0);
-            CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
-            CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-            (*taken)++;
-        }
-    }
-}
-
-static void test_a_flow_to_disk_in_which_any_call_fails_loses_nothing(void) {
-    for (int i = 0; i < FAILURES; i++) {
-        uint64_t put = 0, taken = 0;
-        long n = 0;
-        scratch_create(false);
-        scratch_spill_begin();
-        shmq_member *m = scratch_attach_flowing();
-        shmq_queue *q = scratch_flowing(m, "backlog", 1000);
-        do {
-            failure = failures[i];
-            calls = 0;
-            countdown = n++;
-            flow_on(q, &put, &taken);
-            countdown = -1;
-        } while (calls >= n && n < 400);
-        CHECK(n > 40);
-        while (taken < put) {
-            flow_on(q, &put, &taken);
-            uint64_t before = put;
-            shmq_delivery d;
-            while (shmq_offer(q, shmq_self(q), &d) == SHMQ_OK) {
-                CHECK(memcmp(d.bytes, &taken, sizeof taken) == 0);
-                CHECK_EQUAL(shmq_offer_acquire(q, &d), SHMQ_OK);
-                CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-                taken++;
-            }
-            CHECK_EQUAL(taken, before);
-        }
-        CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
-        shmq_queue_unbind(q);
-        leave(m);
-        scratch_spill_end();
         scratch_remove();
     }
 }
@@ -489,7 +339,6 @@ int main(void) {
     test_memory_that_is_reserved_already_does_where_there_is_no_more();
     test_who_leaves_without_memory_for_a_handle_gives_back_what_it_holds();
     test_a_creation_in_which_any_call_fails_leaves_nothing_half_done();
-    test_a_flow_to_disk_in_which_any_call_fails_loses_nothing();
     test_a_life_in_which_any_call_fails_harms_nobody();
     test_an_inspection_in_which_any_call_fails_removes_nothing();
     return 0;

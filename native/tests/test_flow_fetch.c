@@ -211,7 +211,7 @@ static void what_was_fetched_is_counted_once_when_a_place_is_discarded(void) {
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     CHECK_EQUAL(census_of(q).ready, MANY - 6);
-    CHECK_EQUAL(shmq_flow_size(q), shmq_rows_size(shmq_flow_rows(q) + 6, shmq_flow_bytes(q) + 48));
+    CHECK_EQUAL(shmq_flow_size(q), shmq_rows_size(m, shmq_flow_rows(q) + 6, shmq_flow_bytes(q) + 48));
     uint64_t place = place_of(5999) + 1; /* the two that follow are gone */
     shmq_status status;
     while ((status = shmq_discard_below(&theirs->first, place, &discarded)) == SHMQ_INTERRUPTED) {

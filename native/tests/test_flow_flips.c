@@ -5,12 +5,12 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "memory_rows.h"
 #include "scratch_flow.h"
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 
 #define ROUNDS 1500u
-#define ROWS_MAX 16384u
 
 static shmq_member *m;
 static shmq_queue *q;
@@ -34,98 +34,13 @@ static void die_in_round(int signal) {
     _exit(1);
 }
 
-/* ---- rows, in memory of this process, so that they can be put back ----------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
-static shmq_row rows[ROWS_MAX], kept[ROWS_MAX];
-static uint32_t row_count, kept_count;
-static unsigned char *kept_bytes, *kept_end; /* what those point to, which is never freed */
+static shmq_row kept[MEMORY_ROWS_MAX];
+static uint32_t kept_count;
 
-static void drop(uint32_t i) {
-    if (rows[i].bytes < kept_bytes || rows[i].bytes >= kept_end) {
-        free((void *)(uintptr_t)rows[i].bytes);
-    }
-}
-
-static void keep_rows(void) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < row_count; i++) {
-        bytes += rows[i].length;
-    }
-    kept_end = malloc(bytes);
-    CHECK(kept_end != NULL);
-    unsigned char *first = kept_end;
-    for (uint32_t i = 0; i < row_count; i++) {
-        memcpy(kept_end, rows[i].bytes, rows[i].length);
-        free((void *)(uintptr_t)rows[i].bytes);
-        rows[i].bytes = kept_end;
-        kept_end += rows[i].length;
-    }
-    kept_bytes = first;
-    memcpy(kept, rows, sizeof kept);
-    kept_count = row_count;
-}
-
-static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *added,
-                              uint32_t count) {
-    uint32_t left = 0;
-    (void)context;
-    if (kept_count != 0 && next(8) == 0) {
-        return shmq_fail(SHMQ_NO_SPACE, "the disk is full");
-    }
-    for (uint32_t i = 0; i < row_count; i++) {
-        if ((sweeps && rows[i].place >= from) || rows[i].place < low) {
-            drop(i);
-        } else {
-            rows[left++] = rows[i];
-        }
-    }
-    row_count = left;
-    for (uint32_t i = 0; i < count && row_count < ROWS_MAX; i++) {
-        unsigned char *bytes = malloc(added[i].length);
-        CHECK(bytes != NULL);
-        memcpy(bytes, added[i].bytes, added[i].length);
-        rows[row_count++] = (shmq_row){.place = added[i].place, .bytes = bytes, .length = added[i].length};
-    }
-    return SHMQ_OK;
-}
-
-static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below,
-                             uint64_t bytes, shmq_row *found, uint32_t *count) {
-    uint32_t most = *count;
-    uint64_t used = 0;
-    (void)context, (void)low, (void)erased;
-    *count = 0;
-    for (uint32_t i = 0; i < row_count && *count < most && (used < bytes || *count == 0); i++) {
-        if (rows[i].place >= from && rows[i].place < below) {
-            used += rows[i].length;
-            found[(*count)++] = rows[i];
-        }
-    }
-    return SHMQ_OK;
-}
-
-static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
-    uint32_t left = 0;
-    (void)context, (void)erased;
-    for (uint32_t i = 0; i < row_count; i++) {
-        if (rows[i].place == place) {
-            drop(i);
-        } else {
-            rows[left++] = rows[i];
-        }
-    }
-    row_count = left;
-    return SHMQ_OK;
-}
-
-static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, 0, NULL, 0); }
-
-static shmq_status rows_of(shmq_queue *of, uint32_t depth, const shmq_backing **backing) {
-    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
-    (void)of, (void)depth;
-    *backing = &calls;
-    return SHMQ_OK;
-}
+/* From here on the disk is full now and then. */
+static bool fails_at_times(void) { return next(8) == 0; }
 
 /* ---- a queue that flows ------------------------------------------------------------------------------------------------ */
 
@@ -137,7 +52,7 @@ static void build(void) {
     plan.patience_ns = 1000000;
     CHECK_EQUAL(shmq_segment_create(&plan), SHMQ_OK);
     m = scratch_attach();
-    m->backing_of = rows_of;
+    m->backing_of = memory_rows_of;
     q = scratch_flowing(m, "flows", UINT64_C(20000));
     back = &q->first;
     front = shmq_level(q, q->levels);
@@ -152,7 +67,7 @@ static void build(void) {
         held[i] = receive(q, shmq_self(q));
         CHECK(held[i].depth == q->levels);
     }
-    CHECK(shmq_flow_rows(q) > 1000 && row_count > 1000);
+    CHECK(shmq_flow_rows(q) > 1000 && memory_row_count > 1000);
 }
 
 /* ---- damage ------------------------------------------------------------------------------------------------------------ */
@@ -225,11 +140,7 @@ static void restore(void) {
             memcpy(m->base + page, image + page, 4096);
         }
     }
-    for (uint32_t i = 0; i < row_count; i++) {
-        drop(i);
-    }
-    memcpy(rows, kept, sizeof rows);
-    row_count = kept_count;
+    memory_rows_restore(kept, kept_count);
 }
 
 /* ---- what is done ------------------------------------------------------------------------------------------------------ */
@@ -327,7 +238,8 @@ int main(int argc, char **argv) {
     CHECK(image != NULL);
     find_regions();
     memcpy(image, m->base, m->size);
-    keep_rows();
+    kept_count = memory_rows_keep(kept);
+    memory_rows_full = fails_at_times;
     static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
         signal(deadly[i], die_in_round);

@@ -182,12 +182,8 @@ static void drain_and_check(uint32_t producers) {
     shmq_member_free(m);
 }
 
-int main(int argc, char **argv) {
-    uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 60;
-    uint64_t random = argc > 2 ? strtoull(argv[2], NULL, 10) : shmq_wall_ns();
-    printf("seed %llu\n", (unsigned long long)random);
-    fflush(stdout);
-    scratch_create(false);
+static void run(uint32_t rounds, uint64_t random) {
+    scratch_create_flowing();
     scratch_spill_begin();
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(all != MAP_FAILED);
@@ -216,6 +212,19 @@ int main(int argc, char **argv) {
     scratch_examine_queue(0, true);
     scratch_examine_parts(true);
     munmap(all, sizeof *all);
+    scratch_remove();
     scratch_spill_end();
+}
+
+/* Plain, then with what is on disk encrypted. */
+int main(int argc, char **argv) {
+    static const uint8_t key[SHMQ_KEY_BYTES] = {1, 2, 3};
+    uint32_t rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 60;
+    uint64_t random = argc > 2 ? strtoull(argv[2], NULL, 10) : shmq_wall_ns();
+    printf("seed %llu\n", (unsigned long long)random);
+    fflush(stdout);
+    run(rounds, random);
+    scratch_key = key;
+    run(rounds, random);
     return 0;
 }

@@ -117,7 +117,7 @@ static void a_budget_ends_puts_and_nothing_else(void) {
         put++;
     }
     CHECK_EQUAL(status, SHMQ_FULL_DISK);
-    uint64_t size = shmq_rows_size(shmq_flow_rows(plain), shmq_flow_bytes(plain));
+    uint64_t size = shmq_rows_size(m, shmq_flow_rows(plain), shmq_flow_bytes(plain));
     CHECK(size > m->disk / 2 && size <= m->disk);
     CHECK(shmq_disk_room(m) < 2 * LARGE);
     struct iovec piece = {.iov_base = large, .iov_len = LARGE};

@@ -72,11 +72,14 @@ class ShmqBacklog:
 
     def __init__(self, directory: Path, load: Load) -> None:
         self.load, self.body = load, load.body()
-        self.broker: Broker = open_broker(directory / "broker", memory=self._budget())
+        self.broker: Broker = open_broker(directory / "broker", memory=self._budget(), encryption_key=self._key())
         self.queue: Queue[bytes] = self._declare()
 
     def _budget(self) -> int:
         return self.load.memory
+
+    def _key(self) -> bytes | None:
+        return None
 
     def _declare(self) -> Queue[bytes]:
         return self.broker.queue("backlog", codec="bytes", max_memory=self.load.max_memory)
@@ -119,6 +122,15 @@ class ShmqBatchBacklog(ShmqBacklog):
             came += len(bodies)
             whole += sum(len(body) == self.load.size for body in bodies)
         return whole
+
+
+class ShmqEncryptedBacklog(ShmqBacklog):
+    """The same in a broker that encrypts what it has on disk."""
+
+    name = "shmq, encrypted"
+
+    def _key(self) -> bytes | None:
+        return os.urandom(32)
 
 
 class ShmqMemoryBacklog(ShmqBacklog):
@@ -266,6 +278,7 @@ class RedisBacklog:
 BACKLOGS: dict[str, Any] = {
     "shmq": ShmqBacklog,
     "shmq-batch": ShmqBatchBacklog,
+    "shmq-encrypted": ShmqEncryptedBacklog,
     "shmq-memory": ShmqMemoryBacklog,
     "sqlite": SqliteBacklog,
     "lmdb": LmdbBacklog,

@@ -53,7 +53,14 @@ def init(session: Session, memory: str | None, mode: int | None, disk: str | Non
     place = session.place()
     with usage():
         not_built: Any = {"durability": durability}  # refused, and the text says so
-        broker = open(place, memory=_size(memory), mode=mode, disk=_size(disk), **not_built)
+        broker = open(
+            place,
+            memory=_size(memory),
+            mode=mode,
+            disk=_size(disk),
+            encryption_key=session.key_file,
+            **not_built,
+        )
     with broker:
         session.result(as_json(broker.statistics()) if session.json else {})
 

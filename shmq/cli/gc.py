@@ -123,13 +123,13 @@ def _reap(session: Session) -> int | None:
     """How many dead members were reaped; None: there is no broker to look into."""
     from shmq.core.queue import reap
     from shmq.engine.broker.broker import live_membership
-    from shmq.runtime import open
+    from shmq.runtime import open_to_look
 
     if not session.directory:
         return None
     with usage():
         try:
-            with open(session.directory, create=False) as broker:
+            with open_to_look(session.directory) as broker:
                 return reap(live_membership(broker).live())
         except BrokerNotFound:
             return None

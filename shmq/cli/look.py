@@ -36,11 +36,11 @@ _SIZES = (
 
 def complete_queue(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Names for the shell's completion; none if there is no broker to ask."""
-    from shmq.runtime import open
+    from shmq.runtime import open_to_look
 
     place = context.find_root().ensure_object(Session).directory or os.environ.get("SHMQ_DIR")
     try:
-        with open(place or "", create=False) as broker:
+        with open_to_look(place or "") as broker:
             return [queue.name for queue in broker.queues() if queue.name.startswith(incomplete)]
     except Exception:  # a half-typed command line is no place for errors
         return []
@@ -62,7 +62,7 @@ def ls(session: Session) -> None:
       shmq ls
       shmq ls --json | jq '.queues[].ready'
     """
-    with session.open() as broker:
+    with session.open(rows=False) as broker:
         queues = _statistics(broker).queues
         rows = [
             [
@@ -98,7 +98,7 @@ def stat(session: Session, queue: str | None, options: bool) -> None:
     """
     if options and queue is None:
         raise click.UsageError("--options are those of a queue; name one")
-    with session.open() as broker:
+    with session.open(rows=False) as broker:
         if queue is not None and options:
             found = session.queue(broker, queue)
             given = given_options(found)
@@ -146,7 +146,7 @@ def ps(session: Session) -> None:
       shmq ps
       shmq ps --json | jq '.processes[] | select(.state == "stopped") | .pid'
     """
-    with session.open() as broker:
+    with session.open(rows=False) as broker:
         found = _statistics(broker).processes
         now = time.time()
         rows = [

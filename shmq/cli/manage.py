@@ -25,7 +25,7 @@ def purge(session: Session, queue: str, yes: bool, selector: str | None) -> None
       shmq purge orders --yes
       shmq purge orders --selector "customer = 'test'" --yes
     """
-    with session.open() as broker:
+    with session.open(rows=selector is not None) as broker:
         found = session.queue(broker, queue)
         if selector is None:
             counted = found.statistics()
@@ -94,7 +94,7 @@ def shutdown(session: Session, queue: str, immediate: bool) -> None:
     Example:
       shmq shutdown orders
     """
-    with session.open() as broker:
+    with session.open(rows=False) as broker:
         found = session.queue(broker, queue)
         found.shutdown(immediate=immediate)
         session.result(as_json(found.statistics()) if session.json else {})
@@ -110,7 +110,7 @@ def reopen(session: Session, queue: str) -> None:
     Example:
       shmq reopen orders
     """
-    with session.open() as broker:
+    with session.open(rows=False) as broker:
         found = session.queue(broker, queue)
         found.reopen()
         session.result(as_json(found.statistics()) if session.json else {})

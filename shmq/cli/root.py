@@ -77,6 +77,22 @@ def _set_json(context: click.Context, parameter: click.Parameter, value: bool) -
     return value
 
 
+def _set_key_file(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value:
+        context.ensure_object(Session).key_file = value
+
+
+def _key_option(variable: str | None) -> click.Option:
+    return click.Option(
+        ["--encryption-key-file"],
+        metavar="FILE",
+        envvar=variable,
+        expose_value=False,
+        callback=_set_key_file,
+        help="With the key of what the broker has on disk; default $SHMQ_ENCRYPTION_KEY_FILE.",
+    )
+
+
 def _directory_option(variable: str | None, *, in_broker: bool = True) -> click.Option:
     if not in_broker:  # taken only to say why not
         return click.Option(["-d", "--directory"], expose_value=False, callback=_refuse_directory, hidden=True)
@@ -115,6 +131,8 @@ def _with_global_options(command: click.Command, *, in_broker: bool = True) -> c
         command.params.append(_json_option(expose=False))
     if not names & {"-d", "--directory"}:
         command.params.append(_directory_option(None, in_broker=in_broker))
+    if in_broker:
+        command.params.append(_key_option(None))
     return command
 
 
@@ -152,7 +170,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
-    params=[_directory_option("SHMQ_DIR"), _json_option(expose=True)],
+    params=[_directory_option("SHMQ_DIR"), _key_option("SHMQ_ENCRYPTION_KEY_FILE"), _json_option(expose=True)],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="shmq", message="%(prog)s %(version)s")

@@ -61,10 +61,12 @@ class Session:
     Attributes:
         directory: of the broker, as -d or $SHMQ_DIR gave it; None: nobody did.
         json: output for programs.
+        key_file: of what the broker has on disk, as --encryption-key-file or $SHMQ_ENCRYPTION_KEY_FILE gave it.
     """
 
     directory: str | None = None
     json: bool = False
+    key_file: str | None = None
 
     def place(self) -> str:
         """The broker's directory, for those commands that need one."""
@@ -74,15 +76,24 @@ class Session:
             )
         return self.directory
 
-    def open(self) -> Broker:
-        """The broker. Raises BrokerNotFound: only `init` makes one."""
-        from shmq.errors import BrokerNotFound
-        from shmq.runtime import open
+    def open(self, *, rows: bool = True) -> Broker:
+        """The broker. Raises BrokerNotFound: only `init` makes one.
+
+        rows: the command needs messages, which may lie on disk. False: it does without the key of what lies there.
+        """
+        from shmq.errors import BrokerNotFound, OptionsMismatch
+        from shmq.runtime import open, open_to_look
 
         place = self.place()
         with usage():
             try:
-                return open(place, create=False)
+                return open(place, create=False, encryption_key=self.key_file) if rows else open_to_look(place)
+            except OptionsMismatch as error:
+                if self.key_file is not None:
+                    raise
+                raise OptionsMismatch(
+                    error.what, figures="no key is given here", remedy="give the file with it by --encryption-key-file"
+                ) from None
             except BrokerNotFound as error:
                 raise BrokerNotFound(
                     error.what, figures=error.figures, remedy="check the path, or make one by shmq init"

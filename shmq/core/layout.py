@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xEE4FBFF5CFF5D8AE  # of the layout that is described here
+FINGERPRINT: Final = 0xD57628C816E75066  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -61,6 +61,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("directory_uuid", "u1", 16, 200),
             ("memory", "<u8", 0, 216),
             ("disk", "<u8", 0, 224),
+            ("key_check", "u1", 16, 232),
             ("path", "S1024", 0, 256),
             ("state", "<u4", 0, 1280),
             ("due", "<u8", 0, 1288),

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import resource
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ from shmq._native import (
     Observer,
     boot_id,
     filesystem_type,
+    key_check,
     segment_create,
     segment_inspect,
     segment_remove,
@@ -42,6 +44,7 @@ __all__ = [
     "Observer",
     "SegmentIdentity",
     "attach",
+    "check_of",
     "create",
     "default_memory",
     "filesystem_type",
@@ -149,6 +152,16 @@ def default_memory() -> int:
     return whole_granules(max(MEMORY_MIN, min(half, _DEFAULT_MEMORY_MAX)))
 
 
+def check_of(key: bytes) -> bytes:
+    """What a segment's header has of a key: it is known by that, and not found.
+
+    Raises BrokerError without OpenSSL's libcrypto.
+    """
+    with suppress(ImportError):
+        import _hashlib  # noqa: F401  - the interpreter's own libcrypto, wherever it lies, is there for the core then
+    return key_check(key)
+
+
 def shm_device() -> int:
     """Device number of /dev/shm: another one in each container that has a /dev/shm of its own."""
     return os.stat(SHM_DIRECTORY).st_dev
@@ -165,6 +178,7 @@ def create(
     directory: tuple[int, int, bytes] = (0, 0, bytes(16)),
     epoch: int = 0,
     group: int = 0,
+    check: bytes = b"",
 ) -> str:
     """Makes a segment, complete or not at all, and returns its name.
 
@@ -178,6 +192,7 @@ def create(
         directory: its device, inode and uuid, which prove that the segment is its own; zeros: anonymous.
         epoch: high 24 bits of the message ids, so that those of a lost segment do not come again.
         group: of the file, if its mode is 0o660.
+        check: check_of() the key of what goes to disk; none: that is not encrypted.
 
     Raises OutOfSpace if /dev/shm is full, BrokerError for a size that no segment can have, PermissionError if we are no
     member of the group.
@@ -187,9 +202,8 @@ def create(
     budget = DISK_SHARE if disk is None else disk or DISK_NONE
     anonymous = directory[:2] == (0, 0)
     _warn_of_size(memory)
-    segment_create(
-        name, memory, patience_ns, budget, mode, anonymous, path, uuid.bytes, directory, epoch & 0xFFFFFF, group
-    )
+    plan = name, memory, patience_ns, budget, mode, anonymous, path, uuid.bytes, directory
+    segment_create(*plan, epoch & 0xFFFFFF, group, check)
     return name
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from shmq.options.encryption_key import EncryptionKey, check_encryption_key
 from shmq.options.stage import not_built
 from shmq.options.value import Size, check_timeout, parse_size, shown
 
@@ -24,6 +26,7 @@ class BrokerSettings:
     mode: int | None = None
     patience: float | None = None  # seconds
     disk: int | None = None  # bytes
+    encryption_key: EncryptionKey | None = None
 
 
 PATIENCE: Final = 0.1  # seconds
@@ -42,7 +45,7 @@ def check_broker_options(
     patience: float | None = None,
     disk: Size | None = None,
     durability: Durability | None = None,
-    encryption_key: bytes | Callable[[], bytes] | None = None,
+    encryption_key: bytes | str | os.PathLike[str] | Callable[[], bytes] | None = None,
 ) -> BrokerSettings:
     """Options of a broker, each checked for type and range; those not given stay None.
 
@@ -51,18 +54,19 @@ def check_broker_options(
         mode: permissions of the directory, with all of the owner's, at most 0o777.
         patience: seconds that a stopped process may delay others, 0.001 to 60.
         disk: bytes on disk of all queues together, 0 to 2**62; 0: messages stay in memory.
-        durability, encryption_key: of later stages; None only.
+        durability: of a later stage; None only.
+        encryption_key: of what goes to disk: 32 bytes, the path of a file with them, a function that returns them.
 
     Raises TypeError for a wrong type, ValueError for one out of range or of a later stage.
     """
-    for name, value in ("durability", durability), ("encryption_key", encryption_key):
-        if value is not None:
-            raise not_built(name)
+    if durability is not None:
+        raise not_built("durability")
     return BrokerSettings(
         memory=None if memory is None else _check_memory(memory),
         mode=None if mode is None else _check_mode(mode),
         patience=None if patience is None else _check_patience(patience),
         disk=None if disk is None else _check_disk(disk),
+        encryption_key=None if encryption_key is None else check_encryption_key(encryption_key),
     )
 
 

@@ -12,7 +12,7 @@ __all__ = ["LATER_PUT_OPTIONS", "LATER_QUEUE_OPTIONS", "NOT_BUILT", "not_built",
 LATER_QUEUE_OPTIONS: Final = ("last_value", "sort_by", "durability")
 LATER_PUT_OPTIONS: Final = ("durability",)
 # With those of a broker.
-NOT_BUILT: Final = {*LATER_QUEUE_OPTIONS, *LATER_PUT_OPTIONS, "encryption_key"}
+NOT_BUILT: Final = {*LATER_QUEUE_OPTIONS, *LATER_PUT_OPTIONS}
 
 
 def not_built(name: object) -> ValueError:

@@ -42,7 +42,7 @@ class BatchSource:
 
     def partitions(self) -> list[EntryRange]:
         """Raises BrokerNotFound, NotFound."""
-        with named_broker(self._options.path) as broker:
+        with named_broker(self._options.path, self._options.key_file) as broker:
             return [part for name in self._options.queues for part in self._parts_of(named_queue(broker, name))]
 
     def _parts_of(self, queue: Queue[Any]) -> list[EntryRange]:
@@ -62,7 +62,7 @@ class BatchSource:
         if partition is None:
             return
         fails = self._options.fail_on_data_loss
-        with named_broker(self._options.path) as broker:
+        with named_broker(self._options.path, self._options.key_file) as broker:
             if self._options.selector is None and has_columns(self._columns):
                 yield from column_batches(broker, partition, self._columns, fails)
                 return

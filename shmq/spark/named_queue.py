@@ -20,10 +20,21 @@ __all__ = ["check_target", "claims_of", "named_broker", "named_queue"]
 _TERMS = {"priority": "priorities=10", "group": "groups=shared"}  # what a queue has to be declared with for a column
 
 
-def named_broker(path: str) -> Broker:
-    """The broker in this directory, opened. Raises BrokerNotFound, and what shmq.open() raises."""
+def named_broker(path: str, key_file: str | None = None) -> Broker:
+    """The broker in this directory, opened. Raises BrokerNotFound, and what shmq.open() raises.
+
+    Arguments:
+        path: of the directory.
+        key_file: with the key of what it has on disk; None: it has none, or this process has opened it before.
+    """
     try:
-        return shmq.open(path, create=False)
+        return shmq.open(path, create=False, encryption_key=key_file)
+    except shmq.OptionsMismatch as unfit:
+        if key_file is not None:
+            raise
+        raise shmq.OptionsMismatch(
+            unfit.what, figures="no key is given here", remedy="name the file with it by the option encryptionKeyFile"
+        ) from None
     except shmq.BrokerNotFound as missing:
         raise shmq.BrokerNotFound(
             missing.what,
@@ -69,7 +80,7 @@ def check_target(options: SinkOptions, columns: Collection[str]) -> None:
     terms = [term for column, term in _TERMS.items() if column in columns]
     if not options.path or not terms:
         return
-    with named_broker(options.path) as broker:
+    with named_broker(options.path, options.key_file) as broker:
         with suppress(shmq.NotFound):
             broker.queue(options.queue, create=False)
             return

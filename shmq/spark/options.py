@@ -22,13 +22,15 @@ _FROM_SPARK: Final = frozenset({"checkpointlocation", "queryname", "outputmode"}
 _SOURCE: Final = frozenset({
     "path", "queue", "table", "subscription", "selector", "maxRowsPerBatch", "maxBytesPerBatch", "maxPartitionBytes",
     "minPartitions", "pollMs", "failOnDataLoss", "columns", "pushdown",
-    "uri", "tokenFile", "caFile",
+    "uri", "tokenFile", "caFile", "encryptionKeyFile",
 })  # fmt: skip
 _SINK: Final = frozenset({
     "path", "queue", "stageTtl", "commitTimeout", "idempotencyKey", "truncate", "uri", "tokenFile", "caFile",
-    "distribution",
+    "distribution", "encryptionKeyFile",
 })  # fmt: skip
-_PLACES: Final = frozenset({"path", "uri", "tokenfile", "cafile", "distribution"})  # which the hosts are
+_PLACES: Final = frozenset(
+    {"path", "uri", "tokenfile", "cafile", "distribution", "encryptionkeyfile"}
+)  # which the hosts are
 _DISTRIBUTIONS: Final = ("roundrobin", "group")
 
 
@@ -119,11 +121,19 @@ def _place(given: _Given) -> str:
             raise ValueError(
                 "the options path and uri are both given; path is a broker of this host, uri names gateways"
             )
+        if given.text("encryptionKeyFile"):
+            raise ValueError("the option encryptionKeyFile goes with path; a gateway has its broker's key itself")
         return ""
     for name in ("tokenFile", "caFile", "distribution"):
         if given.text(name):
             raise ValueError(f"the option {name} goes with gateways, and no uri is given")
     return parse_broker_path(given.required("path", "/var/lib/shop"))
+
+
+def _key_file(given: _Given) -> str | None:
+    """Tasks may have another working directory."""
+    text = given.text("encryptionKeyFile")
+    return os.path.abspath(text) if text else None
 
 
 def addresses_of(options: Mapping[str, str]) -> tuple[Address, ...]:
@@ -180,6 +190,7 @@ class SourceOptions:
         fail_on_data_loss: entries that vanished are an error.
         columns: of an entry, in their order; None: all.
         pushdown: of a batch read: filters of queue and position are applied by the source.
+        key_file: with the key of what the broker has on disk; None: it has none.
     """
 
     path: str
@@ -194,6 +205,7 @@ class SourceOptions:
     fail_on_data_loss: bool
     columns: tuple[str, ...] | None
     pushdown: bool
+    key_file: str | None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -221,6 +233,7 @@ class SourceOptions:
             fail_on_data_loss=given.truth("failOnDataLoss", True),
             columns=_columns(given.text("columns")),
             pushdown=given.truth("pushdown", False),
+            key_file=_key_file(given),
         )
 
 
@@ -236,6 +249,7 @@ class SinkOptions:
         idempotency_key: of a batch write: a second one with the same key publishes nothing. None: a random one.
         truncate: mode("overwrite") is meant: what is ready in the queue is purged when the batch is published.
         by_group: of several hosts, rows of one group go to the same one; False: in turn.
+        key_file: with the key of what the broker has on disk; None: it has none.
     """
 
     path: str
@@ -245,6 +259,7 @@ class SinkOptions:
     idempotency_key: str | None
     truncate: bool
     by_group: bool
+    key_file: str | None
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -265,4 +280,5 @@ class SinkOptions:
             idempotency_key=given.text("idempotencyKey"),
             truncate=given.truth("truncate", False),
             by_group=_distribution(given) == "group",
+            key_file=_key_file(given),
         )

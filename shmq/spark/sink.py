@@ -29,7 +29,7 @@ class Staged:
 
 
 def _stage(options: SinkOptions, rows: Iterable[Outgoing | Bodies]) -> tuple[Stage, ...]:
-    with named_broker(options.path) as broker:
+    with named_broker(options.path, options.key_file) as broker:
         return tuple(StageWriter(broker.queue(options.queue), options.stage_ttl).write(rows))
 
 
@@ -70,7 +70,7 @@ class StreamSink:
         if not stages:
             return  # a batch without rows
         query = next(message.query for message in messages if message is not None)
-        with named_broker(self._options.path) as broker:
+        with named_broker(self._options.path, self._options.key_file) as broker:
             target = broker.queue(self._options.queue)
             Publication(target, self._options.commit_timeout).publish(query, batch, stages)
 
@@ -78,7 +78,7 @@ class StreamSink:
         """Some tasks failed. What others have staged and did not tell of expires."""
         stages = _stages_of(messages)
         if stages:
-            with named_broker(self._options.path) as broker:
+            with named_broker(self._options.path, self._options.key_file) as broker:
                 Publication(broker.queue(self._options.queue), self._options.commit_timeout).abort(stages)
 
 
@@ -116,7 +116,7 @@ class BatchSink:
         stages = _stages_of(messages)
         if not stages and not self._purge:
             return
-        with named_broker(self._options.path) as broker:
+        with named_broker(self._options.path, self._options.key_file) as broker:
             Publication(broker.queue(self._options.queue), self._options.commit_timeout).publish(
                 self._key, 0, stages, kept=self._options.idempotency_key is not None, purge=self._purge
             )

@@ -81,7 +81,7 @@ class StreamSource:
         if not self._subscriptions:
             options = self._options
             assert options.subscription is not None
-            self._broker = named_broker(options.path)
+            self._broker = named_broker(options.path, options.key_file)
             opened: list[Subscription] = []
             try:
                 for queue in options.queues:
@@ -209,7 +209,7 @@ class StreamSource:
         """Arrow batches of one partition. Without side effects. Raises DataLost."""
         if partition is None:
             return
-        with named_broker(self._options.path) as broker:
+        with named_broker(self._options.path, self._options.key_file) as broker:
             if has_columns(self._columns):
                 yield from column_batches(broker, partition, self._columns, self._options.fail_on_data_loss)
                 return

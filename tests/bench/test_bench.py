@@ -162,7 +162,15 @@ def test_a_backlog_on_disk_is_measured_beside_memory_and_other_stores() -> None:
     settings = ["--messages", "9000", "--memory", "16MiB", "--max-memory", "1MiB", "--rounds", "1"]
     result = run("backlog", *settings)
     rows = {row["name"].split(":")[0]: row for row in result["rows"]}
-    assert list(rows) == ["shmq", "shmq, 1,024 a call", "shmq, all in memory", "SQLite", "LMDB", "redis"]
+    assert list(rows) == [
+        "shmq",
+        "shmq, 1,024 a call",
+        "shmq, encrypted",
+        "shmq, all in memory",
+        "SQLite",
+        "LMDB",
+        "redis",
+    ]
     if shutil.which("redis-server") is None:
         redis = rows.pop("redis")
         assert redis["name"] == "redis: no redis-server on the PATH"

@@ -241,7 +241,9 @@ WRONG: dict[str, Callable[[Path], Any]] = {
     "patience": lambda path: shmq.open(path, patience=-1),
     "disk": lambda path: shmq.open(path, disk=-1),
     "durability": lambda path: UNTYPED(path, durability="sync"),
-    "encryption": lambda path: UNTYPED(path, encryption_key=b"0" * 32),
+    "a short key": lambda path: shmq.open(path, encryption_key=b"0" * 31),
+    "a key as a number": lambda path: shmq.open(path, encryption_key=7),  # type: ignore[arg-type]
+    "a function without a key": lambda path: shmq.open(path, encryption_key=lambda: None),  # type: ignore[arg-type, return-value]
     "a host": lambda path: shmq.open("shmq://host/dir"),
     "a query": lambda path: shmq.open(f"shmq://{path}?a=1"),
     "another scheme": lambda path: shmq.open("redis://localhost"),

@@ -88,7 +88,11 @@ def test_a_frame_without_such_columns_needs_no_queue(broker: shmq.Broker) -> Non
         (SourceOptions.parse, "stagettl", "the option stageTtl is of a write, and this is a read; leave it out"),
         (SinkOptions.parse, "maxrowsperbatch", "the option maxRowsPerBatch is of a read, and this is a write"),
         (SourceOptions.parse, "polms", "there is no option 'polms' of format shmq; did you mean pollMs?"),
-        (SinkOptions.parse, "colour", "of format shmq; there are: caFile, commitTimeout, distribution, idempotencyKey"),
+        (
+            SinkOptions.parse,
+            "colour",
+            "of format shmq; there are: caFile, commitTimeout, distribution, encryptionKeyFile",
+        ),
     ],
 )
 def test_an_option_is_named_as_the_page_spells_it(

@@ -49,7 +49,8 @@ def open(
     patience: float | None = None,                   # how long a stopped process may delay others; new: 0.1
     disk: Size | None = None,                        # budget on disk; new: up to 90 % of the file system used
     durability: Durability | None = None,            # [log]  default of new queues; new: "none"
-    encryption_key: bytes | Callable[[], bytes] | None = None,   # [log] 32 bytes: everything on disk is encrypted
+    encryption_key: bytes | str | PathLike[str] | Callable[[], bytes] | None = None,   # 32 bytes, or a file with them:
+                                                     # what is on disk is encrypted
 ) -> Broker: ...
 # Options follow the rule of Broker.queue() below; memory, mode and encryption_key are fixed at creation.
 # Opening the same directory again in a process gives another handle on the same membership.

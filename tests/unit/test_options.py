@@ -349,7 +349,7 @@ def test_an_option_of_a_broker_of_a_wrong_type_is_a_type_error(name: str, value:
         check_broker_options(**{name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("durability", "none"), ("encryption_key", b"")])
+@pytest.mark.parametrize(("name", "value"), [("durability", "none")])
 def test_an_option_of_a_broker_of_a_later_stage_says_so(name: str, value: Any) -> None:
     assert check_broker_options(**{name: None}) == BrokerSettings()
     with pytest.raises(ValueError, match=f"^{name} belongs to a later stage"):

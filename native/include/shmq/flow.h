@@ -40,25 +40,31 @@ typedef struct shmq_ordinal {
 } shmq_ordinal;
 
 /* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
- * why it failed; then nothing has changed. */
+ * why it failed; then all rows in [low, P) are as they were. What one process has written, or erased, the next holder reads, whichever
+ * process it is; a process may die in any call. native/tests/backing_contract.h holds each store to it. */
 typedef struct shmq_backing {
     void *context;
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
-     * put. */
+     * put, whose keys are at or above `from`, in order: all of them, or none. Without room: SHMQ_NO_SPACE. */
     shmq_status (*write)(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows, uint32_t count);
-    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first.
-     * What they point to stays until the next call. One that was erased has no bytes. Rows below `low` are garbage, which may be
-     * deleted. `erased`: how many were, in all of the level's life; another number than the last one: others have erased some. */
+    /* The first rows with keys in [from, below), in their order, at most *count of them and no more than `bytes` beyond the first,
+     * which comes whatever it has. What they point to stays until the next call. One that was erased has no bytes, or is not there. One
+     * that was changed may come: its own checksum says so. What makes no sense is passed: ordinals say how many rows it was. Rows that
+     * are there and cannot be read are a failure, not passed. Rows below `low` are garbage, which may be deleted. `erased`: how many
+     * were, in all of the level's life; another number than the last one: others have erased some. Needs no room. */
     shmq_status (*read)(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
                         shmq_row *rows, uint32_t *count);
-    /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. */
+    /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. Repeatable. */
     shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
-    /* There are no rows any more. */
+    /* There are no rows any more. Needs no room. */
     shmq_status (*clear)(void *context);
 } shmq_backing;
 
 /* Queues flow into files below this directory, which is made when the first one does. Once, before the member is used. */
 shmq_status shmq_flow_into(shmq_member *m, const char *directory);
+/* With this key, if the broker has one: then it is the member's, and goes with it. SHMQ_DENIED: it has another one, or none. */
+struct shmq_cipher;
+shmq_status shmq_flow_encrypted(shmq_member *m, struct shmq_cipher *cipher);
 /* May this queue flow? A member without a directory keeps it in memory. */
 bool shmq_may_flow(const shmq_queue *q);
 /* Rows of the queue, of all its levels, and bytes of their headers and bodies; exact at rest. */
@@ -156,7 +162,11 @@ shmq_ordinal shmq_rows_end(shmq_ring *back);
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
 #define SHMQ_ROW_BESIDE 33u /* that a backing needs for one beside its bytes: index, mark, and head of a file */
-uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes);
+#define SHMQ_ROW_BESIDE_ENCRYPTED 97u /* if it is encrypted */
+static inline uint64_t shmq_row_beside(const shmq_member *m) {
+    return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
+}
+uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes);
 /* Bytes that may still go to disk: of the broker's budget, or of its file system. */
 uint64_t shmq_disk_room(shmq_member *m);
 /* Bytes that rows of all queues take there. */

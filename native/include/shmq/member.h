@@ -20,6 +20,7 @@ enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
 enum shmq_chore { SHMQ_CHORE_BURIALS = 1, SHMQ_CHORE_ALERTS = 2, SHMQ_ANY_CHORE = 3 };
 
 struct shmq_backing;
+struct shmq_cipher;
 
 typedef struct shmq_member {
     unsigned char *base;
@@ -76,6 +77,8 @@ typedef struct shmq_member {
     char spill[1024]; /* directory for rows in files; "": none */
     shmq_status (*backing_of)(struct shmq_queue *q, uint32_t depth, const struct shmq_backing **backing);
     shmq_rounds rounds;
+    bool encrypts; /* the broker has a key for what goes to disk, as its header says */
+    struct shmq_cipher *cipher; /* NULL: this process does not have it */
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
@@ -92,6 +95,7 @@ typedef struct shmq_segment_plan {
     uint64_t room; /* bytes of the file, with what is not reserved; 0: what rings may want */
     uint64_t patience_ns;
     uint64_t disk; /* as in the header */
+    uint8_t key_check[16]; /* of what goes to disk; zeros: it is not encrypted */
     uint32_t mode; /* of the file: 0600, or 0660 */
     uint32_t group; /* of the file, if its mode is 0660 */
     bool anonymous;

@@ -107,7 +107,8 @@ typedef struct shmq_segment_shm {
     uint64_t
         memory; /* the budget: reserved_bytes never goes above it; `size` is only the room for what may be reserved */
     uint64_t disk; /* bytes that rows of all queues may have on disk, or one of SHMQ_DISK_* */
-    uint64_t offsets_pad[3];
+    uint8_t key_check[16]; /* by which the key of what goes to disk is known; zeros: that is not encrypted */
+    uint64_t offsets_pad[1];
 
     char path[SHMQ_PATH_MAX]; /* of the broker's directory, NUL-terminated; empty: anonymous */
 
@@ -180,6 +181,7 @@ SHMQ_OFFSET(shmq_segment_shm, directory_inode, 192);
 SHMQ_OFFSET(shmq_segment_shm, directory_uuid, 200);
 SHMQ_OFFSET(shmq_segment_shm, memory, 216);
 SHMQ_OFFSET(shmq_segment_shm, disk, 224);
+SHMQ_OFFSET(shmq_segment_shm, key_check, 232);
 SHMQ_OFFSET(shmq_segment_shm, path, 256);
 SHMQ_OFFSET(shmq_segment_shm, state, 1280);
 SHMQ_OFFSET(shmq_segment_shm, due, 1288);

@@ -28,6 +28,7 @@ typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
     char path[PATH_MAX];
+    char place[128]; /* what of it encrypted rows are bound to */
     shmq_row_file loaded; /* the file that was read last */
     uint64_t erased;      /* how many rows of the level had been erased by then */
     uint64_t *firsts;     /* of the files that are known */
@@ -62,6 +63,18 @@ static shmq_status failed(const file_backing *b, const char *what) {
     shmq_status status = shmq_fail_errno("cannot %s %s", what, b->path);
     shmq_advise("put that right, and all goes on; purge() gives up what lies there");
     return status;
+}
+
+/* Of a broker whose key this process does not have. */
+static shmq_status no_key(const file_backing *b) {
+    return shmq_fail(SHMQ_DENIED,
+                     "messages on disk are encrypted, and this process does not have their key\n%s\n"
+                     "open the broker with the encryption_key with which it was made; nothing is lost",
+                     b->path);
+}
+
+static shmq_row_cipher cipher_of(const file_backing *b) {
+    return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
 }
 
 static bool name_to_place(const char *name, uint64_t *place) {
@@ -114,6 +127,10 @@ static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t fr
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
                               uint32_t count) {
     file_backing *b = context;
+    const shmq_row_cipher by = cipher_of(b);
+    if (by.wanted && by.cipher == NULL) {
+        return no_key(b);
+    }
     if (b->m->anonymous) {
         SHMQ_TRY(shmq_rows_directory_make_private(b->path, &b->broker, !b->swept));
     } else if (!shmq_rows_directory_make(b->path, &b->broker, !b->swept)) {
@@ -132,7 +149,7 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     int fd = directory < 0 ? -1 : openat(directory, UNFINISHED, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int ignored = fd >= 0 ? fchown(fd, (uid_t)-1, b->broker.st_gid) : 0;
     (void)ignored;
-    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count) &&
+    bool done = fd >= 0 && fchmod(fd, b->broker.st_mode & 0660) == 0 && shmq_row_file_write(fd, rows, count, &by) &&
                 renameat(directory, UNFINISHED, directory, name) == 0;
     shmq_status status = done ? SHMQ_OK : failed(b, "write to");
     if (!done && fd >= 0) {
@@ -234,7 +251,7 @@ static int open_file(const file_backing *b, uint64_t first, int how) {
     return open(path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. */
+/* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. SHMQ_DENIED: it needs another key. */
 static shmq_status load(file_backing *b, uint64_t first) {
     struct stat file;
     forget(b);
@@ -255,11 +272,12 @@ static shmq_status load(file_backing *b, uint64_t first) {
     shmq_status status =
         shmq_row_file_read(&b->loaded, fd, (uint64_t)file.st_size) ? SHMQ_OK : failed(b, "read a file of");
     close(fd);
-    if (status == SHMQ_OK && !shmq_row_file_sound(&b->loaded)) {
+    const shmq_row_cipher by = cipher_of(b);
+    status = status == SHMQ_OK ? shmq_row_file_open(&b->loaded, &by) : status;
+    if (status != SHMQ_OK) {
         forget(b);
-        return SHMQ_CORRUPT;
     }
-    return status;
+    return status == SHMQ_DENIED ? no_key(b) : status;
 }
 
 /* Another process may have marked rows of the file that is loaded. */
@@ -366,6 +384,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
             return shmq_fail(SHMQ_OS, "the path of the directory for messages on disk is too long: %s", q->m->spill);
         }
         b->m = q->m;
+        snprintf(b->place, sizeof b->place, "%s%s", q->m->name, b->path + strlen(q->m->spill));
         forget(b);
         b->calls = (shmq_backing){
             .context = b, .write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};

@@ -9,7 +9,7 @@
 /* Rows of all levels that ever were. A queue that cannot flow has none, whatever its words say. */
 static uint64_t flushed_by(const shmq_queue *q) {
     uint64_t flushed = 0;
-    for (uint32_t depth = 0; depth < q->levels && q->rings > q->levels; depth++) {
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
         flushed += shmq_load_seq(&shmq_level_ring(q, depth)->flushed);
     }
     return flushed;

@@ -45,7 +45,7 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     shmq_rewind(t->back, p);
 }
 
-static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + (uint64_t)rows * SHMQ_ROW_BESIDE; }
+static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + rows * shmq_row_beside(t->q->m); }
 
 /* T19 of what can go, and its bytes: no more than there is room for. */
 static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {

@@ -7,6 +7,7 @@
 
 #include "flow/file_backing.h"
 #include "shmq/alert.h"
+#include "shmq/cipher.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/ring.h"
@@ -52,8 +53,8 @@ uint64_t shmq_flow_size(const shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         const shmq_ring_shm *ring = shmq_level_ring(q, depth);
         uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
-        bytes +=
-            shmq_rows_size(less(peek_at(&ring->flushed), pulled), less(peek_at(&ring->flushed_bytes), pulled_bytes));
+        bytes += shmq_rows_size(q->m, less(peek_at(&ring->flushed), pulled),
+                                less(peek_at(&ring->flushed_bytes), pulled_bytes));
     }
     return bytes;
 }
@@ -394,6 +395,14 @@ shmq_status shmq_flow_into(shmq_member *m, const char *directory) {
     }
     strcpy(m->spill, directory);
     m->backing_of = shmq_file_backing_of;
+    return SHMQ_OK;
+}
+
+shmq_status shmq_flow_encrypted(shmq_member *m, shmq_cipher *cipher) {
+    if (!m->encrypts || memcmp(cipher->check, m->header->key_check, sizeof cipher->check) != 0) {
+        return shmq_fail(SHMQ_DENIED, m->encrypts ? "this is not the key of the broker" : "the broker has no key");
+    }
+    m->cipher = cipher;
     return SHMQ_OK;
 }
 

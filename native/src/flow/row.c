@@ -24,7 +24,9 @@ typedef struct row_head {
 
 #define SUMMED offsetof(row_head, crc)
 
-uint64_t shmq_rows_size(uint64_t rows, uint64_t bytes) { return rows * (sizeof(row_head) + SHMQ_ROW_BESIDE) + bytes; }
+uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes) {
+    return rows * (sizeof(row_head) + shmq_row_beside(m)) + bytes;
+}
 
 uint64_t shmq_row_weight(uint64_t length) { return length > sizeof(row_head) ? length - sizeof(row_head) : 0; }
 

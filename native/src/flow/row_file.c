@@ -4,23 +4,41 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MAGIC UINT64_C(0x3230574f524d4853) /* "SHMROW02" */
+#define PLAIN UINT64_C(0x3230574f524d4853) /* "SHMROW02" */
+#define ENCRYPTED UINT64_C(0x3330574f524d4853) /* "SHMROW03" */
 #define PIECES 512
+#define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows */
 #define HERE 0x00 /* marks; all others are damage */
 #define GONE 0xa5
 
 typedef struct file_head {
     uint64_t magic;
-    uint32_t sum; /* CRC-32C of the index */
+    uint32_t sum; /* CRC-32C of what follows up to the marks */
     uint32_t count;
 } file_head;
+
+/* Behind the head of an encrypted one. */
+typedef struct file_salt {
+    uint8_t salt[SHMQ_SALT_BYTES];
+    uint8_t check[SHMQ_CHECK_BYTES]; /* of the key */
+} file_salt;
 
 typedef struct file_entry {
     uint64_t place, length;
 } file_entry;
+
+/* Authenticated with a row: what the index says of it. Its ordinal is in its own bytes. */
+typedef struct row_place {
+    file_entry entry;
+    uint32_t number, count; /* of how many in its file */
+} row_place;
+static_assert(sizeof(file_salt) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 ==
+                  SHMQ_ROW_BESIDE_ENCRYPTED,
+              "that of a file with one row");
 
 static bool write_all(int fd, struct iovec *pieces, int count) {
     while (count > 0) {
@@ -42,22 +60,66 @@ static bool write_all(int fd, struct iovec *pieces, int count) {
     return true;
 }
 
-bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count) {
-    file_entry entries[SHMQ_TURN_ENTRIES] = {{.place = 0}};
-    uint64_t bytes = count * sizeof *entries;
+/* All rows, encrypted and written by pieces: one that the processor's cache holds is the faster for it. False: errno says why. */
+static bool encrypt_rows(int fd, shmq_file_cipher *s, const file_entry *entries, const shmq_row *rows, uint32_t count,
+                         const shmq_cipher *cipher) {
+    uint64_t room = PIECE_BYTES, used = 0;
     for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
+        room = rows[i].length + SHMQ_TAG_BYTES > room ? rows[i].length + SHMQ_TAG_BYTES : room;
     }
-    file_head head = {.magic = MAGIC, .sum = shmq_crc32c(0, entries, bytes), .count = count};
-    unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
-    struct iovec pieces[PIECES] = {{.iov_base = &head, .iov_len = sizeof head},
+    unsigned char *piece = malloc(room);
+    bool done = piece != NULL;
+    for (uint32_t i = 0; i < count && done; i++) {
+        const row_place place = {.entry = entries[i], .number = i, .count = count};
+        done = cipher->encrypt(s, i, &place, sizeof place, rows[i].bytes, rows[i].length, piece + used);
+        used += rows[i].length + SHMQ_TAG_BYTES;
+        if (done && (i + 1 == count || used + rows[i + 1].length + SHMQ_TAG_BYTES > room)) {
+            struct iovec all = {.iov_base = piece, .iov_len = used};
+            done = write_all(fd, &all, 1);
+            used = 0;
+        }
+    }
+    int error = errno;
+    free(piece);
+    errno = error;
+    return done;
+}
+
+static bool write_encrypted(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows,
+                            const shmq_row_cipher *by) {
+    file_salt how;
+    uint64_t index = head->count * sizeof *entries;
+    memcpy(how.check, by->cipher->check, sizeof how.check);
+    if (getrandom(how.salt, sizeof how.salt, 0) != (ssize_t)sizeof how.salt) {
+        return false;
+    }
+    head->magic = ENCRYPTED;
+    head->sum = shmq_crc32c(shmq_crc32c(0, &how, sizeof how), entries, index);
+    struct iovec pieces[] = {{.iov_base = head, .iov_len = sizeof *head},
+                             {.iov_base = &how, .iov_len = sizeof how},
+                             {.iov_base = entries, .iov_len = index},
+                             {.iov_base = marks, .iov_len = head->count}};
+    shmq_file_cipher *s = by->cipher->begin(by->cipher, how.salt, by->place, true);
+    bool done = s != NULL && write_all(fd, pieces, sizeof pieces / sizeof pieces[0]) &&
+                encrypt_rows(fd, s, entries, rows, head->count, by->cipher);
+    int error = errno;
+    by->cipher->end(s);
+    errno = error;
+    return done;
+}
+
+static bool write_plain(int fd, file_head *head, file_entry *entries, unsigned char *marks, const shmq_row *rows) {
+    uint64_t bytes = head->count * sizeof *entries;
+    head->magic = PLAIN;
+    head->sum = shmq_crc32c(0, entries, bytes);
+    struct iovec pieces[PIECES] = {{.iov_base = head, .iov_len = sizeof *head},
                                    {.iov_base = entries, .iov_len = bytes},
-                                   {.iov_base = marks, .iov_len = count}};
+                                   {.iov_base = marks, .iov_len = head->count}};
     int used = 3;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < head->count; i++) {
         pieces[used++] =
             (struct iovec){.iov_base = (void *)(uintptr_t)rows[i].bytes, .iov_len = (size_t)rows[i].length};
-        if (used == PIECES || i + 1 == count) {
+        if (used == PIECES || i + 1 == head->count) {
             if (!write_all(fd, pieces, used)) {
                 return false;
             }
@@ -65,6 +127,17 @@ bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count) {
         }
     }
     return true;
+}
+
+bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shmq_row_cipher *by) {
+    file_entry entries[SHMQ_TURN_ENTRIES] = {{.place = 0}};
+    unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
+    file_head head = {.count = count};
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
+    }
+    return by->wanted ? write_encrypted(fd, &head, entries, marks, rows, by)
+                      : write_plain(fd, &head, entries, marks, rows);
 }
 
 static bool read_all(int fd, unsigned char *to, uint64_t bytes) {
@@ -104,14 +177,16 @@ static file_head head_of(const shmq_row_file *f) {
 
 static file_entry entry_of(const shmq_row_file *f, uint32_t i) {
     file_entry entry;
-    memcpy(&entry, f->bytes + sizeof(file_head) + i * sizeof entry, sizeof entry);
+    memcpy(&entry, f->bytes + f->index_at + i * sizeof entry, sizeof entry);
     return entry;
 }
 
-static uint64_t marks_at(uint32_t count) { return sizeof(file_head) + (uint64_t)count * sizeof(file_entry); }
+static uint64_t marks_at(const shmq_row_file *f) {
+    return f->index_at + (uint64_t)head_of(f).count * sizeof(file_entry);
+}
 
 static bool marks_make_sense(const shmq_row_file *f, uint32_t count) {
-    const unsigned char *marks = f->bytes + marks_at(count);
+    const unsigned char *marks = f->bytes + marks_at(f);
     for (uint32_t i = 0; i < count; i++) {
         if (marks[i] != HERE && marks[i] != GONE) {
             return false;
@@ -120,33 +195,62 @@ static bool marks_make_sense(const shmq_row_file *f, uint32_t count) {
     return true;
 }
 
-bool shmq_row_file_sound(shmq_row_file *f) {
-    if (f->size < sizeof(file_head)) {
-        return false;
-    }
+/* The index is sound, and the file as long as it says. */
+static bool is_sound(const shmq_row_file *f) {
     file_head head = head_of(f);
-    uint64_t bytes = sizeof head + (uint64_t)head.count * sizeof(file_entry);
-    if (head.magic != MAGIC || head.count == 0 || head.count > SHMQ_TURN_ENTRIES || bytes + head.count > f->size ||
-        head.sum != shmq_crc32c(0, f->bytes + sizeof head, bytes - sizeof head) || !marks_make_sense(f, head.count)) {
+    if (head.count == 0 || head.count > SHMQ_TURN_ENTRIES || marks_at(f) + head.count > f->size ||
+        head.sum != shmq_crc32c(0, f->bytes + sizeof head, marks_at(f) - sizeof head) ||
+        !marks_make_sense(f, head.count)) {
         return false;
     }
-    bytes += head.count;
+    uint64_t bytes = marks_at(f) + head.count;
     for (uint32_t i = 0; i < head.count; i++) {
-        bytes += entry_of(f, i).length;
+        bytes += entry_of(f, i).length + f->tag_bytes;
     }
-    if (bytes != f->size) {
-        return false;
+    return bytes == f->size;
+}
+
+/* What cannot be decrypted is left as no row is. */
+static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
+    const file_salt *how = (const file_salt *)(f->bytes + sizeof(file_head));
+    const unsigned char *marks = f->bytes + marks_at(f);
+    uint32_t count = head_of(f).count;
+    uint64_t at = marks_at(f) + count;
+    if (by->cipher == NULL || memcmp(how->check, by->cipher->check, sizeof how->check) != 0) {
+        return SHMQ_DENIED;
+    }
+    shmq_file_cipher *s = by->cipher->begin(by->cipher, how->salt, by->place, false);
+    bool works = s != NULL;
+    for (uint32_t i = 0; i < count && works; i++) {
+        const row_place place = {.entry = entry_of(f, i), .number = i, .count = count};
+        works = marks[i] != HERE ||
+                by->cipher->decrypt(s, i, &place, sizeof place, f->bytes + at, place.entry.length) != SHMQ_OS;
+        at += place.entry.length + SHMQ_TAG_BYTES;
+    }
+    shmq_status status = works ? SHMQ_OK : shmq_fail_errno("cannot decrypt messages on disk");
+    by->cipher->end(s);
+    return status;
+}
+
+shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by) {
+    f->index_at = sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0);
+    f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
+    if (f->size < f->index_at || head_of(f).magic != (by->wanted ? ENCRYPTED : PLAIN) || !is_sound(f)) {
+        return SHMQ_CORRUPT; /* a plain one among encrypted ones, too: nobody of us has written it */
+    }
+    if (by->wanted) {
+        SHMQ_TRY(decrypt_rows(f, by));
     }
     f->first = entry_of(f, 0).place;
-    f->last = entry_of(f, head.count - 1).place;
-    return true;
+    f->last = entry_of(f, head_of(f).count - 1).place;
+    return SHMQ_OK;
 }
 
 bool shmq_row_file_look_again(shmq_row_file *f, int fd) {
     uint32_t count = head_of(f).count;
     ssize_t got;
     do {
-        got = pread(fd, f->bytes + marks_at(count), count, (off_t)marks_at(count));
+        got = pread(fd, f->bytes + marks_at(f), count, (off_t)marks_at(f));
     } while (got < 0 && errno == EINTR);
     errno = got < 0 ? errno : 0;
     return got == (ssize_t)count && marks_make_sense(f, count);
@@ -160,10 +264,10 @@ bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place) {
     const unsigned char gone = GONE;
     ssize_t done = i < count ? 0 : 1;
     while (done == 0 || (done < 0 && errno == EINTR)) {
-        done = pwrite(fd, &gone, 1, (off_t)(marks_at(count) + i));
+        done = pwrite(fd, &gone, 1, (off_t)(marks_at(f) + i));
     }
     if (i < count && done == 1) {
-        f->bytes[marks_at(count) + i] = GONE;
+        f->bytes[marks_at(f) + i] = GONE;
     }
     return done == 1;
 }
@@ -171,8 +275,8 @@ bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place) {
 void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_t bytes, shmq_row *rows,
                         uint32_t *count) {
     uint32_t most = *count, all = head_of(f).count, i = 0;
-    uint64_t used = 0, at = marks_at(all) + all;
-    const unsigned char *marks = f->bytes + marks_at(all);
+    uint64_t used = 0, at = marks_at(f) + all;
+    const unsigned char *marks = f->bytes + marks_at(f);
     if (f->next_row != 0 && from >= f->next_place) { /* who goes over rows one by one does not begin anew for each */
         at = f->next_at;
         i = f->next_row;
@@ -189,7 +293,7 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
             used += its != NULL ? entry.length : 0;
         }
         f->next_place = entry.place + 1;
-        at += entry.length;
+        at += entry.length + f->tag_bytes;
     }
     f->next_row = i;
     f->next_at = at;

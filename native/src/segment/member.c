@@ -1,4 +1,5 @@
 /* Becoming a member, staying one across fork, leaving. */
+#include "shmq/cipher.h"
 #include "shmq/member.h"
 
 #include <errno.h>
@@ -290,6 +291,9 @@ void shmq_member_free(shmq_member *m) {
     }
     pthread_mutex_destroy(&m->lock);
     pthread_mutex_destroy(&m->handles_lock);
+    if (m->cipher != NULL) {
+        m->cipher->free(m->cipher);
+    }
     free(m);
 }
 

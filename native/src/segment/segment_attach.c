@@ -213,6 +213,8 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     m->granule_count = layout.granule_count;
     m->patience_ns = header.patience_ns;
     m->disk = header.disk;
+    static const uint8_t none[sizeof(header.key_check)];
+    m->encrypts = memcmp(header.key_check, none, sizeof(none)) != 0;
     m->clock_offset_ns = header.clock_offset_ns;
     m->anonymous = header.anonymous != 0;
     return SHMQ_OK;

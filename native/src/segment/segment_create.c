@@ -78,6 +78,7 @@ static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shm
     header.created_ns = shmq_wall_ns();
     header.patience_ns = plan->patience_ns;
     header.disk = plan->disk;
+    memcpy(header.key_check, plan->key_check, sizeof(header.key_check));
     header.granule_count = layout->granule_count;
     header.process_rows = SHMQ_PROCESS_ROWS;
     header.queue_count = SHMQ_QUEUES;

@@ -163,6 +163,7 @@ static const uint64_t identity[] = {
     offsetof(shmq_cold_shm, not_before_ns),
     offsetof(shmq_ring_shm, due),
     offsetof(shmq_segment_shm, due),
+    offsetof(shmq_segment_shm, key_check),
     sizeof(shmq_slab_shm),
     offsetof(shmq_slab_shm, block),
     sizeof(shmq_block_shm),

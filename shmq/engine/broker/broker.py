@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from shmq.engine.consumer.consumer import Consumer
+    from shmq.options.encryption_key import EncryptionKey
     from shmq.statistics import BrokerStatistics, QueueStatistics
 
 __all__ = ["Broker", "broker_membership", "declared_for", "leave_when_dropped", "live_membership"]
@@ -59,7 +60,7 @@ class Broker:
 
     def __reduce__(self) -> Any:
         self._live()
-        return _unpickled, (self._membership.key, self._membership.path)
+        return _unpickled, (self._membership.key, self._membership.path, self._membership.encryption_key)
 
     @property
     def path(self) -> str | None:
@@ -328,8 +329,8 @@ def declared_for(broker: Broker, name: str, codec: AnyCodec, settings: QueueSett
     return broker._declare(name, codec, settings, create=create)
 
 
-def _unpickled(key: str, path: str | None) -> Broker:
-    return Broker(rejoin(key, path))
+def _unpickled(key: str, path: str | None, encryption_key: EncryptionKey | None) -> Broker:
+    return Broker(rejoin(key, path, encryption_key))
 
 
 def _unpickled_queue(broker: Broker, name: str, codec: AnyCodec) -> Queue[Any]:

@@ -25,6 +25,8 @@ from shmq.options.value import size_as_text
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from shmq.options.encryption_key import EncryptionKey
+
 __all__ = ["BrokerDirectory", "open_anonymous"]
 
 _LOG: Final = logging.getLogger("shmq.broker")
@@ -32,13 +34,16 @@ _ATTEMPTS: Final = 100
 _BEFORE_BOOT: Final = "was made before the last boot"
 
 
-def open_anonymous(*, memory: int | None = None, patience: float | None = None, disk: int | None = None) -> Member:
+def open_anonymous(
+    *, memory: int | None = None, patience: float | None = None, disk: int | None = None, check: bytes = b""
+) -> Member:
     """Makes a segment without a directory and joins it; it goes with its last member.
 
     Arguments:
         memory: bytes; None: half of /dev/shm, at most 4 GiB.
         patience: seconds; None: 0.1.
         disk: bytes that may lie on disk; 0: none; None: what leaves a tenth of the file system free.
+        check: of the key of what goes to disk; none: that is not encrypted.
 
     Raises OutOfSpace, BrokerError.
     """
@@ -53,6 +58,7 @@ def open_anonymous(*, memory: int | None = None, patience: float | None = None, 
             patience=PATIENCE if patience is None else patience,
             disk=disk,
             mode=0o600,
+            check=check,
         )
         # Between the two steps the segment has no member: somebody's sweep may take it.
         with suppress(BrokerNotFound):
@@ -81,6 +87,7 @@ class BrokerDirectory:
         mode: int | None = None,
         patience: float | None = None,
         disk: int | None = None,
+        encryption_key: EncryptionKey | None = None,
     ) -> Member:
         """Becomes a member of the directory's broker; makes directory and broker if they are missing.
 
@@ -90,6 +97,7 @@ class BrokerDirectory:
             mode: of the directory, 0o700 or 0o770; None: as it is, or 0o700.
             patience: seconds; None: as it is, or 0.1.
             disk: bytes on disk, 0 for none; None: as it is, or what leaves a tenth of the file system free.
+            encryption_key: that a new broker gets; whether it is that of one which is there is asked by who joins it.
 
         A broker whose segment was lost, or was made before the last boot, gets a new one; what was in memory only is
         gone, and a warning says so.
@@ -107,7 +115,8 @@ class BrokerDirectory:
             with self.locked() as dir_fd:
                 # Deleted while we waited for its lock: what we hold is no longer what the path names.
                 if dir_fd is not None:
-                    return self._open_locked(dir_fd, create, BrokerSettings(memory, mode, patience, disk), made)
+                    asked = BrokerSettings(memory, mode, patience, disk, encryption_key)
+                    return self._open_locked(dir_fd, create, asked, made)
         raise self._not_found("its directory is deleted again and again")
 
     def _holds_no_broker(self) -> bool:
@@ -211,6 +220,7 @@ class BrokerDirectory:
             memory=segment.default_memory() if asked.memory is None else asked.memory,
             patience=PATIENCE if asked.patience is None else asked.patience,
             disk=asked.disk,
+            check=b"" if asked.encryption_key is None else segment.check_of(asked.encryption_key.value),
             directory=segment.new_uuid(),
         )
 
@@ -270,12 +280,21 @@ class BrokerDirectory:
             memory=record.memory,
             patience=record.patience,
             disk=record.disk,
+            check=record.key_check,
             directory=record.directory,
             epoch=record.epoch + 1,
         )
 
     def _create(
-        self, dir_fd: int, *, memory: int, patience: float, disk: int | None, directory: UUID, epoch: int = 0
+        self,
+        dir_fd: int,
+        *,
+        memory: int,
+        patience: float,
+        disk: int | None,
+        check: bytes,
+        directory: UUID,
+        epoch: int = 0,
     ) -> Member:
         """A death before the record is replaced leaves a segment that no directory names; the next open sweeps it."""
         sweep_orphans()
@@ -292,6 +311,7 @@ class BrokerDirectory:
             directory=(found.st_dev, found.st_ino, directory.bytes),
             epoch=epoch,
             group=found.st_gid,
+            check=check,
         )
         try:
             # Before the record names it, so that whoever reads the name finds a segment that can be joined.
@@ -308,6 +328,7 @@ class BrokerDirectory:
                 memory=segment.whole_granules(memory),
                 patience=patience,
                 disk=disk,
+                key_check=check,
                 mode=mode,
                 shm_device=segment.shm_device(),
                 epoch=epoch,

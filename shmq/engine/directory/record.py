@@ -25,6 +25,7 @@ RECORD_NAME: Final = "segment"
 RECORD_DRAFT: Final = f"{RECORD_NAME}.new"
 _FORMAT: Final = 2
 _MAX_BYTES: Final = 4096
+_CHECK_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class SegmentRecord:
     mode: int  # of the directory
     shm_device: int  # st_dev of the /dev/shm that it lies in: containers may have one each
     disk: int | None = None  # bytes on disk; 0: none; None: as much as leaves a tenth of the file system free
+    key_check: bytes = b""  # of the key of what goes to disk; none: that is not encrypted
     epoch: int = 0  # how many segments were lost before it; part of each message id
 
     def home(self, dir_fd: int) -> Home:
@@ -92,6 +94,7 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         mode=int(content["mode"], 8),
         shm_device=int(content["shm_device"]),
         disk=content.get("disk"),  # an older record has none
+        key_check=bytes.fromhex(content.get("key_check", "")),
         epoch=content["epoch"],
     )
     if not is_segment_name(record.name) or not record.name.endswith(record.uuid.hex):
@@ -100,6 +103,8 @@ def _parse(content: dict[str, Any]) -> SegmentRecord:
         raise ValueError(f"epoch {record.epoch!r} is out of range")
     if record.disk is not None and (type(record.disk) is not int or not 0 <= record.disk < 1 << 63):
         raise ValueError(f"disk {record.disk!r} is out of range")
+    if len(record.key_check) not in (0, _CHECK_BYTES):
+        raise ValueError(f"key_check has {quantity(len(record.key_check), 'byte')}")
     if type(record.memory) is not int or not 0 < record.memory <= MEMORY_MAX or not 0 <= record.patience < 1e9:
         raise ValueError(f"memory {record.memory!r} or patience {record.patience!r} is out of range")
     if record.mode not in (PRIVATE_MODE, GROUP_MODE):
@@ -159,6 +164,7 @@ def write_record(dir_fd: int, record: SegmentRecord, *, mode: int, group: int) -
         "mode": f"{record.mode:04o}",
         "shm_device": record.shm_device,
         "disk": record.disk,
+        "key_check": record.key_check.hex(),
         "epoch": record.epoch,
     }
     # What a death left of an earlier attempt may belong to another member of the group: replaced, not written over.

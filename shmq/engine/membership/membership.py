@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shmq.core.queue import Delivery
     from shmq.death import Death
+    from shmq.options.encryption_key import EncryptionKey
 
 __all__ = ["Closable", "Membership", "Sleeper", "Unburied", "close_all"]
 
@@ -59,12 +60,14 @@ class Membership:
         key: what two handles on the same broker have in common, the name of its segment.
         path: of the broker's directory; None: anonymous.
         member: the native membership.
+        encryption_key: of what goes to disk, if the broker has one and this process knows it.
     """
 
-    def __init__(self, key: str, path: str | None, member: Member) -> None:
+    def __init__(self, key: str, path: str | None, member: Member, encryption_key: EncryptionKey | None = None) -> None:
         self.key = key
         self.path = path
         self.member = member
+        self.encryption_key = encryption_key
         header = member.header()
         self.disk = header["path"] if path is None else disk_of(path, member.name)
         if header["disk"] != DISK_NONE:

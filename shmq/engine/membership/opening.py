@@ -3,21 +3,64 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from shmq.core import segment
 from shmq.core.queue import reap
 from shmq.engine.directory.broker_directory import BrokerDirectory, open_anonymous
 from shmq.engine.membership.membership import Membership
-from shmq.errors import BrokerNotFound, ShmqError
+from shmq.errors import BrokerNotFound, OptionsMismatch, ShmqError
 from shmq.options import BrokerSettings
+
+if TYPE_CHECKING:
+    from shmq.core.segment import Member
+    from shmq.options.encryption_key import EncryptionKey
 
 __all__ = ["join_anonymous", "join_directory", "rejoin"]
 
 
 def join_anonymous(settings: BrokerSettings) -> Membership:
     """A broker without a directory, shared by passing handles, gone with its last user."""
-    member = open_anonymous(memory=settings.memory, patience=settings.patience, disk=settings.disk)
-    return Membership.join(member.name, lambda: Membership(member.name, None, member))
+    key = settings.encryption_key
+    check = b"" if key is None else segment.check_of(key.value)
+    member = open_anonymous(memory=settings.memory, patience=settings.patience, disk=settings.disk, check=check)
+    return _joined(None, member, key)
+
+
+def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows: bool = True) -> Membership:
+    """A new membership, with the key of what goes to disk.
+
+    Arguments:
+        rows: it needs messages that lie there. False: it may do without the key.
+    """
+    name = path or f"anonymous ({member.name})"
+    try:
+        check = member.header()["key_check"]
+        if key is not None:
+            _compare(name, check, segment.check_of(key.value))
+            member.encrypt_with(key.value)
+        elif check and rows:
+            raise OptionsMismatch(
+                f"the broker {name} encrypts what goes to disk",
+                figures="no encryption_key is given here",
+                remedy="open it with the encryption_key with which it was made, or first, before a handle is unpickled",
+            )
+    except BaseException:
+        member.close(True)
+        raise
+    return Membership.join(member.name, lambda: Membership(member.name, path, member, key))
+
+
+def _compare(name: str, has: bytes, given: bytes) -> None:
+    """Raises OptionsMismatch. What is shown of a key is its check, by which it cannot be found."""
+    if has != given:
+        raise OptionsMismatch(
+            f"the broker {name} has another encryption_key" if has else f"the broker {name} has no encryption_key",
+            figures=f"key {given.hex()[:8]} here, {has.hex()[:8] or 'none'} since it was made",
+            remedy="open it with the key with which it was made, or use another directory"
+            if has
+            else "open it without encryption_key, or use another directory",
+        )
 
 
 def _first_look(membership: Membership) -> Membership:
@@ -32,13 +75,13 @@ def _first_look(membership: Membership) -> Membership:
     return membership
 
 
-def _join_segment(name: str) -> Membership:
+def _join_segment(name: str, key: EncryptionKey | None = None) -> Membership:
     """Join an anonymous broker by the name of its segment. Raises BrokerNotFound when its last member has gone."""
     found = Membership.of(name)
     if found is not None:
         return found
     try:
-        return _first_look(Membership.join(name, lambda: Membership(name, None, segment.attach(name))))
+        return _first_look(_joined(None, segment.attach(name), key))
     except BrokerNotFound as error:
         raise BrokerNotFound(
             "the anonymous broker of this handle has gone",
@@ -47,29 +90,46 @@ def _join_segment(name: str) -> Membership:
         ) from error
 
 
-def join_directory(path: str, settings: BrokerSettings, *, create: bool) -> Membership:
-    """The broker in a directory. Joining it again in this process gives another handle on the same membership."""
+def join_directory(path: str, settings: BrokerSettings, *, create: bool, rows: bool = True) -> Membership:
+    """The broker in a directory. Joining it again in this process gives another handle on the same membership.
+
+    Arguments:
+        path: of the directory.
+        settings: those that were given.
+        create: False: BrokerNotFound if there is none.
+        rows: messages on disk are needed. False: a broker that encrypts them is joined without its key, too.
+    """
+    key = settings.encryption_key
     if os.path.dirname(path) == segment.SHM_DIRECTORY and segment.is_segment_name(os.path.basename(path)):
-        return _join_segment(os.path.basename(path))
+        return _join_segment(os.path.basename(path), key)
+    if key is not None and key.path is not None and _lies_in(key.path, path):
+        raise ValueError(f"encryption_key={key.path!r} lies in the broker's own directory; keep it elsewhere")
     member = BrokerDirectory(path).open(
         create=create,
         memory=settings.memory,
         mode=settings.mode,
         patience=settings.patience,
         disk=settings.disk,
+        encryption_key=key,
     )
     known = Membership.of(member.name)
     if known is not None:
         member.close(True)
+        if key is not None:
+            _compare(path, known.live().header()["key_check"], segment.check_of(key.value))
         return known
-    return _first_look(Membership.join(member.name, lambda: Membership(member.name, path, member)))
+    return _first_look(_joined(path, member, key, rows=rows))
 
 
-def rejoin(key: str, path: str | None) -> Membership:
+def _lies_in(file: str, directory: str) -> bool:
+    return os.path.realpath(file).startswith(os.path.join(os.path.realpath(directory), ""))
+
+
+def rejoin(key: str, path: str | None, encryption_key: EncryptionKey | None = None) -> Membership:
     """Of a handle that was pickled."""
     found = Membership.of(key)
     if found is not None:
         return found
     if path is None:
-        return _join_segment(key)
-    return join_directory(path, BrokerSettings(), create=False)
+        return _join_segment(key, encryption_key)
+    return join_directory(path, BrokerSettings(encryption_key=encryption_key), create=False)

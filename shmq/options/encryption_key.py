@@ -1,0 +1,85 @@
+"""The key of what a broker writes to disk: where it comes from, and how far it travels."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["KEY_BYTES", "EncryptionKey", "check_encryption_key"]
+
+KEY_BYTES: Final = 32
+_FILE_MAX: Final = 4096
+_REMEDY: Final = f"give {KEY_BYTES} random ones, such as secrets.token_bytes({KEY_BYTES})"
+
+
+class EncryptionKey:
+    """A key that was given. Never printed.
+
+    It is pickled for a child that multiprocessing starts, through the pipe between the two; otherwise only as the name
+    of its file, or, if it has none, not at all: then None comes out.
+
+    Arguments:
+        value: the key.
+        path: of the file that it was read from, absolute; None: it was given as bytes.
+    """
+
+    def __init__(self, value: bytes, path: str | None = None) -> None:
+        self.value = value
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"<EncryptionKey{f' of {self.path}' if self.path else ''}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is not None:
+            return check_encryption_key, (self.path,)
+        starting = sys.modules.get("multiprocessing.context")
+        if starting is not None and starting.get_spawning_popen() is not None:
+            return EncryptionKey, (self.value,)
+        return _left_behind, ()
+
+
+def _left_behind() -> None:
+    """What a key is in a pickle that may lie anywhere."""
+
+
+def check_encryption_key(given: bytes | str | os.PathLike[str] | Callable[[], bytes]) -> EncryptionKey:
+    """The key.
+
+    Arguments:
+        given: the bytes; the path of a file that holds them, or 64 hexadecimal digits; a function that returns them.
+
+    Raises TypeError, ValueError for what is no key, OSError for a file that cannot be read.
+    """
+    if isinstance(given, str | os.PathLike):
+        path = os.path.abspath(os.fspath(given))
+        with open(path, "rb") as file:
+            return EncryptionKey(_of_file(file.read(_FILE_MAX), path), path)
+    if callable(given):
+        given = given()
+    if not isinstance(given, bytes | bytearray | memoryview):
+        raise TypeError(
+            f"encryption_key is of the type {type(given).__name__}; give bytes, the path of a file, or a function "
+            "that returns bytes"
+        )
+    value = bytes(given)
+    if len(value) != KEY_BYTES:
+        raise ValueError(f"encryption_key has {len(value)} bytes, not {KEY_BYTES}; {_REMEDY}")
+    return EncryptionKey(value)
+
+
+def _of_file(content: bytes, path: str) -> bytes:
+    if len(content) == KEY_BYTES:
+        return content
+    try:
+        value = bytes.fromhex(content.decode("ascii"))
+    except ValueError:
+        value = b""
+    if len(value) != KEY_BYTES:
+        raise ValueError(
+            f"the file {path} holds no key: {len(content)} bytes; it has to hold {KEY_BYTES} random bytes, or "
+            f"{2 * KEY_BYTES} hexadecimal digits, as of: openssl rand -hex {KEY_BYTES}"
+        )
+    return value
