@@ -145,7 +145,7 @@ static void a_process_that_tells_looks_now_and_then(void) {
     CHECK(chores() != 0);
     look_later(0);
     for (uint32_t i = 0; i < 1024; i++) {
-        CHECK_EQUAL(shmq_queue_usable(q), SHMQ_OK);
+        CHECK_EQUAL(shmq_queue_enter(q), SHMQ_OK);
     }
     CHECK(chores() != 0);
     look_later(LONG);

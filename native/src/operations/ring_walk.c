@@ -235,7 +235,7 @@ static inline uint64_t start_of_walk(shmq_ring *r, shmq_delivery *d) {
 /* In both of its callers: a get of a plain queue is one function then. */
 static inline shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) __attribute__((always_inline));
 
-/* One walk, which may end at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
+/* One walk; one by a path ends at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
  * end); SHMQ_INTERRUPTED: a release forces another walk; SHMQ_CORRUPT. */
 static shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
     uint64_t start = start_of_walk(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;
@@ -264,7 +264,7 @@ static shmq_status walk(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
             return led_astray(r, p, d);
         }
         compared = compared && (steps & r->mask) != r->mask; /* the tail may have gone on for laps meanwhile */
-        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit)) {
+        if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit && d->by != NULL)) {
             break; /* a lower lap, whatever its state: nobody has claimed p yet */
         }
         if (ahead > 0 && !compared) {
