@@ -111,16 +111,6 @@ def test_a_queue_flows_when_the_memory_of_its_broker_is_used_up(broker_dir: Path
             assert [number_of(one.get(timeout=5.0)) for _ in range(most)] == list(range(most))
 
 
-def test_a_queue_that_stays_in_memory_gets_that_of_one_that_flows(broker_dir: Path) -> None:
-    with shmq.open(broker_dir, memory="16MiB") as broker:
-        backlog, important = broker.queue("backlog", codec="bytes"), broker.queue("important", groups="shared")
-        put_numbers(backlog, range(100), 100_000)
-        for number in range(50):
-            important.put(bytes(100_000) + str(number).encode(), timeout=5.0)
-        assert backlog.statistics().flowed
-        assert [number_of(backlog.get(timeout=5.0)) for _ in range(100)] == list(range(100))
-
-
 def test_a_broker_without_disk_is_full_when_its_memory_is(broker_dir: Path) -> None:
     with shmq.open(broker_dir, memory="16MiB", disk=0) as broker:
         queue = broker.queue("backlog", codec="bytes")
