@@ -91,7 +91,7 @@ def test_a_remedy_is_a_command(shell: Shell) -> None:
 
 def test_a_queue_that_memory_can_never_hold_is_not_helped_by_taking_messages_out(shell: Shell) -> None:
     in_memory = ("-d", str(shell.folder / "in memory"))
-    shell(*in_memory, "init", "--disk", "0")
+    shell(*in_memory, "init", "--disk", "0", "--memory", "64MiB")
     full = shell(*in_memory, "declare", "jobs", "maxsize=16777216", expected=1).words
     assert "can never hold this" in full
     assert "take messages out" not in full
