@@ -146,7 +146,7 @@ def dtype(name: str) -> numpy.dtype[numpy.void]:
 
 
 def type_of(part: Field) -> str:
-    """How a reader thinks of the type: u64, 12 x u64, char[40], 128 x obituary."""
+    """How a reader thinks of the type: u64, 12 x u64, char[40], 128 x death_record."""
     if part.struct is not None:
         name = f"[{part.struct}](#{part.struct})"
     elif part.type in {"char", NAMELESS}:

@@ -17,7 +17,7 @@ ROBBED: Final = frozenset(
         "group-steal",
         "group-robbed",
         "group-lease-end",
-        "group-reap-thief",
+        "group-reap-stealer",
         "sticky-lease-end",
         "sticky-lease-kept",
         "flow-front-wakes",

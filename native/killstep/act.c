@@ -101,7 +101,7 @@ void act_put(act *a, unsigned queue, uint64_t value, uint32_t bytes, uint64_t un
     struct iovec piece = {.iov_base = (void *)(uintptr_t)act_body_of(value, bytes), .iov_len = bytes};
     shmq_outgoing o = {
         .pieces = &piece, .piece_count = 1, .body_len = bytes, .priority = priority_of(a->q[queue], value)};
-    act_group_head(a->q[queue], value, &o);
+    act_group_headers(a->q[queue], value, &o);
     act_begin(a, CALL_PUT, queue, value);
     act_end(a, CALL_PUT, queue, value, put_waiting(a->q[queue], &o, until_ns));
 }
@@ -117,7 +117,7 @@ void act_put_many(act *a, unsigned queue, uint64_t first, uint32_t count) {
                                .piece_count = 1,
                                .body_len = SMALL_BYTES,
                                .priority = priority_of(a->q[queue], first)};
-        act_group_head(a->q[queue], first + i, &o[i]);
+        act_group_headers(a->q[queue], first + i, &o[i]);
         act_begin(a, CALL_PUT, queue, first + i);
         status = status == SHMQ_OK ? shmq_prepare(a->q[queue], &o[i], 0) : status;
     }
@@ -238,7 +238,7 @@ void act_commit(act *a, unsigned queue, uint64_t value) {
     unsigned char *body = shmq_at(a->m, a->loan.offset);
     memcpy(body, act_body_of(value, BLOCK_BYTES), BLOCK_BYTES);
     struct iovec piece = {.iov_base = body, .iov_len = BLOCK_BYTES};
-    shmq_outgoing o = {.head = body, .pieces = &piece, .piece_count = 1, .body_len = BLOCK_BYTES, .block = a->loan};
+    shmq_outgoing o = {.headers = body, .pieces = &piece, .piece_count = 1, .body_len = BLOCK_BYTES, .block = a->loan};
     act_begin(a, CALL_PUT, queue, value);
     act_end(a, CALL_PUT, queue, value, shmq_put(a->q[queue], &o, 0));
 }

@@ -3,14 +3,14 @@
 #include "shmq/ring_wait.h"
 #include "shmq/sleepers.h"
 #include "shmq/take.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "stage.h"
 
 static const unsigned queues[] = {QUEUE_LIMITED, QUEUE_A};
 #define COUNT 2u
 
 void act_receive_any(act *a, uint64_t until_ns) {
-    shmq_waiter of[COUNT] = {0};
+    shmq_queue_wait of[COUNT] = {0};
     uint32_t from = 0;
     shmq_delivery d;
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -27,7 +27,7 @@ void act_receive_any(act *a, uint64_t until_ns) {
 shmq_a32 *act_announce_any(act *a) {
     shmq_a32 *word;
     uint32_t rows[COUNT];
-    (void)shmq_target_take(a->m, &word);
+    (void)shmq_wake_word_take(a->m, &word);
     for (uint32_t i = 0; i < COUNT; i++) {
         if (shmq_row_open(a->q[queues[i]], SHMQ_GETTER, &rows[i]) != SHMQ_OK) {
             die("row");

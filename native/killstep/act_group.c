@@ -15,11 +15,11 @@ void act_declare_groups(act *a, unsigned queue, const char *name, uint32_t group
             shmq_queue_declare(a->m, name, (uint32_t)strlen(name), &d, &a->q[queue], &differs));
 }
 
-void act_group_head(const shmq_queue *q, uint64_t value, shmq_outgoing *o) {
-    static const unsigned char heads[2][7] = {{1, 0, 0, 3, 1, 0, 'a'}, {1, 0, 0, 3, 1, 0, 'b'}};
+void act_group_headers(const shmq_queue *q, uint64_t value, shmq_outgoing *o) {
+    static const unsigned char all_headers[2][7] = {{1, 0, 0, 3, 1, 0, 'a'}, {1, 0, 0, 3, 1, 0, 'b'}};
     if (q->grouping != SHMQ_GROUPS_NONE) {
-        o->head = heads[value / 100 % 10 == 1];
-        o->head_len = sizeof(heads[0]);
+        o->headers = all_headers[value / 100 % 10 == 1];
+        o->headers_len = sizeof(all_headers[0]);
     }
 }
 

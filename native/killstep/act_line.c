@@ -15,11 +15,11 @@ shmq_a32 *act_line_stand(act *a) {
 
 void act_line_take_over(act *a) {
     shmq_queue *q = a->q[QUEUE_LIMITED];
-    a->ticket = (shmq_ticket){.held = true};
+    a->ticket = (shmq_ticket){.in_line = true};
     uint64_t word = shmq_load_seq(&ticket_of(a)->word);
     shmq_store_seq(&ticket_of(a)->word, shmq_ticket_word(shmq_ticket_turn(word), a->m->row, shmq_ticket_state(word)));
-    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
-    shmq_join_count(&crowd);
+    shmq_waiters waiters = shmq_room_waiters(q, q->counters);
+    shmq_join_count(&waiters);
 }
 
 void act_line_put(act *a, uint64_t value) {

@@ -11,7 +11,7 @@ static shmq_outgoing letter_of(const act *a, unsigned to, struct iovec *piece) {
     const shmq_delivery *d = &a->held[0].d;
     *piece = (struct iovec){(void *)(uintptr_t)act_body_of(a->held[0].value, d->body_len), d->body_len};
     shmq_outgoing o = {.pieces = piece, .piece_count = 1, .body_len = d->body_len, .priority = d->priority};
-    act_group_head(a->q[to], a->held[0].value, &o);
+    act_group_headers(a->q[to], a->held[0].value, &o);
     return o;
 }
 
@@ -94,7 +94,7 @@ static void move_half(act *a, unsigned to, bool decided) {
     act_begin(a, CALL_MOVE, to, a->held[0].value);
     o.intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o.source = d->position;
-    shmq_hold(a->m, 1);
+    shmq_add_unsettled(a->m, 1);
     SHMQ_ASSERT(shmq_lock(from, d) == SHMQ_OK && shmq_put(a->q[to], &o, 0) == SHMQ_OK);
     SHMQ_ASSERT(!decided || shmq_settle(from, d) == SHMQ_OK);
 }

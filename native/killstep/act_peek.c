@@ -5,7 +5,7 @@
 
 void act_peek_and_pass_on(act *a, uint64_t until_ns) {
     shmq_queue *q = a->q[QUEUE_A];
-    shmq_waiter of = {.q = q, .owner = a->row, .row = a->row};
+    shmq_queue_wait of = {.q = q, .owner = a->row, .row = a->row};
     uint32_t from = 0;
     shmq_status status;
     act_begin(a, CALL_OTHER, QUEUE_A, 0);
@@ -19,7 +19,7 @@ void act_peek_and_pass_on(act *a, uint64_t until_ns) {
 }
 
 void act_peek_any_and_pass_on(act *a, uint64_t until_ns) {
-    shmq_waiter of[] = {{.q = a->q[QUEUE_LIMITED]}, {.q = a->q[QUEUE_A]}};
+    shmq_queue_wait of[] = {{.q = a->q[QUEUE_LIMITED]}, {.q = a->q[QUEUE_A]}};
     uint32_t from = 0;
     shmq_status status;
     of[0].owner = shmq_self(of[0].q);

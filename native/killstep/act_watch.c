@@ -25,8 +25,8 @@ void act_watch_begin(act *a) {
 
 void act_watch_begin_behind(act *a) {
     act_watch_begin(a);
-    for (int place = 0; place < 2; place++) {
-        shmq_store_seq(&a->m->header->watch_looked[place], virtual_clock());
+    for (int index = 0; index < 2; index++) {
+        shmq_store_seq(&a->m->header->watch_looked[index], virtual_clock());
     }
 }
 
@@ -39,7 +39,7 @@ static void stand(shmq_watcher *w, act *a, shmq_a32 *word) {
 
 void act_watch_stand(act *a) {
     shmq_watcher watcher;
-    stand(&watcher, a, &a->m->process->targets[0]);
+    stand(&watcher, a, &a->m->process->wake_words[0]);
 }
 
 /* As the prepared image has it. */

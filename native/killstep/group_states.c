@@ -109,7 +109,7 @@ static void die_robbing(act *a) {
     act_rob(a, QUEUE_A, the_board->first_position);
 }
 
-void state_groups_dead_thief(stage *s) {
+void state_groups_dead_stealer(stage *s) {
     state_groups_held(s);
     stage_actor_start(s, ACTOR_DEAD, die_robbing, NULL);
 }

@@ -35,8 +35,8 @@ static void add_rows(const stage *s, uint64_t alive) {
     for (uint32_t row = 0; row < m->header->process_high; row++) {
         const shmq_process_shm *process = &m->rows[row];
         add((uint64_t)shmq_row_state(process->word) << 1 | (row < 64 && (alive >> row & 1) != 0));
-        add((uint64_t)process->held << 32 | process->memory_changing << 16 | process->memory_waiting);
-        add((uint64_t)process->seats << 32 | process->inside);
+        add((uint64_t)process->unsettled << 32 | process->memory_changing << 16 | process->memory_waiting);
+        add((uint64_t)process->privileges << 32 | process->inside);
         const shmq_process_page_shm *page = process->pins != 0 ? shmq_at(m, process->pins) : NULL;
         for (unsigned i = 0; page != NULL && i < SHMQ_PINS; i++) {
             add(page->pins[i].cell << 16);
@@ -138,10 +138,10 @@ static void add_queue(shmq_member *m, uint32_t index) {
     shmq_queue q;
     add(shmq_entry_state(m->directory[index].word));
     for (uint32_t row = 0; row < m->header->process_high; row++) {
-        const shmq_counters_shm *line = shmq_counters_at(m, row, index);
-        add(line == NULL
-                ? 0
-                : (uint64_t)line->moving << 32 | line->changing << 16 | line->waiting << 1 | (line->attached != 0));
+        const shmq_counters_shm *counters = shmq_counters_at(m, row, index);
+        add(counters == NULL ? 0
+                             : (uint64_t)counters->moving << 32 | counters->changing << 16 | counters->waiting << 1 |
+                                   (counters->attached != 0));
     }
     if (shmq_entry_state(m->directory[index].word) == SHMQ_ENTRY_FREE || shmq_queue_view(m, index, &q) != SHMQ_OK) {
         return;

@@ -127,7 +127,7 @@ void state_groups_leased(stage *s); /* what the survivor has in hand is lent for
 void state_sticky_leased(stage *s);
 void state_sticky_leased_once(stage *s);
 void state_groups_offered(stage *s); /* the first one of a group is offered to a stopped process */
-void state_groups_dead_thief(stage *s); /* took the first one from the survivor's hand */
+void state_groups_dead_stealer(stage *s); /* took the first one from the survivor's hand */
 void state_groups_both(stage *s); /* the limited queue has groups, too */
 void state_groups_dead_mover(stage *s); /* amid a move between the two, before its decision; somebody was refused */
 void state_groups_dead_moved(stage *s); /* after it */

@@ -160,12 +160,12 @@ static void each_book(stage *s, bool keep) {
         static_assert(sizeof(copy->nothing_in) == sizeof(takers->nothing_in), "copied as bytes");
         if (keep) {
             memcpy(copy->tallies, q->book->tallies, sizeof(copy->tallies));
-            memcpy(copy->paths, takers->paths, sizeof(copy->paths));
+            memcpy(copy->cursors, takers->cursors, sizeof(copy->cursors));
             memcpy(copy->searches, takers->searches, sizeof(copy->searches));
             memcpy(copy->nothing_in, takers->nothing_in, sizeof(copy->nothing_in));
         } else {
             memcpy(q->book->tallies, copy->tallies, sizeof(copy->tallies));
-            memcpy(takers->paths, copy->paths, sizeof(copy->paths));
+            memcpy(takers->cursors, copy->cursors, sizeof(copy->cursors));
             memcpy(takers->searches, copy->searches, sizeof(copy->searches));
             memcpy(takers->nothing_in, copy->nothing_in, sizeof(copy->nothing_in));
         }

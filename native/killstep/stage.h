@@ -38,7 +38,7 @@ typedef struct stage_actor {
 
 typedef struct stage_book {
     shmq_tally tallies[STAGE_ROWS];
-    shmq_path paths[SHMQ_RINGS_MAX]; /* how far its takers have looked, in memory and on disk */
+    shmq_cursor cursors[SHMQ_RINGS_MAX]; /* how far its takers have looked, in memory and on disk */
     shmq_search searches[SHMQ_LEVELS_MAX];
     uint64_t nothing_in[SHMQ_LEVELS_MAX];
 } stage_book;

@@ -90,8 +90,8 @@ void state_full_ring(stage *s) { put_numbers(s, QUEUE_A, 1, 1024, SMALL_BYTES); 
 void state_full_count(stage *s) { put_numbers(s, QUEUE_LIMITED, 1, 4, SMALL_BYTES); }
 
 static void wait_for_room(act *a) {
-    shmq_waiters crowd = shmq_room_waiters(a->q[QUEUE_LIMITED], a->q[QUEUE_LIMITED]->counters);
-    shmq_join_count(&crowd);
+    shmq_waiters waiters = shmq_room_waiters(a->q[QUEUE_LIMITED], a->q[QUEUE_LIMITED]->counters);
+    shmq_join_count(&waiters);
     stage_actor_sleeps_on(&a->q[QUEUE_LIMITED]->first.shm->full);
 }
 
@@ -145,9 +145,9 @@ void state_line_dead_called(stage *s) {
 /* The first ticket is drawn for the victim; there is room for it and for the next one. */
 void state_line_room(stage *s) {
     state_full_count(s);
-    shmq_waiters crowd = shmq_room_waiters(s->survivor.q[QUEUE_LIMITED], s->survivor.q[QUEUE_LIMITED]->counters);
+    shmq_waiters waiters = shmq_room_waiters(s->survivor.q[QUEUE_LIMITED], s->survivor.q[QUEUE_LIMITED]->counters);
     (void)act_line_stand(&s->survivor);
-    shmq_leave_count(&crowd);
+    shmq_leave_count(&waiters);
     stage_actor_start(s, ACTOR_SLEEPER, stand_in_line, has_room);
     act_get(&s->survivor, QUEUE_LIMITED, 0);
     act_get(&s->survivor, QUEUE_LIMITED, 0);

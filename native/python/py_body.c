@@ -18,7 +18,7 @@ static bool load(py_message *self) {
         return true;
     }
     if (self->copied) {
-        const char *body = (const char *)self->copy + self->d.head_len;
+        const char *body = (const char *)self->copy + self->d.headers_len;
         self->bytes = PyBytes_FromStringAndSize(body, (Py_ssize_t)self->d.body_len);
         return self->bytes != NULL;
     }
@@ -65,7 +65,7 @@ static PyObject *small_body(const py_message *self) {
         return NULL;
     }
     const py_queue *queue = (const py_queue *)self->queue;
-    const char *body = (const char *)self->copy + self->d.head_len;
+    const char *body = (const char *)self->copy + self->d.headers_len;
     if (self->d.content == CONTENT_TEXT && knows_text(queue)) {
         PyObject *text = PyUnicode_DecodeUTF8(body, (Py_ssize_t)self->d.body_len, "strict");
         PyErr_Clear(); /* no text: Python says so */
@@ -106,11 +106,11 @@ PyObject *message_intact(PyObject *o, PyObject *unused) {
     return PyBool_FromLong(intact);
 }
 
-PyObject *message_head(PyObject *o, void *unused) {
+PyObject *message_headers(PyObject *o, void *unused) {
     py_message *self = (py_message *)o;
     (void)unused;
-    if (self->head == NULL) {
-        self->head = PyBytes_FromStringAndSize((const char *)self->copy, self->copied ? self->d.head_len : 0);
+    if (self->headers == NULL) {
+        self->headers = PyBytes_FromStringAndSize((const char *)self->copy, self->copied ? self->d.headers_len : 0);
     }
-    return Py_XNewRef(self->head);
+    return Py_XNewRef(self->headers);
 }

@@ -1,4 +1,4 @@
-/* Functions on a membership that concern queues: declare, list, reap, obituaries. */
+/* Functions on a membership that concern queues: declare, list, reap, death records. */
 #include <string.h>
 
 #include "py_queue.h"
@@ -129,9 +129,9 @@ static PyObject *do_due(PyObject *module, PyObject *o) {
     Py_RETURN_NONE;
 }
 
-/* obituaries(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first; OBITUARY_PROCESS: not of a message, but
- * what obituary_signal told */
-static PyObject *obituaries(PyObject *module, PyObject *args) {
+/* death_records(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first; DEATH_RECORD_PROCESS: not of a
+ * message, but what death_record_signal told */
+static PyObject *death_records(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned long long id;
     (void)module;
@@ -139,11 +139,11 @@ static PyObject *obituaries(PyObject *module, PyObject *args) {
         return NULL;
     }
     shmq_member *m = member_of(o);
-    shmq_obituary found[SHMQ_OBITUARIES];
+    shmq_death_record found[SHMQ_DEATH_RECORDS];
     PyObject *list = m != NULL ? PyList_New(0) : NULL;
-    uint32_t count = list != NULL ? shmq_obituaries_of(m, id, found) : 0;
+    uint32_t count = list != NULL ? shmq_death_records_of(m, id, found) : 0;
     for (uint32_t i = 0; list != NULL && i < count; i++) {
-        const shmq_obituary *note = &found[i];
+        const shmq_death_record *note = &found[i];
         PyObject *item = Py_BuildValue("(IiK)", note->pid, note->signal, (unsigned long long)note->at_ns);
         if (item == NULL || PyList_Append(list, item) < 0) {
             Py_CLEAR(list);
@@ -153,8 +153,8 @@ static PyObject *obituaries(PyObject *module, PyObject *args) {
     return list;
 }
 
-/* obituary_signal(member, pid, signal) */
-static PyObject *obituary_signal(PyObject *module, PyObject *args) {
+/* death_record_signal(member, pid, signal) */
+static PyObject *death_record_signal(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned int pid;
     int signal;
@@ -166,7 +166,7 @@ static PyObject *obituary_signal(PyObject *module, PyObject *args) {
     if (m == NULL) {
         return NULL;
     }
-    shmq_obituary_signal(m, pid, signal);
+    shmq_death_record_signal(m, pid, signal);
     Py_RETURN_NONE;
 }
 
@@ -177,7 +177,7 @@ PyMethodDef broker_functions[] = {
     {"alert_queues", alerts, METH_O, NULL},
     {"do_due", do_due, METH_O, NULL},
     {"reap", reap, METH_O, NULL},
-    {"obituaries", obituaries, METH_VARARGS, NULL},
-    {"obituary_signal", obituary_signal, METH_VARARGS, NULL},
+    {"death_records", death_records, METH_VARARGS, NULL},
+    {"death_record_signal", death_record_signal, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -90,11 +90,12 @@ static PyObject *queue_steal(PyObject *o, PyObject *args) {
     return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
 }
 
-static PyObject *browsed(uint64_t place, const shmq_delivery *d, uint64_t own_expiry, PyObject *head, PyObject *body) {
+static PyObject *browsed(uint64_t place, const shmq_delivery *d, uint64_t own_expiry, PyObject *headers,
+                         PyObject *body) {
     return Py_BuildValue("(K(KKKIIIIINNKK))", (unsigned long long)place + 1, (unsigned long long)place,
                          (unsigned long long)d->message_id, (unsigned long long)d->enqueued_ns, (unsigned)d->content,
                          (unsigned)d->delivery, (unsigned)d->deaths, (unsigned)((d->word & SHMQ_FLAG_REDELIVERED) != 0),
-                         (unsigned)d->priority, head, body, (unsigned long long)d->expires_ns,
+                         (unsigned)d->priority, headers, body, (unsigned long long)d->expires_ns,
                          (unsigned long long)own_expiry);
 }
 
@@ -119,23 +120,24 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         if (shmq_browse_place(level, &at, &d) != SHMQ_OK) {
             return Py_BuildValue("(KO)", (unsigned long long)shmq_place_at(level->depth, at), Py_None);
         }
-        PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
+        PyObject *headers = PyBytes_FromStringAndSize((const char *)d.headers, d.headers_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
         uint64_t own_expiry = d.depth == SHMQ_ON_DISK ? d.expires_ns : shmq_own_expiry(self->q, &d);
         bool row = d.depth == SHMQ_ON_DISK; /* a copy, that is as sound as the row was */
-        if (head != NULL && body != NULL && (row || shmq_browse_valid(shmq_level(self->q, d.depth), &d))) {
-            d.head = (unsigned char *)PyBytes_AsString(head); /* the copies are judged: what is shared may change */
+        if (headers != NULL && body != NULL && (row || shmq_browse_valid(shmq_level(self->q, d.depth), &d))) {
+            d.headers =
+                (unsigned char *)PyBytes_AsString(headers); /* the copies are judged: what is shared may change */
             d.bytes = (unsigned char *)PyBytes_AsString(body);
             if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
-                Py_DECREF(head);
+                Py_DECREF(headers);
                 Py_DECREF(body);
                 position = at + 1; /* damaged: whoever takes it is told */
                 continue;
             }
-            return browsed(shmq_place_at(level->depth, at), &d, own_expiry, head, body);
+            return browsed(shmq_place_at(level->depth, at), &d, own_expiry, headers, body);
         }
-        bool failed = head == NULL || body == NULL;
-        Py_XDECREF(head);
+        bool failed = headers == NULL || body == NULL;
+        Py_XDECREF(headers);
         Py_XDECREF(body);
         if (failed) {
             return NULL;

@@ -12,7 +12,7 @@ typedef struct columns {
     int64_t wall_offset_ns;
 } columns;
 
-/* The bytes of a head or a body, not yet counted: they are judged first. */
+/* The bytes of a header block or a body, not yet counted: they are judged first. */
 static unsigned char *column_copied(column *c, const void *from, size_t size) {
     unsigned char *to = column_room(c, size + 1); /* never NULL for want of bytes */
     if (to != NULL && size > 0) {
@@ -28,7 +28,7 @@ static bool columns_begin(columns *all) {
 
 /* An entry whose bytes lie behind what is used of the two columns. */
 static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) {
-    all->of[HEADS].used += d->head_len;
+    all->of[HEADS].used += d->headers_len;
     all->of[BODIES].used += d->body_len;
     int64_t numbers[] = {(int64_t)place, (int64_t)d->message_id, (int64_t)d->enqueued_ns + all->wall_offset_ns};
     int32_t small[] = {(int32_t)d->priority, (int32_t)(d->delivery + d->deaths), (int32_t)all->of[HEADS].used,
@@ -63,15 +63,15 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
         if (shmq_browse_place(level, &at, &d) != SHMQ_OK || shmq_place_at(level->depth, at) >= of->end) {
             return SHMQ_EMPTY;
         }
-        if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.head_len > INT32_MAX) {
+        if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.headers_len > INT32_MAX) {
             if (all->rows > 0) {
                 return SHMQ_OK; /* the next batch begins with it */
             }
             return SHMQ_TOO_LARGE;
         }
-        unsigned char *head = column_copied(&all->of[HEADS], d.head, d.head_len);
+        unsigned char *headers = column_copied(&all->of[HEADS], d.headers, d.headers_len);
         unsigned char *body = column_copied(&all->of[BODIES], d.bytes, (size_t)d.body_len);
-        if (head == NULL || body == NULL) {
+        if (headers == NULL || body == NULL) {
             return SHMQ_NO_SPACE;
         }
         position = at;
@@ -81,7 +81,7 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
         }
         position = at + 1;
         of->place = shmq_place_at(level->depth, position);
-        d.head = head; /* the copies are judged: what is shared may change */
+        d.headers = headers; /* the copies are judged: what is shared may change */
         d.bytes = body;
         if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
             continue; /* damaged: whoever takes it is told */
@@ -96,7 +96,7 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
 /* _browse_columns(place, end, max_rows, max_bytes, wall_offset_ns) -> (next place, is that all?, rows, columns): the entries
  * from `place` on and before `end`, in order, as _browse() shows each of them. The columns are bytes: position, id and time
  * (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the ends (int32, one more than
- * rows) and the bytes of heads and of bodies. */
+ * rows) and the bytes of header blocks and of bodies. */
 PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place, end, max_rows, max_bytes;

@@ -46,7 +46,7 @@ struct py_message {
     bool has_body, browsed, redelivered;
     unsigned int failed, deaths;
     uint64_t place, loop, own_expires_ns;
-    PyObject *head, *block, *bytes, *view, *body, *outcome; /* strong or NULL */
+    PyObject *headers, *block, *bytes, *view, *body, *outcome; /* strong or NULL */
     double settled_at; /* monotonic seconds */
     unsigned long settled_by; /* thread */
     shmq_delivery d;
@@ -87,7 +87,7 @@ void message_let_go(py_message *self);
 void message_keep_body(py_message *self);
 /* Methods and answers of a message that are about its body. */
 PyObject *message_body(PyObject *o, void *unused);
-PyObject *message_head(PyObject *o, void *unused);
+PyObject *message_headers(PyObject *o, void *unused);
 PyObject *message_data(PyObject *o, PyObject *unused);
 PyObject *message_intact(PyObject *o, PyObject *unused);
 

@@ -114,14 +114,14 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
  * exception, and stays LOCKED by this process. Ours for as long as it takes: close() waits for it. */
 static PyObject *delivery_move(PyObject *o, PyObject *args) {
     py_delivery *self = (py_delivery *)o;
-    PyObject *target, *content, *head, *pieces;
+    PyObject *target, *content, *headers, *pieces;
     parcel p = {0};
     unsigned int why;
-    if (!PyArg_ParseTuple(args, "O!OOOI", queue_type, &target, &content, &head, &pieces, &why)) {
+    if (!PyArg_ParseTuple(args, "O!OOOI", queue_type, &target, &content, &headers, &pieces, &why)) {
         return NULL;
     }
     py_queue *to = (py_queue *)target;
-    if (!queue_ready(to) || !parcel_encoded(&p, content, head, pieces)) {
+    if (!queue_ready(to) || !parcel_encoded(&p, content, headers, pieces)) {
         parcel_clear(&p);
         return NULL;
     }
@@ -210,16 +210,16 @@ static PyObject *delivery_lock(PyObject *o, PyObject *unused) {
     return answer(self, status);
 }
 
-static PyObject *delivery_head(PyObject *o, PyObject *unused) {
+static PyObject *delivery_headers(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    PyObject *head = PyBytes_FromStringAndSize((const char *)self->d.head, self->d.head_len);
-    if (head != NULL && self->d.head_len != 0 && !self->over && shmq_own_word(self->q, &self->d) == 0) {
-        Py_DECREF(head); /* its queue was deleted under us: these are another message's */
+    PyObject *headers = PyBytes_FromStringAndSize((const char *)self->d.headers, self->d.headers_len);
+    if (headers != NULL && self->d.headers_len != 0 && !self->over && shmq_own_word(self->q, &self->d) == 0) {
+        Py_DECREF(headers); /* its queue was deleted under us: these are another message's */
         shmq_status status = usable(self);
         return queue_raise(self->queue, status != SHMQ_OK ? status : SHMQ_NOT_FOUND);
     }
-    return head;
+    return headers;
 }
 
 /* body() -> bytes: an own copy, checked. False: the checksum does not fit. */
@@ -366,7 +366,7 @@ static PyMethodDef delivery_methods[] = {
     {"touch", delivery_touch, METH_NOARGS, "Its lease begins anew."},
     {"release", delivery_release, METH_VARARGS, "release(attempt, delay in ns) Back in its place."},
     {"lock", delivery_lock, METH_NOARGS, "Still ours, and about to be settled elsewhere."},
-    {"head", delivery_head, METH_NOARGS, "The encoded headers."},
+    {"head", delivery_headers, METH_NOARGS, "The encoded headers."},
     {"body", delivery_bytes, METH_NOARGS, "The encoded body as bytes; False: damaged."},
     {"intact", delivery_intact, METH_NOARGS, "Does the checksum fit?"},
     {"ours", delivery_ours, METH_NOARGS, "Is it still in our hands, neither settled nor taken away?"},

@@ -76,7 +76,7 @@ static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status)
         shmq_delivery d;
         *status = shmq_get(self->q, &g, &d);
         if (SHMQ_LIKELY(*status == SHMQ_OK)) {
-            if (SHMQ_LIKELY(!d.held)) {
+            if (SHMQ_LIKELY(!d.counted)) {
                 return to.body;
             }
             PyObject *body = taken(self, &d);

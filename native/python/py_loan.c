@@ -15,7 +15,7 @@ typedef struct py_loan {
     shmq_py_member *owner; /* strong */
     uint64_t serial;
     shmq_block block;
-    uint32_t head_len;
+    uint32_t headers_len;
     uint64_t size; /* of the body that was asked for */
     int state;
     int exports;
@@ -27,19 +27,19 @@ typedef struct py_loan {
 static bool ours(const py_loan *self) { return !shmq_member_forked(self->q->m) && self->serial == self->q->m->serial; }
 
 static unsigned char *body_of(const py_loan *self) {
-    return (unsigned char *)shmq_at(self->q->m, self->block.offset) + shmq_body_start(self->head_len);
+    return (unsigned char *)shmq_at(self->q->m, self->block.offset) + shmq_body_start(self->headers_len);
 }
 
 /* _loan(head: bytes | None, nbytes, timeout) */
-PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns) {
-    char *head_bytes = NULL;
-    Py_ssize_t head_len = 0;
-    if (head != Py_None && PyBytes_AsStringAndSize(head, &head_bytes, &head_len) < 0) {
+PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t until_ns) {
+    char *headers_bytes = NULL;
+    Py_ssize_t headers_len = 0;
+    if (headers != Py_None && PyBytes_AsStringAndSize(headers, &headers_bytes, &headers_len) < 0) {
         return NULL;
     }
     shmq_block block;
     shmq_status status;
-    uint64_t total = shmq_body_start((uint32_t)head_len) + bytes;
+    uint64_t total = shmq_body_start((uint32_t)headers_len) + bytes;
     room_wait wait = {0};
     room_wait_begins(&wait, until_ns);
     do {
@@ -66,11 +66,11 @@ PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t unti
     pthread_mutex_unlock(&self->q->m->handles_lock);
     loan->serial = self->q->serial;
     loan->block = block;
-    loan->head_len = (uint32_t)head_len;
+    loan->headers_len = (uint32_t)headers_len;
     loan->size = bytes;
     loan->pinned_bytes = total;
-    if (head_len != 0) {
-        memcpy(shmq_at(self->q->m, block.offset), head_bytes, (size_t)head_len);
+    if (headers_len != 0) {
+        memcpy(shmq_at(self->q->m, block.offset), headers_bytes, (size_t)headers_len);
     }
     shmq_pinned_count(loan->q->m, (int64_t)total);
     shmq_py_view_added(loan->owner);
@@ -134,8 +134,8 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
     }
     struct iovec piece = {.iov_base = body_of(self), .iov_len = nbytes};
     shmq_outgoing out = {.priority = x.priority,
-                         .head = shmq_at(self->q->m, self->block.offset),
-                         .head_len = self->head_len,
+                         .headers = shmq_at(self->q->m, self->block.offset),
+                         .headers_len = self->headers_len,
                          .pieces = &piece,
                          .piece_count = 1,
                          .body_len = nbytes,

@@ -6,7 +6,7 @@
 #include "shmq/facts.h"
 #include "shmq/alert.h"
 #include "shmq/queue_ending.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_memory.h"
 #include "shmq/ring_time.h"
@@ -23,14 +23,14 @@ static PyObject *none_or(py_queue *self, shmq_status status) {
 
 static PyObject *queue_loan(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
-    PyObject *head, *timeout;
+    PyObject *headers, *timeout;
     unsigned long long bytes;
     uint64_t until;
-    if (!PyArg_ParseTuple(args, "OKO", &head, &bytes, &timeout) || !parse_timeout(timeout, &until) ||
+    if (!PyArg_ParseTuple(args, "OKO", &headers, &bytes, &timeout) || !parse_timeout(timeout, &until) ||
         !queue_ready(self)) {
         return NULL;
     }
-    return loan_new(self, head, bytes, until);
+    return loan_new(self, headers, bytes, until);
 }
 
 static PyObject *queue_census(PyObject *o, PyObject *unused) {
@@ -69,16 +69,16 @@ static PyObject *queue_counters(PyObject *o, PyObject *unused) {
                          t.expired, "dropped", t.dropped);
 }
 
-static PyObject *queue_crowd(PyObject *o, PyObject *unused) {
+static PyObject *queue_waiters(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
-    shmq_crowd crowd;
+    shmq_waiter_counts waiters;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
-    shmq_queue_crowd(self->q, &crowd);
-    return Py_BuildValue("{sIsIsI}", "consumers", crowd.consumers, "asleep", crowd.asleep, "producers_waiting",
-                         crowd.producers_waiting);
+    shmq_queue_waiters(self->q, &waiters);
+    return Py_BuildValue("{sIsIsI}", "consumers", waiters.consumers, "asleep", waiters.asleep, "producers_waiting",
+                         waiters.producers_waiting);
 }
 
 /* _takers() -> pids of those that have a consumer of the queue */
@@ -186,15 +186,15 @@ static PyObject *queue_delete(PyObject *o, PyObject *unused) {
 /* _check() -> None, or (what is wrong, slot or None) */
 static PyObject *queue_check(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
-    shmq_judgement j;
+    shmq_finding j;
     (void)unused;
     if (!queue_ready(self)) {
         return NULL;
     }
     BEGIN_WAIT(self)
-    shmq_queue_examine(self->q, &j);
+    shmq_queue_check(self->q, &j);
     END_WAIT(self)
-    if (j.opinion != SHMQ_DAMAGED) {
+    if (j.verdict != SHMQ_DAMAGED) {
         Py_RETURN_NONE;
     }
     return j.where == SHMQ_NO_SLOT ? Py_BuildValue("(sO)", j.fault, Py_None)
@@ -294,7 +294,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_counters", queue_counters, METH_NOARGS, NULL},
     {"_settings", queue_settings, METH_NOARGS, NULL},
     {"_alter", queue_alter, METH_O, NULL},
-    {"_crowd", queue_crowd, METH_NOARGS, NULL},
+    {"_waiters", queue_waiters, METH_NOARGS, NULL},
     {"_takers", queue_takers, METH_NOARGS, NULL},
     {"_row_open", queue_row_open, METH_VARARGS, NULL},
     {"_is_ready", queue_is_ready, METH_NOARGS, NULL},

@@ -9,7 +9,7 @@
 #include "shmq/facts.h"
 #include "shmq/alert.h"
 #include "shmq/cipher.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/flow.h"
 #include "shmq/handle.h"
 #include "shmq/reap.h"
@@ -190,7 +190,7 @@ static PyObject *row_tuple(shmq_member *m, uint32_t row, const shmq_process_fact
     return Py_BuildValue("(IIIIKKKNIKIN)", (unsigned)row, (unsigned)facts->generation, (unsigned)facts->state,
                          (unsigned)facts->pid, (unsigned long long)facts->start_time,
                          (unsigned long long)facts->pid_namespace, (unsigned long long)facts->attached_ns, text,
-                         (unsigned)facts->held, (unsigned long long)facts->pinned_bytes, (unsigned)facts->inside,
+                         (unsigned)facts->unsettled, (unsigned long long)facts->pinned_bytes, (unsigned)facts->inside,
                          PyBool_FromLong(shmq_process_dead(m, row)));
 }
 
@@ -286,9 +286,9 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
 /* Under the structure lock: the copy of what is wrong, "" for nothing. */
 static shmq_status look_at_all(shmq_member *m, char *fault, size_t bytes) {
     SHMQ_TRY(shmq_structure_lock(m));
-    const char *found = shmq_segment_valid(m);
+    const char *found = shmq_segment_fault(m);
     if (found == NULL) {
-        found = shmq_references_valid(m);
+        found = shmq_references_fault(m);
     }
     snprintf(fault, bytes, "%s", found == NULL ? "" : found);
     shmq_structure_unlock(m);

@@ -52,17 +52,17 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     self->failed = d->delivery;
     self->deaths = d->deaths;
     self->redelivered = (d->word & SHMQ_FLAG_REDELIVERED) != 0;
-    uint32_t bytes = d->head_len + d->body_len;
+    uint32_t bytes = d->headers_len + d->body_len;
     self->copied = copy != NULL && d->body == 0 && bytes <= SHMQ_COPY_BYTES;
     link_to(self, consumer->whole);
     if (self->copied) {
         memcpy(self->copy, copy, bytes);
-    } else if (d->head_len != 0) {
-        self->head = PyBytes_FromStringAndSize((const char *)d->head, d->head_len);
-        if (self->head != NULL && shmq_own_word(self->q, d) == 0) {
+    } else if (d->headers_len != 0) {
+        self->headers = PyBytes_FromStringAndSize((const char *)d->headers, d->headers_len);
+        if (self->headers != NULL && shmq_own_word(self->q, d) == 0) {
             message_unlink(self); /* its queue was deleted under us: these are another message's */
         }
-        if (self->head == NULL || self->link == NULL) {
+        if (self->headers == NULL || self->link == NULL) {
             Py_DECREF((PyObject *)self);
             return NULL;
         }
@@ -133,7 +133,7 @@ static void message_dealloc(PyObject *o) {
         PyErr_Restore(kind, error, trace);
     }
     (void)message_clear(o);
-    Py_CLEAR(self->head);
+    Py_CLEAR(self->headers);
     Py_CLEAR(self->bytes);
     Py_CLEAR(self->outcome);
     Py_CLEAR(self->queue);
@@ -276,13 +276,13 @@ static PyObject *message_is_ours(PyObject *o, void *unused) {
 
 /* browsed(Message, queue, what _browse() answers) -> a Message that is only shown. */
 static PyObject *browsed(PyObject *module, PyObject *args) {
-    PyObject *type, *queue, *head, *body;
+    PyObject *type, *queue, *headers, *body;
     unsigned long long place, id, enqueued, expires, own_expires;
     unsigned int content, failed, deaths, priority;
     int redelivered;
     (void)module;
     if (!PyArg_ParseTuple(args, "OO(KKKIIIpISSKK)", &type, &queue, &place, &id, &enqueued, &content, &failed, &deaths,
-                          &redelivered, &priority, &head, &body, &expires, &own_expires)) {
+                          &redelivered, &priority, &headers, &body, &expires, &own_expires)) {
         return NULL;
     }
     if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, message_type)) {
@@ -293,7 +293,7 @@ static PyObject *browsed(PyObject *module, PyObject *args) {
     py_message *self = (py_message *)alloc((PyTypeObject *)type, 0);
     if (self != NULL) {
         self->queue = Py_NewRef(queue);
-        self->head = Py_NewRef(head);
+        self->headers = Py_NewRef(headers);
         self->bytes = Py_NewRef(body);
         self->outcome = PyUnicode_InternFromString("browsed");
         self->state = ENDED;
@@ -336,7 +336,7 @@ static PyGetSetDef message_answers[] = {
      "Decoded on first use, an own copy. Raises DecodeError, CorruptionError for one that was damaged meanwhile.",
      NULL},
     {"_delivered", message_delivered, NULL, "Itself, which its caller has from now on.", NULL},
-    {"_head", message_head, NULL, "The encoded headers.", NULL},
+    {"_head", message_headers, NULL, "The encoded headers.", NULL},
     {"_is_held", message_is_held, NULL, "Neither settled nor given back.", NULL},
     {"_is_ours", message_is_ours, NULL, "Nor taken away.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

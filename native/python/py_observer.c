@@ -2,7 +2,7 @@
 #include "py_shmq.h"
 
 #include "py_usage.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
@@ -79,8 +79,8 @@ static PyObject *observer_usage(PyObject *o, PyObject *nothing) {
     return shmq_py_usage_dict(&usage);
 }
 
-static PyObject *judged(const char *name, const shmq_judgement *j) {
-    bool damaged = j->opinion == SHMQ_DAMAGED, undecided = j->opinion == SHMQ_UNDECIDED;
+static PyObject *judged(const char *name, const shmq_finding *j) {
+    bool damaged = j->verdict == SHMQ_DAMAGED, undecided = j->verdict == SHMQ_UNDECIDED;
     char why[400];
     snprintf(why, sizeof why, "%s%s%s", j->why, j->fault[0] != 0 ? "; it looked so: " : "", j->fault);
     return Py_BuildValue("(szz)", name, damaged ? j->fault : NULL, undecided ? why : NULL);
@@ -91,9 +91,9 @@ static PyObject *observer_parts(PyObject *o, PyObject *nothing) {
     PyObject *list = self == NULL ? NULL : PyList_New(0);
     (void)nothing;
     for (int part = 0; list != NULL && part < SHMQ_PARTS; part++) {
-        shmq_judgement j;
+        shmq_finding j;
         BEGIN_LOOK(self)
-        shmq_part_examine(self->member, part, &j);
+        shmq_part_check(self->member, part, &j);
         END_LOOK(self)
         PyObject *item = judged(shmq_part_name(part), &j);
         if (item == NULL || PyList_Append(list, item) < 0 || PyErr_CheckSignals() != 0) {
@@ -111,16 +111,16 @@ static PyObject *observer_queues(PyObject *o, PyObject *nothing) {
 }
 
 /* False: an exception is set. */
-static bool append_heads(PyObject *list, const shmq_ring *level) {
+static bool append_headers(PyObject *list, const shmq_ring *level) {
     for (uint64_t i = 0; i < shmq_slots_laid(level); i++) {
         shmq_delivery d;
-        if (!shmq_peep(level, i, &d)) {
+        if (!shmq_entry_snapshot(level, i, &d)) {
             continue;
         }
-        PyObject *head = PyBytes_FromStringAndSize((const char *)d.head, d.head_len);
-        bool seen = head != NULL && shmq_browse_valid(level, &d);
-        bool done = head != NULL && (!seen || PyList_Append(list, head) == 0);
-        Py_XDECREF(head);
+        PyObject *headers = PyBytes_FromStringAndSize((const char *)d.headers, d.headers_len);
+        bool seen = headers != NULL && shmq_browse_valid(level, &d);
+        bool done = headers != NULL && (!seen || PyList_Append(list, headers) == 0);
+        Py_XDECREF(headers);
         if (!done) {
             return false;
         }
@@ -128,8 +128,8 @@ static bool append_heads(PyObject *list, const shmq_ring *level) {
     return true;
 }
 
-/* The messages' heads of a queue, each as it was at one moment. */
-static PyObject *observer_heads(PyObject *o, PyObject *args) {
+/* The messages' header blocks of a queue, each as it was at one moment. */
+static PyObject *observer_headers(PyObject *o, PyObject *args) {
     py_observer *self = usable(o);
     unsigned int index, incarnation;
     shmq_queue q;
@@ -143,7 +143,7 @@ static PyObject *observer_heads(PyObject *o, PyObject *args) {
     }
     shmq_ring level;
     for (uint32_t depth = 0; depth < q.levels && list != NULL; depth++) {
-        if (shmq_level_look(&q, depth, &level) == NULL && !append_heads(list, &level)) {
+        if (shmq_level_look(&q, depth, &level) == NULL && !append_headers(list, &level)) {
             Py_CLEAR(list);
         }
     }
@@ -157,8 +157,8 @@ static PyObject *bodies_tuple(const shmq_bodies *bodies) {
 }
 
 /* (fault, level or None, slot or None) */
-static PyObject *fault_or_none(const shmq_judgement *j, uint32_t levels) {
-    if (j->opinion != SHMQ_DAMAGED) {
+static PyObject *fault_or_none(const shmq_finding *j, uint32_t levels) {
+    if (j->verdict != SHMQ_DAMAGED) {
         Py_RETURN_NONE;
     }
     bool in_slot = j->where != SHMQ_NO_SLOT;
@@ -175,7 +175,7 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
     shmq_queue q;
     shmq_census census;
     shmq_bodies bodies = {0};
-    shmq_judgement words, messages = {.opinion = SHMQ_SOUND};
+    shmq_finding words, messages = {.verdict = SHMQ_SOUND};
     const char *wrong = NULL;
     if (self == NULL || !PyArg_ParseTuple(args, "IIp", &index, &incarnation, &with_bodies)) {
         return NULL;
@@ -183,11 +183,11 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
     BEGIN_LOOK(self)
     there = shmq_queue_look_as(self->member, index, incarnation, &q, &wrong);
     if (there == SHMQ_OK) {
-        shmq_queue_examine(&q, &words);
+        shmq_queue_check(&q, &words);
         shmq_ring_count(&q, &census);
         mover = shmq_queue_mover(&q); /* before it is looked at again, which may find it damaged */
-        if (with_bodies && words.opinion != SHMQ_GONE_MEANWHILE) {
-            shmq_bodies_examine(&q, &bodies, &messages);
+        if (with_bodies && words.verdict != SHMQ_GONE_MEANWHILE) {
+            shmq_bodies_check(&q, &bodies, &messages);
         }
         if (shmq_queue_look_as(self->member, index, incarnation, &q, &wrong) == SHMQ_NOT_FOUND) {
             there = SHMQ_NOT_FOUND; /* and what was counted is not its own */
@@ -198,12 +198,12 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
         Py_RETURN_NONE;
     }
     if (there != SHMQ_OK) {
-        words = (shmq_judgement){.opinion = SHMQ_DAMAGED, .where = SHMQ_NO_SLOT};
+        words = (shmq_finding){.verdict = SHMQ_DAMAGED, .where = SHMQ_NO_SLOT};
         snprintf(words.fault, sizeof words.fault, "%s", wrong);
         census = (shmq_census){0};
     }
-    const shmq_judgement *open = words.opinion == SHMQ_UNDECIDED ? &words : &messages;
-    bool undecided = open->opinion == SHMQ_UNDECIDED;
+    const shmq_finding *open = words.verdict == SHMQ_UNDECIDED ? &words : &messages;
+    bool undecided = open->verdict == SHMQ_UNDECIDED;
     return Py_BuildValue("{sNsNszsKsKsNsI}", "words", fault_or_none(&words, there == SHMQ_OK ? q.levels : 1),
                          "messages", fault_or_none(&messages, q.levels), "undecided", undecided ? open->fault : NULL,
                          "broken", (unsigned long long)census.broken, "entries",
@@ -219,7 +219,7 @@ static PyMethodDef methods[] = {
     {"queues", observer_queues, METH_NOARGS, "queues()\n\n(name, index, incarnation) of each queue."},
     {"queue", observer_queue, METH_VARARGS,
      "queue(index, incarnation, bodies)\n\nWhat was seen of one queue, as a dict; None if it is there no more."},
-    {"heads", observer_heads, METH_VARARGS,
+    {"heads", observer_headers, METH_VARARGS,
      "heads(index, incarnation)\n\nThe encoded headers of all messages of the queue."},
     {NULL, NULL, 0, NULL},
 };

@@ -58,7 +58,7 @@ static bool add_pieces(parcel *p, PyObject *pieces, Py_ssize_t count) {
     return true;
 }
 
-bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *pieces) {
+bool parcel_encoded(parcel *p, PyObject *content, PyObject *headers, PyObject *pieces) {
     long code = PyLong_AsLong(content);
     if (code < 0 || code > 255 || !PyTuple_Check(pieces)) {
         if (!PyErr_Occurred()) {
@@ -70,16 +70,16 @@ bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *piec
     p->out.priority = DEFAULT_PRIORITY;
     p->held = pieces;
     Py_INCREF(pieces);
-    if (head != Py_None) {
+    if (headers != Py_None) {
         char *bytes;
         Py_ssize_t size;
-        if (PyBytes_AsStringAndSize(head, &bytes, &size) < 0) {
+        if (PyBytes_AsStringAndSize(headers, &bytes, &size) < 0) {
             return false;
         }
-        p->head = head;
-        Py_INCREF(head);
-        p->out.head = (const unsigned char *)bytes;
-        p->out.head_len = (uint32_t)size;
+        p->headers = headers;
+        Py_INCREF(headers);
+        p->out.headers = (const unsigned char *)bytes;
+        p->out.headers_len = (uint32_t)size;
     }
     return add_pieces(p, pieces, PyTuple_Size(pieces));
 }
@@ -126,7 +126,7 @@ void parcel_clear(parcel *p) {
         p->buffer_count = 0;
     }
     Py_CLEAR(p->held);
-    Py_CLEAR(p->head);
+    Py_CLEAR(p->headers);
 }
 
 static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {

@@ -75,7 +75,7 @@ static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel 
 /* Put one prepared parcel: at once with the interpreter lock, then waiting without it. `wait`: of a call with several. */
 static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
     shmq_status status = SHMQ_FULL_COUNT;
-    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.held)) { /* a producer in line would leave it */
+    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.in_line)) { /* a producer in line would leave it */
         p->out.brief = shmq_may_flow(self->q);
         status = shmq_put(self->q, &p->out, 0);
         p->out.brief = false;
@@ -202,7 +202,7 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
     return put_and_clear(self, &p, until);
 }
 
-/* What all bodies of a batch have in common: what their heads say, and extras, each None or not. */
+/* What all bodies of a batch have in common: what their header blocks say, and extras, each None or not. */
 typedef struct batch {
     PyObject *headers, *extras; /* of `options` */
     PyObject *options;          /* strong or NULL */
@@ -221,9 +221,9 @@ static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch 
     if (encoded == NULL) {
         return false;
     }
-    PyObject *content, *full_head, *pieces;
-    bool ok = PyArg_ParseTuple(encoded, "OOO", &content, &full_head, &pieces) &&
-              parcel_encoded(p, content, full_head, pieces);
+    PyObject *content, *full_headers, *pieces;
+    bool ok = PyArg_ParseTuple(encoded, "OOO", &content, &full_headers, &pieces) &&
+              parcel_encoded(p, content, full_headers, pieces);
     p->out.priority = p->extras.priority;
     Py_DECREF(encoded);
     return ok;

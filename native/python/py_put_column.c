@@ -1,6 +1,6 @@
 /* Columns as entries: Arrow batches are put with no Python object for a row. */
 #include "py_queue.h"
-#include "shmq/head.h"
+#include "shmq/headers.h"
 
 /* Bodies that lie one behind the other, and where each ends: 32 or 64 bits. */
 typedef struct bodies {
@@ -16,19 +16,19 @@ static uint64_t body_end(const bodies *b, uint64_t n) {
 /* What each row says besides its body, in columns. */
 enum { CONTENTS, PRIORITIES, TTLS, HEAD_ENDS, HEADS, OPTIONS };
 
-static uint64_t head_end(const Py_buffer *ends, uint64_t n) {
+static uint64_t headers_end(const Py_buffer *ends, uint64_t n) {
     return (uint64_t)shmq_signed_at((const unsigned char *)ends->buf + 4 * n, 4);
 }
 
 static void row_options(shmq_outgoing *out, const Py_buffer *options, uint64_t row) {
-    uint64_t ttl_ns, begin = head_end(&options[HEAD_ENDS], row), end = head_end(&options[HEAD_ENDS], row + 1);
+    uint64_t ttl_ns, begin = headers_end(&options[HEAD_ENDS], row), end = headers_end(&options[HEAD_ENDS], row + 1);
     memcpy(&ttl_ns, (const unsigned char *)options[TTLS].buf + 8 * row, 8);
     out->content = ((const uint8_t *)options[CONTENTS].buf)[row];
     out->priority = ((const uint8_t *)options[PRIORITIES].buf)[row];
     out->expires_ns = ttl_ns != SHMQ_NEVER ? out->enqueued_ns + ttl_ns : 0;
     if (end > begin) {
-        out->head = (const unsigned char *)options[HEADS].buf + begin;
-        out->head_len = (uint32_t)(end - begin);
+        out->headers = (const unsigned char *)options[HEADS].buf + begin;
+        out->headers_len = (uint32_t)(end - begin);
     }
 }
 
@@ -87,8 +87,8 @@ static bool options_fit(const Py_buffer *of, uint64_t count) {
     bool fit = (uint64_t)of[CONTENTS].len == count && (uint64_t)of[PRIORITIES].len == count &&
                (uint64_t)of[TTLS].len == 8 * count && (uint64_t)of[HEAD_ENDS].len == 4 * (count + 1);
     for (uint64_t n = 0; fit && n <= count; n++) {
-        uint64_t begin = n > 0 ? head_end(&of[HEAD_ENDS], n - 1) : 0, end = head_end(&of[HEAD_ENDS], n);
-        fit = begin <= end && end <= (uint64_t)of[HEADS].len && (n == 0 || end - begin <= SHMQ_HEAD_MAX) &&
+        uint64_t begin = n > 0 ? headers_end(&of[HEAD_ENDS], n - 1) : 0, end = headers_end(&of[HEAD_ENDS], n);
+        fit = begin <= end && end <= (uint64_t)of[HEADS].len && (n == 0 || end - begin <= SHMQ_HEADERS_MAX) &&
               (n == count || ((const uint8_t *)of[PRIORITIES].buf)[n] <= 9);
     }
     if (!fit) {

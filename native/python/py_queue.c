@@ -279,7 +279,8 @@ int shmq_py_add_queue(PyObject *module) {
     if (PyModule_AddFunctions(module, receive_any_functions) < 0) {
         return -1;
     }
-    if (PyModule_AddFunctions(module, head_functions) < 0 || PyModule_AddFunctions(module, head_writer_functions) < 0) {
+    if (PyModule_AddFunctions(module, header_functions) < 0 ||
+        PyModule_AddFunctions(module, header_writer_functions) < 0) {
         return -1;
     }
     if (PyModule_AddFunctions(module, drop_functions) < 0) {

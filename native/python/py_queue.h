@@ -77,7 +77,7 @@ typedef struct parcel {
     Py_buffer *buffers;
     uint32_t buffer_count;
     PyObject *held; /* strong: the body, or the tuple of pieces */
-    PyObject *head; /* strong or NULL */
+    PyObject *headers; /* strong or NULL */
     put_extras extras;
     bool immediate; /* extras.immediate_ns says for how long */
 } parcel;
@@ -85,7 +85,7 @@ typedef struct parcel {
 /* From exact bytes or str. False: it is something else (no exception). */
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body);
 /* From (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
-bool parcel_encoded(parcel *p, PyObject *content, PyObject *head, PyObject *pieces);
+bool parcel_encoded(parcel *p, PyObject *content, PyObject *headers, PyObject *pieces);
 /* From None, or (priority, ttl_ns, delay_ns, group: bytes | None, immediate_ns); false with an exception set. */
 bool extras_parsed(PyObject *extras, put_extras *x);
 /* What the extras say of time, from now on. */
@@ -115,7 +115,7 @@ void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails);
 void delivery_fails(PyObject *delivery);
 /* A Row object of a row that this process has just opened. */
 PyObject *row_new(py_queue *queue, uint32_t number);
-PyObject *loan_new(py_queue *self, PyObject *head, uint64_t bytes, uint64_t until_ns);
+PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t until_ns);
 
 /* From a tuple in the order of enum shmq_setting, None for what is not said; false with an exception set. What it says of
  * dead_letter points into the tuple. */
@@ -144,6 +144,6 @@ void queue_tell_accepted(unsigned long long accepted);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
 PyObject *queue_put_column(PyObject *o, PyObject *args);
 extern PyMethodDef queue_manage_methods[], queue_browse_methods[], queue_claim_methods[], broker_functions[],
-    receive_any_functions[], delivery_functions[], drop_functions[], head_functions[], head_writer_functions[];
+    receive_any_functions[], delivery_functions[], drop_functions[], header_functions[], header_writer_functions[];
 
 #endif

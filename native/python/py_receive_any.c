@@ -8,7 +8,7 @@
 /* The arguments as C has them; what they point to the caller's tuple holds. */
 typedef struct several {
     py_queue **queues;
-    shmq_waiter *of;
+    shmq_queue_wait *of;
     uint32_t count;
     bool own_rows;
 } several;
@@ -24,7 +24,7 @@ static bool several_room(several *s, Py_ssize_t count) {
         return false;
     }
     s->queues = PyMem_Calloc((size_t)count, sizeof(py_queue *));
-    s->of = PyMem_Calloc((size_t)count, sizeof(shmq_waiter));
+    s->of = PyMem_Calloc((size_t)count, sizeof(shmq_queue_wait));
     s->count = (uint32_t)count;
     if (s->queues == NULL || s->of == NULL) {
         PyErr_NoMemory();
@@ -42,7 +42,7 @@ static bool several_of(PyObject *parts, several *s) {
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *queue, *subscription;
         unsigned int row;
-        shmq_waiter *of = &s->of[i];
+        shmq_queue_wait *of = &s->of[i];
         if (!PyArg_ParseTuple(PyTuple_GetItem(parts, i), "O!IO", queue_type, &queue, &row, &subscription) ||
             !subscription_of(subscription, &of->by) || !queue_begins((py_queue *)queue)) {
             return false;
@@ -75,10 +75,10 @@ static bool several_parts(PyObject *parts, several *s) {
             return false;
         }
         s->queues[i] = part->queue;
-        s->of[i] = (shmq_waiter){.q = part->q,
-                                 .owner = part->row,
-                                 .row = s->own_rows ? part->row : 0,
-                                 .by = &((py_subscription *)part->subscription)->s};
+        s->of[i] = (shmq_queue_wait){.q = part->q,
+                                     .owner = part->row,
+                                     .row = s->own_rows ? part->row : 0,
+                                     .by = &((py_subscription *)part->subscription)->s};
     }
     return true;
 }

@@ -48,20 +48,20 @@ static void selector_dealloc(PyObject *o) {
 }
 
 static PyObject *selector_selects(PyObject *o, PyObject *arguments) {
-    Py_buffer head;
+    Py_buffer headers;
     unsigned long long message_id, enqueued_wall_ms;
     unsigned char priority;
     int redelivered;
     unsigned int delivery_count;
-    if (!PyArg_ParseTuple(arguments, "y*KKbpI:selects", &head, &message_id, &enqueued_wall_ms, &priority, &redelivered,
-                          &delivery_count)) {
+    if (!PyArg_ParseTuple(arguments, "y*KKbpI:selects", &headers, &message_id, &enqueued_wall_ms, &priority,
+                          &redelivered, &delivery_count)) {
         return NULL;
     }
     bool selected = false;
-    if (head.len <= UINT32_MAX) {
+    if (headers.len <= UINT32_MAX) {
         shmq_fields fields = {
-            .head = head.buf,
-            .head_len = (uint32_t)head.len,
+            .headers = headers.buf,
+            .headers_len = (uint32_t)headers.len,
             .message_id = message_id,
             .enqueued_wall_ms = enqueued_wall_ms,
             .priority = priority,
@@ -70,24 +70,24 @@ static PyObject *selector_selects(PyObject *o, PyObject *arguments) {
         };
         selected = shmq_selects(((py_selector *)o)->selector, &fields);
     }
-    PyBuffer_Release(&head);
+    PyBuffer_Release(&headers);
     return PyBool_FromLong(selected);
 }
 
-static PyObject *selector_count(PyObject *o, PyObject *heads) {
-    Py_ssize_t many = PyList_Size(heads), selected = 0;
+static PyObject *selector_count(PyObject *o, PyObject *all_headers) {
+    Py_ssize_t many = PyList_Size(all_headers), selected = 0;
     if (many < 0) {
         return NULL;
     }
     shmq_fields fields = {.priority = 4, .delivery_count = 1};
     for (Py_ssize_t i = 0; i < many; i++) {
-        char *head;
+        char *headers;
         Py_ssize_t bytes;
-        if (PyBytes_AsStringAndSize(PyList_GetItem(heads, i), &head, &bytes) != 0) {
+        if (PyBytes_AsStringAndSize(PyList_GetItem(all_headers, i), &headers, &bytes) != 0) {
             return NULL;
         }
-        fields.head = (unsigned char *)head;
-        fields.head_len = bytes <= UINT32_MAX ? (uint32_t)bytes : 0;
+        fields.headers = (unsigned char *)headers;
+        fields.headers_len = bytes <= UINT32_MAX ? (uint32_t)bytes : 0;
         fields.message_id = (uint64_t)i + 1;
         selected += shmq_selects(((py_selector *)o)->selector, &fields);
     }
@@ -99,7 +99,7 @@ static PyMethodDef methods[] = {
      "selects(head, message_id, enqueued_wall_ms, priority, redelivered, delivery_count)\n\nIs it true for such a "
      "message?"},
     {"count", selector_count, METH_O,
-     "count(heads)\n\nFor how many of a list of heads is it true, the message's own fields being those of new ones?"},
+     "count(heads)\n\nFor how many of a list of header blocks is it true, the message's own fields being those of new ones?"},
     {NULL, NULL, 0, NULL},
 };
 static PyType_Slot slots[] = {

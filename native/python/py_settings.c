@@ -31,7 +31,7 @@ static bool give_alerts(PyObject *value, shmq_declaration *d) {
     return PyErr_Occurred() == NULL;
 }
 
-static bool give_letters(PyObject *value, shmq_declaration *d) {
+static bool give_dead_letter(PyObject *value, shmq_declaration *d) {
     char *bytes;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(value, &bytes, &size) < 0) {
@@ -67,7 +67,7 @@ bool settings_declared(PyObject *values, shmq_declaration *d) {
             continue;
         }
         bool given = i == SHMQ_SET_RETRY_DELAY   ? give_delays(value, d)
-                     : i == SHMQ_SET_DEAD_LETTER ? give_letters(value, d)
+                     : i == SHMQ_SET_DEAD_LETTER ? give_dead_letter(value, d)
                      : i == SHMQ_SET_ALERTS      ? give_alerts(value, d)
                                                  : give_number(value, d, i);
         if (!given) {

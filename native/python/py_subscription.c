@@ -4,12 +4,12 @@
 
 PyTypeObject *subscription_type;
 
-/* In the midst of a walk, without the interpreter lock: what is asked lies in the segment, and may be torn. */
+/* In the midst of a scan, without the interpreter lock: what is asked lies in the segment, and may be torn. */
 static bool is_selected(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t enqueued_ns = d->enqueued_ns + level->queue->m->clock_offset_ns;
     shmq_fields fields = {
-        .head = d->head,
-        .head_len = d->head_len,
+        .headers = d->headers,
+        .headers_len = d->headers_len,
         .message_id = d->message_id,
         .enqueued_wall_ms = (int64_t)enqueued_ns > 0 ? enqueued_ns / 1000000 : 0,
         .priority = d->priority,

@@ -24,8 +24,8 @@ static inline bool shmq_is_weakened(const char *function) {
     (shmq_is_weakened(__func__) ? atomic_##step##_explicit((p), (v), SHMQ_ORDER(relaxed)) \
                                 : atomic_##step##_explicit((p), (v), SHMQ_ORDER(order)))
 #define SHMQ_ATOMIC_FENCE(order) atomic_thread_fence(SHMQ_ORDER(order))
-#define SHMQ_ATOMIC_PEEK(p) __atomic_load_n((p), 0)
-#define SHMQ_ATOMIC_POKE(p, v) __atomic_store_n((p), (v), 0)
+#define SHMQ_ATOMIC_READ_ONCE(p) __atomic_load_n((p), 0)
+#define SHMQ_ATOMIC_WRITE_ONCE(p, v) __atomic_store_n((p), (v), 0)
 
 static inline bool shmq_cas64_in(const char *function, shmq_a64 *word, uint64_t expected, uint64_t wanted) {
     return shmq_is_weakened(function) ? atomic_compare_exchange_strong_explicit(

@@ -58,14 +58,14 @@ static inline void traffic_write(const shmq_member *m, const shmq_block *b) {
 }
 
 static inline bool traffic_intact(const shmq_member *m, uint64_t offset, uint32_t generation) {
-    shmq_place place;
-    if (!shmq_block_locate(m, offset, &place)) {
+    shmq_block_location location;
+    if (!shmq_block_locate(m, offset, &location)) {
         return false;
     }
-    uint64_t bytes = shmq_class_bytes(place.size_class), mark = traffic_mark(offset, generation);
+    uint64_t bytes = shmq_class_bytes(location.size_class), mark = traffic_mark(offset, generation);
     const volatile uint64_t *at = shmq_at(m, offset);
     return at[0] == mark && at[bytes / 16] == mark && at[bytes / 8 - 1] == mark &&
-           shmq_block_gen(shmq_load_seq(&place.block->word)) == generation;
+           shmq_block_gen(shmq_load_seq(&location.block->word)) == generation;
 }
 
 static inline bool traffic_move(traffic_slot *slot, uint64_t from, uint32_t owner, uint32_t state) {
@@ -185,7 +185,7 @@ static inline uint64_t traffic_sweep(shmq_member *m, traffic_table *table) {
 /* Nobody else is at work: words make sense, what is used is what slots name, every FREE block can be found. */
 static inline void traffic_check(shmq_member *m, traffic_table *table) {
     uint64_t named = 0;
-    const char *fault = shmq_blocks_valid(m);
+    const char *fault = shmq_blocks_fault(m);
     if (fault != NULL) {
         fprintf(stderr, "%s\n", fault);
     }
@@ -194,12 +194,12 @@ static inline void traffic_check(shmq_member *m, traffic_table *table) {
         uint32_t state = traffic_state_of(shmq_load_seq(&table->slots[i].word));
         CHECK(state == T_EMPTY || state == T_AVAILABLE);
         if (state == T_AVAILABLE) {
-            shmq_place place;
+            shmq_block_location location;
             uint64_t offset = shmq_load_seq(&table->slots[i].offset);
             uint32_t generation = (uint32_t)shmq_load_seq(&table->slots[i].generation);
-            CHECK(traffic_intact(m, offset, generation) && shmq_block_locate(m, offset, &place));
-            CHECK_EQUAL(shmq_block_refs(shmq_load_seq(&place.block->word)) & SHMQ_ENTRY_MASK, 1);
-            CHECK_EQUAL(shmq_state_of(shmq_load_seq(&place.block->state)), SHMQ_BLOCK_SHARED);
+            CHECK(traffic_intact(m, offset, generation) && shmq_block_locate(m, offset, &location));
+            CHECK_EQUAL(shmq_block_refs(shmq_load_seq(&location.block->word)) & SHMQ_ENTRY_MASK, 1);
+            CHECK_EQUAL(shmq_state_of(shmq_load_seq(&location.block->state)), SHMQ_BLOCK_SHARED);
             named += 1;
         }
     }
@@ -232,7 +232,7 @@ static inline void traffic_check_all_given_back(shmq_member *m) {
     shmq_block_usage usage;
     traffic_lock(m);
     shmq_blocks_reclaim(m);
-    const char *fault = shmq_structure_valid(m);
+    const char *fault = shmq_structure_fault(m);
     if (fault != NULL) {
         fprintf(stderr, "%s\n", fault);
     }

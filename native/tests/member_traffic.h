@@ -273,13 +273,13 @@ static inline void worker_look(member_worker *w) {
         shmq_ring_census(w->q, &census);
         break;
     case 1:
-        CHECK(shmq_ring_valid(&w->q->first, &where) == NULL);
+        CHECK(shmq_ring_fault(&w->q->first, &where) == NULL);
         break;
     case 2:
         (void)shmq_blocks_sweep(w->m, nobody_is_dead, all_are_named, NULL);
         break;
     case 3:
-        CHECK(shmq_blocks_valid(w->m) == NULL);
+        CHECK(shmq_blocks_fault(w->m) == NULL);
         shmq_blocks_usage(w->m, &usage);
         break;
     default:

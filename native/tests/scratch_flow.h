@@ -7,7 +7,7 @@
 
 #include "scratch_queue.h"
 #include "shmq/cipher.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/flow.h"
 
 static char scratch_broker[32], scratch_spill[64]; /* as a broker's directory, and its part for one segment */
@@ -64,8 +64,8 @@ static inline shmq_queue *scratch_flowing(shmq_member *m, const char *name, uint
     return scratch_declare(m, name, d, 0);
 }
 
-static inline void scratch_judged(const shmq_judgement *j, bool at_rest) {
-    if (j->opinion == SHMQ_DAMAGED || (at_rest && j->opinion != SHMQ_SOUND)) {
+static inline void scratch_judged(const shmq_finding *j, bool at_rest) {
+    if (j->verdict == SHMQ_DAMAGED || (at_rest && j->verdict != SHMQ_SOUND)) {
         fprintf(stderr, "ring %u, slot %lld: %s, %s\n", j->depth, (long long)j->where, j->fault, j->why);
         abort();
     }
@@ -75,11 +75,11 @@ static inline void scratch_judged(const shmq_judgement *j, bool at_rest) {
 static inline void scratch_examine_queue(uint32_t index, bool at_rest) {
     shmq_member *eye;
     shmq_queue view;
-    shmq_judgement judgement;
+    shmq_finding finding;
     CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
     if (shmq_queue_look(eye, index, &view) == NULL) {
-        shmq_queue_examine(&view, &judgement);
-        scratch_judged(&judgement, at_rest);
+        shmq_queue_check(&view, &finding);
+        scratch_judged(&finding, at_rest);
     } else {
         CHECK(!at_rest); /* nobody has made it yet */
     }
@@ -88,11 +88,11 @@ static inline void scratch_examine_queue(uint32_t index, bool at_rest) {
 
 static inline void scratch_examine_parts(bool at_rest) {
     shmq_member *eye;
-    shmq_judgement judgement;
+    shmq_finding finding;
     CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
     for (int part = 0; part < SHMQ_PARTS; part++) {
-        shmq_part_examine(eye, part, &judgement);
-        scratch_judged(&judgement, at_rest);
+        shmq_part_check(eye, part, &finding);
+        scratch_judged(&finding, at_rest);
     }
     shmq_observer_close(eye);
 }

@@ -77,7 +77,7 @@ static inline bool wants_even(void *context, const shmq_ring *level, const shmq_
     return number % 2 == 0;
 }
 
-/* One that wants everything and has a condition has a path of its own; one without shares the ring's head. */
+/* One that wants everything and has a condition has a cursor of its own; one without shares the ring's head. */
 static inline bool wants_all(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)context;
     (void)level;
@@ -135,7 +135,7 @@ static inline shmq_delivery receive(shmq_queue *q, uint32_t owner) {
 static inline void check_ring(shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         uint64_t where = 0;
-        const char *fault = shmq_ring_valid(shmq_level(q, depth), &where);
+        const char *fault = shmq_ring_fault(shmq_level(q, depth), &where);
         if (fault != NULL) {
             fprintf(stderr, "level %u, slot %llu: %s\n", depth, (unsigned long long)where, fault);
         }
@@ -166,14 +166,14 @@ static inline uint64_t claim_by_hand(shmq_queue *q) {
     return t;
 }
 
-static inline void join_room(shmq_queue *q, shmq_counters_shm *line) {
-    shmq_waiters crowd = shmq_room_waiters(q, line);
-    shmq_join_count(&crowd);
+static inline void join_room(shmq_queue *q, shmq_counters_shm *counters) {
+    shmq_waiters waiters = shmq_room_waiters(q, counters);
+    shmq_join_count(&waiters);
 }
 
-static inline void leave_room(shmq_queue *q, shmq_counters_shm *line) {
-    shmq_waiters crowd = shmq_room_waiters(q, line);
-    shmq_leave_count(&crowd);
+static inline void leave_room(shmq_queue *q, shmq_counters_shm *counters) {
+    shmq_waiters waiters = shmq_room_waiters(q, counters);
+    shmq_leave_count(&waiters);
 }
 
 static inline void reap_all(shmq_member *m, uint32_t expected) {

@@ -81,8 +81,8 @@ static inline void scratch_kill(shmq_member *m) {
     m->lock_fd = -1;
     shmq_before_kernel(&m->process->word);
     close(fd);
-    if (m->structure_held) { /* private memory would be gone too; here it is freed later */
-        m->structure_held = false;
+    if (m->structure_locked) { /* private memory would be gone too; here it is freed later */
+        m->structure_locked = false;
         pthread_mutex_unlock(&m->lock);
     }
 }

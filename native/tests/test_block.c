@@ -11,7 +11,7 @@ static void begin(void) {
 }
 
 static void end(void) {
-    CHECK(shmq_blocks_valid(m) == NULL);
+    CHECK(shmq_blocks_fault(m) == NULL);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_member_leave(m, true);
     scratch_remove();
@@ -23,10 +23,10 @@ static shmq_block take(uint64_t bytes) {
     return block;
 }
 
-static shmq_place place_of(const shmq_block *block) {
-    shmq_place place;
-    CHECK(shmq_block_locate(m, block->offset, &place));
-    return place;
+static shmq_block_location place_of(const shmq_block *block) {
+    shmq_block_location location;
+    CHECK(shmq_block_locate(m, block->offset, &location));
+    return location;
 }
 
 static uint64_t word_of(const shmq_block *block) { return shmq_load_seq(&place_of(block).block->word); }
@@ -100,8 +100,8 @@ static void test_blocks_of_all_sizes_do_not_overlap(void) {
 static void test_a_reference_is_dropped_once_and_only_in_its_generation(void) {
     begin();
     shmq_block first = take(1000);
-    shmq_place place = place_of(&first);
-    shmq_or_seq(&place.block->word, 6); /* bits 1 and 2: a put to three queues */
+    shmq_block_location location = place_of(&first);
+    shmq_or_seq(&location.block->word, 6); /* bits 1 and 2: a put to three queues */
     shmq_block_share(m, &first);
     CHECK_EQUAL(state_of(&first), SHMQ_BLOCK_SHARED);
     shmq_block_drop(m, first.offset, first.generation, 1);
@@ -175,7 +175,7 @@ static void test_offsets_that_are_no_block_are_refused(void) {
     for (uint32_t i = 0; i < 5; i++) { /* SHMQ_CLASSES: the largest class, which reaches beyond the segment */
         shmq_store_seq(&slab->class_word, wrong[i]);
         CHECK(shmq_block_at(m, block.offset, 1) == NULL);
-        CHECK(wrong[i] == 0 || shmq_blocks_valid(m) != NULL);
+        CHECK(wrong[i] == 0 || shmq_blocks_fault(m) != NULL);
     }
     shmq_store_seq(&slab->class_word, class_word);
     end();
@@ -251,11 +251,11 @@ static void test_a_pin_keeps_the_block_and_its_bits_and_cells_run_out(void) {
 static void test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone(void) {
     begin();
     shmq_block block = take(5000);
-    shmq_place place = place_of(&block);
+    shmq_block_location location = place_of(&block);
     shmq_block_share(m, &block);
     uint32_t pin;
     CHECK(shmq_block_pin(m, block.offset, block.generation, 1, &pin));
-    shmq_or_seq(&place.block->word, UINT64_C(0x60) << SHMQ_VIEW_SHIFT); /* of one that died between bit and cell */
+    shmq_or_seq(&location.block->word, UINT64_C(0x60) << SHMQ_VIEW_SHIFT); /* of one that died between bit and cell */
     uint64_t before = word_of(&block);
     CHECK_EQUAL(sweep(999, 1), 0);
     CHECK_EQUAL(word_of(&block), before); /* an entry is left: such a bit may be somebody's by now */
@@ -272,8 +272,8 @@ static void test_a_view_bit_without_a_cell_goes_when_the_entries_have_gone(void)
     CHECK_EQUAL(used(), 0);
     block = take(5000);
     shmq_block_share(m, &block);
-    place = place_of(&block);
-    shmq_store_seq(&place.block->word, shmq_block_word(block.generation, UINT32_C(0x80000000)));
+    location = place_of(&block);
+    shmq_store_seq(&location.block->word, shmq_block_word(block.generation, UINT32_C(0x80000000)));
     CHECK_EQUAL(sweep(999, 0), 1);
     CHECK_EQUAL(state_of(&block), SHMQ_BLOCK_FREE);
     end();
@@ -322,13 +322,13 @@ static void test_a_reaper_leaves_views_of_another_generation_alone(void) {
     scratch_kill(other);
     shmq_blocks_unpin_dead(m, other->row);
     CHECK_EQUAL(shmq_load_seq(&other->page->pins[pin].cell), next);
-    shmq_place place;
-    CHECK(shmq_block_locate(m, block.offset, &place));
-    CHECK((shmq_block_refs(shmq_load_seq(&place.block->word)) & SHMQ_VIEW_MASK) != 0);
+    shmq_block_location location;
+    CHECK(shmq_block_locate(m, block.offset, &location));
+    CHECK((shmq_block_refs(shmq_load_seq(&location.block->word)) & SHMQ_VIEW_MASK) != 0);
     shmq_store_seq(&other->page->pins[pin].cell, cell); /* its own: goes */
     shmq_blocks_unpin_dead(m, other->row);
     CHECK_EQUAL(shmq_load_seq(&other->page->pins[pin].cell), 0);
-    CHECK((shmq_block_refs(shmq_load_seq(&place.block->word)) & SHMQ_VIEW_MASK) == 0);
+    CHECK((shmq_block_refs(shmq_load_seq(&location.block->word)) & SHMQ_VIEW_MASK) == 0);
     shmq_member_free(other);
     shmq_member_leave(m, true);
     shmq_member_free(m);
@@ -340,13 +340,13 @@ static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(
     shmq_block taken = take(300), unnamed = take(300), named = take(300), freed = take(300), spare = take(300);
     shmq_block *all[] = {&taken, &unnamed, &named, &freed};
     for (int i = 0; i < 4; i++) { /* as if row 77 had taken them */
-        shmq_place place = place_of(all[i]);
-        shmq_store_seq(&place.block->state,
-                       shmq_state_word(all[i]->generation, place.size_class, 77, SHMQ_BLOCK_BUILDING));
+        shmq_block_location location = place_of(all[i]);
+        shmq_store_seq(&location.block->state,
+                       shmq_state_word(all[i]->generation, location.size_class, 77, SHMQ_BLOCK_BUILDING));
     }
     shmq_store_seq(&place_of(&taken).block->word, shmq_block_word(taken.generation, 0));
     shmq_store_seq(&place_of(&freed).block->word, shmq_block_word(freed.generation + 1, 0));
-    CHECK(shmq_blocks_valid(m) == NULL);
+    CHECK(shmq_blocks_fault(m) == NULL);
     CHECK_EQUAL(sweep(78, 0), 1); /* who lives there is left alone, but a free that has begun is ended */
     CHECK_EQUAL(state_of(&freed), SHMQ_BLOCK_FREE);
     CHECK_EQUAL(state_of(&unnamed), SHMQ_BLOCK_BUILDING);
@@ -360,16 +360,16 @@ static void test_each_half_done_step_of_a_dead_process_is_finished_by_the_sweep(
     CHECK_EQUAL(word_of(&named), shmq_block_word(named.generation, 5));
     CHECK_EQUAL(sweep(77, 5), 0);
     CHECK_EQUAL(used(), 2);
-    shmq_place place = place_of(&taken);
-    shmq_and_seq(&place.slab->free[0], ~(UINT64_C(1) << place.index)); /* lost hints */
-    shmq_and_seq(shmq_class_bits(m, place.size_class, place.granule), ~(UINT64_C(1) << (place.granule % 64)));
+    shmq_block_location location = place_of(&taken);
+    shmq_and_seq(&location.slab->free[0], ~(UINT64_C(1) << location.index)); /* lost hints */
+    shmq_and_seq(shmq_class_bits(m, location.size_class, location.granule), ~(UINT64_C(1) << (location.granule % 64)));
     sweep(999, 0);
     shmq_block again;
     bool found = false;
     while (!found && used() < 170) {
         again = take(300);
         found = again.offset == taken.offset;
-        CHECK_EQUAL(place_of(&again).granule, place.granule);
+        CHECK_EQUAL(place_of(&again).granule, location.granule);
     }
     CHECK(found);
     CHECK_EQUAL(state_of(&spare), SHMQ_BLOCK_BUILDING);
@@ -381,17 +381,17 @@ static void test_a_slab_left_half_retired_serves_again_after_the_next_reclaim(vo
     shmq_block kept = take(20000), gone = take(20000), third = take(20000);
     shmq_block_drop(m, gone.offset, gone.generation, 0);
     shmq_block_drop(m, third.offset, third.generation, 0);
-    shmq_place place = place_of(&gone);
+    shmq_block_location location = place_of(&gone);
     uint32_t generation = gone.generation + 1;
-    shmq_store_seq(&place.block->state, shmq_state_word(generation, place.size_class, 0, SHMQ_BLOCK_RETIRED));
-    shmq_and_seq(&place.slab->free[0], 0);
-    CHECK(shmq_blocks_valid(m) == NULL);
+    shmq_store_seq(&location.block->state, shmq_state_word(generation, location.size_class, 0, SHMQ_BLOCK_RETIRED));
+    shmq_and_seq(&location.slab->free[0], 0);
+    CHECK(shmq_blocks_fault(m) == NULL);
     traffic_lock(m);
     CHECK_EQUAL(shmq_blocks_reclaim(m), 0);
     shmq_structure_unlock(m);
     CHECK_EQUAL(state_of(&gone), SHMQ_BLOCK_FREE);
-    CHECK_EQUAL(shmq_load_seq(&place.slab->free[0]) >> place.index & 1, 1);
-    shmq_store_seq(&place.block->state, shmq_state_word(generation, place.size_class, 0, SHMQ_BLOCK_RETIRED));
+    CHECK_EQUAL(shmq_load_seq(&location.slab->free[0]) >> location.index & 1, 1);
+    shmq_store_seq(&location.block->state, shmq_state_word(generation, location.size_class, 0, SHMQ_BLOCK_RETIRED));
     shmq_block_drop(m, kept.offset, kept.generation, 0);
     traffic_check_all_given_back(m);
     end();
@@ -400,20 +400,21 @@ static void test_a_slab_left_half_retired_serves_again_after_the_next_reclaim(vo
 static void test_stale_hints_lead_nowhere_and_are_cleared(void) {
     begin();
     shmq_block first = take(256);
-    shmq_place place = place_of(&first);
+    shmq_block_location location = place_of(&first);
     for (int i = 1; i < 248; i++) {
         take(256);
     }
-    shmq_or_seq(&place.slab->free[0], 0xf); /* used blocks */
-    shmq_or_seq(&place.slab->free[3], UINT64_C(0xff) << 56); /* no blocks */
+    shmq_or_seq(&location.slab->free[0], 0xf); /* used blocks */
+    shmq_or_seq(&location.slab->free[3], UINT64_C(0xff) << 56); /* no blocks */
     uint32_t wide = shmq_class_of(40000), never = m->granule_count - 1;
-    shmq_or_seq(shmq_class_bits(m, wide, place.granule), UINT64_C(1) << (place.granule % 64)); /* another class' slab */
+    shmq_or_seq(shmq_class_bits(m, wide, location.granule), UINT64_C(1)
+                                                                << (location.granule % 64)); /* another class' slab */
     shmq_or_seq(shmq_class_bits(m, 0, never), UINT64_C(1) << (never % 64)); /* never a slab */
-    CHECK(place_of(&(shmq_block){take(40000).offset, 0, 0}).granule != place.granule);
-    CHECK(place_of(&(shmq_block){take(256).offset, 0, 0}).granule != place.granule);
-    CHECK_EQUAL(shmq_load_seq(shmq_class_bits(m, wide, place.granule)) >> (place.granule % 64) & 1, 0);
+    CHECK(place_of(&(shmq_block){take(40000).offset, 0, 0}).granule != location.granule);
+    CHECK(place_of(&(shmq_block){take(256).offset, 0, 0}).granule != location.granule);
+    CHECK_EQUAL(shmq_load_seq(shmq_class_bits(m, wide, location.granule)) >> (location.granule % 64) & 1, 0);
     CHECK_EQUAL(shmq_load_seq(shmq_class_bits(m, 0, never)) >> (never % 64) & 1, 0);
-    CHECK_EQUAL(shmq_load_seq(&place.slab->free[0]), 0);
+    CHECK_EQUAL(shmq_load_seq(&location.slab->free[0]), 0);
     end();
 }
 
@@ -421,19 +422,19 @@ static void test_damage_in_the_words_is_reported(void) {
     begin();
     shmq_block block = take(2000), next = take(2000);
     shmq_block_drop(m, next.offset, next.generation, 0);
-    shmq_place used_one = place_of(&block), free_one = place_of(&next);
+    shmq_block_location used_one = place_of(&block), free_one = place_of(&next);
     uint64_t word = word_of(&block), state = shmq_load_seq(&used_one.block->state);
     static const uint64_t flips[] = {UINT64_C(1) << 40, UINT64_C(1) << 25, 7, UINT64_C(0x800) << 8};
     for (uint32_t i = 0; i < 4; i++) {
         shmq_store_seq(&used_one.block->state, state ^ flips[i]);
-        CHECK(shmq_blocks_valid(m) != NULL);
+        CHECK(shmq_blocks_fault(m) != NULL);
         shmq_store_seq(&used_one.block->state, state);
     }
     shmq_store_seq(&used_one.block->word, word ^ (UINT64_C(1) << 50));
-    CHECK(shmq_blocks_valid(m) != NULL);
+    CHECK(shmq_blocks_fault(m) != NULL);
     shmq_store_seq(&used_one.block->word, word);
     shmq_add_seq(&free_one.block->word, 1);
-    CHECK(shmq_blocks_valid(m) != NULL);
+    CHECK(shmq_blocks_fault(m) != NULL);
     shmq_block other = take(2000); /* the damaged one is not handed out */
     CHECK(other.offset != next.offset);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 1);

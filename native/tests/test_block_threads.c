@@ -15,7 +15,7 @@ static void *run_worker(void *argument) {
         traffic_step(&worker);
         if (i % 2048 == 0) {
             traffic_sweep(m, &table); /* finds nobody dead, and must harm nobody */
-            CHECK(shmq_blocks_valid(m) == NULL);
+            CHECK(shmq_blocks_fault(m) == NULL);
         }
     }
     while (worker.pin_count > 0) {

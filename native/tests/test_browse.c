@@ -205,16 +205,17 @@ static void test_join_ends_when_the_last_message_is_settled(void) {
 
 static void test_headers_and_body_come_as_they_were_put_inline_and_in_a_block(void) {
     begin(0);
-    static unsigned char body[3000], head[300];
+    static unsigned char body[3000], headers[300];
     memset(body, 'b', sizeof body);
-    memset(head, 'h', sizeof head);
+    memset(headers, 'h', sizeof headers);
     for (uint32_t length = 10; length <= sizeof body; length += sizeof body - 10) {
         struct iovec pieces[2] = {{body, length / 2}, {body, length - length / 2}};
-        shmq_outgoing o = {.head = head, .head_len = 20, .pieces = pieces, .piece_count = 2, .body_len = length};
+        shmq_outgoing o = {
+            .headers = headers, .headers_len = 20, .pieces = pieces, .piece_count = 2, .body_len = length};
         CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
         shmq_delivery d = receive(q, shmq_self(q));
-        CHECK(d.head_len == 20 && d.body_len == length);
-        CHECK(memcmp(d.head, head, 20) == 0 && memcmp(d.bytes, body, length) == 0);
+        CHECK(d.headers_len == 20 && d.body_len == length);
+        CHECK(memcmp(d.headers, headers, 20) == 0 && memcmp(d.bytes, body, length) == 0);
         CHECK(shmq_delivery_intact(q, &d));
         unsigned char *byte = (unsigned char *)(uintptr_t)(d.bytes + length - 1);
         *byte ^= 1;
@@ -224,7 +225,7 @@ static void test_headers_and_body_come_as_they_were_put_inline_and_in_a_block(vo
     }
     shmq_outgoing large = {.body_len = SHMQ_BODY_MAX + 1};
     CHECK_EQUAL(shmq_put(q, &large, 0), SHMQ_TOO_LARGE);
-    large = (shmq_outgoing){.head_len = SHMQ_HEAD_MAX + 1};
+    large = (shmq_outgoing){.headers_len = SHMQ_HEADERS_MAX + 1};
     CHECK_EQUAL(shmq_put(q, &large, 0), SHMQ_TOO_LARGE);
     shmq_outgoing empty = {0};
     CHECK_EQUAL(shmq_put(q, &empty, 0), SHMQ_OK);

@@ -2,7 +2,7 @@
 #include "scratch_queue.h"
 #include "shmq/cold.h"
 #include "shmq/group.h"
-#include "shmq/head.h"
+#include "shmq/headers.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_claim.h"
 #include "shmq/ring_time.h"
@@ -28,7 +28,7 @@ static void begin(uint64_t maxsize, uint32_t levels) {
 
 static void check_all(void) {
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_valid(a);
+    const char *wrong = shmq_segment_fault(a);
     if (wrong != NULL) {
         fprintf(stderr, "%s\n", wrong);
     }
@@ -38,7 +38,7 @@ static void check_all(void) {
         check_ring(from);
     }
     check_ring(to);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
 }
 
 static void end(bool b_lives) {
@@ -138,13 +138,13 @@ static void test_pieces_of_a_long_claim_go_on_where_they_ended(void) {
 
 static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void) {
     begin(0, 1);
-    const unsigned char head[] = {1, 4, 0, 1, 'n', 3, 7, 3, 1, 0, 'g'}; /* n = 7, group g */
+    const unsigned char headers[] = {1, 4, 0, 1, 'n', 3, 7, 3, 1, 0, 'g'}; /* n = 7, group g */
     unsigned char body[400] = {5};
     const uint64_t sizes[] = {8, 400};
     for (size_t i = 0; i < 2; i++) {
         struct iovec piece = {.iov_base = body, .iov_len = sizes[i]};
-        shmq_outgoing o = {.head = head,
-                           .head_len = sizeof head,
+        shmq_outgoing o = {.headers = headers,
+                           .headers_len = sizeof headers,
                            .pieces = &piece,
                            .piece_count = 1,
                            .body_len = sizes[i],
@@ -159,8 +159,8 @@ static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void
         CHECK(shmq_delivery_intact(to, &after));
         CHECK(after.message_id == o.message_id && after.enqueued_ns == o.enqueued_ns);
         CHECK(after.content == 77 && after.priority == 7);
-        CHECK_EQUAL(after.head_len, sizeof head);
-        CHECK(memcmp(after.head, head, sizeof head) == 0 && memcmp(after.bytes, body, sizes[i]) == 0);
+        CHECK_EQUAL(after.headers_len, sizeof headers);
+        CHECK(memcmp(after.headers, headers, sizeof headers) == 0 && memcmp(after.bytes, body, sizes[i]) == 0);
         CHECK(after.expires_ns == 0 && after.delivery == 0 && after.deaths == 0);
         CHECK((after.word & SHMQ_FLAG_REDELIVERED) == 0);
         CHECK_EQUAL(shmq_settle(to, &after), SHMQ_OK);
@@ -172,16 +172,16 @@ static void test_an_entry_keeps_what_it_is_and_loses_its_times_and_attempts(void
     end(true);
 }
 
-static void put_head(const unsigned char *head, uint32_t head_len) {
-    shmq_outgoing o = {.head = head, .head_len = head_len};
+static void put_headers(const unsigned char *headers, uint32_t headers_len) {
+    shmq_outgoing o = {.headers = headers, .headers_len = headers_len};
     CHECK_EQUAL(shmq_put(from, &o, 0), SHMQ_OK);
 }
 
-static void check_head(const unsigned char *head, uint32_t head_len) {
+static void check_headers(const unsigned char *headers, uint32_t headers_len) {
     shmq_delivery d = receive(to, shmq_self(to));
     CHECK(shmq_delivery_intact(to, &d));
-    CHECK_EQUAL(d.head_len, head_len);
-    CHECK(head_len == 0 || memcmp(d.head, head, head_len) == 0);
+    CHECK_EQUAL(d.headers_len, headers_len);
+    CHECK(headers_len == 0 || memcmp(d.headers, headers, headers_len) == 0);
     CHECK_EQUAL(shmq_settle(to, &d), SHMQ_OK);
 }
 
@@ -189,11 +189,11 @@ static void test_headers_go_along_as_they_are(void) {
     begin(0, 1);
     const unsigned char dead[] = {1, 3, 0, 1, 'n', 0, 1, 1, 0, 'c', 2, 2, 0, 'd', 'd', 3, 1, 0, 'g'};
     const unsigned char cut[] = {1, 0, 0, 2, 9, 0, 'd'};
-    put_head(dead, sizeof dead);
-    put_head(cut, sizeof cut); /* no head that anybody wrote */
+    put_headers(dead, sizeof dead);
+    put_headers(cut, sizeof cut); /* no head that anybody wrote */
     CHECK_EQUAL(claim_all(), 2);
-    check_head(dead, sizeof dead);
-    check_head(cut, sizeof cut);
+    check_headers(dead, sizeof dead);
+    check_headers(cut, sizeof cut);
     end(true);
 }
 
@@ -202,7 +202,7 @@ static void test_what_others_have_and_what_is_held_stays(void) {
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(from, SHMQ_CONSUMER, &row), SHMQ_OK);
     put_numbers(from, 1, 2);
-    shmq_delivery held = receive(from, row), locked = receive(from, row);
+    shmq_delivery taken = receive(from, row), locked = receive(from, row);
     CHECK_EQUAL(shmq_lock(from, &locked), SHMQ_OK);
     uint64_t number = 3;
     struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
@@ -212,7 +212,7 @@ static void test_what_others_have_and_what_is_held_stays(void) {
     put_numbers(from, 4, 5);
     CHECK_EQUAL(claim_all(), 2);
     check_numbers(to, 4, 5);
-    CHECK_EQUAL(shmq_release(from, &held, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(from, &taken, false), SHMQ_OK);
     CHECK_EQUAL(claim_all(), 1);
     check_numbers(to, 1, 1);
     CHECK_EQUAL(shmq_settle(from, &locked), SHMQ_OK);
@@ -248,9 +248,9 @@ static void test_what_is_to_be_buried_is_handed_to_the_caller(void) {
     shmq_slot_at(&from->first, 1)->deaths = 1;
     for (uint64_t i = 1; i <= 2; i++) {
         CHECK_EQUAL(shmq_claim(from, to, &no_limits, &by, &result), SHMQ_POISONED);
-        CHECK_EQUAL(number_of(&result.grave), i);
+        CHECK_EQUAL(number_of(&result.dead), i);
         CHECK_EQUAL(state_at(from, i - 1), SHMQ_LOCKED);
-        CHECK_EQUAL(shmq_settle(from, &result.grave), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(from, &result.dead), SHMQ_OK);
     }
     CHECK_EQUAL(shmq_claim(from, to, &no_limits, &by, &result), SHMQ_OK);
     CHECK_EQUAL(result.entries, 1);
@@ -359,7 +359,7 @@ static void test_a_taker_may_take_over_what_is_offered(void) {
     CHECK_EQUAL(shmq_offer(from, shmq_self(from), &ours), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(from_b, shmq_self(from_b), &theirs), SHMQ_OK);
     CHECK_EQUAL(shmq_offer_seize(from, &ours), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     CHECK_EQUAL(shmq_offer_finish(from_b, &theirs), SHMQ_OK);
     end(true);
 }
@@ -412,11 +412,12 @@ static void test_a_group_that_a_consumer_has_is_passed(void) {
     begin(0, 1);
     shmq_declaration d = {.given = 1u << SHMQ_SET_GROUPS, .grouping = SHMQ_GROUPS_SHARED, .create = true};
     shmq_queue *groups = scratch_declare(a, "groups", d, 0), *plain = from;
-    unsigned char head[] = {1, 0, 0, 3, 1, 0, 'g'};
+    unsigned char headers[] = {1, 0, 0, 3, 1, 0, 'g'};
     for (uint64_t i = 1; i <= 4; i++) {
         struct iovec piece = {.iov_base = &i, .iov_len = sizeof i};
-        shmq_outgoing o = {.head = head, .head_len = sizeof head, .pieces = &piece, .piece_count = 1, .body_len = 8};
-        head[6] = i == 3 ? 'h' : 'g';
+        shmq_outgoing o = {
+            .headers = headers, .headers_len = sizeof headers, .pieces = &piece, .piece_count = 1, .body_len = 8};
+        headers[6] = i == 3 ? 'h' : 'g';
         CHECK_EQUAL(shmq_put(groups, &o, 0), SHMQ_OK);
     }
     uint32_t row;
@@ -427,7 +428,7 @@ static void test_a_group_that_a_consumer_has_is_passed(void) {
     check_numbers(to, 3, 3);
     CHECK_EQUAL(shmq_settle(groups, &has), SHMQ_OK);
     CHECK_EQUAL(claim_all(), 2);
-    CHECK(shmq_groups_valid(groups) == NULL);
+    CHECK(shmq_groups_fault(groups) == NULL);
     CHECK_EQUAL(get_number(to), 2);
     check_numbers(to, 4, 4);
     CHECK_EQUAL(shmq_row_close(groups, row), SHMQ_OK);

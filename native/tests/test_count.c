@@ -44,10 +44,10 @@ static void whatever_state_a_message_is_in_it_counts(void) {
     for (uint64_t i = 0; i < 3; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
-    shmq_delivery held = receive(qb, shmq_self(qb)), offered;
+    shmq_delivery taken = receive(qb, shmq_self(qb)), offered;
     CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &offered), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 3), SHMQ_FULL_COUNT);
-    CHECK_EQUAL(shmq_release(qb, &held, true), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(qb, &taken, true), SHMQ_OK);
     CHECK_EQUAL(count(), 3);
     CHECK_EQUAL(shmq_offer_finish(qb, &offered), SHMQ_OK);
     CHECK_EQUAL(count(), 2);
@@ -121,20 +121,20 @@ static void a_limit_that_comes_late_counts_what_is_there(void) {
 
 static void a_free_slot_is_found_wherever_it_is(void) {
     begin(SHMQ_RING_MIN);
-    static shmq_delivery held[SHMQ_RING_MIN];
+    static shmq_delivery taken[SHMQ_RING_MIN];
     for (uint64_t i = 0; i < SHMQ_RING_MIN; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        held[i] = receive(qa, shmq_self(qa));
+        taken[i] = receive(qa, shmq_self(qa));
     }
     for (uint64_t i = SHMQ_RING_MIN; i-- > 0;) { /* the farthest first */
         CHECK_EQUAL(put_number(qa, i), SHMQ_FULL_COUNT);
-        CHECK_EQUAL(shmq_settle(qa, &held[i]), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(qa, &taken[i]), SHMQ_OK);
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        held[i] = receive(qa, shmq_self(qa));
+        taken[i] = receive(qa, shmq_self(qa));
     }
     check_ring(qa);
     for (uint64_t i = 0; i < SHMQ_RING_MIN; i++) {
-        CHECK_EQUAL(shmq_settle(qa, &held[i]), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(qa, &taken[i]), SHMQ_OK);
     }
     check_room(SHMQ_RING_MIN);
     end();

@@ -43,8 +43,8 @@ static void look_at_everything(void) {
     shmq_block_usage usage;
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
-    (void)shmq_ring_valid(&q->first, &where);
-    (void)shmq_blocks_valid(m);
+    (void)shmq_ring_fault(&q->first, &where);
+    (void)shmq_blocks_fault(m);
     shmq_blocks_usage(m, &usage);
     (void)shmq_queue_named(m, q->index, name, &incarnation);
     (void)shmq_blocks_sweep(m, is_row_dead, none_named, NULL);
@@ -52,15 +52,15 @@ static void look_at_everything(void) {
         (void)shmq_counters_at(m, other->row, index);
     }
     if (shmq_structure_lock(m) == SHMQ_OK) {
-        (void)shmq_pins_valid(m);
-        (void)shmq_processes_valid(m);
-        (void)shmq_counters_valid(m);
-        (void)shmq_count_valid(q);
-        (void)shmq_consumers_valid(q);
-        (void)shmq_directory_valid(m);
-        (void)shmq_watch_valid(m);
-        (void)shmq_segment_valid(m);
-        (void)shmq_structure_valid(m);
+        (void)shmq_pins_fault(m);
+        (void)shmq_processes_fault(m);
+        (void)shmq_counters_fault(m);
+        (void)shmq_count_fault(q);
+        (void)shmq_consumers_fault(q);
+        (void)shmq_directory_fault(m);
+        (void)shmq_watch_fault(m);
+        (void)shmq_segment_fault(m);
+        (void)shmq_structure_fault(m);
         (void)shmq_structure_rebuild(m);
         shmq_queues_release(m);
         (void)shmq_blocks_reclaim(m);
@@ -116,12 +116,12 @@ static void test_a_wrong_root_leads_nowhere(void) {
 static void test_a_wrong_word_of_a_slab_leads_nowhere(void) {
     begin();
     shmq_block block;
-    shmq_place place;
+    shmq_block_location location;
     CHECK_EQUAL(shmq_block_take(m, 3000, &block), SHMQ_OK);
-    CHECK(shmq_block_locate(m, block.offset, &place));
-    with_wrong((uint64_t *)(void *)&place.slab->class_word);
-    with_wrong((uint64_t *)(void *)&place.block->state);
-    with_wrong((uint64_t *)(void *)&place.block->word);
+    CHECK(shmq_block_locate(m, block.offset, &location));
+    with_wrong((uint64_t *)(void *)&location.slab->class_word);
+    with_wrong((uint64_t *)(void *)&location.block->state);
+    with_wrong((uint64_t *)(void *)&location.block->word);
     end();
 }
 
@@ -187,17 +187,17 @@ static void test_what_the_dead_held_in_blocks_comes_back(void) {
 /* Shows E9, E11, E14, R8. */
 static void test_stealing_takes_from_anybody_once(void) {
     begin();
-    shmq_delivery d, held, again;
+    shmq_delivery d, taken, again;
     CHECK_EQUAL(shmq_steal(&q->first, 0, false, &d), SHMQ_EMPTY);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
     CHECK_EQUAL(shmq_steal(&q->first, 5, false, &d), SHMQ_EMPTY);
-    held = receive(theirs, shmq_self(theirs));
-    CHECK_EQUAL(shmq_steal(&q->first, held.position, true, &d), SHMQ_EMPTY); /* only what is ready */
-    CHECK_EQUAL(shmq_steal(&q->first, held.position, false, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_lock(theirs, &held), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&other->process->held), 0);
-    CHECK_EQUAL(shmq_release(theirs, &held, true), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
+    taken = receive(theirs, shmq_self(theirs));
+    CHECK_EQUAL(shmq_steal(&q->first, taken.position, true, &d), SHMQ_EMPTY); /* only what is ready */
+    CHECK_EQUAL(shmq_steal(&q->first, taken.position, false, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_lock(theirs, &taken), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_load_seq(&other->process->unsettled), 0);
+    CHECK_EQUAL(shmq_release(theirs, &taken, true), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(theirs, &taken), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(theirs, shmq_self(theirs), &again), SHMQ_OK);
     CHECK_EQUAL(shmq_steal(&q->first, 0, false, &d), SHMQ_OK); /* from an offer */

@@ -8,15 +8,15 @@
 static shmq_member *a, *b;
 static shmq_queue *qa, *qb;
 
-static void begin_with(const char *grave) {
+static void begin_with(const char *dead_letter) {
     scratch_create(false);
     a = scratch_attach();
     b = scratch_attach();
     shmq_declaration d = {.create = true};
-    if (grave != NULL) {
+    if (dead_letter != NULL) {
         d.given = 1u << SHMQ_SET_DEAD_LETTER;
-        d.dead_letter = grave;
-        d.dead_letter_len = (uint32_t)strlen(grave);
+        d.dead_letter = dead_letter;
+        d.dead_letter_len = (uint32_t)strlen(dead_letter);
     }
     qa = scratch_declare(a, "jobs", d, 0);
     qb = scratch_declare(b, "jobs", d, 0);
@@ -86,15 +86,15 @@ static void begin_deletion_and_die(void) {
 
 static void test_a_death_behind_the_first_step_leaves_a_queue_that_nobody_finds(void) {
     begin();
-    shmq_delivery held = receive(qa, shmq_self(qa));
+    shmq_delivery taken = receive(qa, shmq_self(qa));
     begin_deletion_and_die();
     check_out_of_service();
     make_and_forget("jobs"); /* the next who locks goes on */
     CHECK_EQUAL(entries(), 1);
     reap_all(a, 1);
     CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
-    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_settle(qa, &taken), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     make_and_forget("other");
     check_finished();
     end();
@@ -119,7 +119,7 @@ static void test_a_queue_with_entries_left_is_emptied_by_the_reaper(void) {
 static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(void) {
     begin();
     uint64_t free_before = shmq_granules_free(a);
-    shmq_delivery held = receive(qa, shmq_self(qa));
+    shmq_delivery taken = receive(qa, shmq_self(qa));
     CHECK_EQUAL(shmq_queue_delete(qb), SHMQ_OK);
     CHECK_EQUAL(shmq_queue_delete(qb), SHMQ_NOT_FOUND);
     check_out_of_service();
@@ -127,10 +127,10 @@ static void test_what_is_in_hand_can_be_settled_and_then_the_memory_goes_back(vo
     CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
     make_and_forget("jobs"); /* the name is free at once, the memory is not */
     CHECK_EQUAL(root(), SHMQ_ENTRY_LIVE);
-    CHECK(shmq_own_word(qa, &held) != 0 && number_of(&held) == 0);
-    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qa, &held), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK(shmq_own_word(qa, &taken) != 0 && number_of(&taken) == 0);
+    CHECK_EQUAL(shmq_settle(qa, &taken), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qa, &taken), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     shmq_queue *next = scratch_queue(a, "next", 0, false);
     check_finished();
     shmq_queue_unbind(qa);
@@ -156,7 +156,7 @@ static void test_what_comes_back_goes_with_its_queue(void) {
     CHECK_EQUAL(entries(), 1);
     CHECK_EQUAL(shmq_lock(qa, &third), SHMQ_OK); /* as before a move */
     CHECK_EQUAL(shmq_release(qa, &third, false), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held) + shmq_load_seq(&b->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled) + shmq_load_seq(&b->process->unsettled), 0);
     make_and_forget("next");
     check_finished();
     leave_both();
@@ -214,7 +214,7 @@ static void test_a_put_that_comes_too_late_takes_its_message_back(void) {
         shmq_unprepare(qa, &some[i]);
     }
     CHECK_EQUAL(blocks_in_use(), used - 2);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     leave_both();
 }
 
@@ -250,7 +250,7 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     begin_with("graves");
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
-    shmq_delivery held = receive(qb, shmq_self(qb)), left;
+    shmq_delivery taken = receive(qb, shmq_self(qb)), left;
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
     CHECK_EQUAL(entries(), 4);
@@ -266,7 +266,7 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_ending_due(qa, shmq_now_ns()), SHMQ_DUE_NEVER);
     shmq_store_seq(&b->chores, 0);
-    CHECK_EQUAL(shmq_release(qb, &held, true), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(qb, &taken, true), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&b->chores), 1);
     CHECK_EQUAL(entries(), 1);
     uint64_t now = shmq_now_ns();

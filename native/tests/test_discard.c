@@ -16,7 +16,7 @@ static void end(void) {
     if (!damaged) {
         check_ring(q);
     }
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);

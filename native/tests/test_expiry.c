@@ -16,7 +16,7 @@ static void begin(void) { begin_levels(1); }
 
 static void end(void) {
     check_ring(q);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);
@@ -84,16 +84,16 @@ static void what_is_settled_does_not_expire(void) {
     put_timed(1, shmq_now_ns() + 3600 * SECOND, 0);
     shmq_delivery d = receive(q, shmq_self(q)), late = d;
     CHECK(!shmq_expires_now(q, &d));
-    CHECK(!shmq_is_for_the_grave(q, &d));
+    CHECK(!shmq_is_for_dead_letter(q, &d));
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-    late.held = false;
+    late.counted = false;
     CHECK_EQUAL(shmq_expire(q, &late), SHMQ_SETTLED);
     CHECK_EQUAL(expired(), 0);
     end();
 }
 
 /* An expired one that goes to the dead comes back to its queue first. */
-static void what_is_released_too_late_may_have_a_grave(void) {
+static void what_is_released_too_late_may_go_to_the_dead_letters(void) {
     begin();
     put_timed(1, shmq_now_ns() + SECOND / 4, 0); /* time enough to receive it, on a busy machine, too */
     bury_the_expired(true);
@@ -101,7 +101,7 @@ static void what_is_released_too_late_may_have_a_grave(void) {
     while (shmq_now_ns() < d.expires_ns) {
         shmq_pause();
     }
-    CHECK(shmq_is_for_the_grave(q, &d));
+    CHECK(shmq_is_for_dead_letter(q, &d));
     CHECK(!shmq_expires_now(q, &d));
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(expired(), 0);
@@ -218,8 +218,8 @@ static void what_failed_too_often_is_found_on_every_level(void) {
     }
     CHECK_EQUAL(put_as(q, 7, 9), SHMQ_OK);
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
-    shmq_delivery held = receive(q, shmq_self(q));
-    CHECK_EQUAL(number_of(&held), 1);
+    shmq_delivery taken = receive(q, shmq_self(q));
+    CHECK_EQUAL(number_of(&taken), 1);
     shmq_store_seq(&q->page->max_deliveries, 1);
     while (shmq_now_ns() < at) {
         shmq_pause();
@@ -233,7 +233,7 @@ static void what_failed_too_often_is_found_on_every_level(void) {
     CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
     CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(q, &held), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(q, &taken), SHMQ_OK);
     CHECK_EQUAL(get_number(q), 7);
     end();
 }
@@ -369,7 +369,7 @@ static void records_that_do_not_fit_are_said_to_who_gives_the_lease(void) {
 int main(void) {
     what_is_with_somebody_is_not_dropped_by_who_walks_by();
     what_is_settled_does_not_expire();
-    what_is_released_too_late_may_have_a_grave();
+    what_is_released_too_late_may_go_to_the_dead_letters();
     what_goes_to_the_dead_is_taken_out_of_holds_and_hands();
     the_expired_are_buried_in_order_however_the_ring_has_turned();
     the_expired_are_found_on_every_level();

@@ -88,7 +88,7 @@ static void life(void) {
         uint32_t reaped;
         (void)shmq_reap_dead(m, &reaped);
         (void)shmq_structure_lock(m);
-        if (m->structure_held) {
+        if (m->structure_locked) {
             (void)shmq_blocks_reclaim(m);
             shmq_structure_unlock(m);
         }
@@ -129,7 +129,7 @@ static void check_after(long n, int number) {
     CHECK_EQUAL(get_number(q), 42);
     check_ring(q);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    const char *fault = shmq_structure_valid(m);
+    const char *fault = shmq_structure_fault(m);
     if (fault != NULL) {
         fprintf(stderr, "after call %ld with errno %d: %s\n", n, number, fault);
     }
@@ -212,9 +212,9 @@ static void test_an_inspection_in_which_any_call_fails_removes_nothing(void) {
             shmq_member *eye = NULL;
             if (shmq_observer_open(scratch_name, NULL, &eye) == SHMQ_OK) {
                 for (int part = 0; part < SHMQ_PARTS; part++) {
-                    shmq_judgement judgement;
-                    shmq_part_examine(eye, part, &judgement);
-                    CHECK(judgement.opinion != SHMQ_DAMAGED);
+                    shmq_finding finding;
+                    shmq_part_check(eye, part, &finding);
+                    CHECK(finding.verdict != SHMQ_DAMAGED);
                 }
                 shmq_observer_close(eye);
             }
@@ -327,7 +327,7 @@ static void test_memory_that_is_reserved_already_does_where_there_is_no_more(voi
         shmq_run_give(m, second);
     }
     CHECK_EQUAL(shmq_run_take(m, m->granule_count + 1, SHMQ_GRANULE_RING, &first), SHMQ_FULL_MEMORY);
-    CHECK(shmq_structure_valid(m) == NULL);
+    CHECK(shmq_structure_fault(m) == NULL);
     shmq_structure_unlock(m);
     leave(m);
     scratch_remove();

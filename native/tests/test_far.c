@@ -91,16 +91,16 @@ static void a_taker_of_some_finds_what_was_carried(void) {
         shmq_subscription s;
         shmq_subscription_begin(&s, wants_even, NULL);
         put_some(1, 2);
-        shmq_delivery held[2];
-        held[0] = receive(q, shmq_self(q));
-        held[1] = receive(q, shmq_self(q));
+        shmq_delivery taken[2];
+        taken[0] = receive(q, shmq_self(q));
+        taken[1] = receive(q, shmq_self(q));
         for (uint64_t n = 0; n < 3000; n++) {
             CHECK_EQUAL(put_number(q, n), SHMQ_OK);
             CHECK_EQUAL(get_number(q), n);
         }
         CHECK_EQUAL(take(&s), UINT64_MAX);
         for (unsigned k = 0; k < 2; k++) {
-            CHECK_EQUAL(shmq_release(q, &held[k], false), SHMQ_OK);
+            CHECK_EQUAL(shmq_release(q, &taken[k], false), SHMQ_OK);
         }
         CHECK_EQUAL(take(&s), 2);
         CHECK_EQUAL(take(&s), UINT64_MAX);
@@ -145,21 +145,21 @@ static uint64_t behind_the_tail(void) {
     return (shmq_load_seq(&q->first.shm->tail) - shmq_load_seq(&q->first.shm->head)) & SHMQ_POSITION_MASK;
 }
 
-/* They have paths of their own and never move it; else it would be further behind one day than 44 bits can say. */
+/* They have cursors of their own and never move it; else it would be further behind one day than 44 bits can say. */
 static void the_head_does_not_stay_behind_where_all_take_some(void) {
     begin(0);
     shmq_subscription s;
     shmq_subscription_begin(&s, wants_all, NULL);
     put_some(0, 1); /* in slot 0 for ever: the first place of each lap is nobody's */
-    shmq_delivery held;
-    CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &held), SHMQ_OK);
-    CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+    shmq_delivery taken;
+    CHECK_EQUAL(shmq_offer_to(q, shmq_self(q), &s, &taken), SHMQ_OK);
+    CHECK_EQUAL(shmq_offer_acquire(q, &taken), SHMQ_OK);
     for (uint64_t n = 1; n < 6000; n++) {
         CHECK_EQUAL(put_number(q, n), SHMQ_OK);
         CHECK_EQUAL(take(&s), n);
         CHECK(behind_the_tail() <= 2048 + 1);
     }
-    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(q, &taken, false), SHMQ_OK);
     CHECK_EQUAL(get_number(q), 0);
     shmq_subscription_end(&s);
     end();
@@ -186,13 +186,13 @@ static void the_head_does_not_stay_behind_where_nobody_takes(void) {
 static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
     begin(0);
     put_some(0, 1);
-    shmq_delivery held = receive(q, shmq_self(q));
+    shmq_delivery taken = receive(q, shmq_self(q));
     for (uint64_t n = 1; n < 3000; n++) {
         CHECK_EQUAL(put_number(q, n), SHMQ_OK);
         CHECK_EQUAL(get_number(q), n);
     }
     CHECK(!shmq_ring_ready(q));
-    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(q, &taken, false), SHMQ_OK);
     CHECK(shmq_ring_ready(q));
     CHECK_EQUAL(get_number(q), 0);
     CHECK(!shmq_ring_ready(q));
@@ -200,24 +200,24 @@ static void what_comes_back_from_laps_ago_is_there_for_who_looks(void) {
 }
 
 /* Somebody has held it while the ring went round so often. Shows S2. */
-static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_path) {
+static void what_was_held_for_so_long_is_first(uint64_t laps, bool by_cursor) {
     begin(0);
     shmq_subscription s;
     shmq_subscription_begin(&s, wants_all, NULL);
     put_some(7, 1);
-    shmq_delivery held = receive(q, shmq_self(q));
-    shmq_slot_shm *slot = shmq_slot_at(&q->first, held.position);
+    shmq_delivery taken = receive(q, shmq_self(q));
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, taken.position);
     uint64_t word = shmq_load_seq(&slot->word), now = LAPS(laps) + 1;
     ring_place(&q->first, now, 0);
     shmq_store_seq(&slot->word, shmq_word(shmq_turn(&q->first, now), shmq_word_tag(word), shmq_word_owner(word),
                                           SHMQ_FLAG_CARRIED, shmq_word_state(word)));
-    shmq_or_seq(&q->first.carried[0], UINT64_C(1) << held.position);
+    shmq_or_seq(&q->first.carried[0], UINT64_C(1) << taken.position);
     check_ring(q);
     put_some(8, 1000);
-    CHECK_EQUAL(by_path ? take(&s) : get_number(q), 8);
-    CHECK_EQUAL(shmq_release(q, &held, false), SHMQ_OK);
-    CHECK_EQUAL(by_path ? take(&s) : get_number(q), 7);
-    CHECK_EQUAL(by_path ? take(&s) : get_number(q), 9);
+    CHECK_EQUAL(by_cursor ? take(&s) : get_number(q), 8);
+    CHECK_EQUAL(shmq_release(q, &taken, false), SHMQ_OK);
+    CHECK_EQUAL(by_cursor ? take(&s) : get_number(q), 7);
+    CHECK_EQUAL(by_cursor ? take(&s) : get_number(q), 9);
     shmq_subscription_end(&s);
     end();
 }

@@ -7,7 +7,7 @@
 
 #include "scratch_queue.h"
 #include "shmq/due.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/inspect.h"
 #include "shmq/ring_time.h"
 #include "shmq/watch.h"
@@ -17,7 +17,7 @@
 
 static shmq_member *a, *b, *dead;
 static shmq_queue *jobs, *limited, *theirs;
-static shmq_delivery held[HELD];
+static shmq_delivery taken[HELD];
 static uint32_t consumer, pin;
 static shmq_a32 *wake_word;
 static unsigned char *image;
@@ -59,19 +59,19 @@ static void build(void) {
         CHECK_EQUAL(put_number(jobs, i), SHMQ_OK);
         CHECK_EQUAL(put_number(limited, i), i <= 8 ? SHMQ_OK : SHMQ_FULL_COUNT);
     }
-    held[0] = receive(jobs, shmq_self(jobs)); /* carried soon */
-    CHECK(shmq_block_pin(a, shmq_body_offset(held[0].body), held[0].body_gen, held[0].body_len, &pin));
+    taken[0] = receive(jobs, shmq_self(jobs)); /* carried soon */
+    CHECK(shmq_block_pin(a, shmq_body_offset(taken[0].body), taken[0].body_gen, taken[0].body_len, &pin));
     for (uint64_t i = 0; i < 2 * shmq_slot_count(&jobs->first); i++) {
         CHECK_EQUAL(put_number(jobs, i), SHMQ_OK);
         (void)get_number(jobs);
     }
     CHECK_EQUAL(put_bytes(jobs, huge, sizeof huge, 0), SHMQ_OK);
     CHECK_EQUAL(shmq_row_open(theirs, SHMQ_CONSUMER, &consumer), SHMQ_OK);
-    held[1] = receive(theirs, consumer);
-    held[2] = receive(limited, shmq_self(limited));
-    held[3] = receive(jobs, shmq_self(jobs));
-    CHECK_EQUAL(shmq_release_until(jobs, &held[3], true, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
-    held[3] = receive(jobs, shmq_self(jobs));
+    taken[1] = receive(theirs, consumer);
+    taken[2] = receive(limited, shmq_self(limited));
+    taken[3] = receive(jobs, shmq_self(jobs));
+    CHECK_EQUAL(shmq_release_until(jobs, &taken[3], true, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
+    taken[3] = receive(jobs, shmq_self(jobs));
     (void)receive(of_dead, shmq_self(of_dead));
     (void)claim_by_hand(of_dead);
     CHECK_EQUAL(put_bytes(jobs, large, sizeof large, 0), SHMQ_OK);
@@ -205,7 +205,7 @@ static void use_theirs(void) { use(theirs); }
 
 static void settle_what_is_held(void) {
     shmq_delivery copies[HELD];
-    memcpy(copies, held, sizeof held);
+    memcpy(copies, taken, sizeof taken);
     (void)shmq_settle(jobs, &copies[0]);
     (void)shmq_release(theirs, &copies[1], true);
     (void)(shmq_lock(limited, &copies[2]) == SHMQ_OK && shmq_settle(limited, &copies[2]) == SHMQ_OK);
@@ -220,23 +220,23 @@ static void look_at_everything(void) {
     shmq_bodies bodies;
     for (int i = 0; i < 2; i++) {
         shmq_queue *q = i == 0 ? jobs : limited;
-        (void)shmq_ring_valid(&q->first, &where);
+        (void)shmq_ring_fault(&q->first, &where);
         (void)census_of(q);
-        (void)shmq_bodies_valid(&q->first, &bodies);
+        (void)shmq_bodies_fault(&q->first, &bodies);
         if (shmq_structure_lock(a) == SHMQ_OK) {
-            (void)shmq_entries_valid(&q->first, &where, &stray);
+            (void)shmq_entries_fault(&q->first, &where, &stray);
             shmq_structure_unlock(a);
         }
     }
     static const char *(*const checks[])(shmq_member *) = {
-        shmq_structure_valid, shmq_directory_valid, shmq_processes_valid, shmq_counters_valid,
-        shmq_pins_valid,      shmq_watch_valid,     shmq_references_valid};
+        shmq_structure_fault, shmq_directory_fault, shmq_processes_fault, shmq_counters_fault,
+        shmq_pins_fault,      shmq_watch_fault,     shmq_references_fault};
     if (shmq_structure_lock(a) == SHMQ_OK) {
         for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
             (void)checks[i](a);
         }
-        (void)shmq_blocks_valid(a);
-        (void)shmq_consumers_valid(jobs);
+        (void)shmq_blocks_fault(a);
+        (void)shmq_consumers_fault(jobs);
         shmq_structure_unlock(a);
     }
 }
@@ -295,15 +295,15 @@ static void come_and_go(void) {
 static void check_all_is_well(void) {
     uint64_t where;
     restore();
-    const char *wrong = shmq_ring_valid(&jobs->first, &where);
+    const char *wrong = shmq_ring_fault(&jobs->first, &where);
     CHECK(wrong == NULL);
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    wrong = shmq_segment_valid(a);
+    wrong = shmq_segment_fault(a);
     if (wrong != NULL) {
         fprintf(stderr, "round %llu: %s\n", (unsigned long long)round_now, wrong);
     }
     CHECK(wrong == NULL);
-    CHECK(shmq_references_valid(a) == NULL);
+    CHECK(shmq_references_fault(a) == NULL);
     shmq_structure_unlock(a);
     restore();
 }

@@ -45,15 +45,15 @@ static void puts_and_gets_take_turns_while_it_flows(void) {
 static void what_is_given_back_while_it_flows_is_first(void) {
     begin();
     put_numbers(q, 0, 3000);
-    shmq_delivery held[20];
+    shmq_delivery taken[20];
     for (uint64_t i = 0; i < 20; i++) {
-        held[i] = receive(theirs, shmq_self(theirs));
-        CHECK_EQUAL(number_of(&held[i]), i);
+        taken[i] = receive(theirs, shmq_self(theirs));
+        CHECK_EQUAL(number_of(&taken[i]), i);
     }
     put_numbers(q, 3000, 5000);
     get_numbers(q, 20, 4000); /* far beyond where the flow began */
     for (uint64_t i = 0; i < 20; i += 2) {
-        CHECK_EQUAL(shmq_release(theirs, &held[19 - i], false), SHMQ_OK);
+        CHECK_EQUAL(shmq_release(theirs, &taken[19 - i], false), SHMQ_OK);
     }
     for (uint64_t i = 1; i < 20; i += 2) {
         CHECK_EQUAL(get_number(q), i);
@@ -61,7 +61,7 @@ static void what_is_given_back_while_it_flows_is_first(void) {
     get_numbers(q, 4020, 3980);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
     for (uint64_t i = 0; i < 20; i += 2) {
-        CHECK_EQUAL(shmq_settle(theirs, &held[i]), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(theirs, &taken[i]), SHMQ_OK);
     }
     CHECK_EQUAL(census_of(q).unsettled, 0);
     end();
@@ -307,8 +307,8 @@ static void a_changed_row_is_told_and_not_delivered(void) {
 
 static void must_say(const char *words) {
     uint64_t where;
-    const char *found = shmq_ring_valid(&q->first, &where);
-    found = found != NULL ? found : shmq_ring_valid(shmq_level(q, q->levels), &where);
+    const char *found = shmq_ring_fault(&q->first, &where);
+    found = found != NULL ? found : shmq_ring_fault(shmq_level(q, q->levels), &where);
     if ((found == NULL) != (words == NULL) || (words != NULL && strstr(found, words) == NULL)) {
         fprintf(stderr, "found \"%s\", expected \"%s\"\n", found != NULL ? found : "", words != NULL ? words : "");
         exit(1);

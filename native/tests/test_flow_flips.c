@@ -15,7 +15,7 @@
 static shmq_member *m;
 static shmq_queue *q;
 static shmq_ring *back, *front;
-static shmq_delivery held[4];
+static shmq_delivery taken[4];
 static unsigned char *image;
 static uint64_t state = 1, round_now;
 
@@ -64,8 +64,8 @@ static void build(void) {
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     }
     for (int i = 0; i < 4; i++) {
-        held[i] = receive(q, shmq_self(q));
-        CHECK(held[i].depth == q->levels);
+        taken[i] = receive(q, shmq_self(q));
+        CHECK(taken[i].depth == q->levels);
     }
     CHECK(shmq_flow_rows(q) > 1000 && memory_row_count > 1000);
 }
@@ -167,7 +167,7 @@ static void takes_some(void) {
 
 static void settles_what_is_held(void) {
     shmq_delivery copies[4];
-    memcpy(copies, held, sizeof held);
+    memcpy(copies, taken, sizeof taken);
     (void)shmq_settle(q, &copies[0]);
     (void)shmq_release(q, &copies[1], true);
     (void)shmq_release_until(q, &copies[2], true, shmq_now_ns() + next(2) * SECOND);
@@ -193,13 +193,13 @@ static void looks(void) {
     shmq_stray stray;
     shmq_bodies bodies;
     for (uint32_t depth = 0; depth < q->rings; depth++) {
-        (void)shmq_ring_valid(shmq_level(q, depth), &where);
-        (void)shmq_entries_valid(shmq_level(q, depth), &where, &stray);
-        (void)shmq_bodies_valid(shmq_level(q, depth), &bodies);
+        (void)shmq_ring_fault(shmq_level(q, depth), &where);
+        (void)shmq_entries_fault(shmq_level(q, depth), &where, &stray);
+        (void)shmq_bodies_fault(shmq_level(q, depth), &bodies);
     }
     (void)census_of(q);
-    (void)shmq_references_valid(m);
-    (void)shmq_directory_valid(m);
+    (void)shmq_references_fault(m);
+    (void)shmq_directory_fault(m);
 }
 
 static void runs_other_things(void) {
@@ -222,9 +222,9 @@ static void check_all_is_well(void) {
     restore();
     check_ring(q);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    CHECK(shmq_segment_valid(m) == NULL);
+    CHECK(shmq_segment_fault(m) == NULL);
     shmq_structure_unlock(m);
-    CHECK(shmq_references_valid(m) == NULL);
+    CHECK(shmq_references_fault(m) == NULL);
     restore();
 }
 

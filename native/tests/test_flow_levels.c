@@ -27,7 +27,7 @@ static void get_level(uint32_t rest, uint64_t from, uint64_t below) {
     }
 }
 
-static const char *letters; /* where the dead of the next queue go; NULL: nowhere */
+static const char *dead_letters; /* where the dead of the next queue go; NULL: nowhere */
 
 static void begin(uint64_t max_memory) {
     scratch_spill_begin();
@@ -38,10 +38,10 @@ static void begin(uint64_t max_memory) {
                           .max_memory = max_memory,
                           .priorities = LEVELS,
                           .create = true};
-    if (letters != NULL) {
+    if (dead_letters != NULL) {
         d.given |= 1u << SHMQ_SET_DEAD_LETTER;
-        d.dead_letter = letters;
-        d.dead_letter_len = (uint32_t)strlen(letters);
+        d.dead_letter = dead_letters;
+        d.dead_letter_len = (uint32_t)strlen(dead_letters);
     }
     q = scratch_declare(m, "levels", d, 0);
     CHECK(shmq_may_flow(q) && q->rings == 2 * LEVELS);
@@ -108,9 +108,9 @@ static void a_browser_sees_each_level_with_its_rows(void) {
 
 /* What is on disk when its queue is deleted goes where the dead go: everything comes out, once. */
 static void what_a_deleted_queue_has_on_disk_is_buried(void) {
-    letters = "letters";
+    dead_letters = "letters";
     begin(4000);
-    letters = NULL;
+    dead_letters = NULL;
     put_all(0, MANY);
     CHECK_EQUAL(shmq_queue_delete(q), SHMQ_OK);
     uint64_t next[LEVELS] = {0, 1, 2}, count = 0;

@@ -5,12 +5,12 @@
 static void a_browser_sees_all_of_it_wherever_it_is(void) {
     begin();
     put_numbers(q, 0, 9000);
-    shmq_delivery held[5], d;
+    shmq_delivery taken[5], d;
     for (int i = 0; i < 5; i++) {
-        held[i] = receive(theirs, shmq_self(theirs));
+        taken[i] = receive(theirs, shmq_self(theirs));
     }
     get_numbers(q, 5, 4000);
-    CHECK_EQUAL(shmq_release(theirs, &held[3], false), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(theirs, &taken[3], false), SHMQ_OK);
     uint64_t place = 0, seen = 0, last = 0;
     for (; shmq_browse_place(&q->first, &place, &d) == SHMQ_OK; place++, seen++) {
         CHECK(seen == 0 || place > last);
@@ -22,7 +22,7 @@ static void a_browser_sees_all_of_it_wherever_it_is(void) {
     get_numbers(q, 3, 1);
     get_numbers(q, 4005, 4995);
     for (int i = 0; i < 5; i++) {
-        CHECK_EQUAL(shmq_settle(theirs, &held[i]), i == 3 ? SHMQ_SETTLED : SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(theirs, &taken[i]), i == 3 ? SHMQ_SETTLED : SHMQ_OK);
     }
     end();
 }

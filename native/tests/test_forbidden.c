@@ -34,15 +34,15 @@ static uint64_t word_of(uint64_t position) { return shmq_load_seq(&shmq_slot_at(
 /* Every way to settle it or to give it back is refused. */
 static void check_refused(shmq_queue *q, shmq_delivery d) {
     uint64_t before = word_of(d.position);
-    d.held = false; /* a copy: what is held counts once */
-    uint32_t held = shmq_load_seq(&q->m->process->held);
-    d.held = false; /* a copy: what its original counts for stays as it is */
+    d.counted = false; /* a copy: what is held counts once */
+    uint32_t held = shmq_load_seq(&q->m->process->unsettled);
+    d.counted = false; /* a copy: what its original counts for stays as it is */
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_lock(q, &d), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, true), SHMQ_SETTLED);
     CHECK_EQUAL(word_of(d.position), before);
-    CHECK_EQUAL(shmq_load_seq(&q->m->process->held), held);
+    CHECK_EQUAL(shmq_load_seq(&q->m->process->unsettled), held);
 }
 
 /* Shows E9, E10, E13. */

@@ -75,10 +75,10 @@ static void put(worker *w) {
     uint8_t priority = next_random(w) % 4 == 0 ? 9 : 0;
     line *l = &lines[key][priority == 9 ? 0 : 1];
     uint64_t number = shmq_load_seq(&l->next), body[3] = {key, priority == 9 ? 0 : 1, number};
-    unsigned char head[] = {1, 0, 0, 3, 1, 0, (unsigned char)('a' + key)};
+    unsigned char headers[] = {1, 0, 0, 3, 1, 0, (unsigned char)('a' + key)};
     struct iovec piece = {.iov_base = body, .iov_len = sizeof body};
-    shmq_outgoing o = {.head = head,
-                       .head_len = sizeof head,
+    shmq_outgoing o = {.headers = headers,
+                       .headers_len = sizeof headers,
                        .pieces = &piece,
                        .piece_count = 1,
                        .body_len = sizeof body,
@@ -203,7 +203,7 @@ static void *run_worker(void *argument) {
             begin(&w);
         }
         if (what % 10 == 7) {
-            (void)shmq_groups_doubt(w.q); /* as the housekeeping does, and far more often */
+            (void)shmq_groups_recheck(w.q); /* as the housekeeping does, and far more often */
         }
         if (what == 997) {
             uint32_t reaped;
@@ -225,7 +225,7 @@ static void check_the_rest(void) {
         put_count += shmq_load_seq(&lines[i / LEVELS][i % LEVELS].next);
     }
     CHECK_EQUAL(shmq_load_seq(&settled_count), put_count);
-    CHECK(shmq_groups_valid(w.q) == NULL);
+    CHECK(shmq_groups_fault(w.q) == NULL);
     check_ring(w.q);
     CHECK_EQUAL(shmq_load_seq(&first->header->damage), 0);
     shmq_queue_unbind(w.q);

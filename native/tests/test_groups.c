@@ -33,7 +33,7 @@ static void begin(uint32_t grouping, uint32_t levels) {
 
 static void check_sound(void) {
     check_ring(q);
-    CHECK(shmq_groups_valid(q) == NULL);
+    CHECK(shmq_groups_fault(q) == NULL);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
 }
 
@@ -45,7 +45,7 @@ static void end(void) {
         shmq_member_free(other);
     }
     shmq_queue_unbind(q);
-    CHECK_EQUAL(shmq_load_seq(&m->process->seats), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->privileges), 0);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);
     scratch_remove();
@@ -63,19 +63,19 @@ static void close_taker(taker *t) {
 }
 
 /* No group for an empty key. */
-static uint32_t head_of(unsigned char *head, const char *key) {
+static uint32_t head_of(unsigned char *headers, const char *key) {
     uint32_t length = (uint32_t)strlen(key);
     unsigned char fixed[] = {1, 0, 0, 3, (unsigned char)length, 0};
-    memcpy(head, fixed, sizeof fixed);
-    memcpy(head + sizeof fixed, key, length);
+    memcpy(headers, fixed, sizeof fixed);
+    memcpy(headers + sizeof fixed, key, length);
     return length != 0 ? (uint32_t)sizeof fixed + length : 0;
 }
 
 static void put_in(const char *key, uint64_t number, uint8_t priority) {
-    unsigned char head[64];
+    unsigned char headers[64];
     struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
-    shmq_outgoing o = {.head = head,
-                       .head_len = head_of(head, key),
+    shmq_outgoing o = {.headers = headers,
+                       .headers_len = head_of(headers, key),
                        .pieces = &piece,
                        .piece_count = 1,
                        .body_len = sizeof number,
@@ -103,12 +103,12 @@ static void takes_nothing(taker *t) {
 
 /* The slot of the table of this key. */
 static shmq_group_shm *words_of(const char *key) {
-    unsigned char head[64];
-    uint32_t length = head_of(head, key);
-    return &q->page->group_table[shmq_group_of_head(head, length) - 1];
+    unsigned char headers[64];
+    uint32_t length = head_of(headers, key);
+    return &q->page->group_table[shmq_group_of_headers(headers, length) - 1];
 }
 
-static uint32_t seats(const shmq_member *member) { return shmq_load_seq(&member->process->seats); }
+static uint32_t privileges(const shmq_member *member) { return shmq_load_seq(&member->process->privileges); }
 static bool is_free(const char *key) { return (shmq_load_seq(&words_of(key)->owner) & 0x1fff) == 0; }
 static bool is_refused(const char *key) { return (shmq_load_seq(&words_of(key)->refused) >> 44 & 15) != 0; }
 
@@ -128,7 +128,7 @@ static void a_group_is_with_one_consumer_at_a_time(void) {
     CHECK(is_free("17") && !is_refused("17"));
     shmq_delivery two = taken(&b, 2);
     CHECK_EQUAL(shmq_release(theirs, &two, true), SHMQ_OK);
-    CHECK(seats(m) == 0 && seats(other) == 0); /* what is in hand says enough */
+    CHECK(privileges(m) == 0 && privileges(other) == 0); /* what is in hand says enough */
     two = taken(&a, 2);
     CHECK_EQUAL(shmq_settle(q, &two), SHMQ_OK);
     CHECK_EQUAL(shmq_settle(theirs, &three), SHMQ_OK);
@@ -192,12 +192,12 @@ static void a_sticky_group_stays_until_its_consumer_closes(void) {
     shmq_delivery d = taken(&a, 1);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     takes_nothing(&b);
-    CHECK(seats(m) == 1 && seats(other) == 0);
+    CHECK(privileges(m) == 1 && privileges(other) == 0);
     d = taken(&a, 2);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     takes_nothing(&b);
     close_taker(&a);
-    CHECK(is_free("g") && seats(m) == 0);
+    CHECK(is_free("g") && privileges(m) == 0);
     d = taken(&b, 2);
     CHECK_EQUAL(shmq_settle(theirs, &d), SHMQ_OK);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
@@ -212,9 +212,9 @@ static void what_a_process_that_only_gets_has_goes_with_its_handle(void) {
     put_in("g", 2, 0);
     CHECK_EQUAL(get_number(theirs), 1);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
-    CHECK(seats(other) == 1 && seats(m) == 0);
+    CHECK(privileges(other) == 1 && privileges(m) == 0);
     shmq_queue_unbind(theirs);
-    CHECK_EQUAL(seats(other), 0);
+    CHECK_EQUAL(privileges(other), 0);
     CHECK_EQUAL(get_number(q), 2);
     theirs = declare(other, SHMQ_GROUPS_STICKY, 1);
     end();
@@ -253,7 +253,7 @@ static void what_is_stolen_frees_the_group_of_an_owner_that_does_not_know_it(voi
     shmq_delivery one = taken(&a, 1), stolen;
     takes_nothing(&b);
     CHECK_EQUAL(shmq_steal(&q->first, one.position, false, &stolen), SHMQ_OK);
-    takes_nothing(&b); /* the thief has it now, and may give it back */
+    takes_nothing(&b); /* the stealer has it now, and may give it back */
     CHECK_EQUAL(shmq_release(q, &stolen, false), SHMQ_OK);
     CHECK(is_free("g"));
     shmq_delivery again = taken(&b, 1);
@@ -282,7 +282,7 @@ static void what_was_only_offered_is_taken_back(void) {
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer_to(theirs, a.row, &a.s, &d), SHMQ_OK);
     takes_nothing(&b);
-    CHECK(!shmq_groups_doubt(q));
+    CHECK(!shmq_groups_recheck(q));
     shmq_delivery one = taken(&b, 1);
     CHECK_EQUAL(shmq_offer_acquire(theirs, &d), SHMQ_SETTLED);
     CHECK(!is_free("g"));
@@ -305,7 +305,7 @@ static void what_is_half_released_goes_first(void) {
     takes_nothing(&b);
     shmq_slot_shm *slot = shmq_slot_at(shmq_level(theirs, one.depth), one.position);
     shmq_store_seq(&slot->word, shmq_word_to(one.word, SHMQ_AVAILABLE, 0, one.tag) | SHMQ_FLAG_REDELIVERED);
-    CHECK(!shmq_groups_doubt(q));
+    CHECK(!shmq_groups_recheck(q));
     for (uint64_t i = 1; i <= 2; i++) {
         shmq_delivery d = taken(&b, i);
         CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
@@ -332,12 +332,13 @@ static void who_was_refused_earlier_goes_first(void) {
     takes_nothing(&b);
     uint64_t owner = shmq_load_seq(&words_of("g")->owner);
     CHECK_EQUAL(shmq_settle(theirs, &one), SHMQ_OK);
-    /* Again as it was before G4, but for the owner; b's path is behind all of them. */
+    /* Again as it was before G4, but for the owner; b's cursor is behind all of them. */
     shmq_subscription_end(&b.s);
     shmq_subscription_begin(&b.s, NULL, NULL);
     for (uint32_t depth = 0; depth < 3; depth++) {
         shmq_ring *level = shmq_level(q, depth);
-        shmq_path_set(&b.s, level, shmq_path_of(&b.s, level), depth == 0 ? 2 : 0, shmq_load_seq(&level->shm->epoch));
+        shmq_cursor_set(&b.s, level, shmq_cursor_of(&b.s, level), depth == 0 ? 2 : 0,
+                        shmq_load_seq(&level->shm->epoch));
     }
     shmq_store_seq(&words_of("g")->refused, (UINT64_C(7) << 48) | (UINT64_C(1) << 44) | 1);
     CHECK((owner & 0x1fff) != 0 && is_free("g"));
@@ -376,10 +377,10 @@ static void a_suspect_owner_that_offers_clears_itself(void) {
 static void a_damaged_table_is_found(void) {
     begin(SHMQ_GROUPS_SHARED, 1);
     shmq_store_seq(&words_of("g")->owner, 0xfff);
-    CHECK(shmq_groups_valid(q) != NULL);
+    CHECK(shmq_groups_fault(q) != NULL);
     shmq_store_seq(&words_of("g")->owner, 0);
     shmq_store_seq(&words_of("g")->refused, UINT64_C(2) << 44);
-    CHECK(shmq_groups_valid(q) != NULL);
+    CHECK(shmq_groups_fault(q) != NULL);
     shmq_store_seq(&words_of("g")->refused, 0);
     end();
 }

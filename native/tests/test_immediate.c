@@ -28,7 +28,7 @@ static void leave(void) {
 
 static void end(void) {
     check_ring(q);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     leave();
 }
 
@@ -207,7 +207,7 @@ static void test_a_signal_ends_a_sleep(void) {
 static void test_a_damaged_one_is_not_withdrawn(void) {
     begin();
     shmq_outgoing o = put_one();
-    shmq_poke(&shmq_slot_at(&q->first, o.position)->body, UINT64_C(0x123456789));
+    shmq_write_once(&shmq_slot_at(&q->first, o.position)->body, UINT64_C(0x123456789));
     CHECK_EQUAL(see(&o, 0), SHMQ_OK);
     CHECK_EQUAL(state_at(q, o.position), SHMQ_BROKEN);
     CHECK(shmq_load_seq(&m->header->damage) != 0);

@@ -25,7 +25,7 @@ static void check_mended(shmq_member *m) {
     CHECK_EQUAL(shmq_load_seq(&m->header->dirty), 0);
     shmq_moment moment = shmq_moment_begin(m);
     CHECK_EQUAL(moment.calm, SHMQ_CALM);
-    CHECK(shmq_structure_valid(m) == NULL);
+    CHECK(shmq_structure_fault(m) == NULL);
     CHECK(shmq_moment_lasts(m, &moment));
 }
 

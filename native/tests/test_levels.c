@@ -1,7 +1,7 @@
 /* Queues of several levels: the order, what comes above a taker that is below, deaths, and what a look at all levels tells. */
 #include "scratch_queue.h"
 #include "shmq/cold.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/memory_use.h"
 #include "shmq/ranks.h"
 #include "shmq/structure.h"
@@ -11,7 +11,7 @@ enum { LEVELS = 3, LOW = 3, MIDDLE = 4, HIGH = 5 }; /* priorities of the three l
 
 static shmq_member *m, *other, *eye;
 static shmq_queue *q, *theirs;
-static shmq_judgement judgement;
+static shmq_finding finding;
 
 static void begin(uint64_t maxsize) {
     scratch_create(false);
@@ -25,25 +25,25 @@ static void begin(uint64_t maxsize) {
 static const char *part_fault(const char *name) {
     for (int i = 0; i < SHMQ_PARTS; i++) {
         if (strcmp(shmq_part_name(i), name) == 0) {
-            shmq_part_examine(eye, i, &judgement);
+            shmq_part_check(eye, i, &finding);
         }
     }
-    return judgement.fault;
+    return finding.fault;
 }
 
-static shmq_opinion opinion(void) {
+static shmq_verdict_kind verdict(void) {
     shmq_queue view;
     CHECK(shmq_queue_look(eye, q->index, &view) == NULL);
-    shmq_queue_examine(&view, &judgement);
-    return judgement.opinion;
+    shmq_queue_check(&view, &finding);
+    return finding.verdict;
 }
 
 static void all_sound(void) {
     for (int i = 0; i < SHMQ_PARTS; i++) {
-        shmq_part_examine(eye, i, &judgement);
-        CHECK_EQUAL(judgement.opinion, SHMQ_SOUND);
+        shmq_part_check(eye, i, &finding);
+        CHECK_EQUAL(finding.verdict, SHMQ_SOUND);
     }
-    CHECK_EQUAL(opinion(), SHMQ_SOUND);
+    CHECK_EQUAL(verdict(), SHMQ_SOUND);
     check_ring(q);
 }
 
@@ -210,10 +210,10 @@ static void a_limit_counts_all_levels(void) {
     CHECK_EQUAL(count & SHMQ_COUNT_MASK, 64);
     all_sound();
     shmq_store_seq(&q->page->count, count - 1);
-    CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-    CHECK(strstr(judgement.fault, "the count says 63 entries, the slots say 64") != NULL);
-    CHECK_EQUAL(judgement.depth, 0);
-    CHECK_EQUAL(judgement.where, SHMQ_NO_SLOT);
+    CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+    CHECK(strstr(finding.fault, "the count says 63 entries, the slots say 64") != NULL);
+    CHECK_EQUAL(finding.depth, 0);
+    CHECK_EQUAL(finding.where, SHMQ_NO_SLOT);
     shmq_store_seq(&q->page->count, count);
     uint64_t purged;
     CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
@@ -228,40 +228,40 @@ static void damage_is_told_with_its_level_and_slot(void) {
     shmq_bodies bodies;
     shmq_queue view;
     CHECK(shmq_queue_look(eye, q->index, &view) == NULL);
-    shmq_bodies_examine(&view, &bodies, &judgement);
-    CHECK_EQUAL(judgement.opinion, SHMQ_SOUND);
+    shmq_bodies_check(&view, &bodies, &finding);
+    CHECK_EQUAL(finding.verdict, SHMQ_SOUND);
     CHECK_EQUAL(bodies.verified, 30);
     for (uint32_t depth = 0; depth < LEVELS; depth++) {
         shmq_ring *level = shmq_level(q, depth);
         shmq_slot_shm *slot = shmq_slot_at(level, 4 + depth);
         uint64_t word = shmq_load_seq(&slot->word), head = shmq_load_seq(&level->shm->head);
         shmq_store_seq(&slot->word, word | 15);
-        CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "the slot is in a state that this version does not know") != NULL);
-        CHECK_EQUAL(judgement.depth, depth);
-        CHECK_EQUAL(judgement.where, 4 + depth);
+        CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+        CHECK(strstr(finding.fault, "the slot is in a state that this version does not know") != NULL);
+        CHECK_EQUAL(finding.depth, depth);
+        CHECK_EQUAL(finding.where, 4 + depth);
         shmq_store_seq(&slot->word, shmq_word_to(word, SHMQ_ACQUIRED, SHMQ_OWNER_PROCESS | 77, 1));
-        CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "a process that does not exist") != NULL);
-        CHECK_EQUAL(judgement.depth, depth);
-        CHECK_EQUAL(judgement.where, 4 + depth);
+        CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+        CHECK(strstr(finding.fault, "a process that does not exist") != NULL);
+        CHECK_EQUAL(finding.depth, depth);
+        CHECK_EQUAL(finding.where, 4 + depth);
         shmq_store_seq(&slot->word, word);
         shmq_store_seq(&level->shm->head, 12);
-        CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "the head is beyond the tail") != NULL);
-        CHECK_EQUAL(judgement.depth, depth);
-        CHECK_EQUAL(judgement.where, SHMQ_NO_SLOT);
+        CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+        CHECK(strstr(finding.fault, "the head is beyond the tail") != NULL);
+        CHECK_EQUAL(finding.depth, depth);
+        CHECK_EQUAL(finding.where, SHMQ_NO_SLOT);
         shmq_store_seq(&level->shm->head, 5);
-        CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "no consumer will be offered it") != NULL);
-        CHECK_EQUAL(judgement.depth, depth);
-        CHECK_EQUAL(judgement.where, 0);
+        CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+        CHECK(strstr(finding.fault, "no consumer will be offered it") != NULL);
+        CHECK_EQUAL(finding.depth, depth);
+        CHECK_EQUAL(finding.where, 0);
         shmq_store_seq(&level->shm->head, head);
         slot->inline_area[0] ^= 1;
-        shmq_bodies_examine(&view, &bodies, &judgement);
-        CHECK_EQUAL(judgement.opinion, SHMQ_DAMAGED);
-        CHECK_EQUAL(judgement.depth, depth);
-        CHECK_EQUAL(judgement.where, 4 + depth);
+        shmq_bodies_check(&view, &bodies, &finding);
+        CHECK_EQUAL(finding.verdict, SHMQ_DAMAGED);
+        CHECK_EQUAL(finding.depth, depth);
+        CHECK_EQUAL(finding.where, 4 + depth);
         CHECK_EQUAL(bodies.verified, 29); /* the levels below it were counted as well */
         CHECK_EQUAL(bodies.damaged, 1);
         slot->inline_area[0] ^= 1;
@@ -279,15 +279,15 @@ static void bodies_and_deliveries_of_all_levels_are_counted(void) {
         CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
     }
     all_sound(); /* each block is named by a slot of some level */
-    shmq_delivery held[LEVELS];
+    shmq_delivery taken[LEVELS];
     for (int i = 0; i < LEVELS; i++) {
-        held[i] = receive(theirs, shmq_self(theirs));
+        taken[i] = receive(theirs, shmq_self(theirs));
     }
-    shmq_store_seq(&other->process->held, 2);
+    shmq_store_seq(&other->process->unsettled, 2);
     CHECK(strstr(part_fault("references of blocks"), "has 3 messages in hand, but counts 2") != NULL);
-    shmq_store_seq(&other->process->held, 3);
+    shmq_store_seq(&other->process->unsettled, 3);
     for (int i = 0; i < LEVELS; i++) {
-        CHECK_EQUAL(shmq_settle(theirs, &held[i]), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(theirs, &taken[i]), SHMQ_OK);
     }
     shmq_block_usage usage;
     shmq_blocks_usage(m, &usage);
@@ -306,9 +306,9 @@ static void constants_of_a_level_that_make_no_sense_are_told(void) {
         CHECK(part_fault("queue directory")[0] != 0);
         ring->slots = page->ring.slots - SHMQ_GRANULE_BYTES; /* somebody else's memory */
         CHECK(strstr(part_fault("queue directory"), "the offset of the queue's ring makes no sense") != NULL);
-        CHECK_EQUAL(opinion(), SHMQ_DAMAGED);
-        CHECK(strstr(judgement.fault, "the offset of the queue's ring makes no sense") != NULL);
-        CHECK_EQUAL(judgement.depth, depth);
+        CHECK_EQUAL(verdict(), SHMQ_DAMAGED);
+        CHECK(strstr(finding.fault, "the offset of the queue's ring makes no sense") != NULL);
+        CHECK_EQUAL(finding.depth, depth);
         ring->slots = slots;
         ring->carried = m->size;
         CHECK(strstr(part_fault("queue directory"), "the offset of the queue's ring makes no sense") != NULL);
@@ -442,11 +442,11 @@ static void the_baton_looks_into_the_levels_below(void) {
                  {MIDDLE, MIDDLE, true, true}, {LOW, LOW, false, true},    {MIDDLE, 0, true, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin(0);
-        shmq_delivery held;
+        shmq_delivery taken;
         if (cases[i].behind_a_held_one) {
             CHECK_EQUAL(put_as(q, 7, LOW), SHMQ_OK);
-            CHECK_EQUAL(shmq_offer(q, shmq_self(q), &held), SHMQ_OK);
-            CHECK_EQUAL(shmq_offer_acquire(q, &held), SHMQ_OK);
+            CHECK_EQUAL(shmq_offer(q, shmq_self(q), &taken), SHMQ_OK);
+            CHECK_EQUAL(shmq_offer_acquire(q, &taken), SHMQ_OK);
         }
         CHECK_EQUAL(put_as(q, 1, cases[i].taken), SHMQ_OK);
         if (cases[i].other != 0) {
@@ -460,7 +460,7 @@ static void the_baton_looks_into_the_levels_below(void) {
         (void)shmq_withdraw(theirs, row, false);
         CHECK_EQUAL(shmq_row_close(theirs, row), SHMQ_OK);
         if (cases[i].behind_a_held_one) {
-            CHECK_EQUAL(shmq_settle(q, &held), SHMQ_OK);
+            CHECK_EQUAL(shmq_settle(q, &taken), SHMQ_OK);
         }
         end();
     }

@@ -21,7 +21,7 @@ static void begin(uint64_t maxsize) {
 }
 
 static void check_line(void) {
-    const char *fault = shmq_line_valid(qa);
+    const char *fault = shmq_line_fault(qa);
     if (fault != NULL) {
         fprintf(stderr, "%s\n", fault);
     }
@@ -308,7 +308,7 @@ static void a_full_line_takes_no_more_until_its_first_is_gone(void) {
     CHECK_EQUAL(late.number, SHMQ_TICKETS);
     uint32_t seen;
     CHECK(!shmq_line_answer(qb, &tickets[0], &seen));
-    CHECK(!tickets[0].held);
+    CHECK(!tickets[0].in_line);
     for (uint32_t i = 1; i < SHMQ_TICKETS; i++) {
         shmq_line_leave(qc, &tickets[i]);
     }
@@ -364,11 +364,11 @@ static void a_ticket_that_makes_no_sense_is_told(void) {
                         shmq_ticket_word(1, 5, SHMQ_TICKET_FREE)};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         shmq_store_seq(word, wrong[i]);
-        CHECK(shmq_line_valid(qa) != NULL);
-        CHECK(strstr(shmq_line_valid(qa), "has a value that no process writes") != NULL);
+        CHECK(shmq_line_fault(qa) != NULL);
+        CHECK(strstr(shmq_line_fault(qa), "has a value that no process writes") != NULL);
     }
     shmq_store_seq(word, shmq_ticket_word(1, 60, SHMQ_TICKET_WAITING));
-    CHECK(strstr(shmq_line_valid(qa), "is taken, but no process owns it") != NULL);
+    CHECK(strstr(shmq_line_fault(qa), "is taken, but no process owns it") != NULL);
     shmq_store_seq(word, before);
     end();
 }

@@ -19,7 +19,7 @@ static void begin(uint64_t maxsize) {
 
 static void check_all(void) {
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_valid(a);
+    const char *wrong = shmq_segment_fault(a);
     if (wrong != NULL) {
         fprintf(stderr, "%s\n", wrong);
     }
@@ -87,7 +87,7 @@ static uint64_t half_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, ui
     CHECK_EQUAL(shmq_lock(from, d), SHMQ_OK);
     o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o->source = d->position;
-    shmq_hold(from->m, 1);
+    shmq_add_unsettled(from->m, 1);
     CHECK_EQUAL(shmq_put(to, o, 0), SHMQ_OK);
     CHECK_EQUAL(state_at(to, o->position), SHMQ_PENDING);
     return o->position;
@@ -109,7 +109,7 @@ static void test_a_message_is_moved_and_is_there_once(void) {
         CHECK_EQUAL(census_of(to_a).ready, 1);
         check_all();
         CHECK_EQUAL(take_letter(to_a), 7);
-        CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+        CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
         CHECK_EQUAL(move_letter(from_a, &d, to_a, 7, sizes[i]), SHMQ_SETTLED);
         CHECK_EQUAL(census_of(to_a).ready, 0);
     }
@@ -126,13 +126,13 @@ static void test_what_a_consumer_has_is_moved_in_the_name_of_the_process(void) {
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_SHUT_DOWN);
     CHECK_EQUAL(d.owner, shmq_self(from_a));
     CHECK_EQUAL(state_at(from_a, d.position), SHMQ_LOCKED);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
-    before.held = false;
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 1);
+    before.counted = false;
     CHECK_EQUAL(shmq_settle(from_a, &before), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_queue_shut_down(to_a, SHMQ_OPEN), SHMQ_OK);
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_OK);
     CHECK_EQUAL(get_number(to_a), 1);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     CHECK_EQUAL(shmq_row_close(from_a, row), SHMQ_OK);
     end(true);
 }
@@ -234,7 +234,7 @@ static void test_without_room_nothing_is_changed(void) {
     shmq_delivery d = receive(from_a, shmq_self(from_a));
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_FULL_COUNT);
     CHECK_EQUAL(state_at(from_a, d.position), SHMQ_LOCKED);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 1);
     check_all();
     CHECK_EQUAL(get_number(to_a), 9);
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_OK);
@@ -336,7 +336,7 @@ static void test_what_was_taken_from_a_consumer_is_not_moved(void) {
     shmq_delivery d = receive(from_a, row), taken;
     CHECK_EQUAL(shmq_steal(&from_b->first, d.position, false, &taken), SHMQ_OK);
     CHECK_EQUAL(move_letter(from_a, &d, to_a, 1, 8), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     CHECK_EQUAL(census_of(to_a).ready, 0);
     CHECK_EQUAL(shmq_release(from_b, &taken, false), SHMQ_OK);
     CHECK_EQUAL(get_number(from_a), 1);

@@ -6,11 +6,11 @@
 
 #include "../src/blocks/slab.h"
 #include "scratch_queue.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 
 static shmq_member *a, *b, *eye;
 static shmq_queue *qa;
-static shmq_judgement judgement;
+static shmq_finding finding;
 
 static void begin(void) {
     scratch_create(false);
@@ -47,26 +47,26 @@ static int part_called(const char *name) {
     return -1;
 }
 
-static shmq_opinion opinion_of(const char *name) {
-    shmq_part_examine(eye, part_called(name), &judgement);
-    return judgement.opinion;
+static shmq_verdict_kind verdict_of(const char *name) {
+    shmq_part_check(eye, part_called(name), &finding);
+    return finding.verdict;
 }
 
-static shmq_opinion opinion_of_queue(void) {
+static shmq_verdict_kind verdict_of_queue(void) {
     shmq_queue view;
     CHECK(shmq_queue_look(eye, qa->index, &view) == NULL);
     view.index = qa->index;
-    shmq_queue_examine(&view, &judgement);
-    return judgement.opinion;
+    shmq_queue_check(&view, &finding);
+    return finding.verdict;
 }
 
 static void all_sound(void) {
     for (int i = 0; i < SHMQ_PARTS; i++) {
-        shmq_part_examine(eye, i, &judgement);
-        CHECK_EQUAL(judgement.opinion, SHMQ_SOUND);
-        CHECK(judgement.fault[0] == 0);
+        shmq_part_check(eye, i, &finding);
+        CHECK_EQUAL(finding.verdict, SHMQ_SOUND);
+        CHECK(finding.fault[0] == 0);
     }
-    CHECK_EQUAL(opinion_of_queue(), SHMQ_SOUND);
+    CHECK_EQUAL(verdict_of_queue(), SHMQ_SOUND);
 }
 
 static void it_has_no_row_and_cannot_write(void) {
@@ -114,15 +114,15 @@ static void beside_a_holder_the_map_is_left_open_and_the_rest_is_looked_at(void)
     shmq_directory_shm *entry = &a->directory[qa->index];
     uint64_t hash = entry->name_hash;
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
-    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_UNDECIDED);
-    CHECK(strstr(judgement.why, "is changing the structure, or was stopped while it did") != NULL);
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_SOUND);
-    CHECK_EQUAL(opinion_of_queue(), SHMQ_SOUND);
+    CHECK_EQUAL(verdict_of("map of the memory"), SHMQ_UNDECIDED);
+    CHECK(strstr(finding.why, "is changing the structure, or was stopped while it did") != NULL);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_SOUND);
+    CHECK_EQUAL(verdict_of_queue(), SHMQ_SOUND);
     entry->name_hash ^= 1;
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_UNDECIDED); /* it may be half of the holder's change */
-    CHECK(strstr(judgement.fault, "its name does not match the hash by which processes look it up") != NULL);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_UNDECIDED); /* it may be half of the holder's change */
+    CHECK(strstr(finding.fault, "its name does not match the hash by which processes look it up") != NULL);
     shmq_structure_unlock(b);
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_DAMAGED);
     entry->name_hash = hash;
     all_sound();
     end();
@@ -137,11 +137,11 @@ static void behind_a_dead_holder_all_but_the_map_is_judged(void) {
     CHECK_EQUAL(shmq_run_take(b, 3, SHMQ_GRANULE_RING, &offset), SHMQ_OK); /* no root names it yet */
     scratch_kill(b);
     CHECK_EQUAL(shmq_moment_begin(eye).calm, SHMQ_LEFT);
-    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_UNDECIDED);
-    CHECK(strstr(judgement.why, "died") != NULL);
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_SOUND);
+    CHECK_EQUAL(verdict_of("map of the memory"), SHMQ_UNDECIDED);
+    CHECK(strstr(finding.why, "died") != NULL);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_SOUND);
     entry->name_hash ^= 1;
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_DAMAGED);
     entry->name_hash = hash;
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
     shmq_structure_unlock(a);
@@ -153,8 +153,8 @@ static void a_wrong_map_is_damage_when_nobody_is_at_it(void) {
     begin();
     uint64_t word = shmq_load_seq(&a->granules[100]);
     shmq_store_seq(&a->granules[100], shmq_granule_word(word, SHMQ_GRANULE_PAGES, 1, 1));
-    CHECK_EQUAL(opinion_of("map of the memory"), SHMQ_DAMAGED);
-    CHECK(strstr(judgement.fault, "granule 100") != NULL);
+    CHECK_EQUAL(verdict_of("map of the memory"), SHMQ_DAMAGED);
+    CHECK(strstr(finding.fault, "granule 100") != NULL);
     shmq_store_seq(&a->granules[100], word);
     all_sound();
     end();
@@ -178,10 +178,10 @@ static void what_is_wrong_in_another_way_at_each_look_is_left_open(void) {
     shmq_slot_shm *slot = shmq_slot_at(&qa->first, 5);
     uint64_t word = shmq_load_seq(&slot->word);
     shmq_store_seq(&slot->word, word | 15);
-    CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
-    CHECK_EQUAL(judgement.where, 5);
+    CHECK_EQUAL(verdict_of_queue(), SHMQ_DAMAGED);
+    CHECK_EQUAL(finding.where, 5);
     moving = &slot->word;
-    CHECK_EQUAL(opinion_of_queue(), SHMQ_UNDECIDED);
+    CHECK_EQUAL(verdict_of_queue(), SHMQ_UNDECIDED);
     moving = NULL;
     shmq_store_seq(&slot->word, word);
     all_sound();
@@ -195,17 +195,17 @@ static void a_queue_that_goes_under_the_look_is_no_damage(void) {
     CHECK(shmq_queue_look(eye, qa->index, &view) == NULL);
     view.index = qa->index;
     shmq_slot_at(&qa->first, 3)->inline_area[0] ^= 1;
-    shmq_bodies_examine(&view, &bodies, &judgement);
-    CHECK_EQUAL(judgement.opinion, SHMQ_DAMAGED);
-    CHECK_EQUAL(judgement.where, 3);
+    shmq_bodies_check(&view, &bodies, &finding);
+    CHECK_EQUAL(finding.verdict, SHMQ_DAMAGED);
+    CHECK_EQUAL(finding.where, 3);
     CHECK_EQUAL(bodies.verified, 9);
     shmq_store_seq(&shmq_slot_at(&qa->first, 3)->word, ~UINT64_C(0)); /* its memory is something else by now */
-    CHECK_EQUAL(opinion_of_queue(), SHMQ_DAMAGED);
+    CHECK_EQUAL(verdict_of_queue(), SHMQ_DAMAGED);
     shmq_store_seq(&a->directory[qa->index].word, shmq_entry_word(view.incarnation, SHMQ_ENTRY_DELETED));
-    shmq_queue_examine(&view, &judgement);
-    CHECK_EQUAL(judgement.opinion, SHMQ_GONE_MEANWHILE);
-    shmq_bodies_examine(&view, &bodies, &judgement);
-    CHECK_EQUAL(judgement.opinion, SHMQ_GONE_MEANWHILE);
+    shmq_queue_check(&view, &finding);
+    CHECK_EQUAL(finding.verdict, SHMQ_GONE_MEANWHILE);
+    shmq_bodies_check(&view, &bodies, &finding);
+    CHECK_EQUAL(finding.verdict, SHMQ_GONE_MEANWHILE);
     end();
 }
 
@@ -218,7 +218,7 @@ static void a_name_that_leads_nowhere_is_not_counted(void) {
     CHECK(strcmp(name, "jobs") == 0);
     shmq_store_seq(&a->directory[qa->index].page, page + 1);
     CHECK(!shmq_queue_named(eye, qa->index, name, &incarnation));
-    CHECK_EQUAL(opinion_of("queue directory"), SHMQ_DAMAGED);
+    CHECK_EQUAL(verdict_of("queue directory"), SHMQ_DAMAGED);
     shmq_store_seq(&a->directory[qa->index].page, page);
     end();
     CHECK_EQUAL(shmq_observer_open("shmq-nobody", NULL, &eye), SHMQ_GONE);

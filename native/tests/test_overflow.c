@@ -66,10 +66,10 @@ static void one_that_a_consumer_holds_is_taken_from_it(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
-    shmq_delivery held = receive(qb, shmq_self(qb)), offered;
+    shmq_delivery taken = receive(qb, shmq_self(qb)), offered;
     CHECK_EQUAL(shmq_offer(qb, shmq_self(qb), &offered), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(qb, &taken), SHMQ_SETTLED);
     CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
     CHECK_EQUAL(shmq_offer_finish(qb, &offered), SHMQ_SETTLED); /* and he looks for another one */
     CHECK_EQUAL(dropped(), 2);
@@ -83,10 +83,10 @@ static void one_that_is_being_settled_is_left_alone(void) {
     begin(2, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
-    shmq_delivery held = receive(qb, shmq_self(qb));
-    CHECK_EQUAL(shmq_lock(qb, &held), SHMQ_OK);
+    shmq_delivery taken = receive(qb, shmq_self(qb));
+    CHECK_EQUAL(shmq_lock(qb, &taken), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 3), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &taken), SHMQ_OK);
     CHECK_EQUAL(dropped(), 1);
     CHECK_EQUAL(get_number(qa), 3);
     end();
@@ -96,7 +96,7 @@ static void one_that_is_being_settled_is_left_alone(void) {
 static void a_carried_entry_goes_first(void) {
     begin(4, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);
-    shmq_delivery held = receive(qb, shmq_self(qb));
+    shmq_delivery taken = receive(qb, shmq_self(qb));
     for (uint64_t i = 1; i < 2 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
@@ -107,7 +107,7 @@ static void a_carried_entry_goes_first(void) {
     CHECK_EQUAL(dropped(), 0);
     CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
     CHECK_EQUAL(dropped(), 1);
-    CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(qb, &taken), SHMQ_SETTLED);
     CHECK_EQUAL(get_number(qa), 1);
     end();
 }
@@ -182,12 +182,12 @@ static void where_nothing_can_be_dropped_it_stays_full(void) {
 /* Carried ones: the one that is being settled stays, the others go by their age, and not by where they lie. */
 static void of_the_carried_the_oldest_goes(void) {
     begin(5, SHMQ_OVERFLOW_DROP_OLDEST);
-    shmq_delivery held[3];
+    shmq_delivery taken[3];
     for (uint64_t i = 0; i < 3; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        held[i] = receive(qb, shmq_self(qb));
+        taken[i] = receive(qb, shmq_self(qb));
     }
-    CHECK_EQUAL(shmq_lock(qb, &held[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_lock(qb, &taken[0]), SHMQ_OK);
     for (uint64_t i = 3; i < 2 * shmq_slot_count(&qa->first); i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
@@ -196,9 +196,9 @@ static void of_the_carried_the_oldest_goes(void) {
     CHECK_EQUAL(put_number(qa, 4), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 5), SHMQ_OK);
     CHECK_EQUAL(dropped(), 1);
-    CHECK_EQUAL(shmq_settle(qb, &held[1]), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_settle(qb, &held[2]), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qb, &held[0]), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &taken[1]), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(qb, &taken[2]), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qb, &taken[0]), SHMQ_OK);
     CHECK_EQUAL(get_number(qa), 3);
     end();
 }
@@ -261,13 +261,13 @@ static void a_damaged_one_is_passed(void) {
     begin(0, SHMQ_OVERFLOW_DROP_OLDEST);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
-    shmq_poke(&shmq_slot_at(&qa->first, 0)->body, UINT64_C(0x123456789));
+    shmq_write_once(&shmq_slot_at(&qa->first, 0)->body, UINT64_C(0x123456789));
     CHECK(shmq_drop_oldest(qa, 0, SHMQ_FULL_COUNT));
     CHECK_EQUAL(state_at(qa, 0), SHMQ_BROKEN);
     CHECK_EQUAL(state_at(qa, 1), SHMQ_FREE);
     CHECK_EQUAL(dropped(), 1);
     CHECK(shmq_load_seq(&a->header->damage) != 0);
-    CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
     leave();
 }
 

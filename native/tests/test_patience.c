@@ -31,7 +31,7 @@ static void begin(void) {
 
 static void end(void) {
     uint64_t where = 0;
-    const char *fault = shmq_ring_valid(&q->first, &where);
+    const char *fault = shmq_ring_fault(&q->first, &where);
     if (fault != NULL) {
         fprintf(stderr, "slot %llu: %s\n", (unsigned long long)where, fault);
     }

@@ -41,8 +41,8 @@ typedef struct peeker {
 
 static void *peek(void *argument) {
     peeker *p = argument;
-    shmq_waiter of[] = {{.q = theirs, .owner = p->row, .row = p->both ? 0 : p->row},
-                        {.q = second, .owner = shmq_self(second)}};
+    shmq_queue_wait of[] = {{.q = theirs, .owner = p->row, .row = p->both ? 0 : p->row},
+                            {.q = second, .owner = shmq_self(second)}};
     uint32_t from;
     do {
         p->status = shmq_peek_wait_any(of, p->both ? 2 : 1, SHMQ_FOR_EVER, &from);
@@ -51,7 +51,7 @@ static void *peek(void *argument) {
 }
 
 static shmq_status peek_once(shmq_subscription *by, uint64_t until_ns) {
-    shmq_waiter of = {.q = theirs, .owner = shmq_self(theirs), .by = by};
+    shmq_queue_wait of = {.q = theirs, .owner = shmq_self(theirs), .by = by};
     uint32_t from;
     return shmq_peek_wait_any(&of, 1, until_ns, &from);
 }

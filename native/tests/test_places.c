@@ -43,7 +43,7 @@ static void leave(shmq_member *m, shmq_queue *q) {
 
 static void end(void) {
     check_ring(qa);
-    CHECK(shmq_consumers_valid(qa) == NULL);
+    CHECK(shmq_consumers_fault(qa) == NULL);
     leave(b, qb);
     leave(a, qa);
     scratch_remove();
@@ -95,18 +95,18 @@ static void let_the_patience_pass(void) {
 static void a_place_is_offered_and_its_owner_takes_it_up(void) {
     begin(1);
     uint32_t live = open_row(qa, 0), heir = open_row(qb, 0), behind = open_row(qa, 0);
-    CHECK_EQUAL(place_of(live), SHMQ_PLACE_TAKEN); /* who opens is about */
-    CHECK_EQUAL(place_of(heir), SHMQ_PLACE_NONE);
+    CHECK_EQUAL(place_of(live), SHMQ_LIVE_TAKEN); /* who opens is about */
+    CHECK_EQUAL(place_of(heir), SHMQ_LIVE_NONE);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
     uint32_t woken = wakes(heir), other = wakes(behind);
     close_row(qa, live);
-    CHECK_EQUAL(place_of(heir), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(heir), SHMQ_LIVE_OFFERED);
     CHECK(wakes(heir) > woken);
     CHECK_EQUAL(wakes(behind), other);
     CHECK(shmq_is_served(qa, heir) && !shmq_is_served(qa, behind));
     CHECK(!looks(qa, behind)); /* not before the patience is over */
     CHECK(looks(qb, heir));
-    CHECK_EQUAL(place_of(heir), SHMQ_PLACE_TAKEN);
+    CHECK_EQUAL(place_of(heir), SHMQ_LIVE_TAKEN);
     let_the_patience_pass(); /* and then it does nothing: it keeps what it has taken up */
     CHECK(!looks(qa, behind));
     let_the_patience_pass();
@@ -121,14 +121,14 @@ static void a_place_that_nobody_takes_up_goes_to_the_next(void) {
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
     uint64_t began = shmq_now_ns();
     close_row(qa, live);
-    CHECK_EQUAL(place_of(stopped), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(stopped), SHMQ_LIVE_OFFERED);
     while (!looks(qa, next)) {
-        CHECK(place_of(next) == SHMQ_PLACE_NONE);
+        CHECK(place_of(next) == SHMQ_LIVE_NONE);
     }
     uint64_t over = shmq_now_ns();
     CHECK(over - began >= a->patience_ns);
-    CHECK_EQUAL(place_of(stopped), SHMQ_PLACE_NONE);
-    CHECK_EQUAL(place_of(next), SHMQ_PLACE_TAKEN);
+    CHECK_EQUAL(place_of(stopped), SHMQ_LIVE_NONE);
+    CHECK_EQUAL(place_of(next), SHMQ_LIVE_TAKEN);
     CHECK(!looks(qb, stopped)); /* it goes on: in reserve again, and the first there */
     let_the_patience_pass();
     CHECK(!looks(qb, stopped) && !looks(qa, last));
@@ -163,14 +163,14 @@ static void many_that_are_stopped_cost_as_much_as_two(void) {
     close_row(qa, live);
     let_the_patience_pass();
     CHECK(!looks(qa, next)); /* the second one is waited for, and all others are called with it */
-    CHECK_EQUAL(place_of(stopped[1]), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(stopped[1]), SHMQ_LIVE_OFFERED);
     uint32_t woken = wakes(stopped[MANY - 1]);
     CHECK(woken != 0 && wakes(next) != 0);
     CHECK(!looks(qa, next) && !looks(qa, last)); /* they hear the call */
     let_the_patience_pass();
     CHECK(!looks(qa,
                  last)); /* the third one is not waited for; the next has made a step, and is the first of the living */
-    CHECK_EQUAL(place_of(next), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(next), SHMQ_LIVE_OFFERED);
     CHECK(looks(qa, next) && !looks(qa, last));
     CHECK_EQUAL(served(qb, stopped, MANY), 0);
     close_row(qa, next);
@@ -188,13 +188,13 @@ static void while_nobody_waits_a_place_is_kept(void) {
     close_row(qa, live);
     let_the_patience_pass();
     close_row(qa, open_row(qa, 0));
-    CHECK_EQUAL(place_of(away), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(away), SHMQ_LIVE_OFFERED);
     CHECK(looks(qb, away));
     close_row(qb, away);
     let_the_patience_pass();
-    CHECK_EQUAL(place_of(also_away), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(also_away), SHMQ_LIVE_OFFERED);
     uint32_t newcomer = open_row(qa, 0);
-    CHECK_EQUAL(place_of(also_away), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(also_away), SHMQ_LIVE_OFFERED);
     CHECK(looks(qa, newcomer)); /* and its first look is enough */
     CHECK(!looks(qa, also_away));
     CHECK_EQUAL(get_number(qa), 7);
@@ -210,7 +210,7 @@ static void the_next_live_one_is_one_that_was_called_and_came(void) {
     CHECK(looks(qa, next));
     CHECK(!looks(qa, last));
     close_row(qa, next); /* the oldest of those who are left has been called, and has made no step since */
-    CHECK_EQUAL(place_of(last), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(last), SHMQ_LIVE_OFFERED);
     CHECK(!looks(qb, silent) && looks(qa, last));
     close_row(qa, last);
     CHECK(looks(qb, silent));
@@ -223,10 +223,10 @@ static void one_that_died_before_it_came_is_passed_at_once(void) {
     uint32_t live = open_row(qa, 0), dead = open_row(qb, 0), next = open_row(qa, 0);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
     close_row(qa, live);
-    CHECK_EQUAL(place_of(dead), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(dead), SHMQ_LIVE_OFFERED);
     scratch_kill(b);
     CHECK(looks(qa, next));
-    CHECK_EQUAL(place_of(dead), SHMQ_PLACE_NONE);
+    CHECK_EQUAL(place_of(dead), SHMQ_LIVE_NONE);
     reap_all(a, 1);
     CHECK(looks(qa, next));
     CHECK_EQUAL(get_number(qa), 7);
@@ -240,7 +240,7 @@ static void no_more_than_so_many_have_a_place(void) {
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
     close_row(qa, first);
     close_row(qa, second);
-    CHECK(place_of(stopped[0]) == SHMQ_PLACE_OFFERED && place_of(stopped[1]) == SHMQ_PLACE_OFFERED);
+    CHECK(place_of(stopped[0]) == SHMQ_LIVE_OFFERED && place_of(stopped[1]) == SHMQ_LIVE_OFFERED);
     CHECK_EQUAL(served(qa, next, 2), 0);
     let_the_patience_pass();
     (void)looks(qa, next[1]);
@@ -268,9 +268,9 @@ static void without_a_limit_all_have_taken_up_their_place(void) {
     uint32_t row[3] = {open_row(qa, 0), open_row(qb, 0), open_row(qa, 0)};
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
     close_row(qa, row[0]);
-    CHECK_EQUAL(place_of(row[1]), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(row[1]), SHMQ_LIVE_OFFERED);
     live_consumers(0);
-    CHECK(place_of(row[1]) == SHMQ_PLACE_TAKEN && place_of(row[2]) == SHMQ_PLACE_TAKEN);
+    CHECK(place_of(row[1]) == SHMQ_LIVE_TAKEN && place_of(row[2]) == SHMQ_LIVE_TAKEN);
     live_consumers(1);
     uint32_t late = open_row(qa, 0);
     let_the_patience_pass();
@@ -291,7 +291,7 @@ static void beyond_a_lower_limit_nobody_is_passed(void) {
     live_consumers(1);
     let_the_patience_pass();
     CHECK(!looks(qa, next) && looks(qa, live));
-    CHECK_EQUAL(place_of(stopped), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(stopped), SHMQ_LIVE_OFFERED);
     close_row(qa, live);
     CHECK(looks(qa, next));
     CHECK(!looks(qb, stopped));
@@ -314,7 +314,7 @@ static void one_that_waits_passes_a_stopped_one_and_is_not_rescued(void) {
     CHECK_EQUAL(number_of(&d), 7);
     CHECK_EQUAL(shmq_offer_finish(qa, &d), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&a->header->rescues), 0);
-    CHECK_EQUAL(place_of(stopped), SHMQ_PLACE_NONE);
+    CHECK_EQUAL(place_of(stopped), SHMQ_LIVE_NONE);
     end();
 }
 
@@ -326,7 +326,7 @@ static void while_the_lock_is_held_nobody_is_passed_and_nobody_waits(void) {
     let_the_patience_pass();
     CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
     CHECK(!looks(qa, next));
-    CHECK_EQUAL(place_of(stopped), SHMQ_PLACE_OFFERED);
+    CHECK_EQUAL(place_of(stopped), SHMQ_LIVE_OFFERED);
     shmq_structure_unlock(b);
     CHECK(looks(qa, next));
     CHECK_EQUAL(get_number(qa), 7);

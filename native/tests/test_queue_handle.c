@@ -110,9 +110,9 @@ static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     CHECK_EQUAL(declare(&again, &d, &differs), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&q->page->max_deliveries), 5);
     CHECK_EQUAL(shmq_load_seq(&q->page->max_deaths), 2);
-    char letters[SHMQ_NAME_MAX];
-    CHECK_EQUAL(shmq_dead_letter(q->page, letters), 4);
-    CHECK(memcmp(letters, "dead", 4) == 0);
+    char dead_letter[SHMQ_NAME_MAX];
+    CHECK_EQUAL(shmq_dead_letter(q->page, dead_letter), 4);
+    CHECK(memcmp(dead_letter, "dead", 4) == 0);
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         if (d.given >> i & 1 && shmq_setting_is_number(i)) {
             CHECK_EQUAL(shmq_setting_value(q->page, i), shmq_declared(&d, i));
@@ -123,7 +123,7 @@ static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 2), 10);
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 3), 60);
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 4), 60); /* the last one repeats */
-    CHECK(shmq_settings_valid(q->page) == NULL);
+    CHECK(shmq_settings_fault(q->page) == NULL);
     /* Sealed, they fit; while somebody changes them nobody can say. */
     uint64_t lease = shmq_load_seq(&q->page->settings.lease_ns);
     CHECK_EQUAL(shmq_settings_check(q->m, q->page), SHMQ_OK);
@@ -150,7 +150,7 @@ static void test_settings_are_altered_but_for_those_that_are_fixed(void) {
     shmq_declaration d = all_settings(), change = {0};
     shmq_queue *q = NULL;
     int differs = -1;
-    char letters[SHMQ_NAME_MAX];
+    char dead_letter[SHMQ_NAME_MAX];
     CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
     CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK); /* the same: nothing to be refused */
     shmq_declaration_give(&change, SHMQ_SET_MAX_DEATHS, 9);
@@ -165,8 +165,8 @@ static void test_settings_are_altered_but_for_those_that_are_fixed(void) {
                                 .retry_steps = 1};
     shmq_declaration_give(&change, SHMQ_SET_LEASE, SHMQ_NEVER);
     CHECK_EQUAL(shmq_queue_alter(q, &change, &differs), SHMQ_OK);
-    CHECK_EQUAL(shmq_dead_letter(q->page, letters), 9);
-    CHECK(memcmp(letters, "elsewhere", 9) == 0);
+    CHECK_EQUAL(shmq_dead_letter(q->page, dead_letter), 9);
+    CHECK(memcmp(dead_letter, "elsewhere", 9) == 0);
     CHECK_EQUAL(shmq_retry_delay_ns(q->page, 3), 5);
     CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_LEASE), SHMQ_NEVER);
     CHECK_EQUAL(shmq_setting_value(q->page, SHMQ_SET_MAXSIZE), 100);
@@ -195,7 +195,7 @@ static void test_a_maxsize_that_is_altered_is_in_force_at_once(void) {
             CHECK_EQUAL(put_number(q, (uint32_t)n++), SHMQ_OK);
         }
         CHECK(limits[i] == 0 || put_number(q, 99) == SHMQ_FULL_COUNT);
-        CHECK(shmq_count_valid(q) == NULL);
+        CHECK(shmq_count_fault(q) == NULL);
     }
     shmq_queue_unbind(q);
     end();
@@ -298,8 +298,8 @@ static void test_a_temporary_queue_goes_with_its_process(void) {
     int differs;
     CHECK_EQUAL(shmq_queue_declare(other, "passing", 7, &d, &q, &differs), SHMQ_OK);
     CHECK_EQUAL(put_bytes(q, &d, sizeof d, 0), SHMQ_OK);
-    shmq_delivery held = receive(q, shmq_self(q));
-    CHECK(held.position == 0);
+    shmq_delivery taken = receive(q, shmq_self(q));
+    CHECK(taken.position == 0);
     scratch_kill(other);
     reap_all(m, 1);
     CHECK_EQUAL(shmq_queue_bind(m, q->index, 0, &q), SHMQ_NOT_FOUND);

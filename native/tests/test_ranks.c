@@ -314,32 +314,32 @@ static uint32_t served(const uint32_t row[5]) {
     return all;
 }
 
-static uint32_t seats(void) { return shmq_load_seq(&m->process->seats); }
+static uint32_t privileges(void) { return shmq_load_seq(&m->process->privileges); }
 
-/* Whoever is live has a seat, so that the watch looks after its process. */
-static void test_who_keeps_others_waiting_has_a_seat(void) {
+/* Whoever is live has a privilege, so that the watch looks after its process. */
+static void test_who_keeps_others_waiting_has_a_privilege(void) {
     begin(1);
     uint32_t first = open_row(0, false);
-    CHECK_EQUAL(seats(), 1); /* before it receives anything */
+    CHECK_EQUAL(privileges(), 1); /* before it receives anything */
     uint32_t second = open_row(0, false);
     CHECK_EQUAL(offer_and_cancel(q, second), SHMQ_EMPTY);
-    CHECK_EQUAL(seats(), 1);
+    CHECK_EQUAL(privileges(), 1);
     CHECK_EQUAL(shmq_row_close(q, first), SHMQ_OK);
-    CHECK_EQUAL(seats(), 0);
+    CHECK_EQUAL(privileges(), 0);
     CHECK_EQUAL(offer_and_cancel(q, second), SHMQ_EMPTY); /* live now, and the queue is empty */
     CHECK_EQUAL(offer_and_cancel(q, second), SHMQ_EMPTY);
-    CHECK_EQUAL(seats(), 1);
+    CHECK_EQUAL(privileges(), 1);
     live_consumers(0);
     uint32_t plain = open_row(0, false);
-    CHECK_EQUAL(seats(), 1);
+    CHECK_EQUAL(privileges(), 1);
     CHECK_EQUAL(shmq_row_close(q, second), SHMQ_OK);
-    CHECK_EQUAL(seats(), 0);
+    CHECK_EQUAL(privileges(), 0);
     live_consumers(1); /* it finds out at its next look */
-    CHECK_EQUAL(seats(), 0);
+    CHECK_EQUAL(privileges(), 0);
     CHECK_EQUAL(offer_and_cancel(q, plain), SHMQ_EMPTY);
-    CHECK_EQUAL(seats(), 1);
+    CHECK_EQUAL(privileges(), 1);
     CHECK_EQUAL(shmq_row_close(q, plain), SHMQ_OK);
-    CHECK_EQUAL(seats(), 0);
+    CHECK_EQUAL(privileges(), 0);
     end();
 }
 
@@ -481,7 +481,7 @@ int main(void) {
     test_for_one_of_higher_priority_that_is_awake_nobody_is_woken();
     test_a_dead_sleeper_does_not_keep_a_wake();
     test_for_one_that_died_amid_its_wait_the_next_is_woken();
-    test_who_keeps_others_waiting_has_a_seat();
+    test_who_keeps_others_waiting_has_a_privilege();
     test_nobody_follows_a_dead_one_before_its_messages_are_back();
     test_a_limit_may_be_lowered_raised_and_taken_away();
     test_a_dead_exclusive_one_is_in_nobodys_way();

@@ -40,7 +40,7 @@ static void begin(uint64_t maxsize) {
 
 static void check_all(void) {
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
-    const char *wrong = shmq_segment_valid(a);
+    const char *wrong = shmq_segment_fault(a);
     if (wrong != NULL) {
         fprintf(stderr, "%s\n", wrong);
     }
@@ -72,8 +72,8 @@ static void the_ring_goes_back_to_the_living(void) {
     for (uint64_t i = 1; i < 6; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
-    shmq_delivery settling = receive(qb, row), held = receive(qb, row), thief = receive(qb, shmq_self(qb)), offered;
-    CHECK_EQUAL(shmq_lock(qb, &thief), SHMQ_OK);
+    shmq_delivery settling = receive(qb, row), taken = receive(qb, row), steals = receive(qb, shmq_self(qb)), offered;
+    CHECK_EQUAL(shmq_lock(qb, &steals), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
     shmq_a64 *word = &shmq_slot_at(&qb->first, settling.position)->word;
     uint64_t was = shmq_load_seq(word);
@@ -88,22 +88,22 @@ static void the_ring_goes_back_to_the_living(void) {
     shmq_ring_recover(qa, &all_live);
     CHECK_EQUAL(state_at(qa, claimed), SHMQ_CLAIMED);
     CHECK_EQUAL(state_at(qa, settling.position), SHMQ_DEQUEUED);
-    CHECK_EQUAL(state_at(qa, held.position), SHMQ_ACQUIRED);
+    CHECK_EQUAL(state_at(qa, taken.position), SHMQ_ACQUIRED);
 
     shmq_liveness l = without(b);
     for (int times = 0; times < 2; times++) { /* repeatable */
         shmq_ring_recover(qa, &l);
         CHECK(asked > 0);
         CHECK_EQUAL(state_at(qa, settling.position), SHMQ_FREE);
-        CHECK_EQUAL(state_at(qa, held.position), SHMQ_AVAILABLE);
-        CHECK_EQUAL(state_at(qa, thief.position), SHMQ_AVAILABLE);
+        CHECK_EQUAL(state_at(qa, taken.position), SHMQ_AVAILABLE);
+        CHECK_EQUAL(state_at(qa, steals.position), SHMQ_AVAILABLE);
         CHECK_EQUAL(state_at(qa, offered.position), SHMQ_ACQUIRED); /* taken over by the living one meanwhile */
         CHECK_EQUAL(state_at(qa, claimed), SHMQ_FREE);
         CHECK_EQUAL(state_at(qa, hole), SHMQ_FREE);
     }
     CHECK_EQUAL(living.position, offered.position);
-    CHECK_EQUAL(shmq_slot_at(&qa->first, held.position)->deaths, 1);
-    CHECK_EQUAL(shmq_slot_at(&qa->first, thief.position)->deaths, 0);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, taken.position)->deaths, 1);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, steals.position)->deaths, 0);
     CHECK_EQUAL(shmq_settle(qc, &living), SHMQ_OK);
     check_ring(qa);
     CHECK_EQUAL(get_number(qa), 1); /* in their order, from where the head had passed */
@@ -123,13 +123,13 @@ static void the_ring_goes_back_to_the_living(void) {
 static void who_leaves_by_itself_dies_no_death(void) {
     begin(0);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
-    shmq_delivery held = receive(qb, shmq_self(qb));
+    shmq_delivery taken = receive(qb, shmq_self(qb));
     uint64_t claimed = claim_by_hand(qb);
     shmq_liveness l = without(b);
     l.leaving = true;
     shmq_ring_recover(qa, &l);
-    CHECK_EQUAL(state_at(qa, held.position), SHMQ_AVAILABLE);
-    CHECK_EQUAL(shmq_slot_at(&qa->first, held.position)->deaths, 0);
+    CHECK_EQUAL(state_at(qa, taken.position), SHMQ_AVAILABLE);
+    CHECK_EQUAL(shmq_slot_at(&qa->first, taken.position)->deaths, 0);
     CHECK_EQUAL(state_at(qa, claimed), SHMQ_CLAIMED); /* its own to finish */
     l.leaving = false;
     shmq_ring_recover(qa, &l);
@@ -150,23 +150,23 @@ static void sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay(void) 
     shmq_announce(qb, dead, false);
     shmq_announce(qb, browser, true);
     uint32_t before = shmq_announce(qc, forgotten, false), quiet = shmq_announce(qc, living, false);
-    shmq_sleepers_shm *group = &qa->page->sleepers[0];
-    shmq_and_seq(&group->idle, ~(UINT64_C(1) << forgotten)); /* a notifier died with this bit in its hand */
+    shmq_sleepers_shm *chunk = &qa->page->sleepers[0];
+    shmq_and_seq(&chunk->idle, ~(UINT64_C(1) << forgotten)); /* a notifier died with this bit in its hand */
     shmq_liveness l = without(b);
     shmq_sleepers_recover(qa, &l);
-    CHECK_EQUAL(shmq_load_seq(&group->idle), UINT64_C(1) << living);
-    CHECK_EQUAL(shmq_load_seq(&group->browse), 0);
+    CHECK_EQUAL(shmq_load_seq(&chunk->idle), UINT64_C(1) << living);
+    CHECK_EQUAL(shmq_load_seq(&chunk->browse), 0);
     CHECK_EQUAL(shmq_load_seq(&shmq_row_at(qa, forgotten)->wake), before + 1);
     CHECK_EQUAL(shmq_load_seq(&shmq_row_at(qa, living)->wake), quiet);
-    CHECK_EQUAL(shmq_load_seq(&group->used), (UINT64_C(1) << dead) | (UINT64_C(1) << browser) |
+    CHECK_EQUAL(shmq_load_seq(&chunk->used), (UINT64_C(1) << dead) | (UINT64_C(1) << browser) |
                                                  (UINT64_C(1) << forgotten) | (UINT64_C(1) << living));
     check_all();
     CHECK_EQUAL(shmq_structure_lock(a), SHMQ_OK);
     shmq_consumers_recover(qa, &all_live);
-    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&group->used)), 4);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&chunk->used)), 4);
     shmq_consumers_recover(qa, &l);
     shmq_structure_unlock(a);
-    CHECK_EQUAL(shmq_load_seq(&group->used), (UINT64_C(1) << forgotten) | (UINT64_C(1) << living));
+    CHECK_EQUAL(shmq_load_seq(&chunk->used), (UINT64_C(1) << forgotten) | (UINT64_C(1) << living));
     CHECK_EQUAL(shmq_row_state(shmq_load_seq(&shmq_row_at(qa, dead)->word)), SHMQ_ROW_FREE);
     CHECK_EQUAL(shmq_row_generation(shmq_load_seq(&shmq_row_at(qa, browser)->word)), 1);
     check_all();
@@ -187,17 +187,17 @@ static void views_of_the_dead_end_and_those_of_the_living_stay(void) {
     uint32_t dead_pin, living_pin;
     CHECK(shmq_block_pin(b, shmq_body_offset(d.body), d.body_gen, 5000, &dead_pin));
     CHECK(shmq_block_pin(c, shmq_body_offset(d.body), d.body_gen, 5000, &living_pin));
-    shmq_place place;
-    CHECK(shmq_block_locate(a, shmq_body_offset(d.body), &place));
+    shmq_block_location location;
+    CHECK(shmq_block_locate(a, shmq_body_offset(d.body), &location));
     shmq_liveness l = without(b);
     shmq_pins_recover(a, b->row, &all_live);
     shmq_pins_recover(a, c->row, &l);
-    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&place.block->word) & SHMQ_VIEW_MASK), 2);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&location.block->word) & SHMQ_VIEW_MASK), 2);
     check_all();
     shmq_pins_recover(a, b->row, &l);
     shmq_pins_recover(a, b->row, &l);
     CHECK_EQUAL(shmq_load_seq(&b->page->pins[dead_pin].cell), 0);
-    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&place.block->word) & SHMQ_VIEW_MASK), 1);
+    CHECK_EQUAL(__builtin_popcountll(shmq_load_seq(&location.block->word) & SHMQ_VIEW_MASK), 1);
     check_all();
     CHECK_EQUAL(shmq_settle(qc, &d), SHMQ_OK);
     shmq_block_usage usage;
@@ -211,7 +211,7 @@ static void views_of_the_dead_end_and_those_of_the_living_stay(void) {
     end();
 }
 
-static void claims_in_counter_lines_of_the_dead_go(void) {
+static void claims_in_the_counters_of_the_dead_go(void) {
     begin(1024);
     shmq_counters_shm *dead = qb->counters, *living = qc->counters;
     shmq_moving(qb, 1);
@@ -245,8 +245,8 @@ static void the_watch_of_the_dead_is_vacant(void) {
     shmq_watcher dead, living;
     shmq_watch_enter(&dead, b, &b->header->memory_full);
     shmq_watch_enter(&living, c, &c->header->memory_full);
-    CHECK_EQUAL(dead.place, 0);
-    CHECK_EQUAL(living.place, 1);
+    CHECK_EQUAL(dead.index, 0);
+    CHECK_EQUAL(living.index, 1);
     uint64_t second = shmq_load_seq(&a->header->watch[1]);
     shmq_watch_recover(a, &all_live);
     CHECK(shmq_load_seq(&a->header->watch[0]) != 0);
@@ -271,8 +271,8 @@ static void a_process_that_the_predicate_calls_dead_is_reaped_whole(void) {
     CHECK_EQUAL(put_bytes(qa, large, sizeof(large), 0), SHMQ_OK);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
-    shmq_delivery held = receive(qb, row);
-    CHECK(shmq_block_pin(b, shmq_body_offset(held.body), held.body_gen, 5000, &pin));
+    shmq_delivery taken = receive(qb, row);
+    CHECK(shmq_block_pin(b, shmq_body_offset(taken.body), taken.body_gen, 5000, &pin));
     CHECK_EQUAL(shmq_block_take(b, 9000, &lent), SHMQ_OK);
     shmq_announce(qb, row, false);
     shmq_moving(qb, 1);
@@ -308,7 +308,7 @@ int main(void) {
     who_leaves_by_itself_dies_no_death();
     sleepers_and_rows_of_the_dead_go_and_those_of_the_living_stay();
     views_of_the_dead_end_and_those_of_the_living_stay();
-    claims_in_counter_lines_of_the_dead_go();
+    claims_in_the_counters_of_the_dead_go();
     the_watch_of_the_dead_is_vacant();
     a_process_that_the_predicate_calls_dead_is_reaped_whole();
     return 0;

@@ -15,7 +15,7 @@ static void begin(uint32_t levels) {
 static void end(void) {
     check_ring(q);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
-    CHECK_EQUAL(m->process->held, 0);
+    CHECK_EQUAL(m->process->unsettled, 0);
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_member_leave(m, true), SHMQ_OK);
     shmq_member_free(m);
@@ -23,28 +23,28 @@ static void end(void) {
 }
 
 /* In hand, in the order of their places. */
-static void take(shmq_delivery *held, shmq_delivery **all) {
+static void take(shmq_delivery *taken, shmq_delivery **all) {
     for (uint32_t i = 0; i < COUNT; i++) {
-        held[i] = receive(q, shmq_self(q));
-        CHECK_EQUAL(number_of(&held[i]), i);
-        all[i] = &held[i];
+        taken[i] = receive(q, shmq_self(q));
+        CHECK_EQUAL(number_of(&taken[i]), i);
+        all[i] = &taken[i];
     }
-    CHECK_EQUAL(m->process->held, COUNT);
+    CHECK_EQUAL(m->process->unsettled, COUNT);
 }
 
 /* Shows S2, R2. */
 static void what_is_given_back_at_once_comes_back_in_order_before_what_came_later(void) {
-    shmq_delivery held[COUNT], *all[COUNT];
+    shmq_delivery taken[COUNT], *all[COUNT];
     begin(1);
     for (uint64_t i = 0; i < COUNT; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
     }
-    take(held, all);
+    take(taken, all);
     CHECK_EQUAL(put_number(q, COUNT), SHMQ_OK);
     uint64_t epoch = shmq_load_seq(&q->first.shm->epoch);
     shmq_release_all(q, all, COUNT);
     CHECK_EQUAL(shmq_load_seq(&q->first.shm->epoch), epoch + 1); /* one turn back for all of them */
-    CHECK_EQUAL(m->process->held, 0);
+    CHECK_EQUAL(m->process->unsettled, 0);
     for (uint64_t i = 0; i <= COUNT; i++) {
         shmq_delivery d = receive(q, shmq_self(q));
         CHECK_EQUAL(number_of(&d), i);
@@ -56,12 +56,12 @@ static void what_is_given_back_at_once_comes_back_in_order_before_what_came_late
 }
 
 static void on_each_level_in_its_order(void) {
-    shmq_delivery held[COUNT], *all[COUNT];
+    shmq_delivery taken[COUNT], *all[COUNT];
     begin(3);
     for (uint64_t i = 0; i < COUNT; i++) { /* three on the first level, three on the second, the others on the last */
         CHECK_EQUAL(put_as(q, i, (uint8_t)(i < 3 ? 9 : i < 6 ? 4 : 0)), SHMQ_OK);
     }
-    take(held, all);
+    take(taken, all);
     shmq_release_all(q, all, COUNT);
     for (uint64_t i = 0; i < COUNT; i++) {
         CHECK_EQUAL(get_number(q), i);
@@ -69,16 +69,16 @@ static void on_each_level_in_its_order(void) {
     end();
 }
 
-static void what_was_taken_away_stays_with_its_thief(void) {
-    shmq_delivery held[COUNT], *all[COUNT], stolen;
+static void what_was_taken_away_stays_with_the_one_that_took_it(void) {
+    shmq_delivery taken[COUNT], *all[COUNT], stolen;
     begin(1);
     for (uint64_t i = 0; i < COUNT; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
     }
-    take(held, all);
-    CHECK_EQUAL(shmq_steal(&q->first, held[0].position, false, &stolen), SHMQ_OK);
+    take(taken, all);
+    CHECK_EQUAL(shmq_steal(&q->first, taken[0].position, false, &stolen), SHMQ_OK);
     shmq_release_all(q, all, COUNT);
-    CHECK_EQUAL(m->process->held, 1);
+    CHECK_EQUAL(m->process->unsettled, 1);
     for (uint64_t i = 1; i < COUNT; i++) {
         CHECK_EQUAL(get_number(q), i);
     }
@@ -89,6 +89,6 @@ static void what_was_taken_away_stays_with_its_thief(void) {
 int main(void) {
     what_is_given_back_at_once_comes_back_in_order_before_what_came_later();
     on_each_level_in_its_order();
-    what_was_taken_away_stays_with_its_thief();
+    what_was_taken_away_stays_with_the_one_that_took_it();
     return 0;
 }

@@ -17,7 +17,7 @@ static void begin(void) {
 
 static void end(void) {
     uint64_t where = 0;
-    CHECK(shmq_ring_valid(&q->first, &where) == NULL);
+    CHECK(shmq_ring_fault(&q->first, &where) == NULL);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_queue_unbind(q);
     shmq_member_leave(m, true);
@@ -53,7 +53,7 @@ static uint64_t told_at(uint64_t epoch) {
     return cell & SHMQ_POSITION_MASK;
 }
 
-/* A walker that is about to take one old entry must see that an older one was released: so the cell has the position
+/* A taker that is about to take one old entry must see that an older one was released: so the cell has the position
  * itself, and not the end of the ring's reach, which is the same for both. Shows S37, S38, R2. */
 static void test_a_release_tells_the_position_of_an_old_entry_itself(void) {
     begin();
@@ -92,7 +92,7 @@ static void test_a_rewind_without_a_position_names_none(void) {
     end();
 }
 
-/* The head's epoch rises with each release, even if its position stays: a walker that passed the entry before it was
+/* The head's epoch rises with each release, even if its position stays: a taker that passed the entry before it was
  * released cannot advance the head over it any more. Shows S24, S38, R1. */
 static void test_a_release_always_changes_the_head(void) {
     begin();

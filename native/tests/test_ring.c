@@ -75,10 +75,10 @@ static void a_full_ring_says_so_and_uses_its_last_slot(void) {
 /* Entries that nobody settles are carried from lap to lap, keep their handles, and come back in their order. Shows S2, S78, R2, R17. */
 static void old_entries_keep_place_and_order(void) {
     open_queue(N);
-    shmq_delivery held[5];
+    shmq_delivery taken[5];
     for (uint64_t i = 0; i < 5; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        held[i] = receive(qa, shmq_self(qa));
+        taken[i] = receive(qa, shmq_self(qa));
     }
     for (uint64_t i = 5; i < 5 * N; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
@@ -88,10 +88,10 @@ static void old_entries_keep_place_and_order(void) {
     CHECK_EQUAL(census_of(qa).unsettled, 5);
     CHECK_EQUAL(census_of(qa).first_position, 0);
     CHECK_EQUAL(put_number(qa, 5 * N), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qa, &held[2]), SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(qa, &held[2]), SHMQ_SETTLED);
+    CHECK_EQUAL(shmq_settle(qa, &taken[2]), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qa, &taken[2]), SHMQ_SETTLED);
     for (int i = 4; i >= 0; i--) { /* the last one first */
-        CHECK_EQUAL(shmq_release(qa, &held[i], false), i == 2 ? SHMQ_SETTLED : SHMQ_OK);
+        CHECK_EQUAL(shmq_release(qa, &taken[i], false), i == 2 ? SHMQ_SETTLED : SHMQ_OK);
     }
     for (uint64_t i = 0; i < 5; i++) {
         if (i != 2) {
@@ -108,19 +108,20 @@ static void old_entries_keep_place_and_order(void) {
     close_queue();
 }
 
-/* A walker that has offered itself an old entry gives it back for one before it that was released meanwhile. Shows R1. */
+/* A taker that has offered itself an old entry gives it back for one before it that was released meanwhile. Shows
+ * R1. */
 static void the_cell_of_a_release_tells_old_entries_apart(void) {
     open_queue(N);
-    shmq_delivery held[2];
+    shmq_delivery taken[2];
     for (uint64_t i = 0; i < 2; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
-        held[i] = receive(qa, shmq_self(qa));
+        taken[i] = receive(qa, shmq_self(qa));
     }
     for (uint64_t i = 2; i < 3 * N; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
         CHECK_EQUAL(get_number(qa), i);
     }
-    CHECK_EQUAL(shmq_release(qa, &held[0], false), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(qa, &taken[0], false), SHMQ_OK);
     uint64_t e = shmq_load_seq(&qa->first.shm->epoch);
     uint64_t cell = shmq_load_seq(&qa->first.shm->cells[e % SHMQ_CELLS]);
     CHECK_EQUAL(cell >> SHMQ_POSITION_BITS, e & SHMQ_EPOCH_MASK);
@@ -132,7 +133,7 @@ static void the_cell_of_a_release_tells_old_entries_apart(void) {
     cell = shmq_load_seq(&qa->first.shm->cells[e % SHMQ_CELLS]);
     CHECK(cell >> SHMQ_POSITION_BITS != (e & SHMQ_EPOCH_MASK)); /* it says nothing: from the beginning */
     CHECK_EQUAL(get_number(qb), 0);
-    CHECK_EQUAL(shmq_settle(qa, &held[1]), SHMQ_OK);
+    CHECK_EQUAL(shmq_settle(qa, &taken[1]), SHMQ_OK);
     close_queue();
 }
 
@@ -325,7 +326,7 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
     for (uint64_t i = 2; i < 6; i++) {
         CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
     }
-    shmq_delivery settling = receive(qb, row), large_held = receive(qb, row), held = receive(qb, row);
+    shmq_delivery settling = receive(qb, row), large_held = receive(qb, row), taken = receive(qb, row);
     shmq_delivery locked = receive(qb, shmq_self(qb)), offered;
     CHECK_EQUAL(shmq_lock(qb, &locked), SHMQ_OK);
     CHECK_EQUAL(shmq_offer(qb, row, &offered), SHMQ_OK);
@@ -334,7 +335,7 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
     CHECK(shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, row, settling.tag))); /* half of a settle */
     uint64_t claimed = claim_by_hand(qb);
     CHECK_EQUAL(put_number(qa, 7), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&b->process->held), 4);
+    CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 4);
     shmq_block lent;
     CHECK_EQUAL(shmq_block_take(b, 5000, &lent), SHMQ_OK);
     scratch_kill(b);
@@ -353,9 +354,9 @@ static void the_reaper_puts_every_word_of_the_dead_right(void) {
     CHECK(first.word & SHMQ_FLAG_REDELIVERED);
     CHECK_EQUAL(shmq_settle(qa, &first), SHMQ_OK);
     first = receive(qa, shmq_self(qa));
-    CHECK_EQUAL(first.position, held.position);
+    CHECK_EQUAL(first.position, taken.position);
     CHECK_EQUAL(shmq_settle(qa, &first), SHMQ_OK);
-    CHECK_EQUAL(get_number(qa), 3); /* locked by the process itself, a thief: back, no death counted */
+    CHECK_EQUAL(get_number(qa), 3); /* locked by the process itself, a stealer: back, no death counted */
     CHECK_EQUAL(get_number(qa), 4);
     CHECK_EQUAL(get_number(qa), 5);
     CHECK_EQUAL(get_number(qa), 7);
@@ -391,48 +392,48 @@ static void a_late_reaper_leaves_the_next_owner_alone(void) {
     close_queue();
 }
 
-/* `held` is its process's own word: a thief that wrote there could meet the row's next owner, or die before. */
+/* `unsettled` is its process's own word: a stealer that wrote there could meet the row's next owner, or die before. */
 static void who_is_robbed_holds_the_message_until_it_finds_out(void) {
     open_queue(N);
     for (int way = 0; way < 3; way++) {
         CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
         shmq_delivery mine = receive(qb, shmq_self(qb)), stolen = {0};
-        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
+        CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 1);
         CHECK_EQUAL(shmq_steal(&qa->first, mine.position, false, &stolen), SHMQ_OK);
-        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
-        CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
+        CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 1);
+        CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 1);
         shmq_status found = way == 0   ? shmq_settle(qb, &mine)
                             : way == 1 ? shmq_lock(qb, &mine)
                                        : shmq_release(qb, &mine, true);
         CHECK_EQUAL(found, SHMQ_SETTLED);
-        CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
-        CHECK_EQUAL(shmq_load_seq(&a->process->held), 1);
+        CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 0);
+        CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 1);
         shmq_delivery other = {0};
         CHECK_EQUAL(put_number(qa, 2), SHMQ_OK);
         other = receive(qb, shmq_self(qb));
         CHECK_EQUAL(shmq_settle(qb, &mine), SHMQ_SETTLED); /* once only: this one is for the other message */
-        CHECK_EQUAL(shmq_load_seq(&b->process->held), 1);
+        CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 1);
         CHECK_EQUAL(shmq_settle(qb, &other), SHMQ_OK);
         CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
-        CHECK_EQUAL(shmq_load_seq(&a->process->held), 0);
-        CHECK_EQUAL(shmq_load_seq(&b->process->held), 0);
+        CHECK_EQUAL(shmq_load_seq(&a->process->unsettled), 0);
+        CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 0);
     }
     close_queue();
 }
 
-/* A late thief: the holder has died meanwhile, and its row is another's. */
-static void a_thief_takes_nothing_off_the_next_owner_of_a_row(void) {
+/* A late stealer: the holder has died meanwhile, and its row is another's. */
+static void one_that_steals_takes_nothing_off_the_next_owner_of_a_row(void) {
     open_queue(N);
     CHECK_EQUAL(put_number(qa, 1), SHMQ_OK);
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(qb, SHMQ_CONSUMER, &row), SHMQ_OK);
     (void)receive(qb, row);
     /* The word names a consumer row that is not used again while it does, but its process row is. */
-    shmq_store_seq(&b->process->held, 5);
+    shmq_store_seq(&b->process->unsettled, 5);
     shmq_delivery stolen = {0};
     CHECK_EQUAL(shmq_steal(&qa->first, 0, false, &stolen), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&b->process->held), 5);
-    shmq_store_seq(&b->process->held, 0);
+    CHECK_EQUAL(shmq_load_seq(&b->process->unsettled), 5);
+    shmq_store_seq(&b->process->unsettled, 0);
     CHECK_EQUAL(shmq_settle(qa, &stolen), SHMQ_OK);
     CHECK_EQUAL(shmq_row_close(qb, row), SHMQ_OK);
     close_queue();
@@ -492,7 +493,7 @@ int main(void) {
     the_reaper_puts_every_word_of_the_dead_right();
     a_late_reaper_leaves_the_next_owner_alone();
     who_is_robbed_holds_the_message_until_it_finds_out();
-    a_thief_takes_nothing_off_the_next_owner_of_a_row();
+    one_that_steals_takes_nothing_off_the_next_owner_of_a_row();
     a_damaged_word_is_told_once_and_passed();
     a_body_that_leads_nowhere_is_damage_and_no_crash();
     return 0;

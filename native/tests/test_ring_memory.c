@@ -19,7 +19,7 @@ static void begin(uint64_t maxsize) {
 static void end(void) {
     shmq_queue_unbind(q);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    CHECK(shmq_segment_valid(m) == NULL);
+    CHECK(shmq_segment_fault(m) == NULL);
     shmq_structure_unlock(m);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     shmq_member_free(m);
@@ -139,7 +139,7 @@ static void test_producers_that_reserve_at_once_reserve_once(void) {
     CHECK_EQUAL(shmq_load_seq(&q->first.shm->tail), THREADS * EACH);
     CHECK_EQUAL(memory(), reserved());
     uint64_t where;
-    CHECK(shmq_ring_valid(&q->first, &where) == NULL);
+    CHECK(shmq_ring_fault(&q->first, &where) == NULL);
     end();
 }
 

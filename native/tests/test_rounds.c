@@ -166,7 +166,7 @@ static void another_process_goes_on_with_a_ring_after_a_moment(void) {
     begin_with_a_long_ring();
     CHECK(round_of(SHMQ_DUTY_TIMES));
     uint64_t left = held_in(qa);
-    shmq_ring_time(&qa->first, stands_at); /* as who walks into it: it is somebody's */
+    shmq_ring_time(&qa->first, stands_at); /* as who scans into it: it is somebody's */
     CHECK_EQUAL(held_in(qa), left);
     stands_at += SHMQ_SHORT_SLEEP_NS + 2;
     shmq_due_look(b);

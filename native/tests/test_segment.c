@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "scratch_segment.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 #include "shmq/inspect.h"
 
 static void test_a_segment_has_the_mode_that_was_asked_for(void) {
@@ -186,18 +186,18 @@ static void test_members_have_rows_of_their_own(void) {
 static void test_counters_survive_their_process_and_go_on(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach();
-    shmq_counters_shm *line;
+    shmq_counters_shm *counters;
     CHECK(shmq_counters_at(m, m->row, 130) == NULL);
-    CHECK_EQUAL(shmq_counters_of(m, 130, &line), SHMQ_OK);
-    shmq_add_relaxed(&line->put, 5);
-    shmq_store_seq(&line->attached, 9);
+    CHECK_EQUAL(shmq_counters_of(m, 130, &counters), SHMQ_OK);
+    shmq_add_relaxed(&counters->put, 5);
+    shmq_store_seq(&counters->attached, 9);
     uint32_t row = m->row;
     shmq_member_free(m);
     m = scratch_attach();
     CHECK_EQUAL(m->row, row);
-    CHECK_EQUAL(shmq_counters_of(m, 130, &line), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_relaxed(&line->put), 5);
-    CHECK_EQUAL(shmq_load_relaxed(&line->attached), 0);
+    CHECK_EQUAL(shmq_counters_of(m, 130, &counters), SHMQ_OK);
+    CHECK_EQUAL(shmq_load_relaxed(&counters->put), 5);
+    CHECK_EQUAL(shmq_load_relaxed(&counters->attached), 0);
     CHECK(shmq_counters_at(m, SHMQ_PROCESS_ROWS, 130) == NULL && shmq_counters_at(m, row, SHMQ_QUEUES) == NULL);
     m->process->pins = m->size - 1; /* hostile */
     CHECK(shmq_counters_at(m, row, 130) == NULL);

@@ -193,7 +193,7 @@ static void a_purge_takes_what_is_held_for_later(void) {
     CHECK_EQUAL(shmq_release_until(q, &d, false, shmq_now_ns() + 3600 * SECOND), SHMQ_OK);
     CHECK_EQUAL(shmq_release_until(q, &d, false, shmq_now_ns() + 3600 * SECOND), SHMQ_SETTLED);
     CHECK_EQUAL(census_of(q).delayed, 1);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     end();
 }
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "shmq/atomic.h"
-#include "shmq/head.h"
+#include "shmq/headers.h"
 
 #define ROUNDS 60000
 #define OPERATIONS 27
@@ -63,9 +63,9 @@ static void begin_program(bytes *b, uint32_t stack, uint32_t constants, uint32_t
     add_length(b, instructions);
 }
 
-static void begin_head(bytes *b) {
+static void begin_headers(bytes *b) {
     b->count = 0;
-    add_byte(b, SHMQ_HEAD_VERSION);
+    add_byte(b, SHMQ_HEADERS_VERSION);
     add_length(b, 0);
 }
 
@@ -89,16 +89,16 @@ static shmq_selector *loaded(const bytes *program) {
     return s;
 }
 
-static bool selects(const shmq_selector *s, const bytes *head) {
-    return shmq_selects(s, &(shmq_fields){.head = head->at, .head_len = head->count, .delivery_count = 1});
+static bool selects(const shmq_selector *s, const bytes *headers) {
+    return shmq_selects(s, &(shmq_fields){.headers = headers->at, .headers_len = headers->count, .delivery_count = 1});
 }
 
 /* name = 'text' */
 static shmq_selector *text_equals(const char *name, const char *text) {
     static bytes program;
     begin_program(&program, 2, 2, 3);
-    add_text(&program, SHMQ_HEAD_TEXT, name, (uint32_t)strlen(name));
-    add_text(&program, SHMQ_HEAD_TEXT, text, (uint32_t)strlen(text));
+    add_text(&program, SHMQ_HEADER_TEXT, name, (uint32_t)strlen(name));
+    add_text(&program, SHMQ_HEADER_TEXT, text, (uint32_t)strlen(text));
     add_instruction(&program, 1, 0, 0);
     add_instruction(&program, 3, 1, 0);
     add_instruction(&program, 4, 0, 0);
@@ -109,7 +109,7 @@ static shmq_selector *text_equals(const char *name, const char *text) {
 static shmq_selector *group_equals(const char *text) {
     static bytes program;
     begin_program(&program, 2, 1, 3);
-    add_text(&program, SHMQ_HEAD_TEXT, text, (uint32_t)strlen(text));
+    add_text(&program, SHMQ_HEADER_TEXT, text, (uint32_t)strlen(text));
     add_instruction(&program, 2, SHMQ_FIELD_GROUP, 0);
     add_instruction(&program, 3, 0, 0);
     add_instruction(&program, 4, 0, 0);
@@ -119,63 +119,64 @@ static shmq_selector *group_equals(const char *text) {
 /* ---- what they answer ------------------------------------------------------------------------------------------ */
 
 static void headers_are_found(void) {
-    static bytes head;
+    static bytes headers;
     shmq_selector *s = text_equals("kind-of-image", "png");
-    begin_head(&head);
-    CHECK(!selects(s, &head));
-    add_header(&head, "kind-of-imago");
-    add_text(&head, SHMQ_HEAD_TEXT, "png", 3);
-    add_header(&head, "kind");
-    add_byte(&head, SHMQ_HEAD_TRUE);
-    end_headers(&head);
-    CHECK(!selects(s, &head));
+    begin_headers(&headers);
+    CHECK(!selects(s, &headers));
+    add_header(&headers, "kind-of-imago");
+    add_text(&headers, SHMQ_HEADER_TEXT, "png", 3);
+    add_header(&headers, "kind");
+    add_byte(&headers, SHMQ_HEADER_TRUE);
+    end_headers(&headers);
+    CHECK(!selects(s, &headers));
     for (int i = 0; i < 100; i++) { /* so many that they do not fit into the small copy */
-        add_header(&head, "something-else");
-        add_text(&head, SHMQ_HEAD_BYTES, "0123456789", 10);
+        add_header(&headers, "something-else");
+        add_text(&headers, SHMQ_HEADER_BYTES, "0123456789", 10);
     }
-    add_header(&head, "kind-of-image");
-    add_text(&head, SHMQ_HEAD_TEXT, "png", 3);
-    end_headers(&head);
-    CHECK(head.count > 2500);
-    CHECK(selects(s, &head));
-    head.at[head.count - 1] = 'x';
-    CHECK(!selects(s, &head));
-    head.at[head.count - 1] = 'g';
-    head.at[1]--; /* the last header is cut off */
-    CHECK(!selects(s, &head));
-    head.count = 0;
-    CHECK(!selects(s, &head));
+    add_header(&headers, "kind-of-image");
+    add_text(&headers, SHMQ_HEADER_TEXT, "png", 3);
+    end_headers(&headers);
+    CHECK(headers.count > 2500);
+    CHECK(selects(s, &headers));
+    headers.at[headers.count - 1] = 'x';
+    CHECK(!selects(s, &headers));
+    headers.at[headers.count - 1] = 'g';
+    headers.at[1]--; /* the last header is cut off */
+    CHECK(!selects(s, &headers));
+    headers.count = 0;
+    CHECK(!selects(s, &headers));
     shmq_selector_free(s);
 }
 
-static void a_group_is_found_in_the_head_or_given(void) {
-    static bytes head;
+static void a_group_is_found_in_the_headers_or_given(void) {
+    static bytes headers;
     shmq_selector *s = group_equals("account-17");
-    begin_head(&head);
-    add_header(&head, "a");
-    add_byte(&head, SHMQ_HEAD_NONE);
-    end_headers(&head);
-    CHECK(!selects(s, &head));
-    uint32_t before = head.count, length;
-    add_byte(&head, SHMQ_OWN_ROUTING_KEY);
-    add_length(&head, 3);
-    add(&head, "key", 3);
-    add_byte(&head, SHMQ_OWN_GROUP);
-    add_length(&head, 10);
-    add(&head, "account-17", 10);
-    CHECK(selects(s, &head));
-    CHECK(memcmp(shmq_head_own(head.at, head.count, SHMQ_OWN_ROUTING_KEY, &length), "key", 3) == 0 && length == 3);
-    CHECK(shmq_head_own(head.at, head.count, SHMQ_OWN_DEATH, &length) == NULL);
-    CHECK(shmq_head_own(head.at, head.count - 1, SHMQ_OWN_GROUP, &length) == NULL);
-    CHECK(shmq_head_own(head.at, 0, SHMQ_OWN_GROUP, &length) == NULL);
-    shmq_fields fields = {.head = head.at, .head_len = before, .group = (const unsigned char *)"account-17-b"};
+    begin_headers(&headers);
+    add_header(&headers, "a");
+    add_byte(&headers, SHMQ_HEADER_NONE);
+    end_headers(&headers);
+    CHECK(!selects(s, &headers));
+    uint32_t before = headers.count, length;
+    add_byte(&headers, SHMQ_OWN_ROUTING_KEY);
+    add_length(&headers, 3);
+    add(&headers, "key", 3);
+    add_byte(&headers, SHMQ_OWN_GROUP);
+    add_length(&headers, 10);
+    add(&headers, "account-17", 10);
+    CHECK(selects(s, &headers));
+    CHECK(memcmp(shmq_headers_own(headers.at, headers.count, SHMQ_OWN_ROUTING_KEY, &length), "key", 3) == 0 &&
+          length == 3);
+    CHECK(shmq_headers_own(headers.at, headers.count, SHMQ_OWN_DEATH, &length) == NULL);
+    CHECK(shmq_headers_own(headers.at, headers.count - 1, SHMQ_OWN_GROUP, &length) == NULL);
+    CHECK(shmq_headers_own(headers.at, 0, SHMQ_OWN_GROUP, &length) == NULL);
+    shmq_fields fields = {.headers = headers.at, .headers_len = before, .group = (const unsigned char *)"account-17-b"};
     fields.group_len = 10;
     CHECK(shmq_selects(s, &fields));
     fields.group_len = 12;
     CHECK(!shmq_selects(s, &fields));
     fields.group_len = SHMQ_GROUP_MAX + 1;
     CHECK(!shmq_selects(s, &fields));
-    fields = (shmq_fields){.head = NULL, .head_len = 0};
+    fields = (shmq_fields){.headers = NULL, .headers_len = 0};
     CHECK(!shmq_selects(s, &fields));
     shmq_selector_free(s);
 }
@@ -246,8 +247,8 @@ static void add_random_value(bytes *b, bool for_pattern) {
                 add(pattern, noise, length);
             }
         }
-        add_text(b, SHMQ_HEAD_BYTES, pattern->at, pattern->count);
-    } else if (kind >= SHMQ_HEAD_TEXT) {
+        add_text(b, SHMQ_HEADER_BYTES, pattern->at, pattern->count);
+    } else if (kind >= SHMQ_HEADER_TEXT) {
         add_text(b, kind, noise, below(9));
     } else {
         add_byte(b, kind);
@@ -255,9 +256,9 @@ static void add_random_value(bytes *b, bool for_pattern) {
     }
 }
 
-static void make_random_head(bytes *b) {
+static void make_random_headers(bytes *b) {
     static const char *const names[] = {"a", "b", "a-longer-name", "a-longer-namf", "\xc3\xa9"};
-    begin_head(b);
+    begin_headers(b);
     for (uint32_t i = below(8); i != 0; i--) {
         add_header(b, names[below(5)]);
         add_random_value(b, false);
@@ -277,7 +278,7 @@ static void make_random_program(bytes *b) {
     uint32_t depth = 0, most = 1, instructions = 0;
     begin_program(b, 0, 10, 0);
     for (int i = 0; i < 4; i++) {
-        add_text(b, SHMQ_HEAD_TEXT, names[i], (uint32_t)strlen(names[i]));
+        add_text(b, SHMQ_HEADER_TEXT, names[i], (uint32_t)strlen(names[i]));
     }
     for (int i = 0; i < 6; i++) {
         add_random_value(b, i < 3);
@@ -333,7 +334,7 @@ static unsigned char *exact_copy(const bytes *b) {
 }
 
 static void random_bytes_do_no_harm(void) {
-    static bytes program, head;
+    static bytes program, headers;
     uint32_t ran = 0, refused = 0, selected = 0;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         make_random_program(&program);
@@ -348,12 +349,12 @@ static void random_bytes_do_no_harm(void) {
         CHECK(status == SHMQ_OK || status == SHMQ_CORRUPT);
         refused += status != SHMQ_OK;
         for (int i = 0; i < 4 && status == SHMQ_OK; i++) {
-            make_random_head(&head);
+            make_random_headers(&headers);
             if (i > 1) {
-                damage(&head);
+                damage(&headers);
             }
-            unsigned char *at = exact_copy(&head);
-            shmq_fields fields = {.head = at, .head_len = head.count, .message_id = next_random()};
+            unsigned char *at = exact_copy(&headers);
+            shmq_fields fields = {.headers = at, .headers_len = headers.count, .message_id = next_random()};
             bool answer = shmq_selects(s, &fields);
             CHECK(answer == shmq_selects(s, &fields));
             selected += answer;
@@ -382,10 +383,10 @@ static void *scribble(void *seed) {
     return NULL;
 }
 
-static void a_head_may_be_written_while_it_is_read(void) {
+static void headers_may_be_written_while_they_are_read(void) {
     pthread_t writer;
     shmq_selector *s = text_equals("a-longer-name", "x"), *group = group_equals("g");
-    make_random_head(&shared);
+    make_random_headers(&shared);
     shared.count = 64;
     CHECK(pthread_create(&writer, NULL, scribble, (void *)(uintptr_t)next_random()) == 0);
     uint32_t selected = 0;
@@ -403,9 +404,9 @@ int main(void) {
     random_state = (uint64_t)time(NULL) * 2654435761u + 1;
     printf("seed %llu\n", (unsigned long long)random_state);
     headers_are_found();
-    a_group_is_found_in_the_head_or_given();
+    a_group_is_found_in_the_headers_or_given();
     what_is_no_program_is_refused();
     random_bytes_do_no_harm();
-    a_head_may_be_written_while_it_is_read();
+    headers_may_be_written_while_they_are_read();
     return 0;
 }

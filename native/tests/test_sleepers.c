@@ -72,9 +72,9 @@ static void a_notify_claims_one_sleeper_and_a_browser_hears_of_all(void) {
 }
 
 static uint32_t lists_of(uint32_t row) {
-    const shmq_sleepers_shm *group = &qa->page->sleepers[row / 64];
-    uint64_t used = shmq_load_seq(&group->used), asleep = shmq_load_seq(&group->idle);
-    uint64_t browsing = shmq_load_seq(&group->browse);
+    const shmq_sleepers_shm *chunk = &qa->page->sleepers[row / 64];
+    uint64_t used = shmq_load_seq(&chunk->used), asleep = shmq_load_seq(&chunk->idle);
+    uint64_t browsing = shmq_load_seq(&chunk->browse);
     return (uint32_t)((used >> row % 64 & 1) | (asleep >> row % 64 & 1) << 1 | (browsing >> row % 64 & 1) << 2);
 }
 
@@ -162,8 +162,8 @@ static void a_batch_tells_a_browser_when_nobody_else_sleeps(void) {
     end();
 }
 
-/* A consumer that takes an entry wakes another sleeper for the next one, also behind what somebody holds. Shows S45, S55, C7.
- * */
+/* A consumer that takes an entry wakes another sleeper for the next one, also behind what somebody holds. Shows S45,
+ * S55, C7. */
 static void the_baton_is_passed_over_holes(void) {
     begin();
     for (uint64_t i = 0; i < 4; i++) {
@@ -260,11 +260,11 @@ static void the_first_sleeper_watches_and_another_process_watches_it(void) {
     begin();
     shmq_watcher wa, again, wb;
     shmq_watch_enter(&wa, a, &a->header->memory_full);
-    CHECK_EQUAL(wa.place, 0);
+    CHECK_EQUAL(wa.index, 0);
     shmq_watch_enter(&again, a, &a->header->memory_full);
-    CHECK_EQUAL(again.place, -1); /* the same process cannot watch itself */
+    CHECK_EQUAL(again.index, -1); /* the same process cannot watch itself */
     shmq_watch_enter(&wb, b, &a->header->memory_full);
-    CHECK_EQUAL(wb.place, 1);
+    CHECK_EQUAL(wb.index, 1);
     uint64_t limit = 10 * SECOND;
     CHECK_EQUAL(shmq_watch_slice(&wa, limit), limit); /* nothing is held: nobody ticks */
     CHECK_EQUAL(shmq_watch_slice(&wb, limit), limit);
@@ -287,12 +287,12 @@ static void the_second_watcher_takes_over_and_reaps(void) {
     (void)receive(qb, shmq_self(qb));
     shmq_watch_enter(&wb, b, &a->header->memory_full);
     shmq_watch_enter(&wa, a, &a->header->memory_full);
-    CHECK_EQUAL(wb.place, 0);
-    CHECK_EQUAL(wa.place, 1);
+    CHECK_EQUAL(wb.index, 0);
+    CHECK_EQUAL(wa.index, 1);
     CHECK_EQUAL(shmq_watch_slice(&wa, SECOND), SHMQ_TICK_NS); /* the first one holds something itself */
     scratch_kill(b);
     (void)shmq_watch_slice(&wa, SECOND);
-    CHECK_EQUAL(wa.place, 0);
+    CHECK_EQUAL(wa.index, 0);
     CHECK_EQUAL(get_number(qc), 1);
     CHECK_EQUAL(shmq_row_state(shmq_load_seq(&a->rows[b->row].word)), SHMQ_ROW_FREE);
     shmq_watch_leave(&wa);
@@ -313,11 +313,11 @@ static void a_watch_word_of_an_earlier_owner_of_the_row_is_vacant(void) {
     CHECK_EQUAL(next->row, row);
     shmq_watcher wn, wc;
     shmq_watch_enter(&wc, c, &a->header->memory_full);
-    CHECK_EQUAL(wc.place, 0);
+    CHECK_EQUAL(wc.index, 0);
     shmq_watch_leave(&wc);
     shmq_store_seq(&a->header->watch[0], stale);
     shmq_watch_enter(&wn, next, &a->header->memory_full); /* nor does the row's next owner take it for its own */
-    CHECK_EQUAL(wn.place, 0);
+    CHECK_EQUAL(wn.index, 0);
     CHECK(place(0) != stale);
     shmq_watch_leave(&wn);
     CHECK_EQUAL(shmq_member_leave(next, true), SHMQ_OK);

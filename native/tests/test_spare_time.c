@@ -54,8 +54,8 @@ static void a_sleeper_whose_time_is_over_leaves_the_rest(void) {
 
 static shmq_watcher watching(shmq_member *m) {
     shmq_watcher w;
-    shmq_watch_enter(&w, m, &m->process->targets[0]);
-    CHECK_EQUAL(w.place, 0);
+    shmq_watch_enter(&w, m, &m->process->wake_words[0]);
+    CHECK_EQUAL(w.index, 0);
     return w;
 }
 
@@ -155,7 +155,7 @@ static void a_sleeper_goes_on_where_a_call_has_ended(void) {
     begin_with_a_long_ring();
     uint64_t mark, now = __real_shmq_now_ns();
     pthread_t thread;
-    shmq_a32 *word = &b->process->targets[0];
+    shmq_a32 *word = &b->process->wake_words[0];
     stands_at = 0;
     while (__real_shmq_now_ns() < now + 10 * MS) {
         a_moment();

@@ -30,7 +30,7 @@ static void leave(shmq_member *m, shmq_queue *q) {
 
 static void end(void) {
     check_ring(qa);
-    CHECK(shmq_watch_valid(a) == NULL);
+    CHECK(shmq_watch_fault(a) == NULL);
     leave(c, qc);
     leave(b, qb);
     leave(a, qa);
@@ -39,7 +39,7 @@ static void end(void) {
 
 /* ---- the watch --------------------------------------------------------------------------------------------------- */
 
-static shmq_a32 *word_of(shmq_member *m) { return &m->process->targets[0]; }
+static shmq_a32 *word_of(shmq_member *m) { return &m->process->wake_words[0]; }
 
 static void enter(shmq_watcher *w, shmq_member *m) { shmq_watch_enter(w, m, word_of(m)); }
 
@@ -76,16 +76,16 @@ static void a_watcher_that_does_not_look_loses_its_place(void) {
     begin();
     shmq_watcher stopped, next;
     enter(&stopped, a);
-    CHECK_EQUAL(stopped.place, 0);
+    CHECK_EQUAL(stopped.index, 0);
     somebody_holds();
     it_is_killed();
     let_the_patience_pass();
     enter(&next, b);
-    CHECK_EQUAL(next.place, 0);
+    CHECK_EQUAL(next.index, 0);
     CHECK_EQUAL(get_number(qc), 7); /* with others at once, and not a tick later */
     uint64_t taken = place(0), since = looked(0);
     CHECK_EQUAL(shmq_watch_slice(&stopped, SECOND), SECOND); /* it goes on: as one of those who sleep */
-    CHECK_EQUAL(stopped.place, -1);
+    CHECK_EQUAL(stopped.index, -1);
     shmq_watch_tick(&stopped);
     shmq_watch_leave(&stopped);
     CHECK_EQUAL(place(0), taken);
@@ -102,10 +102,10 @@ static void another_thread_of_the_same_process_may_have_the_place(void) {
     enter(&stopped, a);
     somebody_holds();
     let_the_patience_pass();
-    shmq_watch_enter(&next, a, &a->process->targets[1]);
-    CHECK_EQUAL(next.place, 0);
+    shmq_watch_enter(&next, a, &a->process->wake_words[1]);
+    CHECK_EQUAL(next.index, 0);
     CHECK_EQUAL(shmq_watch_slice(&stopped, SECOND), SECOND);
-    CHECK_EQUAL(stopped.place, -1);
+    CHECK_EQUAL(stopped.index, -1);
     shmq_watch_leave(&stopped);
     CHECK(place(0) != 0);
     CHECK_EQUAL(shmq_watch_slice(&next, SECOND), SHMQ_TICK_NS);
@@ -124,17 +124,17 @@ static void who_looks_keeps_its_place_and_so_does_one_that_has_nothing_to_look_a
     enter(&watcher, a);
     let_the_patience_pass();
     enter(&other, b);
-    CHECK_EQUAL(watcher.place, 0);
-    CHECK_EQUAL(other.place, 1);
+    CHECK_EQUAL(watcher.index, 0);
+    CHECK_EQUAL(other.index, 1);
     CHECK_EQUAL(shmq_watch_slice(&other, SECOND), SECOND);
-    CHECK_EQUAL(other.place, 1);
+    CHECK_EQUAL(other.index, 1);
     let_the_patience_pass();
     somebody_holds();
     CHECK_EQUAL(shmq_watch_slice(&watcher, SECOND), SHMQ_TICK_NS);
     shmq_watch_tick(&watcher);
     CHECK_EQUAL(shmq_watch_slice(&other, SECOND), SHMQ_TICK_NS);
-    CHECK_EQUAL(other.place, 1);
-    CHECK(looked(0) + a->patience_ns > shmq_now_ns() || other.place == 0);
+    CHECK_EQUAL(other.index, 1);
+    CHECK(looked(0) + a->patience_ns > shmq_now_ns() || other.index == 0);
     shmq_watch_leave(&other);
     shmq_watch_leave(&watcher);
     it_is_killed();
@@ -149,13 +149,13 @@ static void the_deputy_takes_the_place_of_one_that_does_not_look(void) {
     shmq_watcher stopped, deputy;
     enter(&stopped, a);
     enter(&deputy, b);
-    CHECK_EQUAL(deputy.place, 1);
+    CHECK_EQUAL(deputy.index, 1);
     somebody_holds();
     CHECK_EQUAL(shmq_watch_slice(&stopped, SECOND), SHMQ_TICK_NS);
     it_is_killed();
     let_the_patience_pass();
     (void)shmq_watch_slice(&deputy, SECOND);
-    CHECK_EQUAL(deputy.place, 0);
+    CHECK_EQUAL(deputy.index, 0);
     CHECK_EQUAL(place(1), 0);
     CHECK_EQUAL(get_number(qc), 7);
     shmq_watch_leave(&deputy);
@@ -169,15 +169,15 @@ static void a_deputy_that_does_not_look_loses_its_place(void) {
     shmq_watcher watcher, stopped, next;
     enter(&watcher, a);
     enter(&stopped, b);
-    CHECK_EQUAL(stopped.place, 1);
+    CHECK_EQUAL(stopped.index, 1);
     somebody_holds();
     CHECK_EQUAL(shmq_watch_slice(&watcher, SECOND), SHMQ_TICK_NS);
     let_the_patience_pass();
     shmq_watch_tick(&watcher);
     enter(&next, c);
-    CHECK_EQUAL(next.place, 1);
+    CHECK_EQUAL(next.index, 1);
     CHECK_EQUAL(shmq_watch_slice(&stopped, SECOND), SECOND);
-    CHECK_EQUAL(stopped.place, -1);
+    CHECK_EQUAL(stopped.index, -1);
     shmq_watch_leave(&stopped);
     CHECK(place(1) != 0);
     shmq_watch_leave(&next);
@@ -217,12 +217,12 @@ static void who_finds_what_was_due_long_ago_takes_the_watch(void) {
     enter(&stopped, a);
     enter(&deputy, b);
     enter(&next, c);
-    CHECK_EQUAL(next.place, -1);
+    CHECK_EQUAL(next.index, -1);
     (void)shmq_due_at(&a->header->due, shmq_now_ns());
     let_the_patience_pass();
     let_the_patience_pass();
     shmq_watch_tick(&next);
-    CHECK_EQUAL(next.place, 0);
+    CHECK_EQUAL(next.index, 0);
     CHECK_EQUAL(shmq_load_seq(&a->header->due), 0);
     shmq_watch_leave(&next);
     shmq_watch_leave(&deputy);
@@ -234,9 +234,9 @@ static void a_look_at_a_time_that_has_not_been_yet_is_mended(void) {
     begin();
     shmq_watcher watcher;
     shmq_store_seq(&a->header->watch_looked[0], UINT64_MAX);
-    CHECK(shmq_watch_valid(a) != NULL);
+    CHECK(shmq_watch_fault(a) != NULL);
     enter(&watcher, a);
-    CHECK(shmq_watch_valid(a) == NULL);
+    CHECK(shmq_watch_fault(a) == NULL);
     shmq_watch_leave(&watcher);
     end();
 }

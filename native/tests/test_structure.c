@@ -8,7 +8,7 @@
 static void lock(shmq_member *m) { CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK); }
 
 static void check_valid(shmq_member *m) {
-    const char *fault = shmq_structure_valid(m);
+    const char *fault = shmq_structure_fault(m);
     if (fault != NULL) {
         fprintf(stderr, "%s\n", fault);
     }
@@ -159,9 +159,9 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
     check_valid(m);
     uint64_t free = shmq_granules_free(m);
     shmq_structure_unlock(m);
-    shmq_counters_shm *line;
-    CHECK_EQUAL(shmq_counters_of(m, 70, &line), SHMQ_OK);
-    shmq_store_relaxed(&line->put, 41);
+    shmq_counters_shm *counters;
+    CHECK_EQUAL(shmq_counters_of(m, 70, &counters), SHMQ_OK);
+    shmq_store_relaxed(&counters->put, 41);
 
     lock(victim);
     uint64_t lost;
@@ -169,7 +169,7 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
     CHECK_EQUAL(shmq_run_take(victim, 7, SHMQ_GRANULE_RING, &lost), SHMQ_OK);
     CHECK_EQUAL(shmq_run_take(victim, 2, SHMQ_GRANULE_SLAB, &lost), SHMQ_OK);
     shmq_store_seq(&m->granules[big], SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_HEADERS); /* half-written map */
-    CHECK(shmq_structure_valid(victim) != NULL);
+    CHECK(shmq_structure_fault(victim) != NULL);
     CHECK(shmq_load_seq(&m->header->dirty) != 0);
     scratch_kill(victim);
 
@@ -177,7 +177,7 @@ static void test_the_map_is_rebuilt_after_a_death_inside_the_lock(void) {
     check_valid(m);
     CHECK_EQUAL(shmq_granules_free(m), free);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
-    CHECK_EQUAL(shmq_load_relaxed(&line->put), 41);
+    CHECK_EQUAL(shmq_load_relaxed(&counters->put), 41);
     shmq_structure_unlock(m);
     CHECK_EQUAL(shmq_load_seq(&m->header->dirty), 0);
     shmq_member_free(m);
@@ -200,7 +200,7 @@ static void test_a_damaged_root_is_counted_and_harms_no_other(void) {
     ((shmq_queue_shm *)shmq_at(m, shmq_load_seq(&m->directory[2].page)))->ring.run_granules = UINT64_MAX;
     shmq_store_seq(&m->directory[3].page, first); /* into another's page */
     shmq_slab_at(m, slab)->class_word = 9999;
-    CHECK(shmq_structure_valid(m) != NULL);
+    CHECK(shmq_structure_fault(m) != NULL);
     CHECK_EQUAL(shmq_structure_rebuild(m), SHMQ_OK);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 4);
     CHECK_EQUAL(shmq_granule_length(shmq_load_seq(&m->granules[(ring - m->data) >> SHMQ_GRANULE_SHIFT])), 3);
@@ -235,16 +235,16 @@ static void test_nonsense_that_is_given_back_is_refused(void) {
 static void test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it(void) {
     scratch_create(false);
     shmq_member *m = scratch_attach(), *user = scratch_attach();
-    shmq_counters_shm *line;
-    CHECK_EQUAL(shmq_counters_of(user, 5, &line), SHMQ_OK);
-    shmq_store_seq(&line->attached, 7 + 1);
+    shmq_counters_shm *counters;
+    CHECK_EQUAL(shmq_counters_of(user, 5, &counters), SHMQ_OK);
+    shmq_store_seq(&counters->attached, 7 + 1);
     lock(m);
     uint64_t free = shmq_granules_free(m);
     make_queue(m, 5, 6, SHMQ_ENTRY_DELETED);
     make_queue(m, 6, 2, SHMQ_ENTRY_LIVE);
     shmq_queues_release(m);
     CHECK_EQUAL(shmq_entry_state(shmq_load_seq(&m->directory[5].word)), SHMQ_ENTRY_DELETED);
-    shmq_store_seq(&line->attached, 6 + 1); /* an earlier incarnation does not count */
+    shmq_store_seq(&counters->attached, 6 + 1); /* an earlier incarnation does not count */
     shmq_queues_release(m);
     CHECK_EQUAL(shmq_load_seq(&m->directory[5].word), shmq_entry_word(7, SHMQ_ENTRY_FREE));
     CHECK_EQUAL(shmq_entry_state(shmq_load_seq(&m->directory[6].word)), SHMQ_ENTRY_LIVE);
@@ -253,7 +253,7 @@ static void test_a_deleted_queue_keeps_its_memory_while_a_member_may_use_it(void
     /* A member that is gone uses nothing, whatever its line says. */
     make_queue(m, 5, 6, SHMQ_ENTRY_DELETED);
     shmq_structure_unlock(m);
-    shmq_store_seq(&line->attached, 7 + 1);
+    shmq_store_seq(&counters->attached, 7 + 1);
     shmq_member_free(user);
     lock(m);
     shmq_queues_release(m);

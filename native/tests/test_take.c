@@ -34,10 +34,10 @@ static void a_get_copies_or_leaves_it_acquired(shmq_queue *q) {
     answer = SHMQ_COPIED;
     put_number(q, 1);
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
-    CHECK(number == 1 && !d.held);
+    CHECK(number == 1 && !d.counted);
     put_number(q, 2);
     CHECK_EQUAL(get(q, 0, &number, &d), SHMQ_OK);
-    CHECK(number == 1 && d.held);
+    CHECK(number == 1 && d.counted);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_EMPTY);
     CHECK(left != 0 && left == entered);
@@ -62,10 +62,10 @@ static void a_receive_checks_its_copy(shmq_queue *q) {
     put_number(q, 4);
     CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_OK);
     uint64_t number;
-    memcpy(&number, place + d.head_len, sizeof number);
+    memcpy(&number, place + d.headers_len, sizeof number);
     CHECK_EQUAL(number, 4);
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
-    shmq_slot_at(&q->first, d.position)->inline_area[d.head_len] ^= 1;
+    shmq_slot_at(&q->first, d.position)->inline_area[d.headers_len] ^= 1;
     CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_CORRUPT);
 }
 
@@ -97,7 +97,7 @@ static void put_soon(shmq_queue *q, uint64_t number) {
 static void what_a_wait_has_found_is_taken_or_left(shmq_queue *q, bool any) {
     shmq_delivery d;
     uint32_t from = 0;
-    shmq_waiter of[1] = {{.q = q, .owner = shmq_self(q)}};
+    shmq_queue_wait of[1] = {{.q = q, .owner = shmq_self(q)}};
     const shmq_taking t = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND, .caller = &caller};
     const shmq_taking alone = {.owner = shmq_self(q), .until_ns = shmq_now_ns() + 1000 * SECOND};
     put_soon(q, 7);
@@ -119,7 +119,7 @@ static void what_failed_too_often_is_acquired_to_be_buried(shmq_queue *q, bool l
     uint64_t number;
     uint32_t from = 0;
     unsigned char place[SHMQ_COPY_BYTES];
-    shmq_waiter of[1] = {{.q = q, .owner = shmq_self(q)}};
+    shmq_queue_wait of[1] = {{.q = q, .owner = shmq_self(q)}};
     const shmq_taking t = {.owner = shmq_self(q), .copy = place};
     shmq_store_relaxed(&q->page->max_deliveries, 1);
     if (large) {
@@ -149,7 +149,7 @@ static void a_queue_that_is_deleted_says_so(shmq_queue *q) {
 }
 
 static void of_several_the_one_that_has_something(shmq_queue *one, shmq_queue *other) {
-    shmq_waiter of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
+    shmq_queue_wait of[2] = {{.q = one, .owner = shmq_self(one)}, {.q = other, .owner = shmq_self(other)}};
     shmq_delivery d;
     uint32_t from = 0;
     const shmq_taking t = {.caller = &caller};
@@ -180,7 +180,7 @@ static void a_large_one_is_checked_without_the_lock_of_its_caller(shmq_queue *q)
     CHECK_EQUAL(get(q, 256, &number, &d), SHMQ_OK);
 }
 
-static shmq_queue *robbed; /* as its thief sees it; NULL: it has been robbed */
+static shmq_queue *robbed; /* as its stealer sees it; NULL: it has been robbed */
 static shmq_delivery stolen;
 
 /* While the victim checks what it has: another one takes it away, and its bytes become another's. */
@@ -193,19 +193,19 @@ static void rob(void *self) {
     }
 }
 
-static void who_was_robbed_while_it_checked_holds_nothing(shmq_queue *q, shmq_member *thief) {
+static void who_was_robbed_while_it_checked_holds_nothing(shmq_queue *q, shmq_member *stealer) {
     const shmq_caller victim = {rob, enter, goes_on, NULL};
     const shmq_taking t = {.owner = shmq_self(q), .caller = &victim};
-    shmq_queue *theirs = scratch_queue(thief, "one", 0, true);
+    shmq_queue *theirs = scratch_queue(stealer, "one", 0, true);
     shmq_delivery d;
     CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_EMPTY);
     put_large(q);
     CHECK_EQUAL(shmq_peek_to(q, shmq_self(q), NULL, &stolen), SHMQ_OK);
-    uint64_t held = shmq_load_seq(&q->m->process->held), damage = shmq_load_seq(&q->m->header->damage);
+    uint64_t held = shmq_load_seq(&q->m->process->unsettled), damage = shmq_load_seq(&q->m->header->damage);
     robbed = theirs;
     CHECK_EQUAL(shmq_receive(q, &t, &d), SHMQ_EMPTY);
     CHECK(robbed == NULL);
-    CHECK_EQUAL(shmq_load_seq(&q->m->process->held), held);
+    CHECK_EQUAL(shmq_load_seq(&q->m->process->unsettled), held);
     CHECK_EQUAL(shmq_load_seq(&q->m->header->damage), damage);
     CHECK_EQUAL(shmq_settle(theirs, &stolen), SHMQ_OK);
     shmq_queue_unbind(theirs);
@@ -227,7 +227,7 @@ static void where_consumers_differ_in_priority_it_says_that_it_wants(shmq_queue 
     uint32_t from;
     uint32_t row;
     CHECK_EQUAL(shmq_row_open(q, SHMQ_CONSUMER, &row), SHMQ_OK);
-    shmq_waiter of[1] = {{.q = q, .owner = row}};
+    shmq_queue_wait of[1] = {{.q = q, .owner = row}};
     const shmq_taking t = {.owner = row};
     shmq_store_seq(&q->page->terms, SHMQ_TERM_RANKED);
     (void)shmq_receive(q, &t, &d);

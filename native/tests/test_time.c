@@ -31,7 +31,7 @@ static void end(void) {
     check_ring(q);
     CHECK_EQUAL(shmq_load_seq(&m->header->damage), 0);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    const char *fault = shmq_segment_valid(m);
+    const char *fault = shmq_segment_fault(m);
     if (fault != NULL) {
         fprintf(stderr, "%s\n", fault);
     }
@@ -80,7 +80,7 @@ static void a_rebuild_of_the_map_knows_the_records(void) {
     uint64_t before = shmq_granules_free(m);
     shmq_store_seq(&m->header->dirty, UINT64_C(1) << 63 | 1);
     CHECK_EQUAL(shmq_structure_lock(m), SHMQ_OK);
-    CHECK(shmq_structure_valid(m) == NULL);
+    CHECK(shmq_structure_fault(m) == NULL);
     shmq_structure_unlock(m);
     CHECK_EQUAL(shmq_granules_free(m), before);
 }
@@ -133,7 +133,7 @@ static void a_release_with_a_delay_holds_it(void) {
     shmq_delivery d = receive(q, shmq_self(q));
     uint64_t at = shmq_now_ns() + 30 * MS;
     CHECK_EQUAL(shmq_release_until(q, &d, true, at), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     CHECK_EQUAL(state_at(q, 0), SHMQ_HELD);
     CHECK_EQUAL(shmq_release_until(q, &d, true, at), SHMQ_SETTLED);
     sleep_until(at);
@@ -192,7 +192,7 @@ static void a_time_that_nobody_writes_does_not_hold_for_ever(void) {
     put_until(7, shmq_now_ns() + 3600 * SECOND);
     shmq_store_seq(&shmq_cold_at(&q->first, shmq_slot_at(&q->first, 0))->not_before_ns, UINT64_MAX);
     uint64_t where;
-    CHECK(shmq_ring_valid(&q->first, &where) != NULL);
+    CHECK(shmq_ring_fault(&q->first, &where) != NULL);
     CHECK_EQUAL(get_number(q), 7);
 }
 
@@ -214,10 +214,10 @@ static uint64_t expired(void) { return shmq_load_seq(&q->counters->expired); }
 static void what_has_expired_is_not_delivered(void) {
     put_with(1, shmq_now_ns());
     CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
-    CHECK_EQUAL(get_number(q), 2); /* the walk drops it, whoever looks after what is due */
+    CHECK_EQUAL(get_number(q), 2); /* the scan drops it, whoever looks after what is due */
     CHECK_EQUAL(expired(), 1);
     CHECK_EQUAL(census_of(q).ready, 0);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
 }
 
 static void what_expires_is_delivered_before(void) {
@@ -258,11 +258,11 @@ static void what_expires_in_a_hand_is_taken_from_it(void) {
     uint64_t at = shmq_now_ns() + 10 * MS;
     put_with(1, at);
     shmq_delivery d = receive(q, shmq_self(q));
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 1);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 1);
     sleep_until(at);
     shmq_due_look(m);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     CHECK_EQUAL(expired(), 1);
 }
 
@@ -274,7 +274,7 @@ static void what_is_released_too_late_does_not_come_back(void) {
     CHECK_EQUAL(shmq_release(q, &d, false), SHMQ_OK);
     CHECK_EQUAL(expired(), 1);
     CHECK_EQUAL(get_number(q), UINT64_MAX);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
 }
 
 /* Being settled, it is left alone; given back, it is looked at again. Shows E12, R7. */
@@ -346,7 +346,7 @@ static void a_message_is_lent_for_its_lease_only(void) {
     shmq_due_look(m);
     CHECK_EQUAL(state_at(q, 0), SHMQ_AVAILABLE);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_SETTLED);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
     CHECK_EQUAL(shmq_touch(q, &d), SHMQ_SETTLED);
     CHECK_EQUAL(shmq_release(q, &d, true), SHMQ_SETTLED);
     again = receive(q, shmq_self(q));
@@ -379,7 +379,7 @@ static void a_settlement_in_time_ends_the_lease(void) {
     sleep_until(shmq_now_ns() + 6 * MS);
     shmq_due_look(m);
     CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&m->process->held), 0);
+    CHECK_EQUAL(shmq_load_seq(&m->process->unsettled), 0);
 }
 
 static void the_time_of_an_old_hold_is_no_lease(void) {

@@ -1,7 +1,7 @@
 /* One wait for several queues; with members that die by losing their lock. */
 #include "scratch_queue.h"
 #include "shmq/ranks.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/ring_wait.h"
 
 enum { QUEUES = 3 };
@@ -57,7 +57,7 @@ static shmq_consumer_shm *row_of(int i) { return shmq_row_at(q[i], rows[i]); }
 static bool is_idle(int i) { return shmq_load_seq(&q[i]->page->sleepers[0].idle) >> rows[i] & 1; }
 
 typedef struct sleeper {
-    shmq_waiter of[QUEUES];
+    shmq_queue_wait of[QUEUES];
     uint32_t first, from;
     uint64_t until_ns;
     shmq_status status;
@@ -83,7 +83,7 @@ static void *sleep_on(void *argument) {
 static void start_for(sleeper *s, uint32_t first, bool own, uint64_t ns) {
     *s = (sleeper){.first = first, .until_ns = shmq_now_ns() + ns};
     for (int i = 0; i < QUEUES; i++) {
-        s->of[i] = (shmq_waiter){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
+        s->of[i] = (shmq_queue_wait){.q = theirs[i], .owner = rows[i], .row = own ? rows[i] : 0};
     }
     CHECK(pthread_create(&s->thread, NULL, sleep_on, s) == 0);
 }
@@ -113,10 +113,10 @@ static void it_is_woken_by_any_of_them_and_asks_them_in_turn(void) {
         CHECK_EQUAL(s.from, (uint32_t)which);
         for (int i = 0; i < QUEUES; i++) {
             CHECK_EQUAL(shmq_load_seq(&q[i]->page->sleepers[0].idle), 0);
-            CHECK_EQUAL(shmq_load_seq(&row_of(i)->target), 0);
+            CHECK_EQUAL(shmq_load_seq(&row_of(i)->sleeps_on), 0);
             CHECK_EQUAL(shmq_load_seq(&row_of(i)->sleeps), 0);
         }
-        CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
+        CHECK_EQUAL(shmq_load_seq(&other->wake_words_taken), 0);
     }
     for (int i = 0; i < QUEUES; i++) {
         CHECK_EQUAL(put_number(q[i], (uint64_t)i), SHMQ_OK);
@@ -187,25 +187,25 @@ static void what_is_shut_down_is_left_out_until_all_are(void) {
 
 static void a_wake_goes_to_the_words_of_its_process_only(void) {
     begin();
-    shmq_a32 *word, *words[SHMQ_TARGETS + 2];
-    uint32_t numbers[SHMQ_TARGETS + 2];
-    for (uint32_t i = 0; i < SHMQ_TARGETS + 2; i++) {
-        numbers[i] = shmq_target_take(other, &words[i]);
-        CHECK_EQUAL(shmq_target_owner(m, (uint64_t)((unsigned char *)words[i] - other->base)), other->row);
-        for (uint32_t before = 0; before < i && i < SHMQ_TARGETS; before++) {
+    shmq_a32 *word, *words[SHMQ_WAKE_WORDS + 2];
+    uint32_t numbers[SHMQ_WAKE_WORDS + 2];
+    for (uint32_t i = 0; i < SHMQ_WAKE_WORDS + 2; i++) {
+        numbers[i] = shmq_wake_word_take(other, &words[i]);
+        CHECK_EQUAL(shmq_wake_word_owner(m, (uint64_t)((unsigned char *)words[i] - other->base)), other->row);
+        for (uint32_t before = 0; before < i && i < SHMQ_WAKE_WORDS; before++) {
             CHECK(words[before] != words[i]);
         }
     }
-    for (uint32_t i = 0; i < SHMQ_TARGETS + 2; i++) {
-        shmq_target_give(other, numbers[i]);
+    for (uint32_t i = 0; i < SHMQ_WAKE_WORDS + 2; i++) {
+        shmq_wake_word_give(other, numbers[i]);
     }
-    CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
-    uint32_t number = shmq_target_take(other, &word);
+    CHECK_EQUAL(shmq_load_seq(&other->wake_words_taken), 0);
+    uint32_t number = shmq_wake_word_take(other, &word);
     uint64_t own = (uint64_t)((unsigned char *)word - other->base);
-    uint64_t wrong[] = {1, 64, own + 1, own - 4, own + SHMQ_TARGETS * 4, m->size, UINT64_MAX};
+    uint64_t wrong[] = {1, 64, own + 1, own - 4, own + SHMQ_WAKE_WORDS * 4, m->size, UINT64_MAX};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        CHECK_EQUAL(shmq_target_owner(m, wrong[i]), UINT32_MAX);
-        shmq_store_seq(&row_of(0)->target, wrong[i]);
+        CHECK_EQUAL(shmq_wake_word_owner(m, wrong[i]), UINT32_MAX);
+        shmq_store_seq(&row_of(0)->sleeps_on, wrong[i]);
         CHECK(shmq_wake_word(m, row_of(0)) == &row_of(0)->wake);
     }
     shmq_row_share(other, shmq_row_at(theirs[0], rows[0]), word);
@@ -219,7 +219,7 @@ static void a_wake_goes_to_the_words_of_its_process_only(void) {
     CHECK_EQUAL(shmq_load_seq(word), seen + 2);
     CHECK(shmq_withdraw(theirs[0], rows[0], false));
     shmq_row_share(other, shmq_row_at(theirs[0], rows[0]), NULL);
-    shmq_target_give(other, number);
+    shmq_wake_word_give(other, number);
     end();
 }
 
@@ -232,17 +232,17 @@ static void no_word_is_raised_but_one_to_sleep_on(void) {
     begin();
     shmq_queue_shm *page = q[0]->page;
     const volatile void *right[] = {&m->header->memory_full, &page->ring.full, &page->ring.drained, &row_of(0)->wake,
-                                    &m->process->targets[0]};
+                                    &m->process->wake_words[0]};
     for (uint32_t i = 0; i < sizeof right / sizeof *right; i++) {
         CHECK(shmq_is_wake_word(m, offset_of(right[i])));
         CHECK(!shmq_is_wake_word(m, offset_of(right[i]) + 1));
     }
     shmq_consumer_shm *unused = shmq_row_at(q[0], 40);
-    const volatile void *wrong[] = {&page->maxsize,       &page->ring.tail,
-                                    &page->count,         &row_of(0)->word,
-                                    &unused->wake,        &shmq_slot_at(&q[0]->first, 3)->word,
-                                    &m->process->held,    &m->directory[0].word,
-                                    &q[0]->counters->put, m->base};
+    const volatile void *wrong[] = {&page->maxsize,         &page->ring.tail,
+                                    &page->count,           &row_of(0)->word,
+                                    &unused->wake,          &shmq_slot_at(&q[0]->first, 3)->word,
+                                    &m->process->unsettled, &m->directory[0].word,
+                                    &q[0]->counters->put,   m->base};
     for (uint32_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(!shmq_is_wake_word(m, offset_of(wrong[i])));
     }
@@ -372,8 +372,8 @@ static void a_damaged_row_is_told(void) {
     CHECK_EQUAL(s.from, 1);
     CHECK(shmq_load_seq(&m->header->damage) != 0);
     shmq_store_seq(&q[1]->page->chunks[0], chunk);
-    CHECK_EQUAL(shmq_load_seq(&row_of(0)->target), 0); /* what it had laid down is taken back */
-    CHECK_EQUAL(shmq_load_seq(&other->targets), 0);
+    CHECK_EQUAL(shmq_load_seq(&row_of(0)->sleeps_on), 0); /* what it had laid down is taken back */
+    CHECK_EQUAL(shmq_load_seq(&other->wake_words_taken), 0);
     end();
 }
 

@@ -42,7 +42,7 @@ static shmq_status put(uint64_t length) { return put_bytes(qa, bytes, length, 0)
 
 static uint64_t get(void) {
     shmq_delivery d = receive(qa, shmq_self(qa));
-    uint64_t length = d.body_len + d.head_len;
+    uint64_t length = d.body_len + d.headers_len;
     CHECK_EQUAL(shmq_settle(qa, &d), SHMQ_OK);
     return length;
 }
@@ -56,9 +56,9 @@ static void exactly_the_limit_fits_and_what_goes_makes_room(void) {
     CHECK_EQUAL(put(1), SHMQ_FULL_BYTES);
     CHECK_EQUAL(put(0), SHMQ_OK); /* nothing weighs nothing */
     CHECK_EQUAL(weight(), 1000);
-    shmq_delivery held = receive(qb, shmq_self(qb));
+    shmq_delivery taken = receive(qb, shmq_self(qb));
     CHECK_EQUAL(put(1), SHMQ_FULL_BYTES); /* in whatever state */
-    CHECK_EQUAL(shmq_release(qb, &held, true), SHMQ_OK);
+    CHECK_EQUAL(shmq_release(qb, &taken, true), SHMQ_OK);
     CHECK_EQUAL(get(), 600);
     CHECK_EQUAL(put(601), SHMQ_FULL_BYTES);
     CHECK_EQUAL(put(600), SHMQ_OK);
@@ -70,10 +70,10 @@ static void exactly_the_limit_fits_and_what_goes_makes_room(void) {
 static void headers_weigh_as_well(void) {
     begin(0, 100);
     struct iovec piece = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = 60};
-    shmq_outgoing o = {.head = bytes, .head_len = 41, .pieces = &piece, .piece_count = 1, .body_len = 60};
+    shmq_outgoing o = {.headers = bytes, .headers_len = 41, .pieces = &piece, .piece_count = 1, .body_len = 60};
     CHECK_EQUAL(put(1), SHMQ_OK);
     CHECK_EQUAL(shmq_put(qa, &o, 0), SHMQ_FULL_BYTES);
-    o.head_len = 39;
+    o.headers_len = 39;
     shmq_unprepare(qa, &o);
     CHECK_EQUAL(shmq_put(qa, &o, 0), SHMQ_OK);
     CHECK_EQUAL(weight(), 100);
@@ -145,7 +145,7 @@ static void a_claim_is_not_weighed(void) {
     (void)claim_by_hand(qb);
     shmq_store_seq(&qa->page->recount_due, 1);
     CHECK(!shmq_recount(qa));
-    CHECK(shmq_count_valid(qa) == NULL);
+    CHECK(shmq_count_fault(qa) == NULL);
     scratch_kill(b);
     CHECK_EQUAL(put(400), SHMQ_OK);
     CHECK_EQUAL(put(700), SHMQ_FULL_BYTES);

@@ -20,8 +20,8 @@ void weak_fence(enum weak_order order, const char *function);
 #define SHMQ_ATOMIC_RMW(step, p, v, order) \
     ((WEAK_TYPE(p))weak_rmw((p), sizeof *(p), WEAK_##step, (uint64_t)(v), WEAK_##order, __func__))
 #define SHMQ_ATOMIC_FENCE(order) weak_fence(WEAK_##order, __func__)
-#define SHMQ_ATOMIC_PEEK(p) ((WEAK_TYPE(p))weak_load((p), sizeof *(p), WEAK_relaxed, "peek"))
-#define SHMQ_ATOMIC_POKE(p, v) weak_store((p), sizeof *(p), (uint64_t)(v), WEAK_relaxed, "poke")
+#define SHMQ_ATOMIC_READ_ONCE(p) ((WEAK_TYPE(p))weak_load((p), sizeof *(p), WEAK_relaxed, "read_once"))
+#define SHMQ_ATOMIC_WRITE_ONCE(p, v) weak_store((p), sizeof *(p), (uint64_t)(v), WEAK_relaxed, "write_once")
 #define SHMQ_ATOMIC_CAS64(p, expected, wanted) weak_cas((p), 8, (expected), (wanted), WEAK_seq_cst, __func__)
 #define SHMQ_ATOMIC_CAS32(p, expected, wanted) weak_cas((p), 4, (expected), (wanted), WEAK_seq_cst, __func__)
 

@@ -19,7 +19,7 @@ FINGERPRINT: Final = 0xD57628C816E75066  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
-    "obituary": (
+    "death_record": (
         32,
         (
             ("message_id", "<u8", 0, 0),
@@ -82,8 +82,8 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("deaths", "<u8", 0, 1936),
             ("disk_told", "<u8", 2, 1944),
             ("disk_refused", "<u8", 0, 1960),
-            ("obituaries_next", "<u8", 0, 2048),
-            ("obituaries", "obituary", 128, 4096),
+            ("death_records_next", "<u8", 0, 2048),
+            ("death_records", "death_record", 128, 4096),
         ),
     ),
     "directory": (
@@ -110,12 +110,12 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("magazines", "<u8", 0, 104),
             ("progress", "<u8", 0, 128),
             ("inside", "<u4", 0, 136),
-            ("held", "<u4", 0, 140),
+            ("unsettled", "<u4", 0, 140),
             ("pinned_bytes", "<u8", 0, 144),
             ("memory_waiting", "<u4", 0, 152),
             ("memory_changing", "<u4", 0, 156),
-            ("targets", "<u4", 16, 160),
-            ("seats", "<u4", 0, 224),
+            ("wake_words", "<u4", 16, 160),
+            ("privileges", "<u4", 0, 224),
             ("log_io", "<u8", 0, 480),
             ("env_io", "<u8", 0, 488),
         ),
@@ -170,7 +170,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("live_consumers", "<u4", 0, 116),
             ("given_by", "<u4", 24, 120),
             ("dead_letter", "<u8", 0, 216),
-            ("dead_letters", "<u8", 50, 224),
+            ("dead_letter_names", "<u8", 50, 224),
             ("unused_since", "<u8", 0, 624),
             ("unused_taken", "<u8", 0, 632),
             ("seal", "<u8", 0, 640),
@@ -264,7 +264,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("limited", "<u4", 0, 424),
             ("state", "<u4", 0, 768),
             ("shut_down", "<u4", 0, 772),
-            ("groups", "<u4", 0, 776),
+            ("chunk_count", "<u4", 0, 776),
             ("levels", "<u4", 0, 780),
             ("level_rings", "<u8", 0, 784),
             ("terms", "<u4", 0, 792),
@@ -298,7 +298,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
         128,
         (
             ("word", "<u8", 0, 0),
-            ("target", "<u8", 0, 8),
+            ("sleeps_on", "<u8", 0, 8),
             ("wake", "<u4", 0, 16),
             ("sleeps", "<u4", 0, 20),
             ("kind", "<u4", 0, 24),
@@ -309,7 +309,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("live", "<u4", 0, 48),
             ("rounds", "<u4", 0, 52),
             ("order", "<u8", 0, 56),
-            ("seated", "<u4", 0, 64),
+            ("privileged", "<u4", 0, 64),
             ("awaited", "<u8", 0, 72),
         ),
     ),
@@ -325,7 +325,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("body_len", "<u4", 0, 44),
             ("summary", "<u8", 0, 48),
             ("crc", "<u4", 0, 48),
-            ("head_len", "<u2", 0, 52),
+            ("headers_len", "<u2", 0, 52),
             ("delivery", "<u2", 0, 54),
             ("tally", "<u8", 0, 56),
             ("deaths", "<u2", 0, 56),

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import BaseContext
 from typing import TYPE_CHECKING, Any
 
-from shmq.core.queue import obituary_signal, reap
+from shmq.core.queue import death_record_signal, reap
 from shmq.engine.handle.open_queue import membership_of, set_pool
 from shmq.errors import NotFound, WorkerError
 from shmq.pool.failure_log import FailureLog
@@ -254,7 +254,7 @@ class Supervisor:
         member = membership_of(self._job.queue).live()
         reap(member)
         if code < 0:
-            obituary_signal(member, pid, -code)
+            death_record_signal(member, pid, -code)
 
     def _note_end(self, worker: WorkerProcess) -> None:
         assert worker.ended is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shmq.engine.handle.open_queue import membership_of
-from shmq.engine.membership.obituary import came_back
+from shmq.engine.membership.death_record import came_back
 from shmq.pool.tally import Outcome, Tally, counts_of
 from shmq.wait_time import NOTED_WITHIN
 

@@ -37,13 +37,13 @@ def a_structure_lock_whose_holder_died(s: Scene) -> None:
 
 @breaks("quiet.held")
 def a_count_of_messages_in_hand_that_is_too_high(s: Scene) -> None:
-    s.add(s.process(1, "held"), 1, 4)
+    s.add(s.process(1, "unsettled"), 1, 4)
 
 
-@breaks("quiet.seats")
-def a_seat_that_is_not_counted(s: Scene) -> None:
+@breaks("quiet.privileges")
+def a_privilege_that_is_not_counted(s: Scene) -> None:
     row = s.consumer_rows("jobs", 1)[0]
-    s.write(s.consumer_word("jobs", row) + CONSUMER["seated"], 1, 4)
+    s.write(s.consumer_word("jobs", row) + CONSUMER["privileged"], 1, 4)
 
 
 @breaks("quiet.pin")

@@ -317,12 +317,12 @@ def rows_that_are_no_page(s: Scene) -> None:
 
 @breaks("consumer.groups")
 def more_groups_than_there_are(s: Scene) -> None:
-    s.write(s.page("jobs", "groups"), 17, 4)
+    s.write(s.page("jobs", "chunk_count"), 17, 4)
 
 
 @breaks("consumer.groups")
 def rows_in_a_group_that_no_notifier_looks_at(s: Scene) -> None:
-    s.write(s.page("jobs", "groups"), 0, 4)
+    s.write(s.page("jobs", "chunk_count"), 0, 4)
 
 
 @breaks("consumer.bits")
@@ -349,12 +349,13 @@ def a_row_in_use_of_a_process_that_left(s: Scene) -> None:
 
 @breaks("consumer.target")
 def a_row_that_sleeps_on_a_word_that_is_none(s: Scene) -> None:
-    s.write(s.consumer_word("jobs", s.consumer_rows("jobs", 0)[0]) + CONSUMER["target"], s.process(0, "targets") + 2)
+    row = s.consumer_rows("jobs", 0)[0]
+    s.write(s.consumer_word("jobs", row) + CONSUMER["sleeps_on"], s.process(0, "wake_words") + 2)
 
 
 @breaks("consumer.target")
 def a_row_that_sleeps_on_a_word_of_another_process(s: Scene) -> None:
-    s.write(s.consumer_word("jobs", s.consumer_rows("jobs", 0)[0]) + CONSUMER["target"], s.process(1, "targets"))
+    s.write(s.consumer_word("jobs", s.consumer_rows("jobs", 0)[0]) + CONSUMER["sleeps_on"], s.process(1, "wake_words"))
 
 
 @breaks("consumer.attached")
@@ -364,7 +365,7 @@ def a_row_of_a_process_that_does_not_use_the_queue(s: Scene) -> None:
     s.write(s.line(1, "jobs", "attached"), 0)
     # What it has in hand there would be nobody's to repair either: it gets another owner.
     s.change_slot("jobs", 0, owner=0x1000)
-    s.add(s.process(0, "held"), 1, 4)
+    s.add(s.process(0, "unsettled"), 1, 4)
 
 
 @breaks("owner.row")
@@ -381,7 +382,7 @@ def a_claim_of_a_process_that_left(s: Scene) -> None:
 def a_message_in_the_hands_of_who_does_not_use_the_queue(s: Scene) -> None:
     s.write(s.line(1, "old", "attached"), 0)
     s.change_slot("old", 0, owner=0x1001)
-    s.add(s.process(1, "held"), 1, 4)
+    s.add(s.process(1, "unsettled"), 1, 4)
 
 
 # Blocks

@@ -171,7 +171,7 @@ def test_sleeping_consumers_and_blocked_producers(broker_dir: Path, broker: shmq
         children += [Offspring(sleep_at, empty) for _ in range(3)] + [Offspring(block_at, full) for _ in range(2)]
         for child in children:
             child.expect("here")
-        eventually(lambda: empty._crowd()["asleep"] == 3, "three sleep")
+        eventually(lambda: empty._waiters()["asleep"] == 3, "three sleep")
         eventually(lambda: blocked_at(broker_dir, "full") == 2, "two wait for room")
         pids = [child.pid for child in children]
         deadline = time.monotonic() + 30

@@ -73,7 +73,7 @@ def a_volunteer_at_an_odd_offset(s: Scene) -> None:
 
 @breaks("watch.wake")
 def a_watcher_that_sleeps_on_a_word_of_a_process_row_that_is_none(s: Scene) -> None:
-    s.write(s.header("watch_wake"), s.process(0, "targets") - 4)
+    s.write(s.header("watch_wake"), s.process(0, "wake_words") - 4)
 
 
 # Processes, pins, counter lines
@@ -116,7 +116,7 @@ def a_free_row_that_uses_a_queue(s: Scene) -> None:
 
 @breaks("process.held")
 def a_message_in_hand_that_nobody_would_watch(s: Scene) -> None:
-    s.write(s.process(1, "held"), 0, 4)
+    s.write(s.process(1, "unsettled"), 0, 4)
 
 
 @breaks("process.reaping")

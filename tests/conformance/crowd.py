@@ -26,7 +26,7 @@ def settled(consumer: shmq.Consumer[Any]) -> list[Any]:
 
 def asleep(queue: shmq.Queue[Any]) -> int:
     """How many sleep at the queue."""
-    return queue._crowd()["asleep"]
+    return queue._waiters()["asleep"]
 
 
 class Crowd:

@@ -20,7 +20,7 @@ def test_it_does_not_matter_whether_the_consumer_or_the_messages_come_first(queu
     queue.put_many(range(before))
     thread, results = begin(lambda: settled(queue.consumer()))
     if before == 0:
-        eventually(lambda: queue._crowd()["asleep"] == 1, "it waits")
+        eventually(lambda: queue._waiters()["asleep"] == 1, "it waits")
     queue.put_many(range(before, 5))
     eventually(lambda: queue.statistics().acked == 5, "it has all")
     queue.shutdown()
@@ -109,7 +109,7 @@ def test_a_deleted_queue_ends_what_its_consumers_do(queue: Queue) -> None:
     holding, waiting = queue.consumer(), queue.consumer()
     held = holding.receive(timeout=0)
     thread, results = begin(waiting.receive)
-    eventually(lambda: queue._crowd()["asleep"] == 1, "it waits")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "it waits")
     queue.delete()
     finish(thread)
     assert isinstance(results[0], shmq.NotFound)

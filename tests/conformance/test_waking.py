@@ -132,7 +132,7 @@ def test_a_wake_up_is_not_lost_with_a_consumer_that_closes(queue: Queue) -> None
 def finish_or_tell(thread: Any, queue: Queue) -> None:
     """A message that nobody gets keeps the thread for ever: say what is there."""
     thread.join(120)
-    assert not thread.is_alive(), (queue.statistics(), queue._crowd())
+    assert not thread.is_alive(), (queue.statistics(), queue._waiters())
 
 
 def bodies_of(browser: Iterator[shmq.Message[Any]]) -> list[Any]:

@@ -46,7 +46,7 @@ def put_more(queue: Queue, say: Say) -> None:
 def watch_and_hold(queue: Queue, idle: Queue, say: Say) -> None:
     """Sleeps in one thread, so that its process is the one that watches, and holds with the other."""
     threading.Thread(target=idle.get, daemon=True).start()
-    eventually(lambda: idle._crowd()["asleep"] == 1, "the thread sleeps")
+    eventually(lambda: idle._waiters()["asleep"] == 1, "the thread sleeps")
     hold(queue, say)
 
 
@@ -99,7 +99,7 @@ def check(delays: list[float], figure: Callable[..., None]) -> None:
 
 
 def asleep(queue: Queue, count: int) -> Callable[[], bool]:
-    return lambda: queue._crowd()["asleep"] == count
+    return lambda: queue._waiters()["asleep"] == count
 
 
 @pytest.mark.alone
@@ -175,7 +175,7 @@ def test_the_same_while_producers_sleep_at_a_full_queue(
             Offspring(put_more, queue) as second,
         ):
             holder.expect("held")
-            eventually(lambda: queue._crowd()["producers_waiting"] == 2, "both producers wait")
+            eventually(lambda: queue._waiters()["producers_waiting"] == 2, "both producers wait")
             time.sleep(rng.random() * 0.2)
             with Offspring(take_over, queue) as other:
                 eventually(asleep(queue, 1), "the other consumer sleeps")

@@ -125,7 +125,7 @@ def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_wai
         with family() as children:
             for number in range(4):
                 children.append(Offspring(put_one, queue, number))
-            while queue._crowd()["producers_waiting"] < 4:
+            while queue._waiters()["producers_waiting"] < 4:
                 time.sleep(0.001)
             victims = rng.sample(children, 2)
             for victim in victims:

@@ -193,5 +193,5 @@ def test_a_consumer_row_of_a_closed_broker_is_given_back(broker: shmq.Broker, br
 
     with Offspring(leave) as child:
         child.expect("left")
-        eventually(lambda: queue._crowd()["consumers"] == 0, "no consumer is left in the table")
+        eventually(lambda: queue._waiters()["consumers"] == 0, "no consumer is left in the table")
         assert queue.qsize() == 1

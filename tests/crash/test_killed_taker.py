@@ -65,7 +65,7 @@ def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
                 killed += 1
         bury_the_dead(broker)
         queue.join(timeout=30)
-        eventually(lambda: all(queue._crowd()["asleep"] >= 1 for _ in range(3)), "the last ones sleep again")
+        eventually(lambda: all(queue._waiters()["asleep"] >= 1 for _ in range(3)), "the last ones sleep again")
         for child in alive:
             child.kill()
     doubled = [n for n in range(count) if marks[n] > 1]
@@ -84,7 +84,7 @@ def test_no_wake_up_is_lost_with_a_killed_sleeper(broker: shmq.Broker, seed: int
         with family() as children:
             for _ in range(sleepers):
                 children.append(Offspring(get_one, queue))
-            eventually(lambda: queue._crowd()["asleep"] == sleepers, "all sleep")
+            eventually(lambda: queue._waiters()["asleep"] == sleepers, "all sleep")
             victims = rng.sample(children, sleepers - messages)
             for victim in victims:
                 victim.kill()
@@ -116,7 +116,7 @@ def test_an_idle_consumer_of_higher_priority_that_is_killed_delays_nobody(broker
                 for priority in (1, 0):
                     children.append(Offspring(receive_one, queue, priority))
                     children[-1].expect("here")
-                eventually(lambda: queue._crowd()["asleep"] == 2, "both sleep")
+                eventually(lambda: queue._waiters()["asleep"] == 2, "both sleep")
                 children[0].kill()
                 if many:
                     queue.put_many([number])

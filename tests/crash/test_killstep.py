@@ -249,8 +249,8 @@ MISTAKES = {
         "visit_queues(s, locked, recover) && (s->own || visit_queues(s, locked, decide_moves))",
         ["--only", "move"],
     ),
-    "a path from long ago goes by laps of 32 bits": (
-        "operations/ring_walk.c",
+    "a cursor from long ago goes by laps of 32 bits": (
+        "operations/ring_scan.c",
         "if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {",
         "if (d->by != NULL && p == UINT64_MAX && meet_old(r, start, &p, epoch, d, &status)) {",
         ["--begin", "wrap", "--only", "select-receive"],
@@ -263,8 +263,8 @@ MISTAKES = {
     ),
     "a watcher that is stopped in its sleep keeps the watch": (
         "wake/watch.c",
-        "!(late && is_silent(w->m, place))",
-        "!(late && w->m == NULL && is_silent(w->m, place))",
+        "!(late && is_silent(w->m, index))",
+        "!(late && w->m == NULL && is_silent(w->m, index))",
         ["--pause", "--only", "watch-first", "--only", "watch-asleep-behind"],
     ),
     "a stopped consumer of higher priority is never passed": (
@@ -362,7 +362,7 @@ MISTAKES = {
         ["--pause", "--only", "flow-flush"],
     ),
     "what lies above the rows is taken before them": (
-        "operations/walk_flowed.c",
+        "operations/scan_flowed.c",
         "shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;",
         "shmq_flow_is_on(d->flow_seen) ? UINT64_MAX : UINT64_MAX;",
         ["--pause", "--only", "flow-flush"],

@@ -22,7 +22,7 @@ def test_a_sleeper_whose_wake_up_was_suppressed_gets_its_message_late_and_is_cou
         got: list[str] = []
         sleeper = threading.Thread(target=lambda: got.append(queue.get(timeout=30)))
         sleeper.start()
-        eventually(lambda: memory.word(idle) != 0 and queue._crowd()["asleep"] == 1, "the consumer sleeps")
+        eventually(lambda: memory.word(idle) != 0 and queue._waiters()["asleep"] == 1, "the consumer sleeps")
         memory.write(idle, 0)
         queue.put("owed")
         sleeper.join(30)
@@ -37,7 +37,7 @@ def test_a_sleeper_that_is_woken_is_not_counted(broker_dir: Path) -> None:
         got: list[str] = []
         sleeper = threading.Thread(target=lambda: got.append(queue.get(timeout=30)))
         sleeper.start()
-        eventually(lambda: queue._crowd()["asleep"] == 1, "the consumer sleeps")
+        eventually(lambda: queue._waiters()["asleep"] == 1, "the consumer sleeps")
         queue.put("owed")
         sleeper.join(30)
         assert got == ["owed"]

@@ -47,7 +47,7 @@ def waiters() -> list[str]:
 
 
 def asleep(queue: Queue) -> int:
-    return queue._crowd()["asleep"]
+    return queue._waiters()["asleep"]
 
 
 def all_wait(queue: Queue, count: int) -> None:

@@ -75,7 +75,7 @@ def test_a_consumer_closed_while_threads_wait_ends_their_waits(
     consumer = queue.consumer(prefetch=prefetch)
     waiting = [in_thread(consumer.receive) for _ in range(threads)]
     expected = 1 if prefetch == 1 else threads
-    eventually(lambda: queue._crowd()["asleep"] == expected, "waiting threads")
+    eventually(lambda: queue._waiters()["asleep"] == expected, "waiting threads")
     consumer.close()
     for thread, results in waiting:
         finish(thread)
@@ -173,7 +173,7 @@ def test_names_can_be_read_after_the_close(broker_dir: Path) -> None:
 def test_the_close_of_the_broker_ends_the_waits_of_takers(broker: shmq.Broker, name: str) -> None:
     queue = broker.queue("jobs")
     thread, results = in_thread(lambda: TAKE_CALLS[name](queue))
-    eventually(lambda: queue._crowd()["asleep"] == 1, "a waiting thread")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "a waiting thread")
     broker.close()
     finish(thread)
     assert isinstance(results[0], shmq.Closed)

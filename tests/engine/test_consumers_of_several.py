@@ -28,7 +28,7 @@ def take(consumer: shmq.Consumer[Any], timeout: float = 0) -> Any:
 
 
 def asleep(queues: list[shmq.Queue[Any]], count: int = 1) -> None:
-    eventually(lambda: all(queue._crowd()["asleep"] == count for queue in queues), f"{count} sleep on each queue")
+    eventually(lambda: all(queue._waiters()["asleep"] == count for queue in queues), f"{count} sleep on each queue")
 
 
 class Taker(threading.Thread):
@@ -89,7 +89,7 @@ def test_queues_that_have_something_are_served_strictly_in_turn(
         assert [take(consumer) for _ in range(4)] == ["g1", "b2", "r3", "r4"]
         with pytest.raises(Empty, match="nothing came to queues 'red', 'green', 'blue'"):
             consumer.receive(timeout=0)
-    assert [queue._crowd()["consumers"] for queue in queues] == [0, 0, 0]
+    assert [queue._waiters()["consumers"] for queue in queues] == [0, 0, 0]
 
 
 def test_each_message_knows_its_queue_and_is_settled_there(broker: shmq.Broker, queues: list[shmq.Queue[Any]]) -> None:
@@ -220,7 +220,7 @@ def test_a_death_gives_back_on_all_queues(broker: shmq.Broker, queues: list[shmq
             for queue in queues:
                 with consumer.receive(timeout=SLOW) as m:
                     assert (m.queue, m.redelivered) == (queue, True)
-    assert [queue._crowd()["consumers"] for queue in queues] == [0, 0, 0]
+    assert [queue._waiters()["consumers"] for queue in queues] == [0, 0, 0]
 
 
 # ---- shutdown, deletion, closing -----------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_closing_ends_its_waits_and_gives_everything_back(broker: shmq.Broker, q
             m.ack()
     with pytest.raises(Closed, match="this consumer of queues 'red', 'green', 'blue' is closed"):
         consumer.receive()
-    assert [queue._crowd()["consumers"] for queue in queues] == [0, 0, 0]
+    assert [queue._waiters()["consumers"] for queue in queues] == [0, 0, 0]
     assert repr(consumer) == "<Consumer of queues 'red', 'green', 'blue', closed>"
 
 
@@ -334,7 +334,7 @@ def test_one_refusal_closes_what_was_opened_before(broker: shmq.Broker, queues: 
     with queues[2].consumer() as other:
         with pytest.raises(ConsumerRefused):
             broker.consumer(*queues, exclusive=True)
-        assert [queue._crowd()["consumers"] for queue in queues] == [0, 0, 1]
+        assert [queue._waiters()["consumers"] for queue in queues] == [0, 0, 1]
         assert not other.closed
     with broker.consumer(*queues, exclusive=True), pytest.raises(ConsumerRefused):
         queues[1].get(timeout=0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shmq
-from shmq.core.queue import obituary_signal
+from shmq.core.queue import death_record_signal
 from tests.engine.child import Child, eventually
 
 
@@ -124,7 +124,7 @@ def killed_with_the_message(broker_dir: Path, broker: shmq.Broker, number: signa
 
 def tell(broker: shmq.Broker, pid: int, number: signal.Signals) -> None:
     """As a pool does that has waited for its worker."""
-    obituary_signal(broker._membership.live(), pid, number)
+    death_record_signal(broker._membership.live(), pid, number)
 
 
 @pytest.mark.parametrize("told", ["before the burial", "after the burial", "by nobody", "of another process"])

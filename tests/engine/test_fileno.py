@@ -273,7 +273,7 @@ listen()
         all_wait(queue, 3)
         child.tell("go")
         assert child.end() == ""
-    assert queue._crowd()["consumers"] == 0
+    assert queue._waiters()["consumers"] == 0
 
 
 def test_a_signal_reaches_the_thread_that_polls(broker_dir: Path) -> None:

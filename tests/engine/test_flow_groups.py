@@ -163,7 +163,7 @@ def test_a_consumer_that_waits_gets_what_a_settlement_frees_on_disk(broker: shmq
         held = [holder.receive(timeout=0) for _ in range(500)]
         thread = threading.Thread(target=wait)
         thread.start()
-        eventually(lambda: queue._crowd()["asleep"] == 1, "it sleeps")
+        eventually(lambda: queue._waiters()["asleep"] == 1, "it sleeps")
         for message in held:
             message.ack()
     thread.join(PATIENCE)

@@ -46,7 +46,7 @@ def test_a_consumer_that_waits_takes_it(queue: shmq.Queue[Any]) -> None:
     for take in (queue.get, lambda **t: queue.receive(**t).ack()):
         thread = threading.Thread(target=take, kwargs={"timeout": SLOW})
         thread.start()
-        eventually(lambda: queue._crowd()["asleep"] == 1, "it waits")
+        eventually(lambda: queue._waiters()["asleep"] == 1, "it waits")
         assert queue.put("taken", immediate=True) > 0
         thread.join(SLOW)
 
@@ -173,7 +173,7 @@ def test_a_selector_that_does_not_want_it_is_no_taker(queue: shmq.Queue[Any]) ->
 
     thread = threading.Thread(target=wait)
     thread.start()
-    eventually(lambda: queue._crowd()["asleep"] == 1, "it waits")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "it waits")
     with pytest.raises(Returned):
         queue.put("text", immediate=True)
     thread.join(SLOW)

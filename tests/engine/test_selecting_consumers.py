@@ -101,7 +101,7 @@ def test_released_elsewhere_another_thread_of_this_consumer_does_not_get_it_eith
                 m = one.receive(timeout=0)
                 thread, results = in_thread(one.receive)
                 if number % 2:
-                    eventually(lambda: queue._crowd()["asleep"] == 1, "the other thread asleep")
+                    eventually(lambda: queue._waiters()["asleep"] == 1, "the other thread asleep")
                 m.release(elsewhere=True)
                 queue.put(f"for one {number}")
                 finish(thread)

@@ -33,7 +33,7 @@ class Taker(threading.Thread):
 
 
 def asleep(queue: shmq.Queue[Any], count: int) -> None:
-    eventually(lambda: queue._crowd()["asleep"] == count, f"{count} takers sleep")
+    eventually(lambda: queue._waiters()["asleep"] == count, f"{count} takers sleep")
 
 
 def hold_one(path: str, name: str, exclusive: bool, say: Say) -> None:

@@ -114,7 +114,7 @@ q.put("b")
 @pytest.mark.parametrize("name", sorted(TAKE_CALLS))
 def test_a_shutdown_ends_the_wait_of_takers(queue: shmq.Queue[Any], name: str, immediate: bool) -> None:
     thread, results = in_thread(lambda: TAKE_CALLS[name](queue))
-    eventually(lambda: queue._crowd()["asleep"] == 1, "a waiting thread")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "a waiting thread")
     queue.shutdown(immediate=immediate)
     finish(thread)
     assert isinstance(results[0], shmq.ShutDown)
@@ -135,7 +135,7 @@ def test_a_shutdown_ends_the_wait_of_producers_and_browsers(broker: shmq.Broker)
 
 def test_a_shutdown_from_another_process_ends_a_loop_here(broker_dir: Path, queue: shmq.Queue[Any]) -> None:
     thread, results = in_thread(lambda: [m.body for m in queue.consumer()])
-    eventually(lambda: queue._crowd()["asleep"] == 1, "a waiting thread")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "a waiting thread")
     with Child("shmq.open(sys.argv[1]).queue('jobs').shutdown()", broker_dir) as child:
         child.end()
     finish(thread)
@@ -176,7 +176,7 @@ def test_every_call_on_a_deleted_queue_is_not_found(broker: shmq.Broker, queue: 
 def test_deletion_ends_the_wait_of_takers(queue: shmq.Queue[Any], name: str) -> None:
     """Shows C14."""
     thread, results = in_thread(lambda: TAKE_CALLS[name](queue))
-    eventually(lambda: queue._crowd()["asleep"] == 1, "a waiting thread")
+    eventually(lambda: queue._waiters()["asleep"] == 1, "a waiting thread")
     queue.delete()
     finish(thread)
     assert isinstance(results[0], shmq.NotFound)

@@ -205,7 +205,7 @@ def test_a_dead_or_stopped_sleeper_does_not_delay_what_is_due(queue: shmq.Queue[
     with Offspring(wait_for_one, other) as watcher, Offspring(wait_for_one, queue) as taker:
         watcher.expect("ready")
         taker.expect("ready")
-        eventually(lambda: queue._crowd()["asleep"] == 1 and other._crowd()["asleep"] == 1, "both asleep")
+        eventually(lambda: queue._waiters()["asleep"] == 1 and other._waiters()["asleep"] == 1, "both asleep")
         queue.put("later", delay=0.2)
         os.kill(watcher.pid, ending)
         taker.expect("later")

@@ -117,7 +117,7 @@ def asleep(
     for thread in threads:
         thread.start()
     try:
-        eventually(lambda: queue._crowd()["asleep"] == count, "all sleep")
+        eventually(lambda: queue._waiters()["asleep"] == count, "all sleep")
         yield threads
     finally:
         queue.shutdown()

@@ -123,8 +123,8 @@ class Actor:
     def until_crowd(self, who: str, count: int) -> None:
         """So many sleep: consumers and getters ("asleep"), or producers for whom there is no room."""
         end = time.monotonic() + LIMIT / 2
-        while self.queue._crowd()[who] != count:  # type: ignore[literal-required]
-            assert time.monotonic() < end, f"{self.queue._crowd()} instead of {count} {who}"
+        while self.queue._waiters()[who] != count:  # type: ignore[literal-required]
+            assert time.monotonic() < end, f"{self.queue._waiters()} instead of {count} {who}"
             time.sleep(0.0005)
 
     # ---- produce and take

@@ -17,7 +17,7 @@ Eventually = Callable[[Callable[[], object]], None]
 
 
 def asleep(queue: Queue[Any]) -> int:
-    return queue._queue._crowd()["asleep"]
+    return queue._queue._waiters()["asleep"]
 
 
 @pytest.mark.parametrize("attempt", range(10))

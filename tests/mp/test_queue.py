@@ -338,7 +338,7 @@ def test_shutdown_wakes_threads_that_wait_to_put() -> None:
 
     thread = threading.Thread(target=put)
     thread.start()
-    while not queue._queue._crowd()["producers_waiting"] and thread.is_alive():
+    while not queue._queue._waiters()["producers_waiting"] and thread.is_alive():
         time.sleep(0.001)
     queue.shutdown()
     thread.join(10)

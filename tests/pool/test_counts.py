@@ -14,7 +14,7 @@ import pytest
 
 import shmq
 from shmq.core.queue import reap
-from shmq.engine.membership.obituary import came_back, endings
+from shmq.engine.membership.death_record import came_back, endings
 from shmq.pool import back_off
 from shmq.pool.tally import Tally
 from tests.engine.child import Child

@@ -7,11 +7,11 @@
  * has settled it and freed the group, and has still to turn back to entry 1, where consumer 2 was refused. Each consumer has a
  * path of its own. Consumer 1 may have two threads, with one mutex over the count of what they have in hand. A consumer may
  * leave after it has settled something, die between any two shared accesses, or stop where it has given a group back half.
- * The housekeeper doubts an owner, or takes an entry from it, as at the end of a lease, and gives that back. What is searched is
+ * The housekeeper rechecks an owner, or takes an entry from it, as at the end of a lease, and gives that back. What is searched is
  * bounded by how often a claim comes to nothing (VAIN).
  *
  * Properties: nobody is handed an entry while another consumer has one of the group in hand, or while an earlier one is
- * available, or with a thief. At rest everything is settled, if one consumer is left who goes on.
+ * available, or with a stealer. At rest everything is settled, if one consumer is left who goes on.
  *
  * Each BUG must end in "assertion violated":
  *   1  what was refused is forgotten before the heads are turned back
@@ -79,7 +79,7 @@
 #define STATE(word) ((word) & 7)
 #define OWNER(word) (((word) >> 3) & 7)
 #define TAG(word) ((word) >> 6)
-#define KEEPER 4 /* also a thief */
+#define KEEPER 4 /* also a stealer */
 
 /* The owner word: version, suspect, owner. */
 #define HOLDER(w) ((w) & 3)
@@ -159,7 +159,7 @@ inline lowest_released(from, to) {
     }
 }
 
-/* R3 and R4 as one step, model `rewind` has them apart. The head (R2) is no path of those who take from such a queue. */
+/* R3 and R4 as one step, model `rewind` has them apart. The head (R2) is no cursor of those who take from such a queue. */
 inline rewind(position) {
     d_step { epoch++; cell[epoch] = position }
 }
@@ -214,7 +214,7 @@ inline give_back() {
 }
 
 /* G5 */
-inline doubt() {
+inline recheck() {
     w = owner;
     if
     :: HOLDER(w) == 0 -> turn_back()
@@ -252,7 +252,7 @@ inline doubt() {
 #define IN_VAIN if :: atomic { vain < VAIN -> vain++ } :: atomic { vain == VAIN -> pruned = true; goto over } fi
 
 proctype consumer(byte me; bool begins) {
-    byte walk_epoch, walk_tail, told = 0, own = 0, p, lowest, i, now;
+    byte scan_epoch, scan_tail, told = 0, own = 0, p, lowest, i, now;
     short word, w, r;
     bool ok, is_mine, is_wrong, is_fresh;
     if
@@ -268,9 +268,9 @@ again:
     if :: pruned -> goto over :: else fi;
     d_step { word = 0; now = 0; lowest = 0; w = 0; r = 0; i = 0; ok = false; is_wrong = false; is_fresh = false };
     do
-    :: atomic { walk_epoch = epoch; walk_tail = tail };
-        lowest_released(told, walk_epoch);
-        d_step { p = (lowest < own -> lowest : own); told = walk_epoch; own = p; lowest = 0 };
+    :: atomic { scan_epoch = epoch; scan_tail = tail };
+        lowest_released(told, scan_epoch);
+        d_step { p = (lowest < own -> lowest : own); told = scan_epoch; own = p; lowest = 0 };
         do
         :: p >= ENTRIES -> break
         :: p < ENTRIES ->
@@ -356,8 +356,8 @@ again:
                 if :: !ok -> give_back(); IN_VAIN; goto next :: else fi;
                 MAY_DIE;
                 now = epoch;
-                lowest_released(walk_epoch, now);
-                ok = !(now != walk_epoch && lowest < p);
+                lowest_released(scan_epoch, now);
+                ok = !(now != scan_epoch && lowest < p);
                 do /* the second look at the owner word */
                 :: !ok -> break
                 :: else ->
@@ -414,7 +414,7 @@ has_it:
                 fi;
 #if BUG != 8
                 if
-                :: !ok -> LOCK count[me]--; ok = (count[me] == 0); UNLOCK if :: ok -> doubt() :: else fi /* a thief may have it still */
+                :: !ok -> LOCK count[me]--; ok = (count[me] == 0); UNLOCK if :: ok -> recheck() :: else fi /* a stealer may have it still */
                 :: else -> give_back()
                 fi;
 #else
@@ -429,7 +429,7 @@ next:       skip
         own = p;
         skip;
         d_step { word = 0; now = 0; lowest = 0; p = 0; w = 0; r = 0; ok = false; is_wrong = false; is_fresh = false };
-end:    (epoch != walk_epoch || tail != walk_tail) /* sleeps; that somebody wakes him is another model's subject */
+end:    (epoch != scan_epoch || tail != scan_tail) /* sleeps; that somebody wakes him is another model's subject */
     od;
 over:
     skip
@@ -484,7 +484,7 @@ proctype housekeeper() {
     short w, r, word;
     bool ok;
     do
-    :: atomic { keepers < KEEPERS -> keepers++ }; doubt()
+    :: atomic { keepers < KEEPERS -> keepers++ }; recheck()
     :: atomic { thefts < THEFTS -> thefts++ };
         if
         :: p = 0
@@ -499,7 +499,7 @@ proctype housekeeper() {
                 atomic { slot[p] = WORD(AVAILABLE, 0, TAG(word) + 1); is_returned[p] = false }; /* T15 */
                 rewind(p);
                 is_returned[p] = true;
-                doubt()
+                recheck()
             :: else
             fi
         :: else
@@ -517,7 +517,7 @@ proctype monitor() {
 end:
     (timeout);
     if
-    :: stops > 0 || thefts > 0 -> doubt(); (timeout)
+    :: stops > 0 || thefts > 0 -> recheck(); (timeout)
     :: else
     fi;
     assert(deaths == 0 || reaped);

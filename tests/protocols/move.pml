@@ -5,7 +5,7 @@
  * The source is LOCKED by the mover's process row, the target CLAIMED by it. The mover publishes the target PENDING,
  * settles the source, and makes the target available; it may die before each step. Two reapers, each of which may be
  * stopped anywhere, decide what is PENDING, and only then release what the dead held; one of them may die in between, and
- * begins anew as another. A taker takes what is available in either queue. A thief may take the source from whoever has
+ * begins anew as another. A taker takes what is available in either queue. A stealer may take the source from whoever has
  * it, to throw it away: more than the code does, where nobody takes what another has LOCKED. The target's slot is used again by a second mover, who lives.
  *
  * Properties: the message is taken at most once, and if it was not thrown away exactly once; nobody touches the second
@@ -25,7 +25,7 @@
 #define PENDING 2
 #define AVAILABLE 3
 #define LOCKED 7
-#define STOLEN 8 /* LOCKED by the thief: another owner, another tag */
+#define STOLEN 8 /* LOCKED by the stealer: another owner, another tag */
 
 byte source = LOCKED, target = CLAIMED;
 byte lap = 0; /* of the target: from 1 on it is the second mover's */
@@ -103,7 +103,7 @@ again:
     atomic { if :: source == LOCKED -> source = AVAILABLE :: else fi } /* T15 */
 }
 
-proctype thief() {
+proctype stealer() {
     if
     :: atomic { source == LOCKED || source == AVAILABLE -> source = STOLEN };
        atomic { source = FREE; thrown = true } /* T14 */
@@ -127,7 +127,7 @@ init {
         run next_mover();
         run reaper();
         run reaper();
-        run thief();
+        run stealer();
         run taker()
     }
 }

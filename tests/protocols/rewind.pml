@@ -1,4 +1,4 @@
-/* Release, and the walks that must not overtake it.
+/* Release, and the scans that must not overtake it.
  *
  *   spin -a [-DBUG=n] [-DENTRIES=n] [-DRELEASES=n] [-DDEATHS=n] [-DTAKEOVERS=n] [-DWHO=mask] rewind.pml
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w24
@@ -123,19 +123,19 @@ inline move_head(to) {
 }
 
 proctype consumer(byte me) {
-    byte walk_epoch, told = 0, seen_epoch, seen_position, p, own = 0, lowest, i, word, now, turn;
+    byte scan_epoch, told = 0, seen_epoch, seen_position, p, own = 0, lowest, i, word, now, turn;
     bool ok, overtakes;
 again:
     skip;
     d_step { word = 0; now = 0; lowest = 0; turn = 0; p = 0; overtakes = false; ok = false; seen_epoch = 0; seen_position = 0; i = 0 };
     do
-    :: walk_epoch = epoch;
+    :: scan_epoch = epoch;
         if
         :: me < 3 -> atomic { seen_epoch = head_epoch; seen_position = head_position }; p = seen_position
         :: else ->
-            lowest_released(told, walk_epoch);
+            lowest_released(told, scan_epoch);
             p = (lowest < own -> lowest : own);
-            told = walk_epoch;
+            told = scan_epoch;
             own = p
         fi;
         do
@@ -166,13 +166,13 @@ again:
                 if :: !ok -> goto next :: else fi;
                 MAY_DIE;
 #if BUG == 1
-                now = walk_epoch;
+                now = scan_epoch;
 #elif BUG != 6
                 atomic { now = epoch; overtakes = OVERTAKES(p) }; /* the get happens here */
 #endif
-                lowest_released(walk_epoch, now);
+                lowest_released(scan_epoch, now);
                 if
-                :: now != walk_epoch && lowest < p -> /* T11: nobody has passed it, so nothing to rewind */
+                :: now != scan_epoch && lowest < p -> /* T11: nobody has passed it, so nothing to rewind */
                     atomic { if :: slot[p] == WORD(OFFERED, me, TAG(word) + 1) -> slot[p] = WORD(AVAILABLE, 0, TAG(word) + 1) :: else fi };
                     goto again
                 :: else
@@ -223,7 +223,7 @@ next:       skip
         od;
         if :: me < 3 -> move_head(ENTRIES) :: else -> own = ENTRIES fi;
         d_step { word = 0; now = 0; lowest = 0; p = 0; seen_epoch = 0; seen_position = 0; overtakes = false; ok = false };
-end:    (epoch != walk_epoch) /* sleeps; that somebody wakes him is another model's subject */
+end:    (epoch != scan_epoch) /* sleeps; that somebody wakes him is another model's subject */
     od;
 died:
     skip

@@ -5,7 +5,7 @@
  *
  * Mirrors shmq_put, wait_once, shmq_slot_free (ring_room.c), shmq_count_take, shmq_count_give, shmq_moving, shmq_recount
  * (count.c), claim_counted, put_again (ring_put.c), shmq_wake_full (room_wake.c), sweep_queue and close_queues (reap.c). The
- * order of the ring, the walk and the rewind are other models' subjects: here a claim takes any FREE slot, a consumer
+ * order of the ring, the scan and the rewind are other models' subjects: here a claim takes any FREE slot, a consumer
  * any AVAILABLE one. One more slot than the limit, so only the count stops a producer; with LIMIT=0 only the ring does.
  *
  * Two producers put PUTS messages each, without a time limit of their own; a consumer settles whatever comes, and makes

@@ -4,7 +4,7 @@
  *   gcc -O2 -DSAFETY -DCOLLAPSE -o pan pan.c && ./pan -m600000 -w26
  *
  * A producer claims the slot under the tail by a CAS of its word, helps the tail, fills, publishes by a second CAS. The
- * consumer walks in strict order, may keep one entry in hand over several laps, and settles or releases it later. Who
+ * consumer scans in strict order, may keep one entry in hand over several laps, and settles or releases it later. Who
  * meets a claim turns it into a tombstone (claimant dead) or a hole (claimant slow); an old entry under the tail is
  * carried: its lap is raised where it stands.
  *
@@ -20,7 +20,7 @@
  *   3  the tail steps over a hole without raising the hole's lap
  *   4  a slow claim is freed for others by time alone
  *   5  a settlement compares with the word of the delivery
- *   6  the walker passes a claimed slot
+ *   6  the taker passes a claimed slot
  *   7  an entry is looked for at its own lap only, not by its true position
  *
  * Shows S3, E1, E2, E3, E18. */
@@ -204,7 +204,7 @@ end:
         :: LAP(word) < at / SLOTS || (LAP(word) == at / SLOTS && STATE(word) == FREE) -> /* end of the queue */
             if
             :: holds -> holds = false; settle(held_at, held_word)
-            :: holds && !released && LAP(word) == at / SLOTS -> /* release, and walk again from there */
+            :: holds && !released && LAP(word) == at / SLOTS -> /* release, and scan again from there */
                 do
                 :: word = slot[held_at % SLOTS];
                     cas(held_at % SLOTS, word, WORD(AVAILABLE, 0, CARRIED(word), LAP(word))); /* T15 */

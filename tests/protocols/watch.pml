@@ -7,8 +7,8 @@
  * Sleepers of as many processes; a holder that begins to hold something and dies, in a process of its own or (HOLDER=0)
  * in the first sleeper's. With DEATHS=2 another process dies, too, at any step. One sleeper may leave for a message.
  * No sleep has a limit but that of a ticking watcher. A tick that would see nothing new is left out, so a watcher that
- * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `held`. What holds for
- * `held` holds for `seats`, which is raised, looked at and given up in the same places.
+ * ticks with nothing to do is at rest. A wake is one step: word and futex; so is a look over all `unsettled`. What holds for
+ * `unsettled` holds for `privileges`, which is raised, looked at and given up in the same places.
  *
  * With STOPS=1 the watcher and its deputy sleep when the holder begins; one of the two is stopped at any step, for ever or
  * until any later step. With STOPS=2 -DSLEEPERS=3 both are stopped in their sleep from the start, one of them may go on, and a
@@ -16,12 +16,12 @@
  * one's sleep; then each goes to sleep anew. So a process that is slow for the patience between two steps is one that is
  * stopped. The holder dies at any step or rest. Nobody leaves for a message.
  *
- * Property: at rest, what a dead process held from the time that shmq_hold returned is with others, if any living one
+ * Property: at rest, what a dead process held from the time that shmq_add_unsettled returned is with others, if any living one
  * sleeps; with STOPS, once a piece has passed since the last stop or going on, and the begin of the hold. And no two that
  * tick believe themselves in the same place. -E: who is dead or stopped stays where it is, which is no wrong end.
  *
  * Each BUG must end in "assertion violated":
- *   1  who begins to hold something looks at the watch first and raises `held` then
+ *   1  who begins to hold something looks at the watch first and raises `unsettled` then
  *   2  who leaves the watch summons nobody
  *   3  a volunteer does not look at the places again once it stands on the list
  *   4  the second watcher that finds the first place vacant believes that nothing is to be watched   (-DHOLDER=0)
@@ -148,7 +148,7 @@ inline take(at, seen) {
     :: else
     fi
 }
-inline take_place() {
+inline take_watch() {
     f = watch[0];
     take(0, f);
     if
@@ -170,7 +170,7 @@ inline volunteer() {
         if
         :: ok ->
 #if BUG != 3
-            take_place();
+            take_watch();
             if
             :: ok ->
                 atomic { if :: volunteers[volunteered] == me + 1 -> volunteers[volunteered] = 0 :: else fi };
@@ -256,7 +256,7 @@ enter:
         over[me] = false
 #endif
     };
-    take_place();
+    take_watch();
     if :: !ok -> volunteer() :: else fi;
     ok = false;
     do

@@ -25,8 +25,8 @@ ORDER: list[tuple[tuple[int | str, ...], str, str]] = [
     (("shmq_look",), "native/src/operations/ring_wait.c", "look_at_all"),
     (("offer_to",), "native/src/operations/ring_wait.c", "shmq_look"),
     (("shmq_offer_to",), "native/src/operations/ring_wait.c", "offer_to"),
-    (("find",), "native/src/operations/ring_walk.c", "shmq_offer_to"),
-    ((10,), "native/src/operations/ring_walk.c", "find"),
+    (("find",), "native/src/operations/ring_scan.c", "shmq_offer_to"),
+    ((10,), "native/src/operations/ring_scan.c", "find"),
     ((11,), "native/src/operations/take.c", "shmq_receive"),
     (("shmq_receive", 12), "native/python/py_consumer.c", "next_message"),
 ]

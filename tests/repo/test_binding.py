@@ -11,7 +11,7 @@ import pytest
 from tests.repo.test_rooms import without_noise
 from tests.repo.tree import files, name_of
 
-ATOMIC = r"\bshmq_\w+_(?:relaxed|acquire|release|seq)\b|\bshmq_(?:less|peek)\b|\batomic_\w+"
+ATOMIC = r"\bshmq_\w+_(?:relaxed|acquire|release|seq)\b|\bshmq_(?:less|read_once)\b|\batomic_\w+"
 SHARED = r"\b\w+_shm\b|\bm->rows\b|->(?:page|counters|directory|granules|shm|slots|carried|process|tickets)(?:->|\[)"
 TOUCH = re.compile(f"{ATOMIC}|{SHARED}")
 
@@ -38,7 +38,7 @@ def test_the_binding_touches_no_shared_word() -> None:
     [
         ("return shmq_load_seq(&m->closed) != 0;", 1),
         ("shmq_add_relaxed(&counters, 1);", 1),
-        ("uint64_t hash = shmq_peek(&entry->name_hash);", 1),
+        ("uint64_t hash = shmq_read_once(&entry->name_hash);", 1),
         ("uint64_t n = q->page->count;", 1),
         ("const shmq_consumer_shm *row = NULL;", 1),
         ("atomic_fetch_add(&count, 1);", 1),

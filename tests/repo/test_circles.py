@@ -66,7 +66,7 @@ DOWN = "from shmq.engine.membership.membership import Membership\n"
         ("from shmq.engine.consumer.consumer import Consumer\n", True),
         ("def late():\n    from shmq.engine.consumer.consumer import Consumer\n", True),
         ("if TYPE_CHECKING:\n    from shmq.engine.consumer.consumer import Consumer\n", True),
-        ("from shmq.engine.membership.obituary import endings\n", False),
+        ("from shmq.engine.membership.death_record import endings\n", False),
         ("import os\n", False),
     ],
 )

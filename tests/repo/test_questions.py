@@ -15,7 +15,9 @@ QUESTION = re.compile(r"(?:shmq_)?(?:is|has|can|may)_")
 FUNCTION = re.compile(
     r"^(?:__attribute__\(\(.*?\)\) )?\w[\w *]*?[ *](\w+)\([^;{}]*?\)\s*\{([^\n]*\}$|\n.*?^\})", re.MULTILINE | re.DOTALL
 )
-WRITE = re.compile(r"\bshmq_(?:(?:store|cas|cas32|add|and|or|swap)_(?:relaxed|acquire|release|seq)|futex_wake)\b")
+WRITE = re.compile(
+    r"\bshmq_(?:(?:store|cas|cas32|add|and|or|swap)_(?:relaxed|acquire|release|seq)|futex_wake|write_once)\b"
+)
 CALL = re.compile(r"\b([a-z]\w+)\s*\(")
 
 

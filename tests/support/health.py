@@ -38,7 +38,7 @@ def check_empty(broker: shmq.Broker, *queues: shmq.Queue[Any]) -> None:
     for queue in queues:
         census = queue._census()
         assert (census["ready"], census["unsettled"]) == (0, 0), census
-        crowd = queue._crowd()
+        crowd = queue._waiters()
         assert crowd["asleep"] == 0, crowd
     found = usage(broker)
     assert (found["blocks_used"], found["blocks_building"]) == (0, 0), found

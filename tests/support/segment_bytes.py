@@ -53,7 +53,7 @@ class SegmentBytes:
         """Where the body of the message in this slot lies."""
         slot = self.slot(queue, index)
         block = self.word(slot + place_of("slot", "body"))
-        head = self.word(slot + place_of("slot", "head_len"), 2)
+        head = self.word(slot + place_of("slot", "headers_len"), 2)
         if block == 0:
             return slot + layout.STRUCTS["slot"][0] + head
         return ((block & ((1 << 40) - 1)) << 6) + (head + 63) // 64 * 64

@@ -41,7 +41,7 @@ def names_of(ring: Ring) -> list[Name]:
     named = use.is_named & (use.body != 0)
     found = []
     for i in numpy.flatnonzero(named).tolist():
-        body, head = int(use.body[i]), int(use.head_len[i])
+        body, head = int(use.body[i]), int(use.headers_len[i])
         found.append(
             Name(
                 where=ring.where(int(use.slots[i])),

@@ -50,7 +50,7 @@ def bits_of(word: int, group: int) -> set[int]:
 def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
     found = Consumers(queue)
     where = queue.title
-    groups = image.u32(queue.page + QUEUE["groups"])
+    groups = image.u32(queue.page + QUEUE["chunk_count"])
     chunks = image.words_at(queue.page + QUEUE["chunks"], GROUPS)
     bits = image.words_at(queue.page + QUEUE["sleepers"], GROUPS * SLEEPERS.bytes // 8).reshape(GROUPS, -1)
     for group in ((chunks != 0) | bits.any(axis=1)).nonzero()[0].tolist():
@@ -68,8 +68,8 @@ def read_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers:
         for row in sorted(bits_of(used, group)):
             place = chunk + row % ROWS_A_CHUNK * CONSUMER.bytes
             found.used[row] = image.u64(place)
-            found.targets[row] = image.u64(place + CONSUMER["target"])
-            if image.u32(place + CONSUMER["seated"]):
+            found.targets[row] = image.u64(place + CONSUMER["sleeps_on"])
+            if image.u32(place + CONSUMER["privileged"]):
                 found.seated.add(row)
     return found
 
@@ -102,7 +102,7 @@ def judge_consumers(image: Image, queue: Queue, findings: Findings) -> Consumers
 
 def targets_of(image: Image, row: int) -> range:
     """Where the words lie on which a process waits for several queues."""
-    start = image.processes[row].offset + PROCESS["targets"]
+    start = image.processes[row].offset + PROCESS["wake_words"]
     return range(start, start + 4 * TARGETS, 4)
 
 
@@ -154,7 +154,7 @@ def judge_held(image: Image, held: dict[int, int], findings: Findings) -> None:
     """Raised before something is taken, lowered after it is gone: never too low, or no watcher looks after it."""
     for row, count in held.items():
         if row < image.process_high:
-            said = image.u32(image.processes[row].offset + PROCESS["held"])
+            said = image.u32(image.processes[row].offset + PROCESS["unsettled"])
             text = f"has {count} messages in hand, says {said}"
             findings.expect(said >= count, "process.held", f"process row {row}", text)
 

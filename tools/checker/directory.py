@@ -47,7 +47,7 @@ def judge_page(image: Image, findings: Findings, entry: Entry, where: str) -> by
     findings.expect(state in states, "queue.state", where, f"state {state} of a page, its entry has {entry.state}")
     shut = image.u32(page + QUEUE["shut_down"])
     findings.expect(shut <= 2, "queue.shut_down", where, f"shut down: {shut}")
-    groups = image.u32(page + QUEUE["groups"])
+    groups = image.u32(page + QUEUE["chunk_count"])
     findings.expect(groups <= 16, "consumer.groups", where, f"{groups} groups of consumer rows")
     length = image.u32(page + QUEUE["name_len"])
     if not findings.expect(1 <= length <= 200, "directory.name", where, f"a name of {length} bytes"):

@@ -98,7 +98,7 @@ def judge_groups(queue: Queue, findings: Findings) -> None:
 def judge_holders(ring: Ring, groups: Numbers, words: dict[int, Words], findings: Findings) -> None:
     """What somebody has in hand is of a group that is his: claimed before, given back after.
 
-    What a thief or a mover has is LOCKED in the name of a process.
+    What a stealer or a mover has is LOCKED in the name of a process.
     """
     use = ring.use
     rows = numpy.array([words[number].row if number in words else 0 for number in groups.tolist()], dtype=numpy.uint64)
@@ -125,7 +125,7 @@ def judge_groups_at_rest(consumers: Consumers, live: Collection[int], traces: in
         findings.expect(known, "quiet.group", here, f"of owner {found.row:#x}, which does not live")
         if grouping_of(queue) == SHARED and found.number not in in_flight:
             idle.append(here)
-    # A thief may have died before it looked whether it had left the owner anything.
+    # A stealer may have died before it looked whether it had left the owner anything.
     if len(idle) > traces:
         for here in idle:
             findings.add("quiet.idle", here, "its owner has nothing of it in hand")

@@ -79,7 +79,7 @@ def judge_marks(image: Image, findings: Findings) -> None:
 def is_target(image: Image, offset: int) -> bool:
     """Is it one of the words on which a process waits for several queues?"""
     row, within = divmod(offset - image.regions.processes, PROCESS.bytes)
-    place = within - PROCESS["targets"]
+    place = within - PROCESS["wake_words"]
     return 0 <= row < PROCESS_ROWS and 0 <= place < 4 * TARGETS and place % 4 == 0
 
 

@@ -194,7 +194,7 @@ class Image:
     @cached_property
     def somebody_holds(self) -> bool:
         """Does any process, dead or alive, say that it has a message in hand?"""
-        return any(self.u32(process.offset + PROCESS["held"]) != 0 for process in self.processes)
+        return any(self.u32(process.offset + PROCESS["unsettled"]) != 0 for process in self.processes)
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -227,7 +227,7 @@ class Image:
         return (slab, index) if slab is not None and index is not None else None
 
     def line(self, process: Process, queue_index: int) -> int | None:
-        """Offset of the process's counter line on a queue."""
+        """Offset of the process's counters on a queue."""
         key = process.row, queue_index
         if key not in self._lines:
             self._lines[key] = self._line(process, queue_index)

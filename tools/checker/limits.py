@@ -70,5 +70,5 @@ def weight(queue: Queue) -> int:
             continue
         use = ring.use
         filled = use.counts & ~IS_CLAIM[use.state]
-        total += int((use.head_len + use.body_len)[filled].sum())
+        total += int((use.headers_len + use.body_len)[filled].sum())
     return total

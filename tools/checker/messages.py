@@ -31,7 +31,7 @@ def judge_messages(ring: Ring, findings: Findings) -> None:
         return
     room = ring.geometry.slot_size - SLOT_HEADER
     inline = use.body == 0
-    too_long = entry & inline & (use.head_len + use.body_len > room)
+    too_long = entry & inline & (use.headers_len + use.body_len > room)
     tell(ring, findings, "message.length", too_long, f"headers and body do not fit into {room} bytes")
     tell(ring, findings, "message.block", entry & inline & (use.body_gen != 0), "a generation, and no block")
     bits = use.body >> numpy.uint64(40)
@@ -146,7 +146,7 @@ def covered(ring: Ring, i: int) -> bytes | None:
 def message_bytes(ring: Ring, i: int) -> tuple[bytes, bytes] | None:
     """Headers and body; None: they do not lie where the slot says."""
     image, use = ring.image, ring.use
-    head, body, reference = int(use.head_len[i]), int(use.body_len[i]), int(use.body[i])
+    head, body, reference = int(use.headers_len[i]), int(use.body_len[i]), int(use.body[i])
     if reference == 0:
         at = ring.geometry.slots + int(use.slots[i]) * ring.geometry.slot_size + SLOT_HEADER
         if head + body > ring.geometry.slot_size - SLOT_HEADER:

@@ -1,4 +1,4 @@
-"""What must hold of the process table, at any moment: rows, pins, counter lines."""
+"""What must hold of the process table, at any moment: rows, pins, counters."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

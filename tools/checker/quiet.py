@@ -87,7 +87,7 @@ def judge_rows(image: Image, live: Collection[int], held: dict[int, int], findin
         where = f"process row {process.row}"
         state, wanted = process.state, ROW_LIVE if process.row in live else ROW_FREE
         findings.expect(state == wanted, "quiet.row", where, f"state {state}, not {wanted}")
-        said, has = image.u32(process.offset + PROCESS["held"]), held.get(process.row, 0)
+        said, has = image.u32(process.offset + PROCESS["unsettled"]), held.get(process.row, 0)
         findings.expect(said == has, "quiet.held", where, f"has {has} messages in hand, says {said}")
         for pin in pins_of(image, process):
             good = process.row in live and pin.view != TENTATIVE
@@ -111,9 +111,9 @@ def judge_seats(image: Image, consumers: list[Consumers], findings: Findings) ->
     crowds = [crowd for crowd in consumers if crowd.queue.entry.state == ENTRY_LIVE]
     owners = [crowd.process_of(row) for crowd in crowds for row in crowd.seated]
     for process in image.processes:
-        said, has = image.u32(process.offset + PROCESS["seats"]), owners.count(process.row)
-        text = f"{has} of its consumers have a seat, says {said}"
-        findings.expect(said >= has, "quiet.seats", f"process row {process.row}", text)
+        said, has = image.u32(process.offset + PROCESS["privileges"]), owners.count(process.row)
+        text = f"{has} of its consumers have a privilege, says {said}"
+        findings.expect(said >= has, "quiet.privileges", f"process row {process.row}", text)
 
 
 def judge_memory_waiters(image: Image, findings: Findings) -> None:
@@ -189,7 +189,7 @@ def judge_slots(ring: Ring, consumers: Consumers, live: Collection[int], slack: 
     stranded = use.state == AVAILABLE
     position = use.position.astype(numpy.int64)
     stranded &= is_behind(ring, position) & ~is_given_back(ring, position)
-    tell(ring, findings, "quiet.stranded", stranded, f"no walk meets it: they begin at {ring.head}")
+    tell(ring, findings, "quiet.stranded", stranded, f"no scan meets it: they begin at {ring.head}")
 
 
 def judge_blocks(image: Image, rings: list[Ring], live: Collection[int], slack: Slack, findings: Findings) -> None:

@@ -295,7 +295,7 @@ class Use:
         self.body_gen: Words = lengths & 0xFFFFFFFF
         self.body_len: Words = lengths >> numpy.uint64(32)
         self.crc: Words = checks & 0xFFFFFFFF
-        self.head_len: Words = checks >> numpy.uint64(32) & 0xFFFF
+        self.headers_len: Words = checks >> numpy.uint64(32) & 0xFFFF
         self.delivery: Words = checks >> numpy.uint64(48)
         self.tally: Words = columns[_WORD_OF["tally"]]
         self.state = ring.state[slots]

@@ -109,19 +109,19 @@ def judge_positions(ring: Ring, findings: Findings) -> None:
         tell(ring, findings, "slot.position", carried & ~behind, "not an earlier position of this slot")
         bits = ring.carried_bits[use.slots >> 6] >> (use.slots & 63).astype(numpy.uint64) & 1
         tell(ring, findings, "slot.carried", carried & (bits == 0), "carried without its bit in the bitmap")
-    # Nobody passes an entry that was never handed out, held, nor pending; what came back turned the walks round, or is
+    # Nobody passes an entry that was never handed out, held, nor pending; what came back turned the scans round, or is
     # about to. Without R comes back what nobody received: who brings it back counts it as held until that is done.
     first = ((use.flags & REDELIVERED) == 0) & ((use.props & (NOT_BEFORE | INTENT)) == 0)
     first &= (use.tag == 0) | (not ring.image.somebody_holds)
     place = numpy.where(use.state == CLAIMED, use.at_turn, position)
     passed = NOT_PASSED[use.state] & first & is_behind(ring, place) & ~is_given_back(ring, place)
-    tell(ring, findings, "ring.passed", passed, f"walks begin behind it, at {ring.head}")
+    tell(ring, findings, "ring.passed", passed, f"scans begin behind it, at {ring.head}")
     below = UNSETTLED[use.state] & ~use.carried & (use.at_turn < ring.floor)
     tell(ring, findings, "ring.floor", below, f"neither settled nor carried, and below the floor {ring.floor}")
 
 
 def is_given_back(ring: Ring, place: numpy.typing.NDArray[numpy.int64]) -> Mask:
-    """What a mover has had on its way to disk was passed; it gives it back first, and turns the walks round then."""
+    """What a mover has had on its way to disk was passed; it gives it back first, and turns the scans round then."""
     flow = ring.flow
     if ring.is_front or not (flow.is_on and flow.is_amid):
         return numpy.zeros(len(place), dtype=bool)
@@ -144,9 +144,9 @@ def judge_records(ring: Ring, findings: Findings) -> None:
 
 
 def is_behind(ring: Ring, position: numpy.typing.NDArray[numpy.int64]) -> Mask:
-    """Would a walk from the head as it is now miss an entry at this position?
+    """Would a scan from the head as it is now miss an entry at this position?
 
-    A walk that begins below tail - N looks at all that is older first; one that begins later meets what follows.
+    A scan that begins below tail - N looks at all that is older first; one that begins later meets what follows.
     """
     old = ring.tail - ring.count
     begins = ring.head

@@ -25,7 +25,7 @@
 #define SHMQ_ROWS_A_CHUNK 64u     /* consumer rows that are laid out at a time */
 #define SHMQ_NAME_MAX 200u        /* bytes of a queue name */
 #define SHMQ_PATH_MAX 1024u       /* bytes of a directory's path that the segment remembers */
-#define SHMQ_HEAD_MAX 65535u      /* bytes of encoded headers */
+#define SHMQ_HEADERS_MAX 65535u      /* bytes of encoded headers */
 #define SHMQ_BODY_MAX (UINT64_C(1) << 30)
 #define SHMQ_SLOT_MIN 128u
 #define SHMQ_SLOT_MAX 4096u
@@ -36,7 +36,7 @@
 #define SHMQ_GROUPS 256u /* of messages that a queue keeps apart; further ones share a slot of its table */
 #define SHMQ_LEVELS_MAX 10u /* levels of priority of a queue */
 #define SHMQ_RINGS_MAX (2 * SHMQ_LEVELS_MAX) /* a back and a front ring of each */
-#define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a walker may sleep through and still be exact */
+#define SHMQ_CELLS 64u /* rewind cells of a ring: releases that a taker may sleep through and still be exact */
 
 #define SHMQ_PAGE_SHIFT 13u /* 8 KiB: unit of queue pages, consumer chunks, process pages, counter chunks */
 #define SHMQ_PAGE_BYTES (1u << SHMQ_PAGE_SHIFT)
@@ -66,7 +66,7 @@
 static_assert(SHMQ_PROCESS_ROWS <= 4096, "an owner field has 12 bits for a row");
 static_assert(SHMQ_CONSUMER_ROWS <= 4096, "an owner field has 12 bits for a row");
 static_assert(SHMQ_CONSUMER_ROWS % SHMQ_ROWS_A_CHUNK == 0, "rows are laid out in whole chunks");
-static_assert(SHMQ_COUNTER_CHUNKS * SHMQ_COUNTERS_A_CHUNK == SHMQ_QUEUES, "each queue has its counter line");
+static_assert(SHMQ_COUNTER_CHUNKS * SHMQ_COUNTERS_A_CHUNK == SHMQ_QUEUES, "each queue has its counters");
 static_assert(SHMQ_PAGES_A_GRANULE <= 8, "the map has 8 bits for the pages of a granule");
 
 #endif

@@ -3,7 +3,7 @@
  *   shmq_load_seq, shmq_cas_seq, shmq_add_seq, shmq_or_seq, shmq_and_seq, shmq_swap_seq    sequentially consistent
  *   shmq_load_acquire, shmq_store_release                                                  one half of a SYNC pair
  *   shmq_load_relaxed, shmq_store_relaxed, shmq_add_relaxed                                counters and hints
- *   shmq_peek, shmq_poke                                                                   fields under a sequence lock
+ *   shmq_read_once, shmq_write_once                                                                   fields under a sequence lock
  *
  * A change of a slot word is always shmq_cas_seq from the whole word that was read. There is no plain store that is
  * followed by a load of another shared word where their order matters: both sides of such a pair are a sequentially
@@ -33,8 +33,8 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
 #define SHMQ_ATOMIC_STORE(p, v, order) atomic_store_explicit((p), (v), SHMQ_ORDER(order))
 #define SHMQ_ATOMIC_RMW(step, p, v, order) atomic_##step##_explicit((p), (v), SHMQ_ORDER(order))
 #define SHMQ_ATOMIC_FENCE(order) atomic_thread_fence(SHMQ_ORDER(order))
-#define SHMQ_ATOMIC_PEEK(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define SHMQ_ATOMIC_POKE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define SHMQ_ATOMIC_READ_ONCE(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define SHMQ_ATOMIC_WRITE_ONCE(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #endif
 
 #define shmq_load_seq(p) SHMQ_ATOMIC_LOAD(p, seq_cst)
@@ -55,8 +55,8 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
 /* A field of a slot's message: written by the claimant, and read by others who cannot know whether it is being written
  * (browsers, overtaken takers, counts). They look at the word again and throw away what was torn. Relaxed on both sides:
  * on every machine the same instruction as a plain access, but no data race. */
-#define shmq_peek(p) SHMQ_ATOMIC_PEEK(p)
-#define shmq_poke(p, v) SHMQ_ATOMIC_POKE(p, v)
+#define shmq_read_once(p) SHMQ_ATOMIC_READ_ONCE(p)
+#define shmq_write_once(p, v) SHMQ_ATOMIC_WRITE_ONCE(p, v)
 
 /* What the kernel orders and ThreadSanitizer cannot see: a lock byte is free only after its holder's last access. */
 #if defined(__SANITIZE_THREAD__)

@@ -111,9 +111,9 @@ typedef struct shmq_block_usage {
 void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage);
 /* Every slab's words make sense (classes, hints are allowed to differ): NULL, or the first thing that does not. For a
  * segment at rest or in use. */
-const char *shmq_blocks_valid(const shmq_member *m);
+const char *shmq_blocks_fault(const shmq_member *m);
 /* Each cell of a row in use names a block of a slab, with its row's mark, and a view bit that is set. Under the structure
  * lock; the owners of the cells may be at work. */
-const char *shmq_pins_valid(shmq_member *m);
+const char *shmq_pins_fault(shmq_member *m);
 
 #endif

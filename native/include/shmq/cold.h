@@ -21,6 +21,6 @@ uint32_t shmq_props(const shmq_slot_shm *slot);
 /* Set and clear bits of slot.props; by whoever owns the slot. */
 void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear);
 /* NULL, or what is wrong with ring.cold. Under the structure lock. */
-const char *shmq_cold_valid(const shmq_ring *r);
+const char *shmq_cold_fault(const shmq_ring *r);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * There is no thread for it. Whoever makes something due writes the time down, in the ring and then in the segment's header;
  * the sleeper that has the broker's watch (watch.h) sleeps no longer than to it, and does then what is due. A process that
- * polls, or walks into something that is due, does it by itself. A word that is late costs a delay, never a message.
+ * polls, or meets something that is due, does it by itself. A word that is late costs a delay, never a message.
  *
  * Due word: a monotonic time, nanoseconds, in bits 1 to 63; 0: nothing. Bit 0: somebody looks; the time is then when others
  * look again, for that process may be stopped, or be busy with other things between two pieces of its look. Whoever makes
@@ -56,6 +56,6 @@ void shmq_due_look(shmq_member *m);
 /* After a death that may have come between an entry and its due word. */
 void shmq_due_recover(shmq_ring *r);
 /* NULL, or what is wrong with a due word. */
-const char *shmq_due_valid(uint64_t word);
+const char *shmq_due_fault(uint64_t word);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct shmq_broker_facts {
 void shmq_broker_look(const shmq_member *m, shmq_broker_facts *facts);
 
 typedef struct shmq_process_facts {
-    uint32_t generation, state, pid, held, inside;
+    uint32_t generation, state, pid, unsettled, inside;
     uint64_t start_time, pid_namespace, attached_ns, pinned_bytes;
     char name[sizeof(((shmq_process_shm *)NULL)->name)];
 } shmq_process_facts;
@@ -24,17 +24,17 @@ typedef struct shmq_process_facts {
 bool shmq_process_look(const shmq_member *m, uint32_t row, shmq_process_facts *facts);
 
 /* A process that died with the message `id` in hand. */
-typedef struct shmq_obituary {
+typedef struct shmq_death_record {
     uint64_t at_ns;
     uint32_t pid;
     int32_t signal; /* 0: not known */
-} shmq_obituary;
+} shmq_death_record;
 
 /* How many there are, oldest first. */
-uint32_t shmq_obituaries_of(const shmq_member *m, uint64_t id, shmq_obituary found[SHMQ_OBITUARIES]);
-/* What ended a dead process, as the caller knows who has waited for it: written to its obituaries, and down by itself, since those
+uint32_t shmq_death_records_of(const shmq_member *m, uint64_t id, shmq_death_record found[SHMQ_DEATH_RECORDS]);
+/* What ended a dead process, as the caller knows who has waited for it: written to its death_records, and down by itself, since those
  * may come later. */
-void shmq_obituary_signal(shmq_member *m, uint32_t pid, int32_t signal);
+void shmq_death_record_signal(shmq_member *m, uint32_t pid, int32_t signal);
 
 typedef struct shmq_settings_facts {
     uint64_t values[SHMQ_SETTINGS]; /* of those that are numbers */
@@ -51,14 +51,14 @@ typedef struct shmq_settings_facts {
 /* SHMQ_CORRUPT: what was written down at the declaration does not fit any more. */
 shmq_status shmq_queue_settings(const shmq_queue *q, shmq_settings_facts *facts);
 
-/* Sums of the counter lines of all processes. */
+/* Sums of the counters of all processes. */
 typedef struct shmq_totals {
     uint64_t put, got, received, acked, redelivered, dead_lettered, died, expired, dropped;
 } shmq_totals;
 
 void shmq_queue_totals(const shmq_queue *q, shmq_totals *totals);
 
-/* What a caller has done by itself, in the counter line of its process. */
+/* What a caller has done by itself, in the counters of its process. */
 static inline void shmq_count_acked(shmq_queue *q) { shmq_add_relaxed(&q->counters->acked, 1); }
 static inline void shmq_count_purged(shmq_queue *q, uint64_t entries) {
     shmq_add_relaxed(&q->counters->purged, entries);
@@ -75,11 +75,11 @@ uint32_t shmq_queue_mover(const shmq_queue *q);
 /* Behind the last position of a level: where the next entry comes. */
 uint64_t shmq_level_end(const shmq_queue *q, uint32_t depth);
 
-typedef struct shmq_crowd {
+typedef struct shmq_waiter_counts {
     uint32_t consumers, asleep, producers_waiting;
-} shmq_crowd;
+} shmq_waiter_counts;
 
-void shmq_queue_crowd(const shmq_queue *q, shmq_crowd *crowd);
+void shmq_queue_waiters(const shmq_queue *q, shmq_waiter_counts *waiters);
 /* The consumer in the first row from *row on: its process; *row is where to go on. False: there is none. */
 bool shmq_next_taker(const shmq_queue *q, uint32_t *row, uint32_t *pid);
 

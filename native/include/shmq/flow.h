@@ -109,8 +109,8 @@ static inline bool shmq_is_failure(shmq_status status) {
 }
 
 /* Checks: of the words of a back ring; of an entry, whose word may have changed since; NULL, or what is wrong. */
-const char *shmq_flow_valid(shmq_ring *back);
-const char *shmq_flow_entry_valid(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
+const char *shmq_flow_fault(shmq_ring *back);
+const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
 /* MOVING, and a row already: its block's reference may be dropped. */
 bool shmq_is_row(const shmq_ring *back, const shmq_slot_shm *slot, uint64_t word);
 

@@ -16,18 +16,18 @@
  *            entry lies in, and on disk as well
  *
  * How many of a group its owner has in flight stands nowhere in shared memory: its process knows (the book below), and
- * whoever doubts looks at the slots of the rings. So no count can be wrong after a death.
+ * whoever rechecks looks at the slots of the rings. So no count can be wrong after a death.
  *
  *   G1  claim, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked
  *       at once more; then the taker passes the entry by
- *   G2  after a claim of a free group: who was refused at a lower place goes first. Given back, and walked again
+ *   G2  after a claim of a free group: who was refused at a lower place goes first. Given back, and scanned again
  *   G3  the owner's last one has ended: owner -> free
  *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
  *       was refused for the sake of the next owner is that one's to turn back to
- *   G5  doubt: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. A sticky group is doubted only
+ *   G5  recheck: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. A sticky group is rechecked only
  *       when a lease of its owner is over, before the message is taken and after it; something in flight: suspect cleared.
- *       The owner offers first and looks at its word then, who doubts sets suspect first and looks at the slots then: one of
- *       the two sees the other. Each change of the word is a new version, so the last one to doubt decides */
+ *       The owner offers first and looks at its word then, who rechecks sets suspect first and looks at the slots then: one of
+ *       the two sees the other. Each change of the word is a new version, so the last one to recheck decides */
 #ifndef SHMQ_GROUP_H
 #define SHMQ_GROUP_H
 
@@ -41,7 +41,7 @@ typedef struct shmq_tally {
 
 typedef struct shmq_group_book {
     pthread_mutex_t lock;
-    shmq_a32 seated;         /* groups stay with this process as such: see seat.h */
+    shmq_a32 privileged;         /* groups stay with this process as such: see privilege.h */
     shmq_subscription takers; /* of those who have no consumer: they, too, pass entries by */
     shmq_tally tallies[SHMQ_CONSUMER_ROWS];
 } shmq_group_book;
@@ -52,7 +52,7 @@ void shmq_group_book_free(shmq_queue *q);
 /* In a forked child: it has nothing in flight. */
 void shmq_group_book_reset(shmq_queue *q);
 
-/* As what an owner with this subscription takes. NULL: whatever comes first, along the path that all share; so does a
+/* As what an owner with this subscription takes. NULL: whatever comes first, along the cursor that all share; so does a
  * subscription that chooses nothing yet. Where there are groups everybody passes something by: who has no subscription does so
  * by its process' own. */
 static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscription *by) {
@@ -63,14 +63,14 @@ static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscripti
 }
 
 /* 1 + slot of the table for a message with these headers; 0: it has no group. */
-uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len);
+uint32_t shmq_group_of_headers(const unsigned char *headers, uint32_t headers_len);
 /* The same as its cold record says it. */
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props);
 
 /* May this taker have an entry of that group at a place of this level, in memory or on disk? If not, that is recorded (G1). */
 bool shmq_group_open(shmq_ring *back, uint32_t group, uint32_t owner, uint64_t place);
 enum shmq_group_claim { SHMQ_GROUP_OURS, SHMQ_GROUP_BUSY, SHMQ_GROUP_BEHIND };
-/* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; walk again. */
+/* G1 and G2 for the entry that is about to be offered to d->owner. BEHIND: an earlier one was refused; scan again. */
 enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t place, shmq_delivery *d);
 /* After the offer: is the group still ours? */
 bool shmq_group_confirm(shmq_queue *q, const shmq_delivery *d);
@@ -84,14 +84,14 @@ static inline void shmq_group_leave(shmq_queue *q, shmq_delivery *d) {
 /* An owner goes: all groups that it has. Its row is still in use. */
 void shmq_groups_leave(shmq_queue *q, uint32_t owner);
 /* A message of a sticky group is about to be taken from its owner by time: suspect, before that, so that whoever comes
- * next goes on if we die. Then doubt: free, if the owner has nothing more of it in hand. */
+ * next goes on if we die. Then recheck: free, if the owner has nothing more of it in hand. */
 void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner);
-void shmq_group_doubt(shmq_queue *q, uint32_t group);
-/* Housekeeping: doubt whatever somebody waits for. True: somebody still does. */
-bool shmq_groups_doubt(shmq_queue *q);
+void shmq_group_recheck(shmq_queue *q, uint32_t group);
+/* Housekeeping: recheck whatever somebody waits for. True: somebody still does. */
+bool shmq_groups_recheck(shmq_queue *q);
 /* What the dead have is free, and what they left half done is done. After their entries are back in the queue. */
 void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l);
 /* NULL, or what is wrong with the table. */
-const char *shmq_groups_valid(const shmq_queue *q);
+const char *shmq_groups_fault(const shmq_queue *q);
 
 #endif

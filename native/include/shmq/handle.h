@@ -1,4 +1,4 @@
-/* A queue as one process sees it: its page, the process' counter line, the consumer rows on which its threads wait, and the
+/* A queue as one process sees it: its page, the process' counters, the consumer rows on which its threads wait, and the
  * rings of its levels with private copies of their constants. One handle per process and queue, shared by threads.
  *
  * What is done to entries is done to a ring, `r`; what belongs to the queue as a whole (who sleeps, who waits for room, limits,
@@ -69,9 +69,9 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs);
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
-/* Before a bind by whoever has no handle of this queue, and may not wait: a counter line needs the structure lock, which a stopped
- * process may hold. False: not now. */
-bool shmq_queue_line_try(shmq_member *m, uint32_t index);
+/* Before a bind by whoever has no handle of this queue, and may not wait: new counters need the structure lock, which a
+ * stopped process may hold. False: not now. */
+bool shmq_queue_counters_try(shmq_member *m, uint32_t index);
 /* Give a handle back. The last one takes this process' claim on the queue's memory away. */
 void shmq_queue_unbind(shmq_queue *q);
 /* A handle made before a fork: bind it to this process. */
@@ -82,7 +82,7 @@ shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
 shmq_status shmq_queue_delete(shmq_queue *q);
 /* The same for who holds the structure lock: may do with a view, and with what its maker has left. */
 void shmq_queue_take_out(shmq_queue *q);
-/* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counter line. */
+/* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counters. */
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
 /* The same for who only looks: NULL, or what is wrong, and damage is not counted. */
 const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view);

@@ -11,7 +11,7 @@
 
 /* What a producer knows of its ticket. All 0: it has none. */
 typedef struct shmq_ticket {
-    bool held;
+    bool in_line;
     bool second; /* one at the most stood before it when it looked: it looks after that one */
     uint32_t number;
 } shmq_ticket;
@@ -59,6 +59,6 @@ void shmq_line_call_all(shmq_queue *q);
 /* Tickets of the dead go. */
 void shmq_line_recover(shmq_queue *q, const shmq_liveness *l);
 /* NULL, or what is wrong. Under the structure lock, while others come and go. */
-const char *shmq_line_valid(const shmq_queue *q);
+const char *shmq_line_fault(const shmq_queue *q);
 
 #endif

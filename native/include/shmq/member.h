@@ -61,13 +61,13 @@ typedef struct shmq_member {
     shmq_a32 block_hint[64]; /* by class: granule where the last block was found */
     shmq_a32 met; /* 1 + row of a dead process that a wake was for */
     shmq_a32 ops; /* calls: each 1,024th is a round of upkeep */
-    bool structure_held;
+    bool structure_locked;
     uint32_t page_hint, run_hint; /* granules where pages and runs are looked for first; structure lock */
     struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
     shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns; /* when this process last looked for the dead */
     shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
-    shmq_a32 targets; /* bit n: process->targets[n] is in use by a wait */
+    shmq_a32 wake_words_taken; /* bit n: process->wake_words[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
     shmq_a32 chores; /* bits of enum shmq_chore: what the interpreter is to do at its next call */
     shmq_a64 alerts_ns; /* when this process looks next whether something is to be told; 0: it tells nothing */
@@ -169,17 +169,18 @@ uint32_t shmq_queue_high(const shmq_member *m);
 /* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
 uint32_t shmq_process_high(const shmq_member *m);
 uint32_t shmq_queue_high(const shmq_member *m);
-/* This process' counter line on a queue, made when missing (structure lock). */
-shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
+/* This process' counters on a queue, made when missing (structure lock). */
+shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **counters);
 /* The same for who holds the structure lock already. */
-shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **line);
-/* A new queue at this entry of the directory: all lines count from zero (structure lock). */
+shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **counters);
+/* A new queue at this entry of the directory: all counters begin at zero (structure lock). */
 void shmq_counters_clear(shmq_member *m, uint32_t queue_index);
-/* Counter line of any row, NULL when it has none or its offset is damaged. */
+/* Counters of any row, NULL when it has none or its offset is damaged. */
 shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t queue_index);
-/* Rows of the process table, counter lines of all rows: NULL, or what is wrong. Under the structure lock, while others work. */
-const char *shmq_processes_valid(shmq_member *m);
-const char *shmq_counters_valid(shmq_member *m);
+/* Rows of the process table, counters of all rows: NULL, or what is wrong. Under the structure lock, while others
+ * work. */
+const char *shmq_processes_fault(shmq_member *m);
+const char *shmq_counters_fault(shmq_member *m);
 /* Has the broker been deleted, or its directory? Looks (fstat), and tells everybody through the header when it has. */
 bool shmq_member_gone(shmq_member *m);
 /* The same question, which tells nobody. */

@@ -9,12 +9,12 @@
  *   104     magazines                   0 in this stage
  *   128     progress                    owner                      0 in this stage
  *   136     inside                      owner: calls under way     watcher: a late value costs one tick
- *   140     held                        owner: unsettled messages  watcher, people
+ *   140     unsettled                   owner: unsettled messages  watcher, people
  *   144     pinned_bytes                owner: loans and views     people
  *   152     memory_waiting              owner: in memory_waiters   who counts the waiters again
  *   156     memory_changing             owner; 0 by a reaper       who counts the waiters again
- *   160     targets                     who wakes: +1           its threads that wait for several queues at once
- *   224     seats                       owner: its consumers that others wait behind (seat.h)  watcher
+ *   160     wake_words                  who wakes: +1           its threads that wait for several queues at once
+ *   224     privileges                  owner: its consumers that others wait behind (privilege.h)  watcher
  *   256     ops, 480 log_io, 488 env_io 0 in this stage
  *
  * row word: state 8 | reserved 24 | generation 32 (bits 32 to 63)
@@ -38,7 +38,7 @@ static inline uint64_t shmq_row_word(uint32_t generation, uint32_t inner, uint32
     return ((uint64_t)generation << 32) | ((uint64_t)inner << 8) | state;
 }
 
-#define SHMQ_TARGETS 16u
+#define SHMQ_WAKE_WORDS 16u
 
 typedef struct shmq_process_shm {
     shmq_a64 word;
@@ -57,12 +57,12 @@ typedef struct shmq_process_shm {
 
     shmq_a64 progress;
     shmq_a32 inside;
-    shmq_a32 held;
+    shmq_a32 unsettled;
     shmq_a64 pinned_bytes;
     shmq_a32 memory_waiting;
     shmq_a32 memory_changing; /* threads between header.memory_waiters and memory_waiting; 0: nobody is in between */
-    shmq_a32 targets[SHMQ_TARGETS]; /* wake words that rows of several queues share */
-    shmq_a32 seats;
+    shmq_a32 wake_words[SHMQ_WAKE_WORDS]; /* wake words that rows of several queues share */
+    shmq_a32 privileges;
     uint32_t reserved_228;
     uint64_t reserved_232[3];
 
@@ -89,12 +89,12 @@ SHMQ_OFFSET(shmq_process_shm, counters, 96);
 SHMQ_OFFSET(shmq_process_shm, magazines, 104);
 SHMQ_OFFSET(shmq_process_shm, progress, 128);
 SHMQ_OFFSET(shmq_process_shm, inside, 136);
-SHMQ_OFFSET(shmq_process_shm, held, 140);
+SHMQ_OFFSET(shmq_process_shm, unsettled, 140);
 SHMQ_OFFSET(shmq_process_shm, pinned_bytes, 144);
 SHMQ_OFFSET(shmq_process_shm, memory_waiting, 152);
 SHMQ_OFFSET(shmq_process_shm, memory_changing, 156);
-SHMQ_OFFSET(shmq_process_shm, targets, 160);
-SHMQ_OFFSET(shmq_process_shm, seats, 224);
+SHMQ_OFFSET(shmq_process_shm, wake_words, 160);
+SHMQ_OFFSET(shmq_process_shm, privileges, 224);
 SHMQ_OFFSET(shmq_process_shm, ops, 256);
 SHMQ_OFFSET(shmq_process_shm, log_io, 480);
 SHMQ_OFFSET(shmq_process_shm, env_io, 488);
@@ -176,7 +176,7 @@ SHMQ_OFFSET(shmq_counters_shm, changing, 80);
  *   5120   reserved 0 */
 typedef struct shmq_process_page_shm {
     shmq_pin_shm pins[SHMQ_PINS];
-    shmq_a64 chunks[SHMQ_COUNTER_CHUNKS]; /* offset of the page with the counter lines of 64 queues; 0: none yet */
+    shmq_a64 chunks[SHMQ_COUNTER_CHUNKS]; /* offset of the page with the counters of 64 queues; 0: none yet */
     shmq_a64 receipts[SHMQ_RECEIPTS];
     uint8_t reserved[SHMQ_PAGE_BYTES - SHMQ_PINS * 16 - SHMQ_COUNTER_CHUNKS * 8 - SHMQ_RECEIPTS * 8];
 } shmq_process_page_shm;

@@ -9,9 +9,9 @@
  *   896     ring constants        creator                             copied into each handle
  *   1024    tail                  anyone, CAS t -> t+1                producers; one extra help
  *   1032    laid                  holder of the structure lock        producers; one look more, under the lock
- *   1152    head, floor           plain consumers, releasers; scans   walkers; a longer walk
- *   1280    epoch                 releasers, add                      walkers, twice a get
- *   1408    cells                 the releaser of that epoch          walkers that slept through a release
+ *   1152    head, floor           plain consumers, releasers; scans   takers; a longer scan
+ *   1280    epoch                 releasers, add                      takers, twice a get
+ *   1408    cells                 the releaser of that epoch          takers that slept through a release
  *   1920    full, waiters         section "blocked producers"         every transition to FREE
  *   1936    due                   who makes something due, by CAS     housekeeping; an entry that is due a tick late
  *   2048    flow words            holder of the mover's lock              takers, twice a get; they trust them as a slot's word
@@ -227,7 +227,7 @@ typedef struct shmq_queue_shm {
 
     shmq_a32 state;
     shmq_a32 shut_down;
-    shmq_a32 groups; /* chunks of consumer rows that were ever used: how far a notifier looks */
+    shmq_a32 chunk_count; /* chunks of consumer rows that were ever used: how far a notifier looks */
     uint32_t levels; /* of priority, 1 to 10; constant */
     uint64_t
         level_rings; /* offset of the other levels' rings and then the front rings; the first is `ring`. Constant */
@@ -282,7 +282,7 @@ SHMQ_OFFSET(shmq_queue_shm, temporary_row, 416);
 SHMQ_OFFSET(shmq_queue_shm, temporary_generation, 420);
 SHMQ_OFFSET(shmq_queue_shm, state, 768);
 SHMQ_OFFSET(shmq_queue_shm, shut_down, 772);
-SHMQ_OFFSET(shmq_queue_shm, groups, 776);
+SHMQ_OFFSET(shmq_queue_shm, chunk_count, 776);
 SHMQ_OFFSET(shmq_queue_shm, levels, 780);
 SHMQ_OFFSET(shmq_queue_shm, level_rings, 784);
 SHMQ_OFFSET(shmq_queue_shm, terms, 792);
@@ -341,30 +341,30 @@ static inline uint64_t shmq_ticket_word(uint32_t turn, uint32_t row, uint32_t st
 /* A consumer row: a subscription that may own entries, or just a thread that waits (getter, browser).
  *
  *   0   word    state 8 | process row 24 | generation 32; CAS, under the structure lock but for closing
- *   8   target  0: sleeps on its own wake word; else the offset of a word of its process row, on which it waits for several
+ *   8   sleeps_on  0: sleeps on its own wake word; else the offset of a word of its process row, on which it waits for several
  *               queues at once. Its owner, before it announces itself; whoever wakes it: a stale one wakes nobody or one
  *               more
  *   16  wake    futex word, +1 by whoever claims the idle bit
  *   20  sleeps  1 while its thread is in, or about to enter, the kernel
  *   24  kind    getter, consumer, browser
  *   28  implicit  1: its process did not ask for it, queue.receive() did; opener, before LIVE; who would be exclusive
- *   32  progress  who takes some entries only: the version of the queue (ring_walk.c) of which it has looked at everything
+ *   32  progress  who takes some entries only: the version of the queue (ring_scan.c) of which it has looked at everything
  *                 and found nothing; with SHMQ_STARVED: or nothing that it could have, see sleepers.h; 0: may have work whatever
  *                 the version. Its sleeper; read by whoever wakes: a stale one costs a wake
  *   40  priority, 44 exclusive, 56 order  opener, before LIVE; who works out the terms, who is outranked
- *   48  live    its place among the live ones (enum shmq_live_place): holder of the structure lock, and its owner, by CAS, from
+ *   48  live    its place among the live ones (enum shmq_live_state): holder of the structure lock, and its owner, by CAS, from
  *               OFFERED to TAKEN; its owner: a stale one costs a look more or less
  *   52  rounds  +1 at each step of its owner, while priorities matter: a receive, a look, a sleep; and at each look of one
  *                 that stands by; who waits for it
- *   64  seated  1: counted in `seats` of its process; its process alone
+ *   64  privileged  1: counted in `privileges` of its process; its process alone
  *   72  awaited  round 24 | time 40, in 2^20 ns: since when others have waited for it, in that round; 0: nobody has. Whoever
  *                waits, by CAS; whoever waits or wakes: a stale one makes it waited for a little longer */
 /* NONE: it stands by. OFFERED: a place is its own as soon as it makes a step; if it makes none, others are offered it. */
-enum shmq_live_place { SHMQ_PLACE_NONE = 0, SHMQ_PLACE_TAKEN = 1, SHMQ_PLACE_OFFERED = 2 };
+enum shmq_live_state { SHMQ_LIVE_NONE = 0, SHMQ_LIVE_TAKEN = 1, SHMQ_LIVE_OFFERED = 2 };
 enum shmq_consumer_kind { SHMQ_GETTER = 0, SHMQ_CONSUMER = 1, SHMQ_BROWSER = 2 };
 typedef struct shmq_consumer_shm {
     shmq_a64 word;
-    shmq_a64 target;
+    shmq_a64 sleeps_on;
     shmq_a32 wake;
     shmq_a32 sleeps;
     shmq_a32 kind;
@@ -375,14 +375,14 @@ typedef struct shmq_consumer_shm {
     shmq_a32 live;
     shmq_a32 rounds;
     shmq_a64 order;
-    shmq_a32 seated;
+    shmq_a32 privileged;
     uint32_t reserved_68;
     shmq_a64 awaited;
     uint64_t reserved[6];
 } shmq_consumer_shm;
 SHMQ_SIZE(shmq_consumer_shm, 128);
 SHMQ_OFFSET(shmq_consumer_shm, word, 0);
-SHMQ_OFFSET(shmq_consumer_shm, target, 8);
+SHMQ_OFFSET(shmq_consumer_shm, sleeps_on, 8);
 SHMQ_OFFSET(shmq_consumer_shm, wake, 16);
 SHMQ_OFFSET(shmq_consumer_shm, sleeps, 20);
 SHMQ_OFFSET(shmq_consumer_shm, kind, 24);
@@ -393,7 +393,7 @@ SHMQ_OFFSET(shmq_consumer_shm, exclusive, 44);
 SHMQ_OFFSET(shmq_consumer_shm, live, 48);
 SHMQ_OFFSET(shmq_consumer_shm, rounds, 52);
 SHMQ_OFFSET(shmq_consumer_shm, order, 56);
-SHMQ_OFFSET(shmq_consumer_shm, seated, 64);
+SHMQ_OFFSET(shmq_consumer_shm, privileged, 64);
 SHMQ_OFFSET(shmq_consumer_shm, awaited, 72);
 
 #endif

@@ -10,7 +10,7 @@ static inline bool shmq_is_loose(uint32_t state) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED;
 }
 /* Do its dead go to a queue? Then the interpreter takes them there. */
-bool shmq_has_grave(const shmq_queue *q);
+bool shmq_has_dead_letter(const shmq_queue *q);
 /* By this process, and, should it do nothing more, by whoever looks later. */
 void shmq_burial_ask(shmq_member *m);
 /* Settle what is loose in this slot, until nothing is. */

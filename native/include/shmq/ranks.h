@@ -42,8 +42,8 @@ shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_
 bool shmq_ranks_are_plain(const shmq_queue *q);
 /* Work out who is offered a live place, and the terms; under the structure lock. Those who are offered one are woken. */
 void shmq_ranks_settle(shmq_queue *q);
-/* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a seat; SHMQ_EMPTY: it stands by itself,
- * and *left is set if a place has been offered to another that has not come yet; SHMQ_REFUSED. */
+/* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a privilege; SHMQ_EMPTY: it stands by
+ * itself, and *left is set if a place has been offered to another that has not come yet; SHMQ_REFUSED. */
 shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left);
 /* False: it stands by. One that was offered a place takes it up, for as long as it is there. */
 bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner);

@@ -15,8 +15,8 @@
 
 /* A message on its way in. The caller fills the first part; prepare fills the second. */
 typedef struct shmq_outgoing {
-    const unsigned char *head;
-    uint32_t head_len;
+    const unsigned char *headers;
+    uint32_t headers_len;
     const struct iovec *pieces; /* of the body */
     uint32_t piece_count;
     uint64_t body_len;
@@ -58,7 +58,7 @@ typedef struct shmq_delivery {
     uint32_t body_gen;
     uint32_t body_len;
     uint32_t crc;
-    uint16_t head_len;
+    uint16_t headers_len;
     uint16_t delivery;
     uint16_t deaths;
     uint8_t content;
@@ -67,19 +67,19 @@ typedef struct shmq_delivery {
     uint64_t expires_ns; /* 0: never */
     uint64_t receipt; /* of what was stolen from nobody, and its put waits; 0: it does not */
     uint64_t held_until_ns; /* of what was stolen while it was HELD: until when; 0: it was not */
-    const unsigned char *head; /* in the segment, checked to lie inside it */
+    const unsigned char *headers; /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */
-    uint64_t head_seen; /* ring.head at the start of the walk: what an advance is a CAS from */
-    bool held; /* counted in `held` of our row: from the acquisition until we find it gone */
+    uint64_t head_seen; /* ring.head at the start of the scan: what an advance is a CAS from */
+    bool counted; /* counted in `unsettled` of our row: from the acquisition until we find it gone */
     bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
     bool ranked; /* consumers differ in priority: it may be for another one */
     bool searched; /* nothing of a level that flows is for this taker, on disk neither */
-    bool left; /* to a consumer of higher rank, where the walk ended; or a live place, to one that has not come yet */
+    bool left; /* to a consumer of higher rank, where the scan ended; or a live place, to one that has not come yet */
     bool peek; /* is there something? Nothing is offered */
     shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */
-    shmq_path path; /* ... its path at the start of the walk */
-    uint64_t version; /* of the queue before the walk; 0 without a subscription */
-    uint64_t epoch_seen; /* ring.epoch at the start of the walk */
+    shmq_cursor cursor; /* ... its cursor at the start of the scan */
+    uint64_t version; /* of the queue before the scan; 0 without a subscription */
+    uint64_t epoch_seen; /* ring.epoch at the start of the scan */
     uint64_t flow_seen; /* the flow word before it */
     uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */
     uint32_t group_owner, group_generation; /* in whose name it was claimed */
@@ -110,13 +110,13 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
  * for all, and goes over to the first that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
-static inline uint64_t shmq_body_start(uint32_t head_len) { return ((uint64_t)head_len + 63) & ~UINT64_C(63); }
+static inline uint64_t shmq_body_start(uint32_t headers_len) { return ((uint64_t)headers_len + 63) & ~UINT64_C(63); }
 
 /* Offer the first available entry to `owner`: SHMQ_OK with `d` filled and the slot OFFERED; SHMQ_EMPTY; SHMQ_CORRUPT. */
 shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
-/* The same for a subscription, by its own path: the first entry that it wants. */
+/* The same for a subscription, by its own cursor: the first entry that it wants. */
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
-/* Is there something to offer? The same walk, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
+/* Is there something to offer? The same scan, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
 shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
 /* OFFERED -> FREE: taken for good (inline bodies, copied by the caller already). SHMQ_SETTLED: somebody took it over, the
  * copy is not ours: offer again. */
@@ -175,8 +175,8 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
-/* The place of an entry that this delivery is of, or that a walk has found: for users its position. Of a front ring's slot; UINT64_MAX:
- * its records are damaged. */
+/* The place of an entry that this delivery is of, or that a scan has found: for users its position. Of a front ring's
+ * slot; UINT64_MAX: its records are damaged. */
 uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot);
 /* The same of a slot of either ring, whose entry is at this position of it. */
@@ -207,13 +207,13 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 /* NULL, or the first word that makes no sense: pointers, cells and count first (*where: SHMQ_NO_SLOT), then slots. For a ring
  * in use: a sentence is an error even under load. */
 #define SHMQ_NO_SLOT UINT64_MAX
-const char *shmq_ring_valid(shmq_ring *r, uint64_t *where);
+const char *shmq_ring_fault(shmq_ring *r, uint64_t *where);
 
 /* Everything that words of the ring say of the dead is settled: claims buried, deliveries back in their place with the
  * death counted, sleepers and blocked producers woken. Repeatable, by any number at once. */
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
 /* queue.count against the slots, when nobody is in between. NULL: right, or nothing can be said at this moment. */
-const char *shmq_count_valid(shmq_queue *q);
+const char *shmq_count_fault(shmq_queue *q);
 
 /* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
 bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word);
@@ -222,7 +222,7 @@ bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, ui
 static inline uint64_t shmq_head_position(const shmq_ring *r, uint64_t head) {
     return shmq_position_near(shmq_load_relaxed(&r->near), head);
 }
-/* Nothing available lies between the head that was read at the start of a walk and p. */
+/* Nothing available lies between the head that was read at the start of a scan and p. */
 void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p);
 /* A head that lies more than a lap behind the tail comes after it. */
 void shmq_head_follow(shmq_ring *r);
@@ -250,7 +250,7 @@ shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* found not to be
 void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
 /* Found by a taker of whatever comes first. If its subscription has begun to choose since then, the entry may be just what it
- * refused: true, it was given back, and the next walk chooses. */
+ * refused: true, it was given back, and the next scan chooses. */
 bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
 /* Has it died with its takers, or failed, as often as its queue allows? */
 shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d);
@@ -279,7 +279,8 @@ void shmq_wake_waiters(shmq_queue *q); /* all producers that wait for room */
 uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word);
 void shmq_moving(shmq_queue *q, int32_t change);
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
-void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal); /* id: or SHMQ_OBITUARY_PROCESS */
+void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid,
+                           int32_t signal); /* id: or SHMQ_DEATH_RECORD_PROCESS */
 void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 uint32_t shmq_crc_of(const shmq_delivery *d);

@@ -13,7 +13,7 @@ typedef struct shmq_claim_limits {
 typedef struct shmq_claimed {
     uint64_t entries, bytes;
     shmq_status ended; /* SHMQ_OK: a limit. SHMQ_EMPTY: nothing more that may be had. Else: why `to` took no more */
-    shmq_delivery grave; /* with SHMQ_POISONED: what the caller is to bury */
+    shmq_delivery dead; /* with SHMQ_POISONED: what the caller is to bury */
 } shmq_claimed;
 
 /* What is there is a taker's of `from` that has no consumer: as a get, entry by entry. Of each the target has the priority, the
@@ -23,8 +23,8 @@ typedef struct shmq_claimed {
  * from a queue is best; never NULL. `result` begins zeroed.
  *
  * SHMQ_OK: it is over, see result->ended. SHMQ_INTERRUPTED: a piece of it is done, call again with the same result.
- * SHMQ_POISONED: the same, once result->grave is buried or given back: nobody is given it any more. Anything else: nothing was
- * moved, for this reason; if something was, that is result->ended. */
+ * SHMQ_POISONED: the same, once result->dead is buried or given back: nobody is given it any more. Anything else:
+ * nothing was moved, for this reason; if something was, that is result->ended. */
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result);
 

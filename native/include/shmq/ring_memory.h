@@ -2,7 +2,8 @@
  *
  * The room is a run of granules of the map. Memory comes in whole granules, but for the beginnings: the first pieces of the run,
  * and one piece for each lower level. `ring.laid` says how many slots have memory; only positions of the first lap can be
- * beyond, since the tail never stands where it has none. Whoever walks goes up to the tail, so none but a producer asks. */
+ * beyond, since the tail never stands where it has none. Whoever scans goes up to the tail, so none but a producer
+ * asks. */
 #ifndef SHMQ_RING_MEMORY_H
 #define SHMQ_RING_MEMORY_H
 

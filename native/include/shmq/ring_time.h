@@ -43,18 +43,18 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
 
 /* Has this entry a time to live? Asked of each that is about to be offered: two loads of lines that are read anyway. */
 static inline bool shmq_may_expire(const shmq_queue *q, const shmq_slot_shm *slot) {
-    return (shmq_peek(&slot->props) & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(q);
+    return (shmq_read_once(&slot->props) & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(q);
 }
 /* AVAILABLE, seen as `word`, and it may expire. True: it was past its time, and is gone, or the word has changed. Where
  * the expired go to the dead, it is offered all the same: its taker gets SHMQ_POISONED, and buries it. */
 bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* When what is delivered here expires: 0 for never. */
 uint64_t shmq_expires_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns);
-/* Is it past its time, and to be dropped (shmq_expires_now), or to be buried (shmq_is_for_the_grave)? */
+/* Is it past its time, and to be dropped (shmq_expires_now), or to be buried (shmq_is_for_dead_letter)? */
 bool shmq_expires_now(const shmq_queue *q, const shmq_delivery *d);
-bool shmq_is_past_for_the_grave(const shmq_queue *q, const shmq_delivery *d);
-static inline bool shmq_is_for_the_grave(const shmq_queue *q, const shmq_delivery *d) {
-    return SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_is_past_for_the_grave(q, d);
+bool shmq_is_past_for_dead_letter(const shmq_queue *q, const shmq_delivery *d);
+static inline bool shmq_is_for_dead_letter(const shmq_queue *q, const shmq_delivery *d) {
+    return SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_is_past_for_dead_letter(q, d);
 }
 /* Do the expired of this queue go to its dead? */
 static inline bool shmq_expired_are_buried(const shmq_queue *q) {
@@ -62,7 +62,7 @@ static inline bool shmq_expired_are_buried(const shmq_queue *q) {
 }
 /* What becomes of a message that somebody would take: the one place that decides whether it failed too often. */
 static inline shmq_why shmq_why_buried(const shmq_queue *q, const shmq_delivery *d) {
-    if (shmq_is_for_the_grave(q, d)) {
+    if (shmq_is_for_dead_letter(q, d)) {
         return SHMQ_WHY_EXPIRED;
     }
     return SHMQ_UNLIKELY((d->deaths | d->delivery) != 0) ? shmq_poison_of(q, d) : SHMQ_LIVES;

@@ -5,7 +5,7 @@
 #include "shmq/ring.h"
 
 /* A waiter on one of the queues of a wait, which has one or several. The caller fills the first part; the rest is of the wait. */
-typedef struct shmq_waiter {
+typedef struct shmq_queue_wait {
     shmq_queue *q;
     uint32_t owner, row; /* row 0: any spare one of this process */
     shmq_subscription *by; /* another thread may refuse an entry meanwhile: shmq_taker() is asked at each look */
@@ -19,20 +19,20 @@ typedef struct shmq_waiter {
     bool looked; /* in this look: nothing came */
     bool served, notified;
     bool wants; /* of who calls: its bit is set among those who want something */
-} shmq_waiter;
+} shmq_queue_wait;
 
 /* As shmq_offer_wait_to for the first of several queues, of one member, that has something; they are asked in turn, from
  * `first` on. *from: the queue that the answer is about. SHMQ_SHUT_DOWN: all of them are. */
-shmq_status shmq_offer_wait_any(shmq_waiter *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
+shmq_status shmq_offer_wait_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
                                 shmq_delivery *d);
 /* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. Whoever is
  * told is as one that takes: it owes the wake that it got to the others until its taker has come (shmq_peek_pass_on). */
-shmq_status shmq_peek_wait_any(shmq_waiter *of, uint32_t count, uint64_t until_ns, uint32_t *from);
+shmq_status shmq_peek_wait_any(shmq_queue_wait *of, uint32_t count, uint64_t until_ns, uint32_t *from);
 /* The first of them that has something, without waiting. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
-shmq_status shmq_offer_any(shmq_waiter *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
+shmq_status shmq_offer_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
 
 /* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
-shmq_status shmq_look(const shmq_waiter *w, bool *claimed, shmq_delivery *d);
+shmq_status shmq_look(const shmq_queue_wait *w, bool *claimed, shmq_delivery *d);
 /* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped;
  * or was woken and died, which is no rescue. */
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d);

@@ -26,8 +26,8 @@
  *   1792    watch to volunteers   sleepers (CAS); the time of a look      who holds something, who goes to sleep; see watch.h
  *   1920    damage, rescues       any member, add                        doctor, statistics
  *   1944    disk_told, disk_refused  who tells, by CAS; a mover without room   who looks; told late, or twice (alert.h)
- *   2048    obituaries_next       reapers, add                           -
- *   4096    obituaries            reapers                                who dead-letters; lossy, for people
+ *   2048    death_records_next    reapers, add                           -
+ *   4096    death_records         reapers                                who dead-letters; lossy, for people
  */
 #ifndef SHMQ_SEGMENT_H
 #define SHMQ_SEGMENT_H
@@ -41,9 +41,9 @@
 #define SHMQ_FEATURE_GROUPS 8u
 #define SHMQ_FEATURES_KNOWN 0u /* what this library can do; a segment that requires more is refused */
 
-#define SHMQ_OBITUARIES 128u
-#define SHMQ_OBITUARY_MOVER (UINT64_C(1) << 63) /* with a message's id: it came back from a mover, uncounted */
-#define SHMQ_OBITUARY_PROCESS UINT64_MAX /* in place of a message's id: how a process ended, whatever it held */
+#define SHMQ_DEATH_RECORDS 128u
+#define SHMQ_DEATH_RECORD_MOVER (UINT64_C(1) << 63) /* with a message's id: it came back from a mover, uncounted */
+#define SHMQ_DEATH_RECORD_PROCESS UINT64_MAX /* in place of a message's id: how a process ended, whatever it held */
 #define SHMQ_VOLUNTEERS 10u
 
 enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
@@ -54,18 +54,18 @@ enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
  *   8   at_ns, 16 pid                                reaper, in between; people
  *   20  signal       the process that waited for the dead one; people
  *   24  reserved     0 */
-typedef struct shmq_obituary_shm {
+typedef struct shmq_death_record_shm {
     shmq_a64 message_id;
     uint64_t at_ns;
     uint32_t pid;
     int32_t signal; /* 0: not known; the process that waited for the dead one fills it in */
     uint64_t reserved;
-} shmq_obituary_shm;
-SHMQ_SIZE(shmq_obituary_shm, 32);
-SHMQ_OFFSET(shmq_obituary_shm, message_id, 0);
-SHMQ_OFFSET(shmq_obituary_shm, at_ns, 8);
-SHMQ_OFFSET(shmq_obituary_shm, pid, 16);
-SHMQ_OFFSET(shmq_obituary_shm, signal, 20);
+} shmq_death_record_shm;
+SHMQ_SIZE(shmq_death_record_shm, 32);
+SHMQ_OFFSET(shmq_death_record_shm, message_id, 0);
+SHMQ_OFFSET(shmq_death_record_shm, at_ns, 8);
+SHMQ_OFFSET(shmq_death_record_shm, pid, 16);
+SHMQ_OFFSET(shmq_death_record_shm, signal, 20);
 
 #define SHMQ_DISK_SHARE UINT64_C(0) /* as much as leaves a tenth of the file system free */
 #define SHMQ_DISK_NONE UINT64_MAX /* messages stay in memory */
@@ -145,9 +145,9 @@ typedef struct shmq_segment_shm {
     shmq_a64 disk_refused; /* when a mover found none; 0: that was told, or never was */
     uint8_t damage_pad[80];
 
-    shmq_a64 obituaries_next;
-    uint8_t obituaries_pad[2040];
-    shmq_obituary_shm obituaries[SHMQ_OBITUARIES];
+    shmq_a64 death_records_next;
+    uint8_t death_records_pad[2040];
+    shmq_death_record_shm death_records[SHMQ_DEATH_RECORDS];
 } shmq_segment_shm;
 
 SHMQ_SIZE(shmq_segment_shm, 8192);
@@ -202,8 +202,8 @@ SHMQ_OFFSET(shmq_segment_shm, rescues, 1928);
 SHMQ_OFFSET(shmq_segment_shm, deaths, 1936);
 SHMQ_OFFSET(shmq_segment_shm, disk_told, 1944);
 SHMQ_OFFSET(shmq_segment_shm, disk_refused, 1960);
-SHMQ_OFFSET(shmq_segment_shm, obituaries_next, 2048);
-SHMQ_OFFSET(shmq_segment_shm, obituaries, 4096);
+SHMQ_OFFSET(shmq_segment_shm, death_records_next, 2048);
+SHMQ_OFFSET(shmq_segment_shm, death_records, 4096);
 
 /* Granule map entry: kind 8 | reserved 1 (bit 8) | headers 1 (bit 9) | begun 4 (bits 10 to 13) | pages in use 8 (bits 16 to
  * 23) | length in granules 32 (bits 32 to 63). Written under the structure lock only; kind, pages and length can be rebuilt

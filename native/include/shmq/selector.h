@@ -1,4 +1,4 @@
-/* Selectors: conditions on a message's headers, as programs that are run in the midst of a walk.
+/* Selectors: conditions on a message's headers, as programs that are run in the midst of a scan.
  *
  * A program is made by shmq/selector/program.py from the text that the user gave. It computes on a stack of values; it
  * has no backward jumps, so it ends. Loading checks all of it; whatever bytes it is given, it refuses them or gives a
@@ -9,7 +9,7 @@
  *   1       1      most values on the stack, 1 to 255
  *   2       2      constants
  *   4       2      instructions
- *   6       ...    constants, one after the other: values as in a head, see head.h
+ *   6       ...    constants, one after the other: values as in a header block, see headers.h
  *   ...     5 each instructions: operation 1, a 2, b 2 (0 where they mean nothing)
  *
  *   operation            takes  gives
@@ -60,14 +60,14 @@ enum shmq_selector_field {
 
 /* What a selector may ask of a message. */
 typedef struct shmq_fields {
-    const unsigned char *head; /* may lie in shared memory and be written meanwhile */
-    uint32_t head_len;         /* bytes that may be read there */
+    const unsigned char *headers; /* may lie in shared memory and be written meanwhile */
+    uint32_t headers_len;         /* bytes that may be read there */
     uint64_t message_id;
     uint64_t enqueued_wall_ms;
     uint8_t priority;
     bool redelivered;
     uint32_t delivery_count;    /* with the delivery that comes next */
-    const unsigned char *group; /* may lie in shared memory, too; NULL: the group that the head names, if any */
+    const unsigned char *group; /* may lie in shared memory, too; NULL: the group that the header block names, if any */
     uint32_t group_len;
 } shmq_fields;
 
@@ -77,9 +77,9 @@ typedef struct shmq_selector shmq_selector;
 shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector **selector);
 void shmq_selector_free(shmq_selector *selector);
 
-/* Is it true for this message? A head that makes no sense, or is torn, selects nothing or something: whoever acts on the
- * answer makes sure that the message is still the same one. Any number of threads at once. Takes no memory but the
- * stack's: 28 KiB, and 64 KiB more for heads of more than 2 KiB. */
+/* Is it true for this message? A header block that makes no sense, or is torn, selects nothing or something: whoever
+ * acts on the answer makes sure that the message is still the same one. Any number of threads at once. Takes no memory
+ * but the stack's: 28 KiB, and 64 KiB more for header blocks of more than 2 KiB. */
 bool shmq_selects(const shmq_selector *selector, const shmq_fields *fields);
 
 #endif

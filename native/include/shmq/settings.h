@@ -30,7 +30,8 @@ typedef struct shmq_settings_shm {
     shmq_a32 live_consumers; /* 0: all */
     uint32_t given_by[SHMQ_SETTERS]; /* pid of who gave it first */
     shmq_a64 dead_letter; /* version 32 | length of the name, 0: nobody gave one; odd versions have the second name */
-    shmq_a64 dead_letters[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
+    shmq_a64
+        dead_letter_names[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
     shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
     shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
     shmq_a64 seal; /* version 32, odd: they are being changed | checksum 32 of all of them; see settings_seal.c */
@@ -53,7 +54,7 @@ SHMQ_OFFSET(shmq_settings_shm, dead_letter_expired, 112);
 SHMQ_OFFSET(shmq_settings_shm, live_consumers, 116);
 SHMQ_OFFSET(shmq_settings_shm, given_by, 120);
 SHMQ_OFFSET(shmq_settings_shm, dead_letter, 216);
-SHMQ_OFFSET(shmq_settings_shm, dead_letters, 224);
+SHMQ_OFFSET(shmq_settings_shm, dead_letter_names, 224);
 SHMQ_OFFSET(shmq_settings_shm, unused_since, 624);
 SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 SHMQ_OFFSET(shmq_settings_shm, seal, 640);
@@ -94,7 +95,7 @@ bool shmq_settings_sealed(const struct shmq_queue_shm *page);
 /* SHMQ_CORRUPT, counted and named, if a value can be none, or is not the one that was given. */
 shmq_status shmq_settings_check(struct shmq_member *m, const struct shmq_queue_shm *page);
 /* NULL, or what is wrong with them. */
-const char *shmq_settings_valid(const struct shmq_queue_shm *page);
+const char *shmq_settings_fault(const struct shmq_queue_shm *page);
 /* Time until a message that has failed so often (1: the first time) is tried again. */
 uint64_t shmq_retry_delay_ns(const struct shmq_queue_shm *page, uint32_t attempt);
 

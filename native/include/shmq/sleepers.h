@@ -61,6 +61,6 @@ void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l);
 /* Rows of the dead become FREE. Under the structure lock, when no word names them any more. */
 void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l);
 /* NULL, or what is wrong, with its row. Under the structure lock, while others sleep and wake. */
-const char *shmq_consumers_valid(const shmq_queue *q);
+const char *shmq_consumers_fault(const shmq_queue *q);
 
 #endif

@@ -17,7 +17,7 @@
  *   40      body_gen       claimant                         taker, sweep     -
  *   44      body_len       claimant                         taker, browser   -
  *   48      crc            claimant                         taker, browser   -
- *   52      head_len       claimant                         taker, browser   -
+ *   52      headers_len    claimant                         taker, browser   -
  *   54      delivery       owner before T15, by CAS of bytes 48 to 55   taker   an attempt not counted
  *   56      deaths         whoever counts a death, by CAS of bytes 56 to 63 from the words they read
  *   58      content        claimant                         taker, browser   -
@@ -108,7 +108,7 @@ typedef struct shmq_slot_shm {
         shmq_a64 summary; /* bytes 48 to 55 as one word, for the CAS that counts an attempt */
         struct {
             uint32_t crc;
-            uint16_t head_len;
+            uint16_t headers_len;
             uint16_t delivery;
         };
     };
@@ -137,7 +137,7 @@ SHMQ_OFFSET(shmq_slot_shm, body_gen, 40);
 SHMQ_OFFSET(shmq_slot_shm, body_len, 44);
 SHMQ_OFFSET(shmq_slot_shm, summary, 48);
 SHMQ_OFFSET(shmq_slot_shm, crc, 48);
-SHMQ_OFFSET(shmq_slot_shm, head_len, 52);
+SHMQ_OFFSET(shmq_slot_shm, headers_len, 52);
 SHMQ_OFFSET(shmq_slot_shm, delivery, 54);
 SHMQ_OFFSET(shmq_slot_shm, deaths, 56);
 SHMQ_OFFSET(shmq_slot_shm, content, 58);
@@ -148,8 +148,8 @@ SHMQ_OFFSET(shmq_slot_shm, death_tag, 62);
 #define SHMQ_ONE_ATTEMPT (UINT64_C(1) << 48)
 
 /* slot.summary: crc in bits 0 to 31, head_len in bits 32 to 47, delivery in bits 48 to 63. */
-static inline uint64_t shmq_summary(uint32_t crc, uint16_t head_len) { return crc | (uint64_t)head_len << 32; }
-static inline uint16_t shmq_summary_head_len(uint64_t summary) { return (uint16_t)(summary >> 32); }
+static inline uint64_t shmq_summary(uint32_t crc, uint16_t headers_len) { return crc | (uint64_t)headers_len << 32; }
+static inline uint16_t shmq_summary_headers_len(uint64_t summary) { return (uint16_t)(summary >> 32); }
 static inline uint16_t shmq_summary_delivery(uint64_t summary) { return (uint16_t)(summary >> 48); }
 
 /* slot.body: bits 0 to 39 block offset / 64, bits 40 to 47 reference bit. Offset 0 is the segment header, never a block. */
@@ -166,7 +166,7 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
  *   56      intent         claimant                         reaper           -  of a move: where it comes from (ring_move.h)
  *   0       place          claimant, with intent            reaper           -  the position there
  *                          claimant, of an immediate put    who drops it     -  its receipt (receipt.h)
- *   48      group          claimant                         takers, doubters -  1 + slot of the table of groups
+ *   48      group          claimant                         takers, recheckers -  1 + slot of the table of groups
  *   8       back           mover, in a front ring           takers           -  its place for life
  *   16      ordinal ...    mover, in a front ring           next mover       -  which `pulled` comes with it; bytes at 24
  *   0       place          mover, in a front ring           next mover       -  how many of these were erased; bytes at 56

@@ -64,13 +64,14 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* The map agrees with the roots: NULL, or what does not. Under the lock, or in a moment that is CALM and lasts. */
-const char *shmq_structure_valid(shmq_member *m);
+const char *shmq_structure_fault(shmq_member *m);
 
 /* Directory entries, and what their pages say of themselves: NULL, or what is wrong. Under the lock, or in a moment that lasts. */
-const char *shmq_directory_valid(shmq_member *m);
+const char *shmq_directory_fault(shmq_member *m);
 /* All of the above and below: map, directory, processes, pins, counters, consumer rows, watch, blocks. Under the lock, while
- * others work. The rings have their own (shmq_ring_valid), without the lock; shmq_part_examine needs none for all this. */
-const char *shmq_segment_valid(shmq_member *m);
+ * others work. The rings have their own (shmq_ring_fault), without the lock; shmq_part_check needs none for all
+ * this. */
+const char *shmq_segment_fault(shmq_member *m);
 
 /* Memory of deleted queues that no live member uses any more goes back to the map, after shmq_queues_end_deleted. Under the lock. */
 void shmq_queues_release(shmq_member *m);

@@ -1,12 +1,12 @@
 /* A subscription as its own process sees it: what it wants, and how far it has looked. Private memory.
  *
  * A taker that wants whatever comes first shares the ring's head with all others like it and needs none of this. One that wants
- * some entries only has a path of its own: a hint that nothing before `position` is for it, as far as the releases up to
- * `epoch` go. Going back is always safe; going forward is earned by having looked. So it looks at an entry once, and again
- * only when something was released before it.
+ * some entries only has a cursor of its own: a hint that nothing before `position` is for it, as far as the releases up
+ * to `epoch` go. Going back is always safe; going forward is earned by having looked. So it looks at an entry once, and
+ * again only when something was released before it.
  *
- * Threads of one process may share it: the path is read and written under a mutex, and a walk writes it only if no other
- * has done so since it was read. */
+ * Threads of one process may share it: the cursor is read and written under a mutex, and a scan writes it only if no
+ * other has done so since it was read. */
 #ifndef SHMQ_SUBSCRIPTION_H
 #define SHMQ_SUBSCRIPTION_H
 
@@ -20,11 +20,11 @@ struct shmq_delivery;
  * answer counts for nothing, but it has to come. */
 typedef bool (*shmq_wants)(void *context, const shmq_ring *level, const struct shmq_delivery *d);
 
-typedef struct shmq_path {
+typedef struct shmq_cursor {
     uint64_t position;
     uint64_t epoch;
     uint64_t turns; /* how often it was written: who read an older one does not write */
-} shmq_path;
+} shmq_cursor;
 
 /* Of what lies on disk below `place` nothing is for it. With groups: as of this epoch of the back ring, since what was refused may be
  * free by now. Read and written by the holder of the mover's lock. */
@@ -36,10 +36,10 @@ typedef struct shmq_subscription {
     shmq_wants wants; /* NULL: every entry but the refused ones */
     void *context;
     pthread_mutex_t lock;
-    shmq_path paths[SHMQ_RINGS_MAX]; /* by depth of the ring */
+    shmq_cursor cursors[SHMQ_RINGS_MAX]; /* by depth of the ring */
     shmq_search searches[SHMQ_LEVELS_MAX]; /* by level */
     shmq_a64 nothing_in[SHMQ_LEVELS_MAX]; /* the same of it alone as `nothing` of that level's front ring */
-    shmq_a32 choosy; /* it wants some only, or has refused one: from then on it has a path of its own */
+    shmq_a32 choosy; /* it wants some only, or has refused one: from then on it has a cursor of its own */
     uint64_t *refused; /* places that it gave back for others, ascending */
     uint32_t refused_count, refused_room;
 } shmq_subscription;
@@ -47,9 +47,10 @@ typedef struct shmq_subscription {
 void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *context);
 void shmq_subscription_end(shmq_subscription *s);
 /* How far it has come on the level of this handle. */
-shmq_path shmq_path_of(shmq_subscription *s, const shmq_ring *r);
-/* Nothing before `position` is for it, as of `epoch`. Nothing happens if the path was written since `from` was read. */
-void shmq_path_set(shmq_subscription *s, const shmq_ring *r, shmq_path from, uint64_t position, uint64_t epoch);
+shmq_cursor shmq_cursor_of(shmq_subscription *s, const shmq_ring *r);
+/* Nothing before `position` is for it, as of `epoch`. Nothing happens if the cursor was written since `from` was
+ * read. */
+void shmq_cursor_set(shmq_subscription *s, const shmq_ring *r, shmq_cursor from, uint64_t position, uint64_t epoch);
 /* The entry at this place of the queue is never for it again. False: no memory. */
 bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place);
 bool shmq_is_wanted(shmq_subscription *s, const shmq_ring *r, const struct shmq_delivery *d);

@@ -37,12 +37,12 @@ typedef struct shmq_taking {
 shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
 /* The same from one of several queues of one member, which *from tells. `t` says how long, and who calls; in whose name it
  * takes on each queue, and where it sleeps, `of` says. No copy is made. */
-shmq_status shmq_receive_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d);
 
 /* Those of these queues whose consumers differ in priority know that this one wants something; and no more. */
-void shmq_want_any(shmq_waiter *of, uint32_t count);
-void shmq_want_any_end(shmq_waiter *of, uint32_t count);
+void shmq_want_any(shmq_queue_wait *of, uint32_t count);
+void shmq_want_any_end(shmq_queue_wait *of, uint32_t count);
 
 typedef enum shmq_copied {
     SHMQ_COPIED,
@@ -52,14 +52,14 @@ typedef enum shmq_copied {
 
 typedef struct shmq_getting {
     uint64_t until_ns;
-    uint32_t contents; /* content types below this one are copied by the call. Others it leaves acquired: d->held */
+    uint32_t contents; /* content types below this one are copied by the call. Others it leaves acquired: d->counted */
     shmq_copied (*copy)(void *to, const shmq_queue *q, const shmq_delivery *d);
     void
         *to; /* for `copy`, which is called again for the next message when the one that it has copied was taken over */
     const shmq_caller *caller;
 } shmq_getting;
 
-/* Gone for good, its body copied; or, with d->held, acquired: the caller decodes it, and settles. */
+/* Gone for good, its body copied; or, with d->counted, acquired: the caller decodes it, and settles. */
 shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 
 #endif

@@ -1,5 +1,5 @@
 /* Producers that wait for room in a ring, or for memory: counted in one word that a process looks at when it makes room, and
- * in parts, each process in its own line.
+ * in parts, each process in its own counters.
  *
  * The word: version 32 | threads 32; each joining raises both. Joining: the sum, then the part; leaving: the part, then
  * the sum. So a death in between leaves the sum too high, which costs a system call for each message, and never too low,
@@ -17,8 +17,8 @@ typedef struct shmq_waiters {
 
 static inline uint32_t shmq_waiters_in(uint64_t sum) { return (uint32_t)sum; }
 
-static inline shmq_waiters shmq_room_waiters(const shmq_queue *q, shmq_counters_shm *line) {
-    return (shmq_waiters){&q->page->ring.waiters, &line->waiting, &line->changing};
+static inline shmq_waiters shmq_room_waiters(const shmq_queue *q, shmq_counters_shm *counters) {
+    return (shmq_waiters){&q->page->ring.waiters, &counters->waiting, &counters->changing};
 }
 
 static inline shmq_waiters shmq_memory_waiters(const shmq_member *m, shmq_process_shm *row) {
@@ -29,7 +29,7 @@ void shmq_join_count(const shmq_waiters *w);
 void shmq_leave_count(const shmq_waiters *w);
 /* Its process is dead: its part is taken off the sum, and so is what it had not said yet, unless others are in between all
  * the time; then the next who recovers does it. Under the structure lock. */
-void shmq_room_waiters_recover(shmq_queue *q, shmq_counters_shm *line);
+void shmq_room_waiters_recover(shmq_queue *q, shmq_counters_shm *counters);
 void shmq_memory_waiters_recover(shmq_member *m, shmq_process_shm *row);
 
 #endif

@@ -8,7 +8,7 @@
 #include "blocks/slab.h"
 #include "shmq/upkeep.h"
 
-bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place) {
+bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_location *location) {
     if (offset < m->data || offset >= m->size) {
         return false;
     }
@@ -29,16 +29,16 @@ bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place)
     if (inside % bytes != 0 || index >= shmq_class_count(size_class)) {
         return false;
     }
-    *place = (shmq_place){slab, &slab->block[index], (uint32_t)granule, (uint32_t)index, size_class};
+    *location = (shmq_block_location){slab, &slab->block[index], (uint32_t)granule, (uint32_t)index, size_class};
     return true;
 }
 
-void shmq_block_hint(shmq_member *m, const shmq_place *place) {
-    shmq_or_seq(&place->slab->free[place->index / 64], UINT64_C(1) << (place->index % 64));
+void shmq_block_hint(shmq_member *m, const shmq_block_location *location) {
+    shmq_or_seq(&location->slab->free[location->index / 64], UINT64_C(1) << (location->index % 64));
     /* Looked at before it is written: the line of the class bitmap is shared by 64 slabs and more. A taker that clears
      * the class bit after this look reads the free words afterwards and finds our bit there. SYNC block.hint */
-    shmq_a64 *class_bits = shmq_class_bits(m, place->size_class, place->granule);
-    uint64_t bit = UINT64_C(1) << (place->granule % 64);
+    shmq_a64 *class_bits = shmq_class_bits(m, location->size_class, location->granule);
+    uint64_t bit = UINT64_C(1) << (location->granule % 64);
     if ((shmq_load_seq(class_bits) & bit) == 0) {
         shmq_or_seq(class_bits, bit);
     }
@@ -53,76 +53,77 @@ void shmq_wake_for_memory(shmq_member *m) {
     }
 }
 
-bool shmq_block_finish(shmq_member *m, const shmq_place *place, uint32_t generation) {
-    uint64_t state = shmq_load_seq(&place->block->state);
+bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint32_t generation) {
+    uint64_t state = shmq_load_seq(&location->block->state);
     for (;;) {
         if (shmq_state_gen(state) != generation || !shmq_state_used(state)) {
             return false; /* somebody else did it */
         }
         uint64_t freed = shmq_state_word(generation + 1, shmq_state_class(state), 0, SHMQ_BLOCK_FREE);
-        if (shmq_cas_seq(&place->block->state, state, freed)) { /* SYNC block.free */
+        if (shmq_cas_seq(&location->block->state, state, freed)) { /* SYNC block.free */
             break;
         }
-        state = shmq_load_seq(&place->block->state); /* its owner just shared it */
+        state = shmq_load_seq(&location->block->state); /* its owner just shared it */
     }
-    shmq_block_hint(m, place);
+    shmq_block_hint(m, location);
     shmq_wake_for_memory(m);
     return true;
 }
 
-bool shmq_block_release(shmq_member *m, const shmq_place *place, uint32_t generation, uint32_t mask) {
+bool shmq_block_release(shmq_member *m, const shmq_block_location *location, uint32_t generation, uint32_t mask) {
     uint64_t word, wanted;
     do {
-        word = shmq_load_seq(&place->block->word);
+        word = shmq_load_seq(&location->block->word);
         uint32_t refs = shmq_block_refs(word), left = refs & ~mask;
         if (shmq_block_gen(word) != generation || left == refs) {
             return false;
         }
         wanted = left != 0 ? shmq_block_word(generation, left) : shmq_block_word(generation + 1, 0);
-    } while (!shmq_cas_seq(&place->block->word, word, wanted)); /* SYNC block.last */
-    return shmq_block_gen(wanted) != generation && shmq_block_finish(m, place, generation);
+    } while (!shmq_cas_seq(&location->block->word, word, wanted)); /* SYNC block.last */
+    return shmq_block_gen(wanted) != generation && shmq_block_finish(m, location, generation);
 }
 
 void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint32_t bit) {
-    shmq_place place;
-    if (bit < SHMQ_VIEW_SHIFT && shmq_block_locate(m, offset, &place)) {
-        shmq_block_release(m, &place, generation, UINT32_C(1) << bit);
+    shmq_block_location location;
+    if (bit < SHMQ_VIEW_SHIFT && shmq_block_locate(m, offset, &location)) {
+        shmq_block_release(m, &location, generation, UINT32_C(1) << bit);
     }
 }
 
 enum taking { TAKEN, NOT_FREE, NOT_THIS_CLASS };
 
 /* The truth behind a hint bit that we cleared. */
-static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_block *block) {
-    uint64_t state = shmq_load_seq(&place->block->state);
+static enum taking take_block(shmq_member *m, const shmq_block_location *location, shmq_block *block) {
+    uint64_t state = shmq_load_seq(&location->block->state);
     if (shmq_state_used(state)) {
-        uint64_t word = shmq_load_seq(&place->block->word); /* SYNC block.last */
+        uint64_t word = shmq_load_seq(&location->block->word); /* SYNC block.last */
         if (word != shmq_block_word(shmq_state_gen(state) + 1, 0)) {
             return NOT_FREE; /* a stale hint */
         }
-        shmq_block_finish(m, place, shmq_state_gen(state)); /* whoever freed it died half-way */
-        state = shmq_load_seq(&place->block->state);
+        shmq_block_finish(m, location, shmq_state_gen(state)); /* whoever freed it died half-way */
+        state = shmq_load_seq(&location->block->state);
     }
     /* The state first, the class after it: a CAS from this very state then proves that the slab was not retired since
      * (its next life has other generations), so the class that is read now is the class at the time of the CAS. The
      * other way round, a slab of the same class that is being made and has no root yet would let us in. */
-    if (shmq_slab_class(place->slab) != place->size_class) {
+    if (shmq_slab_class(location->slab) != location->size_class) {
         return NOT_THIS_CLASS;
     }
     uint32_t generation = shmq_state_gen(state);
-    if (state != shmq_state_word(generation, place->size_class, 0, SHMQ_BLOCK_FREE)) {
+    if (state != shmq_state_word(generation, location->size_class, 0, SHMQ_BLOCK_FREE)) {
         return NOT_FREE;
     }
-    uint64_t building = shmq_state_word(generation, place->size_class, m->row, SHMQ_BLOCK_BUILDING);
-    if (!shmq_cas_seq(&place->block->state, state, building)) { /* SYNC block.free, SYNC block.owner */
+    uint64_t building = shmq_state_word(generation, location->size_class, m->row, SHMQ_BLOCK_BUILDING);
+    if (!shmq_cas_seq(&location->block->state, state, building)) { /* SYNC block.free, SYNC block.owner */
         return NOT_FREE;
     }
-    if (!shmq_cas_seq(&place->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {
+    if (!shmq_cas_seq(&location->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {
         /* No reference of this generation can be there yet. The block stays out of use: nobody knows what it is. */
-        shmq_damage(m, "the reference word of a free block makes no sense, at offset", shmq_place_offset(m, place));
+        shmq_damage(m, "the reference word of a free block makes no sense, at offset",
+                    shmq_location_offset(m, location));
         return NOT_FREE;
     }
-    *block = (shmq_block){shmq_place_offset(m, place), shmq_class_bytes(place->size_class), generation};
+    *block = (shmq_block){shmq_location_offset(m, location), shmq_class_bytes(location->size_class), generation};
     return TAKEN;
 }
 
@@ -130,11 +131,11 @@ static enum taking take_block(shmq_member *m, const shmq_place *place, shmq_bloc
  * first, the class after it: when that still says "none", the slab is being made, and its maker sets the class bit
  * later. The other way round, another taker clears the new class' bit in between, and nobody sets it again.
  * SYNC block.hint */
-static void put_hint_back(shmq_member *m, const shmq_place *place) {
-    shmq_or_seq(&place->slab->free[place->index / 64], UINT64_C(1) << (place->index % 64));
-    uint64_t class_word = shmq_load_seq(&place->slab->class_word);
+static void put_hint_back(shmq_member *m, const shmq_block_location *location) {
+    shmq_or_seq(&location->slab->free[location->index / 64], UINT64_C(1) << (location->index % 64));
+    uint64_t class_word = shmq_load_seq(&location->slab->class_word);
     if (class_word >= 1 && class_word <= SHMQ_CLASSES) {
-        shmq_place now = *place;
+        shmq_block_location now = *location;
         now.size_class = (uint32_t)class_word - 1;
         shmq_block_hint(m, &now);
     }
@@ -154,13 +155,13 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
                 continue; /* another taker was first */
             }
             index += part * 64;
-            shmq_place place = {slab, &slab->block[index], granule, index, size_class};
-            enum taking taking = take_block(m, &place, block);
+            shmq_block_location location = {slab, &slab->block[index], granule, index, size_class};
+            enum taking taking = take_block(m, &location, block);
             if (taking == TAKEN) {
                 return true;
             }
             if (taking == NOT_THIS_CLASS) {
-                put_hint_back(m, &place);
+                put_hint_back(m, &location);
                 return false;
             }
         }
@@ -279,19 +280,19 @@ shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
 }
 
 void shmq_block_share(shmq_member *m, const shmq_block *block) {
-    shmq_place place;
-    if (!shmq_block_locate(m, block->offset, &place)) {
+    shmq_block_location location;
+    if (!shmq_block_locate(m, block->offset, &location)) {
         return;
     }
     /* From exactly our own BUILDING: a consumer may have had the message and freed the block before we come here. */
-    uint64_t building = shmq_state_word(block->generation, place.size_class, m->row, SHMQ_BLOCK_BUILDING);
-    uint64_t shared = shmq_state_word(block->generation, place.size_class, 0, SHMQ_BLOCK_SHARED);
-    shmq_cas_seq(&place.block->state, building, shared);
+    uint64_t building = shmq_state_word(block->generation, location.size_class, m->row, SHMQ_BLOCK_BUILDING);
+    uint64_t shared = shmq_state_word(block->generation, location.size_class, 0, SHMQ_BLOCK_SHARED);
+    shmq_cas_seq(&location.block->state, building, shared);
 }
 
 unsigned char *shmq_block_at(const shmq_member *m, uint64_t offset, uint64_t bytes) {
-    shmq_place place;
-    if (!shmq_block_locate(m, offset, &place) || bytes > shmq_class_bytes(place.size_class)) {
+    shmq_block_location location;
+    if (!shmq_block_locate(m, offset, &location) || bytes > shmq_class_bytes(location.size_class)) {
         return NULL;
     }
     return shmq_at(m, offset);

@@ -47,8 +47,8 @@ static uint32_t take_view_bit(shmq_block_shm *block, uint32_t generation) {
 }
 
 bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64_t bytes, uint32_t *pin) {
-    shmq_place place;
-    if (!shmq_block_locate(m, offset, &place)) {
+    shmq_block_location location;
+    if (!shmq_block_locate(m, offset, &location)) {
         return false;
     }
     uint32_t at = claim_cell(m, shmq_pin_cell(offset, SHMQ_PIN_TENTATIVE, m->row_generation));
@@ -58,7 +58,7 @@ bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64
     shmq_pin_shm *cell = &m->page->pins[at];
     /* After the claim, else two threads write it for one cell; before the bit, so that who sees the bit sees both. */
     shmq_store_release(&cell->generation, generation); /* SYNC block.pin */
-    uint32_t view = take_view_bit(place.block, generation);
+    uint32_t view = take_view_bit(location.block, generation);
     /* SYNC block.pin */
     shmq_store_release(&cell->cell, view == 0 ? 0 : shmq_pin_cell(offset, view, m->row_generation));
     if (view == 0) {
@@ -77,9 +77,9 @@ void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
     uint32_t generation = (uint32_t)shmq_load_relaxed(&slot->generation);
     uint64_t cell = shmq_swap_seq(&slot->cell, 0);
     uint32_t view = shmq_pin_view(cell);
-    shmq_place place;
-    if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &place)) {
-        shmq_block_release(m, &place, generation, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
+    shmq_block_location location;
+    if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &location)) {
+        shmq_block_release(m, &location, generation, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
     }
     shmq_add_relaxed(&m->process->pinned_bytes, UINT64_C(0) - bytes);
 }
@@ -102,9 +102,9 @@ void shmq_pins_recover(shmq_member *m, uint32_t process_row, const shmq_liveness
         if (cell == 0 || shmq_pin_mark(cell) != (generation & 0xffffu) || !shmq_cas_seq(&pins[i].cell, cell, 0)) {
             continue;
         }
-        shmq_place place;
-        if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &place)) {
-            shmq_block_release(m, &place, pinned, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
+        shmq_block_location location;
+        if (view >= 1 && view <= SHMQ_VIEW_BITS && shmq_block_locate(m, shmq_pin_offset(cell), &location)) {
+            shmq_block_release(m, &location, pinned, UINT32_C(1) << (SHMQ_VIEW_SHIFT + view - 1));
         }
     }
 }

@@ -83,10 +83,10 @@ static void put_back(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, u
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         uint64_t state = shmq_load_seq(&slab->block[i].state);
         if (shmq_state_of(state) == SHMQ_BLOCK_RETIRED) {
-            shmq_place place = {slab, &slab->block[i], granule, i, size_class};
+            shmq_block_location location = {slab, &slab->block[i], granule, i, size_class};
             shmq_cas_seq(&slab->block[i].state, state,
                          shmq_state_word(shmq_state_gen(state), size_class, 0, SHMQ_BLOCK_FREE));
-            shmq_block_hint(m, &place); /* a taker may have cleared it and found the block RETIRED */
+            shmq_block_hint(m, &location); /* a taker may have cleared it and found the block RETIRED */
         }
     }
 }

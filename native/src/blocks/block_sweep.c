@@ -7,7 +7,7 @@
 /* Blocks whose entry bits are all gone and that live on for their views. Collected, because looking for the cells that
  * name a view means reading the pin tables of all processes: once for many blocks. */
 typedef struct candidate {
-    shmq_place place;
+    shmq_block_location location;
     uint64_t offset;
     uint64_t word;
     uint32_t named; /* view bits that a cell names */
@@ -71,14 +71,14 @@ static void drop_leaked_views(sweep *s) {
             continue;
         }
         uint64_t wanted = left != 0 ? shmq_block_word(generation, left) : shmq_block_word(generation + 1, 0);
-        if (shmq_cas_seq(&c->place.block->word, c->word, wanted) && left == 0) {
-            s->freed += shmq_block_finish(m, &c->place, generation);
+        if (shmq_cas_seq(&c->location.block->word, c->word, wanted) && left == 0) {
+            s->freed += shmq_block_finish(m, &c->location, generation);
         }
     }
     s->count = 0;
 }
 
-static void note_candidate(sweep *s, const shmq_place *place, uint64_t word) {
+static void note_candidate(sweep *s, const shmq_block_location *location, uint64_t word) {
     uint32_t refs = shmq_block_refs(word);
     if ((refs & SHMQ_ENTRY_MASK) != 0 || refs == 0) {
         return;
@@ -86,67 +86,67 @@ static void note_candidate(sweep *s, const shmq_place *place, uint64_t word) {
     if (s->count == CANDIDATES) {
         drop_leaked_views(s);
     }
-    s->candidates[s->count++] = (candidate){*place, shmq_place_offset(s->m, place), word, 0};
+    s->candidates[s->count++] = (candidate){*location, shmq_location_offset(s->m, location), word, 0};
 }
 
 /* BUILDING of a dead process. Its put may have published some entries and not others: what slots name stays, the rest
  * was for entries that will never be. Names were published before the death, so none appears now; one that vanishes
  * after we saw it belongs to who settles it. */
-static void sweep_building(sweep *s, const shmq_place *place, uint64_t state) {
+static void sweep_building(sweep *s, const shmq_block_location *location, uint64_t state) {
     shmq_member *m = s->m;
     uint32_t generation = shmq_state_gen(state);
-    uint64_t word = shmq_load_acquire(&place->block->word); /* SYNC block.publish: the slots are read after it */
+    uint64_t word = shmq_load_acquire(&location->block->word); /* SYNC block.publish: the slots are read after it */
     if (shmq_block_gen(word) != generation) {
         return;
     }
     uint32_t entries = shmq_block_refs(word) & SHMQ_ENTRY_MASK;
     if (shmq_block_refs(word) == 0) { /* it died before it set its first reference */
-        if (shmq_cas_seq(&place->block->word, word, shmq_block_word(generation + 1, 0))) {
-            s->freed += shmq_block_finish(m, place, generation);
+        if (shmq_cas_seq(&location->block->word, word, shmq_block_word(generation + 1, 0))) {
+            s->freed += shmq_block_finish(m, location, generation);
         }
         return;
     }
-    uint32_t named = entries == 0 ? 0 : s->named(s->context, shmq_place_offset(m, place), generation);
-    if (shmq_block_release(m, place, generation, entries & ~named)) {
+    uint32_t named = entries == 0 ? 0 : s->named(s->context, shmq_location_offset(m, location), generation);
+    if (shmq_block_release(m, location, generation, entries & ~named)) {
         s->freed += 1;
         return;
     }
-    word = shmq_load_seq(&place->block->word);
+    word = shmq_load_seq(&location->block->word);
     if (shmq_block_gen(word) == generation) {
         uint64_t shared = shmq_state_word(generation, shmq_state_class(state), 0, SHMQ_BLOCK_SHARED);
-        shmq_cas_seq(&place->block->state, state, shared);
-        note_candidate(s, place, word);
+        shmq_cas_seq(&location->block->state, state, shared);
+        note_candidate(s, location, word);
     }
 }
 
 /* FREE, and nobody would find it: a taker died between the hint and the state, or a dropper after the state. */
-static void repair_hints(sweep *s, const shmq_place *place) {
-    uint64_t bit = UINT64_C(1) << (place->index % 64), class_bit = UINT64_C(1) << (place->granule % 64);
-    if ((shmq_load_relaxed(&place->slab->free[place->index / 64]) & bit) == 0 ||
-        (shmq_load_relaxed(shmq_class_bits(s->m, place->size_class, place->granule)) & class_bit) == 0) {
-        shmq_block_hint(s->m, place);
+static void repair_hints(sweep *s, const shmq_block_location *location) {
+    uint64_t bit = UINT64_C(1) << (location->index % 64), class_bit = UINT64_C(1) << (location->granule % 64);
+    if ((shmq_load_relaxed(&location->slab->free[location->index / 64]) & bit) == 0 ||
+        (shmq_load_relaxed(shmq_class_bits(s->m, location->size_class, location->granule)) & class_bit) == 0) {
+        shmq_block_hint(s->m, location);
     }
 }
 
-static void sweep_block(sweep *s, const shmq_place *place) {
-    uint64_t state = shmq_load_acquire(&place->block->state); /* SYNC block.owner: the row is asked after it */
+static void sweep_block(sweep *s, const shmq_block_location *location) {
+    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is asked after it */
     if (shmq_state_of(state) == SHMQ_BLOCK_FREE) {
-        repair_hints(s, place);
+        repair_hints(s, location);
         return;
     }
     if (!shmq_state_used(state)) {
         return;
     }
     uint32_t generation = shmq_state_gen(state);
-    uint64_t word = shmq_load_seq(&place->block->word);
+    uint64_t word = shmq_load_seq(&location->block->word);
     if (word == shmq_block_word(generation + 1, 0)) { /* freed, but for the state */
-        s->freed += shmq_block_finish(s->m, place, generation);
+        s->freed += shmq_block_finish(s->m, location, generation);
     } else if (shmq_block_gen(word) != generation) {
         return; /* changed between the two looks: somebody is alive here */
     } else if (shmq_state_of(state) == SHMQ_BLOCK_SHARED) {
-        note_candidate(s, place, word);
+        note_candidate(s, location, word);
     } else if (s->dead(s->context, shmq_state_row(state))) {
-        sweep_building(s, place, state);
+        sweep_building(s, location, state);
     }
 }
 
@@ -159,8 +159,8 @@ uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named,
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
         for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
-            shmq_place place = {slab, &slab->block[i], granule, i, size_class};
-            sweep_block(&s, &place);
+            shmq_block_location location = {slab, &slab->block[i], granule, i, size_class};
+            sweep_block(&s, &location);
         }
         granule += size_class < SHMQ_CLASSES ? shmq_class_granules(size_class) : 1;
     }

@@ -29,13 +29,13 @@ static inline bool shmq_state_used(uint64_t state) {
 }
 
 /* One block: its slab's headers and its place in them. */
-typedef struct shmq_place {
+typedef struct shmq_block_location {
     shmq_slab_shm *slab;
     shmq_block_shm *block;
     uint32_t granule;
     uint32_t index;
     uint32_t size_class;
-} shmq_place;
+} shmq_block_location;
 
 /* Headers of the slab at this granule; NULL when the granule never was a slab: its entry may have no memory behind it,
  * and a look at it could end in SIGBUS. The bit that tells is for ever. */
@@ -67,20 +67,20 @@ static inline shmq_a64 *shmq_class_bits(const shmq_member *m, uint32_t size_clas
     return &words[granule / 64];
 }
 
-static inline uint64_t shmq_place_offset(const shmq_member *m, const shmq_place *place) {
-    return m->data + ((uint64_t)place->granule << SHMQ_GRANULE_SHIFT) +
-           place->index * shmq_class_bytes(place->size_class);
+static inline uint64_t shmq_location_offset(const shmq_member *m, const shmq_block_location *location) {
+    return m->data + ((uint64_t)location->granule << SHMQ_GRANULE_SHIFT) +
+           location->index * shmq_class_bytes(location->size_class);
 }
 
 /* The block that starts at this offset; false when none does. Trusts nothing but private constants. */
-bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_place *place);
+bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_location *location);
 
 /* A FREE block is to be found again: its bit in the slab, the slab's bit in its class. */
-void shmq_block_hint(shmq_member *m, const shmq_place *place);
+void shmq_block_hint(shmq_member *m, const shmq_block_location *location);
 /* Drop these reference bits of this generation; true when that freed the block. */
-bool shmq_block_release(shmq_member *m, const shmq_place *place, uint32_t generation, uint32_t mask);
+bool shmq_block_release(shmq_member *m, const shmq_block_location *location, uint32_t generation, uint32_t mask);
 /* Second half of a free: the word has left this generation, the state follows. True when this call moved it. */
-bool shmq_block_finish(shmq_member *m, const shmq_place *place, uint32_t generation);
+bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint32_t generation);
 
 /* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, low half of the row's generation above.
  * The last is for the reaper: without it a late one meets the same view of the row's next owner in the same cell,

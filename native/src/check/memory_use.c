@@ -10,11 +10,11 @@ static uint64_t bodies_of(const shmq_ring *r) {
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        uint64_t body = shmq_peek(&slot->body);
-        shmq_place place;
+        uint64_t body = shmq_read_once(&slot->body);
+        shmq_block_location location;
         if (body != 0 && (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) &&
-            shmq_block_locate(r->queue->m, shmq_body_offset(body), &place)) {
-            bytes += shmq_class_bytes(place.size_class);
+            shmq_block_locate(r->queue->m, shmq_body_offset(body), &location)) {
+            bytes += shmq_class_bytes(location.size_class);
         }
     }
     return bytes;
@@ -23,7 +23,7 @@ static uint64_t bodies_of(const shmq_ring *r) {
 bool shmq_memory_use_of(shmq_member *m, uint32_t index, shmq_memory_use *use) {
     shmq_queue q;
     shmq_ring level;
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     if (shmq_entry_state(shmq_load_seq(&m->directory[index].word)) == SHMQ_ENTRY_FREE ||
         shmq_queue_look(m, index, &q) != NULL) {
         return false;

@@ -7,7 +7,7 @@
 
 #include "segment/process_table.h"
 #include "segment/segment_attach.h"
-#include "shmq/examine.h"
+#include "shmq/check.h"
 
 shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_member **observer) {
     shmq_member *m = calloc(1, sizeof *m);

@@ -7,8 +7,8 @@
 #include "dispatch/group_words.h"
 #include "shmq/cold.h"
 #include "shmq/due.h"
-#include "shmq/head.h"
-#include "shmq/seat.h"
+#include "shmq/headers.h"
+#include "shmq/privilege.h"
 
 /* ---- the book -------------------------------------------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ void shmq_group_book_free(shmq_queue *q) {
 void shmq_group_book_reset(shmq_queue *q) {
     if (q->book != NULL) {
         memset(q->book->tallies, 0, sizeof q->book->tallies);
-        shmq_store_relaxed(&q->book->seated, 0);
+        shmq_store_relaxed(&q->book->privileged, 0);
         pthread_mutex_init(&q->book->lock, NULL);
         shmq_subscription_begin(&q->book->takers, NULL, NULL);
     }
@@ -56,9 +56,9 @@ static uint32_t *count_of(shmq_queue *q, uint32_t owner, uint32_t generation, ui
 
 /* ---- which group ----------------------------------------------------------------------------------------------------- */
 
-uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len) {
+uint32_t shmq_group_of_headers(const unsigned char *headers, uint32_t headers_len) {
     uint32_t length;
-    const unsigned char *key = shmq_head_own(head, head_len, SHMQ_OWN_GROUP, &length);
+    const unsigned char *key = shmq_headers_own(headers, headers_len, SHMQ_OWN_GROUP, &length);
     if (key == NULL) {
         return 0;
     }
@@ -68,7 +68,7 @@ uint32_t shmq_group_of_head(const unsigned char *head, uint32_t head_len) {
 
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props) {
     const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(r, slot) : NULL;
-    uint64_t group = cold != NULL ? shmq_peek(&cold->group) : 0;
+    uint64_t group = cold != NULL ? shmq_read_once(&cold->group) : 0;
     return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: then it is in no group, and is delivered */
 }
 
@@ -179,10 +179,11 @@ static bool uncount(shmq_queue *q, const shmq_delivery *d) {
     return *count != 0 && --*count == 0;
 }
 
-/* What was taken from us may be on its way back with its thief: then the slots have to say whether the group is free. */
+/* What was taken from us may be on its way back with its stealer: then the slots have to say whether the group is
+ * free. */
 void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
-    bool doubtful = d->fate == SHMQ_STOLEN;
-    if (!doubtful && q->book != NULL) {
+    bool recheck = d->fate == SHMQ_STOLEN;
+    if (!recheck && q->book != NULL) {
         /* Over both: else another thread of this owner may have claimed it anew in between, and an entry would be in
          * flight without its group. */
         pthread_mutex_lock(&q->book->lock);
@@ -191,10 +192,10 @@ void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
             give_back(q, d->group, d->group_owner, d->group_generation);
         }
         pthread_mutex_unlock(&q->book->lock);
-        doubtful = last && d->fate == SHMQ_LOST;
+        recheck = last && d->fate == SHMQ_LOST;
     }
-    if (doubtful && shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
-        shmq_group_doubt(q, d->group);
+    if (recheck && shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {
+        shmq_group_recheck(q, d->group);
     }
     d->group = 0;
 }
@@ -251,7 +252,7 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t
         return behind ? SHMQ_GROUP_BEHIND : SHMQ_GROUP_BUSY;
     }
     if (fresh && q->grouping == SHMQ_GROUPS_STICKY) {
-        shmq_seat_take(q, d->owner);
+        shmq_privilege_take(q, d->owner);
     }
     d->group = group;
     d->group_owner = d->owner;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shmq/head.h"
+#include "shmq/headers.h"
 
 enum { ANY_NUMBER = 0, ANY_CHARACTERS = 1, TEXT = 2 };
 

@@ -1,10 +1,10 @@
 #include "shmq/ring_memory.h"
 #include "shmq/ranks.h"
 
-#include "shmq/seat.h"
+#include "shmq/privilege.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/wait.h"
 #include "shmq/watch.h"
 #include "shmq/upkeep.h"
@@ -112,9 +112,9 @@ static line_up look_at_places(shmq_queue *q, bool waited) {
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         uint32_t place = shmq_load_seq(&row->live);
         shmq_consumer_shm **best = was_passed(q, row) ? &l.silent : &l.first;
-        if (place != SHMQ_PLACE_NONE) {
+        if (place != SHMQ_LIVE_NONE) {
             l.live++;
-            l.late = waited && place == SHMQ_PLACE_OFFERED && await_place(q, row) ? row : l.late;
+            l.late = waited && place == SHMQ_LIVE_OFFERED && await_place(q, row) ? row : l.late;
         } else if ((*best == NULL || goes_before(row, *best)) && is_subscribed(q, row)) {
             *best = row;
         }
@@ -131,12 +131,12 @@ static void call(shmq_queue *q, shmq_consumer_shm *row) {
 /* It lost its place to those who stand by. All of them are called: who makes no step now need not be waited for when the
  * next one does not come either, so that many who are stopped cost as much as two. */
 static void pass(shmq_queue *q, shmq_consumer_shm *late) {
-    if (!shmq_cas32_seq(&late->live, SHMQ_PLACE_OFFERED, SHMQ_PLACE_NONE)) {
+    if (!shmq_cas32_seq(&late->live, SHMQ_LIVE_OFFERED, SHMQ_LIVE_NONE)) {
         return; /* it has come after all */
     }
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
-        if (shmq_load_seq(&row->live) == SHMQ_PLACE_NONE) {
+        if (shmq_load_seq(&row->live) == SHMQ_LIVE_NONE) {
             call(q, row);
         }
     }
@@ -151,7 +151,7 @@ static bool settle_one(shmq_queue *q, uint32_t limit, bool waited) {
     shmq_consumer_shm *heir = l.first != NULL ? l.first : l.silent;
     if (l.live < limit && heir != NULL) {
         (void)await_row(q, heir); /* its patience begins before the place is its own */
-        shmq_store_seq(&heir->live, SHMQ_PLACE_OFFERED);
+        shmq_store_seq(&heir->live, SHMQ_LIVE_OFFERED);
         shmq_row_wake(q->m, heir);
         return true;
     }
@@ -171,8 +171,8 @@ static void settle_places(shmq_queue *q, uint32_t limit, bool waited) {
 static void end_reserve(shmq_queue *q) {
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
-        if (shmq_load_seq(&row->live) != SHMQ_PLACE_TAKEN) {
-            shmq_store_seq(&row->live, SHMQ_PLACE_TAKEN);
+        if (shmq_load_seq(&row->live) != SHMQ_LIVE_TAKEN) {
+            shmq_store_seq(&row->live, SHMQ_LIVE_TAKEN);
             shmq_row_wake(q->m, row);
         }
     }
@@ -184,7 +184,7 @@ bool shmq_ranks_are_plain(const shmq_queue *q) {
 }
 
 void shmq_ranks_settle(shmq_queue *q) {
-    SHMQ_ASSERT(q->m->structure_held);
+    SHMQ_ASSERT(q->m->structure_locked);
     uint32_t wanted = shmq_load_relaxed(&q->page->settings.live_consumers), terms = 0;
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
@@ -247,8 +247,8 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
 /* Threads that wait without a consumer may use what consumers leave, and have some rows in any case. */
 static shmq_status check_number(const shmq_queue *q) {
     uint32_t rows = 0, consumers = 0;
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        rows += (uint32_t)__builtin_popcountll(shmq_load_seq(&q->page->sleepers[group].used));
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        rows += (uint32_t)__builtin_popcountll(shmq_load_seq(&q->page->sleepers[chunk].used));
     }
     for (uint32_t r = 1; rows >= SHMQ_CONSUMERS && next_consumer(q, &r) != NULL; r++) {
         consumers++;
@@ -256,9 +256,9 @@ static shmq_status check_number(const shmq_queue *q) {
     return consumers < SHMQ_CONSUMERS ? SHMQ_OK : shmq_fail(SHMQ_LIMIT, "%u consumers of this queue", consumers);
 }
 
-static void take_seat(shmq_queue *q, uint32_t row) {
+static void take_privilege(shmq_queue *q, uint32_t row) {
     if ((shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_LIMITED) != 0 && shmq_ranks_take_up(q, row)) {
-        shmq_seat_take(q, row);
+        shmq_privilege_take(q, row);
     }
 }
 
@@ -277,7 +277,7 @@ static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t 
     }
     shmq_structure_unlock(q->m);
     if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
-        take_seat(q, *row); /* one that is live has its seat, whether it receives or not */
+        take_privilege(q, *row); /* one that is live has its privilege, whether it receives or not */
     }
     return status;
 }
@@ -299,7 +299,7 @@ bool shmq_is_served(const shmq_queue *q, uint32_t owner) {
         return true;
     }
     shmq_consumer_shm *row = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
-    return row == NULL || shmq_load_seq(&row->live) != SHMQ_PLACE_NONE;
+    return row == NULL || shmq_load_seq(&row->live) != SHMQ_LIVE_NONE;
 }
 
 bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner) {
@@ -308,12 +308,12 @@ bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner) {
         return true;
     }
     uint32_t place;
-    while ((place = shmq_load_seq(&row->live)) == SHMQ_PLACE_OFFERED) {
-        if (shmq_cas32_seq(&row->live, SHMQ_PLACE_OFFERED, SHMQ_PLACE_TAKEN)) {
+    while ((place = shmq_load_seq(&row->live)) == SHMQ_LIVE_OFFERED) {
+        if (shmq_cas32_seq(&row->live, SHMQ_LIVE_OFFERED, SHMQ_LIVE_TAKEN)) {
             return true;
         }
     }
-    return place != SHMQ_PLACE_NONE;
+    return place != SHMQ_LIVE_NONE;
 }
 
 /* Of one that stands by: does another one leave a place that it was offered unused? *left: that is to be seen. Only after the
@@ -322,7 +322,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
     shmq_consumer_shm *row;
     bool late = false;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
-        if (row != own && shmq_load_seq(&row->live) == SHMQ_PLACE_OFFERED) {
+        if (row != own && shmq_load_seq(&row->live) == SHMQ_LIVE_OFFERED) {
             late = await_place(q, row) || late; /* of all of them: see there */
             *left = true;
         }
@@ -374,7 +374,7 @@ shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left) {
         if (!serve_now(q, owner, row, left)) {
             return SHMQ_EMPTY;
         }
-        shmq_seat_take(q, owner);
+        shmq_privilege_take(q, owner);
     }
     if ((terms & SHMQ_TERM_RANKED) != 0 && row != NULL) {
         shmq_add_seq(&row->rounds, 1);
@@ -397,10 +397,10 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *own = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);
     int32_t priority = own != NULL ? priority_of(own) : 0;
     bool outranked = false;
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t want = shmq_load_seq(&q->page->sleepers[group].want);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t want = shmq_load_seq(&q->page->sleepers[chunk].want);
         for (; want != 0; want &= want - 1) {
-            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(want);
+            uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(want);
             shmq_consumer_shm *other = shmq_row_at(q, row);
             if (other != NULL && other != own && priority_of(other) > priority && may_take(q, row) &&
                 !await_row(q, other)) { /* of all of them, also when one is enough: see there */
@@ -414,10 +414,10 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
 /* The highest of those who sleep and have not looked at everything; 0: none. */
 static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     uint32_t best = 0;
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t idle = shmq_load_seq(&q->page->sleepers[group].idle);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t idle = shmq_load_seq(&q->page->sleepers[chunk].idle);
         for (; idle != 0; idle &= idle - 1) {
-            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(idle);
+            uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(idle);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
             if (consumer != NULL && (best == 0 || priority_of(consumer) > *priority) && !shmq_has_looked(q, row)) {
                 best = row;
@@ -431,11 +431,11 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
 /* Waits for those above this priority that are awake, want something and have not looked at everything. False: there is none,
  * or none that has to be waited for any more. */
 static bool await_above(shmq_queue *q, int32_t priority) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
         uint64_t idle = shmq_load_seq(&sleepers->idle), bits = shmq_load_seq(&sleepers->want) & ~idle;
         for (; bits != 0; bits &= bits - 1) {
-            uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(bits);
+            uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(bits);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
             if (consumer != NULL && priority_of(consumer) > priority && may_take(q, row) && !await_row(q, consumer) &&
                 find_alive(q, consumer)) {

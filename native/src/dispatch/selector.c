@@ -1,15 +1,15 @@
 /* Running a selector's program over one message. */
 #include "dispatch/selector.h"
 
-#define SMALL_HEAD 2048u /* bytes of headers that are copied to a small place on the stack */
+#define SMALL_HEADERS 2048u /* bytes of headers that are copied to a small place on the stack */
 
-/* One look at one message. The head is read from front to back, as far as the program asks for it. */
+/* One look at one message. The header block is read from front to back, as far as the program asks for it. */
 typedef struct look {
     const shmq_selector *selector;
     const shmq_fields *fields;
     const unsigned char *at, *end; /* the copied headers that were not read yet */
     bool damaged;
-    unsigned char group[SHMQ_GROUP_MAX + SHMQ_HEAD_PADDING];
+    unsigned char group[SHMQ_GROUP_MAX + SHMQ_HEADERS_PADDING];
     shmq_value found[SHMQ_SELECTOR_NAMES]; /* by the place of a name */
 } look;
 
@@ -182,12 +182,12 @@ static shmq_value group_of(look *l) {
     const unsigned char *group = l->fields->group;
     uint32_t length = l->fields->group_len;
     if (group == NULL) {
-        group = shmq_head_own(l->fields->head, l->fields->head_len, SHMQ_OWN_GROUP, &length);
+        group = shmq_headers_own(l->fields->headers, l->fields->headers_len, SHMQ_OWN_GROUP, &length);
     }
     if (group == NULL || length > SHMQ_GROUP_MAX) {
         return null;
     }
-    shmq_head_copy(l->group, group, length);
+    shmq_headers_copy(l->group, group, length);
     return (shmq_value){.kind = SHMQ_VALUE_TEXT, .length = length, .text = l->group};
 }
 
@@ -334,7 +334,7 @@ static bool run_over(const shmq_selector *s, const shmq_fields *fields, unsigned
     l.end = copy + bytes;
     l.damaged = false;
     if (bytes != 0) {
-        shmq_head_copy(copy, fields->head + SHMQ_HEAD_FIXED, bytes);
+        shmq_headers_copy(copy, fields->headers + SHMQ_HEADERS_FIXED, bytes);
     }
     for (uint32_t i = 0; i < s->names; i++) {
         l.found[i].kind = SHMQ_VALUE_UNSEEN;
@@ -342,21 +342,21 @@ static bool run_over(const shmq_selector *s, const shmq_fields *fields, unsigned
     return run(&l);
 }
 
-/* On its own, so that the usual head does not pay for the stack of a large one. */
+/* On its own, so that the usual header block does not pay for the stack of a large one. */
 __attribute__((noinline)) static bool run_over_large(const shmq_selector *s, const shmq_fields *fields,
                                                      uint32_t bytes) {
-    unsigned char copy[UINT16_MAX + SHMQ_HEAD_PADDING];
+    unsigned char copy[UINT16_MAX + SHMQ_HEADERS_PADDING];
     return run_over(s, fields, copy, bytes);
 }
 
 bool shmq_selects(const shmq_selector *s, const shmq_fields *fields) {
     uint32_t bytes = 0;
-    if (s->names != 0 && !shmq_head_user(fields->head, fields->head_len, &bytes)) {
+    if (s->names != 0 && !shmq_headers_user(fields->headers, fields->headers_len, &bytes)) {
         return false;
     }
-    if (bytes > SMALL_HEAD) {
+    if (bytes > SMALL_HEADERS) {
         return run_over_large(s, fields, bytes);
     }
-    unsigned char copy[SMALL_HEAD + SHMQ_HEAD_PADDING];
+    unsigned char copy[SMALL_HEADERS + SHMQ_HEADERS_PADDING];
     return run_over(s, fields, copy, bytes);
 }

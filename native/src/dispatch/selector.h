@@ -3,7 +3,7 @@
 #define SHMQ_SELECTOR_LOADED_H
 
 #include "dispatch/like.h"
-#include "shmq/head.h"
+#include "shmq/headers.h"
 #include "shmq/selector.h"
 
 enum shmq_operation {
@@ -65,7 +65,7 @@ struct shmq_selector {
 };
 
 static inline uint64_t shmq_name_beginning(const unsigned char *text, uint32_t length) {
-    uint64_t word; /* 8 bytes may be read wherever a name lies: SHMQ_HEAD_PADDING */
+    uint64_t word; /* 8 bytes may be read wherever a name lies: SHMQ_HEADERS_PADDING */
     memcpy(&word, text, 8);
     return length >= 8 ? word : word & ((UINT64_C(1) << (length * 8)) - 1);
 }

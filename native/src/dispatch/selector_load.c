@@ -162,7 +162,7 @@ shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector 
     if (at[0] != SHMQ_SELECTOR_VERSION || at[1] == 0) {
         return refuse("no program of this version, it begins with", at[0]);
     }
-    shmq_selector *s = calloc(1, sizeof(*s) + bytes + SHMQ_HEAD_PADDING);
+    shmq_selector *s = calloc(1, sizeof(*s) + bytes + SHMQ_HEADERS_PADDING);
     if (s == NULL) {
         return no_memory();
     }

@@ -3,25 +3,26 @@
 #include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
-#include "shmq/seat.h"
+#include "shmq/privilege.h"
 #include "shmq/structure.h"
 #include "shmq/unused.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/wait.h"
 #include "shmq/watch.h"
 
-static uint32_t groups_in_use(const shmq_queue *q) {
-    uint32_t groups = shmq_load_relaxed(&q->page->groups);
-    return groups < SHMQ_CHUNKS ? groups : SHMQ_CHUNKS;
+static uint32_t chunks_in_use(const shmq_queue *q) {
+    uint32_t chunks = shmq_load_relaxed(&q->page->chunk_count);
+    return chunks < SHMQ_CHUNKS ? chunks : SHMQ_CHUNKS;
 }
 
 shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
-    uint64_t chunk = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK])
-                                              : 0; /* SYNC row.chunk */
-    if (row == 0 || chunk == 0 || (chunk & (SHMQ_PAGE_BYTES - 1)) != 0 || !shmq_inside(q->m, chunk, SHMQ_PAGE_BYTES)) {
+    uint64_t offset = row < SHMQ_CONSUMER_ROWS ? shmq_load_acquire(&q->page->chunks[row / SHMQ_ROWS_A_CHUNK])
+                                               : 0; /* SYNC row.chunk */
+    if (row == 0 || offset == 0 || (offset & (SHMQ_PAGE_BYTES - 1)) != 0 ||
+        !shmq_inside(q->m, offset, SHMQ_PAGE_BYTES)) {
         return NULL;
     }
-    return (shmq_consumer_shm *)shmq_at(q->m, chunk) + row % SHMQ_ROWS_A_CHUNK;
+    return (shmq_consumer_shm *)shmq_at(q->m, offset) + row % SHMQ_ROWS_A_CHUNK;
 }
 
 /* The bit is ours: we owe this row one wake. False: nobody is there to be woken, its process has died. */
@@ -66,19 +67,19 @@ bool shmq_wake_idle(shmq_queue *q, uint32_t row) {
     return (shmq_and_seq(&q->page->sleepers[row / 64].idle, ~bit) & bit) != 0 && wake_row(q, row);
 }
 
-static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
-    shmq_a64 *idle = &q->page->sleepers[group].idle;
+static bool wake_one(shmq_queue *q, uint32_t chunk, uint32_t rotation) {
+    shmq_a64 *idle = &q->page->sleepers[chunk].idle;
     uint64_t word, passed = 0;
     while ((word = shmq_load_seq(idle) & ~passed) != 0) {
         uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: go on behind the one that was woken last */
         uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
-        if (shmq_has_looked(q, group * 64 + bit)) {
+        if (shmq_has_looked(q, chunk * 64 + bit)) {
             passed |= UINT64_C(1) << bit;
             continue;
         }
         if (shmq_and_seq(idle, ~(UINT64_C(1) << bit)) >> bit & 1) {
-            shmq_store_relaxed(&q->rotation, group * 64 + bit + 1);
-            if (wake_row(q, group * 64 + bit)) {
+            shmq_store_relaxed(&q->rotation, chunk * 64 + bit + 1);
+            if (wake_row(q, chunk * 64 + bit)) {
                 return true;
             }
         }
@@ -86,29 +87,29 @@ static bool wake_one(shmq_queue *q, uint32_t group, uint32_t rotation) {
     return false;
 }
 
-static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t group) {
+static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t chunk) {
     uint64_t word = shmq_swap_seq(bits, 0);
     for (; word != 0; word &= word - 1) {
-        (void)wake_row(q, group * 64 + (uint32_t)__builtin_ctzll(word));
+        (void)wake_row(q, chunk * 64 + (uint32_t)__builtin_ctzll(word));
     }
 }
 
 void shmq_notify(shmq_queue *q) {
-    uint32_t groups = groups_in_use(q);
+    uint32_t chunks = chunks_in_use(q);
     uint32_t rotation = shmq_load_relaxed(&q->rotation);
     bool woken = false;
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_RANKED)) {
         shmq_notify_ranked(q);
         woken = true;
     }
-    for (uint32_t i = 0; i < groups; i++) {
-        uint32_t group = (rotation / 64 + i) % groups;
-        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+    for (uint32_t i = 0; i < chunks; i++) {
+        uint32_t chunk = (rotation / 64 + i) % chunks;
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
         if (!woken && SHMQ_UNLIKELY(shmq_load_seq(&sleepers->idle) != 0)) {
-            woken = wake_one(q, group, i == 0 ? rotation : 0);
+            woken = wake_one(q, chunk, i == 0 ? rotation : 0);
         }
         if (SHMQ_UNLIKELY(shmq_load_seq(&sleepers->browse) != 0)) {
-            wake_all_of(q, &sleepers->browse, group);
+            wake_all_of(q, &sleepers->browse, chunk);
         }
     }
 }
@@ -119,9 +120,9 @@ void shmq_notify_starved(shmq_queue *q) {
 }
 
 bool shmq_anybody_idle(shmq_queue *q) {
-    uint32_t groups = groups_in_use(q);
-    for (uint32_t group = 0; group < groups; group++) {
-        if (shmq_load_seq(&q->page->sleepers[group].idle) != 0) {
+    uint32_t chunks = chunks_in_use(q);
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+        if (shmq_load_seq(&q->page->sleepers[chunk].idle) != 0) {
             return true;
         }
     }
@@ -129,10 +130,10 @@ bool shmq_anybody_idle(shmq_queue *q) {
 }
 
 void shmq_notify_consumers(shmq_queue *q) {
-    uint32_t groups = groups_in_use(q);
-    for (uint32_t group = 0; group < groups; group++) {
-        wake_all_of(q, &q->page->sleepers[group].idle, group);
-        wake_all_of(q, &q->page->sleepers[group].browse, group);
+    uint32_t chunks = chunks_in_use(q);
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+        wake_all_of(q, &q->page->sleepers[chunk].idle, chunk);
+        wake_all_of(q, &q->page->sleepers[chunk].browse, chunk);
     }
 }
 
@@ -160,10 +161,10 @@ bool shmq_withdraw(shmq_queue *q, uint32_t row, bool browsing) {
 }
 
 uint64_t shmq_sleep_limit(shmq_queue *q) {
-    uint32_t groups = groups_in_use(q);
+    uint32_t chunks = chunks_in_use(q);
     uint64_t sleepers = 0;
-    for (uint32_t group = 0; group < groups; group++) {
-        sleepers += (uint64_t)__builtin_popcountll(shmq_load_relaxed(&q->page->sleepers[group].idle));
+    for (uint32_t chunk = 0; chunk < chunks; chunk++) {
+        sleepers += (uint64_t)__builtin_popcountll(shmq_load_relaxed(&q->page->sleepers[chunk].idle));
     }
     uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
     limit = limit < SHMQ_LONGEST_SLEEP_NS ? limit : SHMQ_LONGEST_SLEEP_NS;
@@ -174,21 +175,21 @@ uint64_t shmq_sleep_limit(shmq_queue *q) {
 
 /* A free row number, with its chunk laid out. Under the structure lock. */
 static shmq_status find_row(shmq_queue *q, uint32_t *row) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t used = shmq_load_relaxed(&q->page->sleepers[group].used) | (group == 0 ? 1 : 0);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t used = shmq_load_relaxed(&q->page->sleepers[chunk].used) | (chunk == 0 ? 1 : 0);
         if (used == UINT64_MAX) {
             continue;
         }
-        if (shmq_load_relaxed(&q->page->chunks[group]) == 0) {
-            uint64_t chunk;
-            SHMQ_TRY(shmq_page_take(q->m, &chunk));
-            shmq_store_release(&q->page->chunks[group],
-                               chunk); /* SYNC row.chunk: zeroed rows before their offset; the root */
+        if (shmq_load_relaxed(&q->page->chunks[chunk]) == 0) {
+            uint64_t offset;
+            SHMQ_TRY(shmq_page_take(q->m, &offset));
+            shmq_store_release(&q->page->chunks[chunk],
+                               offset); /* SYNC row.chunk: zeroed rows before their offset; the root */
         }
-        if (shmq_load_relaxed(&q->page->groups) <= group) {
-            shmq_store_seq(&q->page->groups, group + 1);
+        if (shmq_load_relaxed(&q->page->chunk_count) <= chunk) {
+            shmq_store_seq(&q->page->chunk_count, chunk + 1);
         }
-        *row = group * 64 + (uint32_t)__builtin_ctzll(~used);
+        *row = chunk * 64 + (uint32_t)__builtin_ctzll(~used);
         return SHMQ_OK;
     }
     return shmq_fail(SHMQ_LIMIT, "%u consumers and waiting threads on this queue", SHMQ_CONSUMER_ROWS - 1);
@@ -196,7 +197,7 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
 
 shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     shmq_member *m = q->m;
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     SHMQ_TRY(find_row(q, row));
     shmq_consumer_shm *consumer = shmq_row_at(q, *row);
     if (consumer == NULL) {
@@ -206,15 +207,15 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
     bool limited = shmq_load_relaxed(&q->page->settings.live_consumers) != 0;
     shmq_store_relaxed(&consumer->sleeps, 0);
-    shmq_store_relaxed(&consumer->target, 0);
+    shmq_store_relaxed(&consumer->sleeps_on, 0);
     shmq_store_relaxed(&consumer->kind, terms->kind);
     shmq_store_relaxed(&consumer->implicit, terms->implicit);
     shmq_store_relaxed(&consumer->progress, 0);
     shmq_store_relaxed(&consumer->priority, (uint32_t)terms->priority);
     shmq_store_relaxed(&consumer->exclusive, terms->exclusive);
-    shmq_store_relaxed(&consumer->seated, 0);
+    shmq_store_relaxed(&consumer->privileged, 0);
     shmq_store_relaxed(&consumer->awaited, 0);
-    shmq_store_relaxed(&consumer->live, limited ? SHMQ_PLACE_NONE : SHMQ_PLACE_TAKEN);
+    shmq_store_relaxed(&consumer->live, limited ? SHMQ_LIVE_NONE : SHMQ_LIVE_TAKEN);
     shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
     shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
     /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */
@@ -247,7 +248,7 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     SHMQ_TRY(shmq_structure_lock(m));
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
-        shmq_seat_leave(q, row);
+        shmq_privilege_leave(q, row);
         shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
         shmq_store_release(&consumer->word,
                            shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */

@@ -20,17 +20,17 @@ void shmq_subscription_end(shmq_subscription *s) {
     pthread_mutex_destroy(&s->lock);
 }
 
-shmq_path shmq_path_of(shmq_subscription *s, const shmq_ring *r) {
+shmq_cursor shmq_cursor_of(shmq_subscription *s, const shmq_ring *r) {
     pthread_mutex_lock(&s->lock);
-    shmq_path path = s->paths[r->depth];
+    shmq_cursor cursor = s->cursors[r->depth];
     pthread_mutex_unlock(&s->lock);
-    return path;
+    return cursor;
 }
 
-void shmq_path_set(shmq_subscription *s, const shmq_ring *r, shmq_path from, uint64_t position, uint64_t epoch) {
+void shmq_cursor_set(shmq_subscription *s, const shmq_ring *r, shmq_cursor from, uint64_t position, uint64_t epoch) {
     pthread_mutex_lock(&s->lock);
-    if (s->paths[r->depth].turns == from.turns) {
-        s->paths[r->depth] = (shmq_path){.position = position, .epoch = epoch, .turns = from.turns + 1};
+    if (s->cursors[r->depth].turns == from.turns) {
+        s->cursors[r->depth] = (shmq_cursor){.position = position, .epoch = epoch, .turns = from.turns + 1};
     }
     pthread_mutex_unlock(&s->lock);
 }

@@ -6,11 +6,11 @@
 #include "shmq/watch.h"
 
 static bool has_consumer(const shmq_queue *q) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t used = shmq_load_seq(&q->page->sleepers[group].used);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t used = shmq_load_seq(&q->page->sleepers[chunk].used);
         for (; used != 0; used &= used - 1) {
             shmq_consumer_shm *row =
-                shmq_row_at((shmq_queue *)(uintptr_t)q, group * 64 + (uint32_t)__builtin_ctzll(used));
+                shmq_row_at((shmq_queue *)(uintptr_t)q, chunk * 64 + (uint32_t)__builtin_ctzll(used));
             if (row != NULL && shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER) {
                 return true;
             }
@@ -24,8 +24,8 @@ static uint64_t taken_from(const shmq_queue *q) {
     uint64_t sum = 0;
     uint32_t high = shmq_process_high(q->m);
     for (uint32_t row = 0; row < high; row++) {
-        shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
-        sum += line != NULL ? shmq_load_relaxed(&line->got) + shmq_load_relaxed(&line->received) : 0;
+        shmq_counters_shm *counters = shmq_counters_at(q->m, row, q->index);
+        sum += counters != NULL ? shmq_load_relaxed(&counters->got) + shmq_load_relaxed(&counters->received) : 0;
     }
     return sum;
 }

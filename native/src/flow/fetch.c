@@ -12,7 +12,7 @@
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
     return (shmq_ordinal){shmq_load_relaxed(&cold->ordinal), shmq_load_relaxed(&cold->ordinal_bytes),
-                          shmq_peek(&cold->place), shmq_peek(&cold->intent)};
+                          shmq_read_once(&cold->place), shmq_read_once(&cold->intent)};
 }
 
 bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_FETCHED) != 0; }

@@ -106,9 +106,10 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
             shmq_load_acquire(&slot->position) != place) { /* SYNC ring.publish */
             return;
         }
-        uint64_t body = shmq_peek(&slot->body);
+        uint64_t body = shmq_read_once(&slot->body);
         if (body != 0) {
-            shmq_block_drop(back->queue->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
+            shmq_block_drop(back->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen),
+                            shmq_body_bit(body));
         }
         if (free_slot(back, slot, word)) {
             return;

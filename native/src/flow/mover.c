@@ -123,9 +123,9 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
     if (SHMQ_UNLIKELY(shmq_is_fetched(slot))) { /* all that came in before it did so in turns that have ended */
         shmq_erased_say(front, slot);
-    } else if (shmq_peek(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
+    } else if (shmq_read_once(&cold->back) + 1 >= shmq_load_relaxed(&ring->low)) {
         const shmq_ordinal its = shmq_front_ordinal(front, slot);
-        shmq_store_seq(&ring->low, shmq_peek(&cold->back) + 1);
+        shmq_store_seq(&ring->low, shmq_read_once(&cold->back) + 1);
         shmq_pulled_say(back, &its);
     }
 }
@@ -219,7 +219,7 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
         unlock(q);
         return status;
     }
-    shmq_hold(q->m, 1); /* so that our death is noticed soon */
+    shmq_add_unsettled(q->m, 1); /* so that our death is noticed soon */
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         recover(q);
     }
@@ -231,7 +231,7 @@ void shmq_turn_end(shmq_mover *t) {
     shmq_queue *q = t->q;
     free(t->buffer);
     turn_over(q);
-    shmq_hold(q->m, -1);
+    shmq_add_unsettled(q->m, -1);
     unlock(q);
 }
 

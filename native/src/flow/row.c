@@ -52,7 +52,7 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     if (!shmq_delivery_resolve(t->back, slot, &d)) {
         return SHMQ_CORRUPT;
     }
-    if (!grow(t, sizeof(row_head) + d.head_len + d.body_len)) {
+    if (!grow(t, sizeof(row_head) + d.headers_len + d.body_len)) {
         return shmq_fail_errno("no memory to write messages to disk");
     }
     shmq_cold_shm *cold = (d.props & SHMQ_PROP_EXPIRES) != 0 ? shmq_cold_at(t->back, slot) : NULL;
@@ -63,9 +63,9 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
         .enqueued_ns = d.enqueued_ns,
         .expires_ns = cold != NULL ? shmq_load_relaxed(&cold->expires_ns) : 0,
         .ordinal = last->count + 1,
-        .ordinal_bytes = last->bytes + d.head_len + d.body_len,
+        .ordinal_bytes = last->bytes + d.headers_len + d.body_len,
         .body_len = d.body_len,
-        .head_len = d.head_len,
+        .head_len = d.headers_len,
         .delivery = d.delivery,
         .deaths = d.deaths,
         .content = d.content,
@@ -74,10 +74,10 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     };
     unsigned char *at = t->buffer + t->used;
     memcpy(at, &head, sizeof head);
-    memcpy(at + sizeof head, d.head, d.head_len);
-    memcpy(at + sizeof head + d.head_len, d.bytes, d.body_len);
+    memcpy(at + sizeof head, d.headers, d.headers_len);
+    memcpy(at + sizeof head + d.headers_len, d.bytes, d.body_len);
     row->place = place;
-    row->length = sizeof head + d.head_len + d.body_len;
+    row->length = sizeof head + d.headers_len + d.body_len;
     head.sum = shmq_crc32c(0, at + SUMMED, row->length - SUMMED);
     memcpy(at, &head.sum, sizeof head.sum);
     row->bytes = NULL; /* the buffer may move: set once all are there */
@@ -116,13 +116,13 @@ bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
         .enqueued_ns = head.enqueued_ns,
         .body_len = head.body_len,
         .crc = head.crc,
-        .head_len = head.head_len,
+        .headers_len = head.head_len,
         .delivery = head.delivery,
         .deaths = head.deaths,
         .content = head.content,
         .priority = head.priority,
         .expires_ns = head.expires_ns,
-        .head = row->bytes + sizeof head,
+        .headers = row->bytes + sizeof head,
         .bytes = row->bytes + sizeof head + head.head_len,
     };
     return true;
@@ -141,8 +141,8 @@ static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsign
     }
     memcpy(headers, bytes, head->head_len);
     memcpy(body, bytes + head->head_len, head->body_len);
-    shmq_poke(&slot->body, block->offset != 0 ? shmq_body_ref(block->offset, 0) : 0);
-    shmq_poke(&slot->body_gen, block->offset != 0 ? block->generation : 0);
+    shmq_write_once(&slot->body, block->offset != 0 ? shmq_body_ref(block->offset, 0) : 0);
+    shmq_write_once(&slot->body_gen, block->offset != 0 ? block->generation : 0);
     return SHMQ_OK;
 }
 
@@ -169,19 +169,20 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     }
     SHMQ_TRY(place_bytes(t, &head, row->bytes + sizeof head, slot, &c->block));
     const shmq_queue *q = t->q;
-    uint32_t group = q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_head(row->bytes + sizeof head, head.head_len) : 0;
+    uint32_t group =
+        q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_headers(row->bytes + sizeof head, head.head_len) : 0;
     uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | (alone ? SHMQ_PROP_FETCHED : 0) |
                      (group != 0 ? SHMQ_PROP_GROUP : 0);
-    shmq_poke(&cold->group, (uint64_t)group);
-    shmq_poke(&cold->back, row->place);
+    shmq_write_once(&cold->group, (uint64_t)group);
+    shmq_write_once(&cold->back, row->place);
     shmq_store_relaxed(&cold->ordinal, head.ordinal);
     shmq_store_relaxed(&cold->ordinal_bytes, head.ordinal_bytes);
-    shmq_poke(&cold->place, last->erased);
-    shmq_poke(&cold->intent, last->erased_bytes);
+    shmq_write_once(&cold->place, last->erased);
+    shmq_write_once(&cold->intent, last->erased_bytes);
     shmq_store_relaxed(&cold->expires_ns, head.expires_ns);
-    shmq_poke(&slot->message_id, head.message_id);
-    shmq_poke(&slot->enqueued_ns, head.enqueued_ns);
-    shmq_poke(&slot->body_len, head.body_len);
+    shmq_write_once(&slot->message_id, head.message_id);
+    shmq_write_once(&slot->enqueued_ns, head.enqueued_ns);
+    shmq_write_once(&slot->body_len, head.body_len);
     shmq_store_relaxed(&slot->summary, shmq_summary(head.crc, head.head_len) | (uint64_t)head.delivery << 48);
     shmq_store_relaxed(&slot->tally, (uint64_t)head.deaths | (uint64_t)head.content << 16 |
                                          (uint64_t)head.priority << 24 | props << 32);

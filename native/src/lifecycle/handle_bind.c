@@ -6,7 +6,7 @@
 #include "shmq/handle.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
-#include "shmq/seat.h"
+#include "shmq/privilege.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
@@ -22,8 +22,8 @@ static bool other_handle(const shmq_member *m, const shmq_queue *q) {
     return false;
 }
 
-/* Under handles_lock. The line may speak of another incarnation by now. */
-static void detach_line(const shmq_member *m, const shmq_queue *q) {
+/* Under handles_lock. The counters may be those of another incarnation by now. */
+static void detach_counters(const shmq_member *m, const shmq_queue *q) {
     if (!other_handle(m, q) && shmq_load_seq(&q->counters->attached) == (uint64_t)q->incarnation + 1) {
         shmq_store_seq(&q->counters->attached, 0);
     }
@@ -31,10 +31,10 @@ static void detach_line(const shmq_member *m, const shmq_queue *q) {
 
 /* Say first that we may touch the queue's memory, then look whether it is still there: who gives the memory back looks at
  * our word after it has taken the entry out of service. Under handles_lock. */
-static shmq_status attach_line(const shmq_member *m, shmq_queue *q) {
+static shmq_status attach_counters(const shmq_member *m, shmq_queue *q) {
     shmq_store_seq(&q->counters->attached, (uint64_t)q->incarnation + 1);
     if (shmq_load_seq(&m->directory[q->index].word) != shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE)) {
-        detach_line(m, q);
+        detach_counters(m, q);
         return SHMQ_NOT_FOUND;
     }
     return SHMQ_OK;
@@ -59,7 +59,7 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     q->counters = counters;
     q->book = NULL;
     q->backing = NULL;
-    shmq_status status = attach_line(m, q);
+    shmq_status status = attach_counters(m, q);
     if (status == SHMQ_OK) {
         status = view_own(m, index, incarnation, q);
         q->index = index; /* the view begins with nothing, and may have come to nothing */
@@ -68,7 +68,7 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
         status = status == SHMQ_OK ? shmq_group_book_make(q) : status;
         status = status == SHMQ_OK ? shmq_levels_bind(q) : status; /* they share the book */
         if (status != SHMQ_OK) {
-            detach_line(m, q);
+            detach_counters(m, q);
         }
     }
     if (status != SHMQ_OK) {
@@ -139,7 +139,7 @@ void shmq_queue_unbind(shmq_queue *q) {
         }
         *link = q->next;
         if (ours && !leaves_something(q)) {
-            detach_line(m, q);
+            detach_counters(m, q);
         }
     }
     pthread_mutex_unlock(&m->handles_lock);
@@ -148,10 +148,10 @@ void shmq_queue_unbind(shmq_queue *q) {
     }
     if (ours && leaves_something(q)) { /* that needs the queue's memory: it goes first, and without the mutex */
         shmq_groups_leave(q, shmq_self(q));
-        shmq_seat_leave(q, shmq_self(q));
+        shmq_privilege_leave(q, shmq_self(q));
         close_spare_rows(q);
         pthread_mutex_lock(&m->handles_lock);
-        detach_line(m, q);
+        detach_counters(m, q);
         pthread_mutex_unlock(&m->handles_lock);
     }
     shmq_group_book_free(q);
@@ -179,7 +179,7 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
         q->counters = counters;
         q->backing = NULL; /* a thread of the parent may have been at it, and left it half done here */
         shmq_group_book_reset(q);
-        status = attach_line(q->m, q);
+        status = attach_counters(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
         shmq_levels_rebind(q);
     }
@@ -204,12 +204,12 @@ void shmq_queue_close_handles(shmq_member *m) {
     }
 }
 
-bool shmq_queue_line_try(shmq_member *m, uint32_t index) {
-    shmq_counters_shm *line = shmq_counters_at(m, m->row, index);
-    if (SHMQ_UNLIKELY(line == NULL)) {
+bool shmq_queue_counters_try(shmq_member *m, uint32_t index) {
+    shmq_counters_shm *counters = shmq_counters_at(m, m->row, index);
+    if (SHMQ_UNLIKELY(counters == NULL)) {
         shmq_status status = shmq_structure_try(m);
         if (status == SHMQ_OK) {
-            status = shmq_counters_make(m, index, &line);
+            status = shmq_counters_make(m, index, &counters);
             shmq_structure_unlock(m);
         }
         shmq_trail_clear(); /* nothing has failed for who called */

@@ -38,7 +38,7 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
         return false;
     }
     const shmq_queue_shm *page = page_at(m, shmq_load_acquire(&m->directory[index].page)); /* SYNC directory.entry */
-    uint32_t len = page != NULL ? shmq_peek(&page->name_len) : 0;
+    uint32_t len = page != NULL ? shmq_read_once(&page->name_len) : 0;
     if (len == 0 || len > SHMQ_NAME_MAX) {
         return false;
     }
@@ -54,7 +54,8 @@ bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1
     if (!shmq_queue_named(m, index, name, incarnation)) {
         return false;
     }
-    if (!m->read_only && shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_peek(&m->directory[index].name_hash)) {
+    if (!m->read_only &&
+        shmq_name_hash(name, (uint32_t)strlen(name)) != shmq_read_once(&m->directory[index].name_hash)) {
         (void)shmq_damage(m, "the name of a queue does not match its hash, at queue", index);
         name[0] = 0;
     }
@@ -68,9 +69,9 @@ static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
     for (uint32_t i = 0; i < high; i++) {
         shmq_directory_shm *entry = &m->directory[i];
         uint64_t word = shmq_load_acquire(&entry->word); /* SYNC directory.entry */
-        if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && shmq_peek(&entry->name_hash) == hash) {
+        if (shmq_entry_state(word) == SHMQ_ENTRY_LIVE && shmq_read_once(&entry->name_hash) == hash) {
             shmq_queue_shm *page = page_of(m, i);
-            if (page != NULL && shmq_peek(&page->name_len) == len && memcmp(page->name, name, len) == 0 &&
+            if (page != NULL && shmq_read_once(&page->name_len) == len && memcmp(page->name, name, len) == 0 &&
                 shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE) {
                 return (int)
                     i; /* a deleted one of that name may stand beside it for as long as messages of it are in hand */
@@ -94,9 +95,10 @@ static bool is_hidden(const shmq_member *m, const char *name, uint32_t len, uint
         if (page == NULL || shmq_load_seq((shmq_a32 *)&page->state) != SHMQ_QUEUE_LIVE) {
             continue;
         }
-        uint32_t has = shmq_peek(&page->name_len);
-        bool fits = has <= SHMQ_NAME_MAX && shmq_name_hash(page->name, has) == shmq_peek(&entry->name_hash);
-        if (!fits && (shmq_peek(&entry->name_hash) == hash || (has == len && memcmp(page->name, name, len) == 0))) {
+        uint32_t has = shmq_read_once(&page->name_len);
+        bool fits = has <= SHMQ_NAME_MAX && shmq_name_hash(page->name, has) == shmq_read_once(&entry->name_hash);
+        if (!fits &&
+            (shmq_read_once(&entry->name_hash) == hash || (has == len && memcmp(page->name, name, len) == 0))) {
             return true;
         }
     }
@@ -133,7 +135,8 @@ static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shm
         shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
         ring->kind = depth < levels ? SHMQ_RING_BACK : SHMQ_RING_FRONT;
         ring->shift = depth < levels ? shift : shmq_front_shift(shift);
-        shmq_poke(&ring->slot_size, (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
+        shmq_write_once(&ring->slot_size,
+                        (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
         ring->slots = at + shmq_run_slots(run, depth);
         ring->carried = at + shmq_run_carried(run, depth);
         /* Of a front ring none has memory before its level flows. */
@@ -203,7 +206,7 @@ static shmq_status take_rings(shmq_member *m, const shmq_declaration *d, shmq_qu
 
 static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, uint32_t name_len,
                       const shmq_declaration *d) {
-    shmq_poke(&page->name_len, name_len);
+    shmq_write_once(&page->name_len, name_len);
     memcpy(page->name, name, name_len);
     page->created_by = (uint32_t)getpid();
     page->created_ns = shmq_wall_ns();
@@ -241,7 +244,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     page->index = i;
     page->incarnation = incarnation;
     fill_page(m, page, name, name_len, d);
-    shmq_poke(&entry->name_hash, hash);
+    shmq_write_once(&entry->name_hash, hash);
     shmq_counters_clear(m, i); /* of the queue that was here before */
     if (shmq_queue_high(m) <= i) {
         shmq_store_release(&m->header->queue_high,

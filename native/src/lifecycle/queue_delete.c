@@ -38,7 +38,7 @@ static bool any(const shmq_queue *q, wanted *is_wanted) {
 }
 
 /* Of a queue whose dead go to another one: what is on disk goes there, too. */
-static bool any_rows(const shmq_queue *q) { return shmq_has_grave(q) && shmq_flow_rows(q) != 0; }
+static bool any_rows(const shmq_queue *q) { return shmq_has_dead_letter(q) && shmq_flow_rows(q) != 0; }
 
 /* D2 */
 static void empty_out(shmq_queue *q) {
@@ -47,7 +47,7 @@ static void empty_out(shmq_queue *q) {
     if (q->m->process == NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
         return;
     }
-    if (shmq_has_grave(q)) {
+    if (shmq_has_dead_letter(q)) {
         if (any(q, shmq_is_loose) || any_rows(q)) {
             shmq_burial_ask(q->m);
         }
@@ -122,7 +122,7 @@ void shmq_queue_take_out(shmq_queue *q) {
 }
 
 void shmq_queues_end_deleted(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     uint32_t high = shmq_queue_high(m);
     for (uint32_t index = 0; index < high; index++) {
         shmq_queue q;
@@ -150,7 +150,7 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
     memcpy(name, q.page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);
-    bool ending = shmq_has_grave(&q) && (any(&q, shmq_is_loose) || any_rows(&q));
+    bool ending = shmq_has_dead_letter(&q) && (any(&q, shmq_is_loose) || any_rows(&q));
     shmq_fence_acquire(); /* SYNC directory.name: the copy before the second look */
     return ending && shmq_load_seq(&m->directory[index].word) == word;
 }

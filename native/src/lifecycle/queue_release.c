@@ -6,15 +6,15 @@
 #include "shmq/structure.h"
 #include "shmq/reap.h"
 
-/* A member says in its counter line which incarnation it may touch; the line stays until its row is FREE again. */
+/* A member says in its counters which incarnation it may touch; they stay until its row is FREE again. */
 static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {
     uint32_t high = shmq_process_high(m);
     for (uint32_t row = 0; row < high; row++) {
         if (shmq_row_state(shmq_load_seq(&m->rows[row].word)) == SHMQ_ROW_FREE) {
             continue;
         }
-        shmq_counters_shm *line = shmq_counters_at(m, row, index);
-        if (line != NULL && shmq_load_seq(&line->attached) == (uint64_t)incarnation + 1) {
+        shmq_counters_shm *counters = shmq_counters_at(m, row, index);
+        if (counters != NULL && shmq_load_seq(&counters->attached) == (uint64_t)incarnation + 1) {
             return true;
         }
     }
@@ -47,9 +47,9 @@ static void discard_level(const shmq_ring *r) {
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        uint64_t body = shmq_peek(&slot->body);
+        uint64_t body = shmq_read_once(&slot->body);
         if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && body != 0) {
-            shmq_block_drop(r->queue->m, shmq_body_offset(body), shmq_peek(&slot->body_gen), shmq_body_bit(body));
+            shmq_block_drop(r->queue->m, shmq_body_offset(body), shmq_read_once(&slot->body_gen), shmq_body_bit(body));
         }
     }
 }

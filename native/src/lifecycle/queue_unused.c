@@ -4,12 +4,12 @@
 #include "shmq/watch.h"
 
 uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
-    char letters[SHMQ_NAME_MAX];
+    char dead_letter[SHMQ_NAME_MAX];
     if (shmq_unused_is_used(q)) {
         shmq_unused_begin(q);
         return shmq_unused_due(q);
     }
-    if (shmq_dead_letter(q->page, letters) != 0) {
+    if (shmq_dead_letter(q->page, dead_letter) != 0) {
         (void)shmq_or_seq(&q->m->chores, SHMQ_CHORE_BURIALS); /* the interpreter's: it has the queue for the dead */
         return now + SHMQ_BURIAL_NS;
     }

@@ -8,7 +8,7 @@
  * words for all of its turn. A claim does not say yet what it weighs: while there is one, bytes are not counted. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
-#include "shmq/verdict.h"
+#include "shmq/fault_text.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
 #include "shmq/ring_memory.h"
@@ -175,7 +175,7 @@ uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word) {
     if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED) {
         return SHMQ_UNWEIGHED;
     }
-    return (uint64_t)shmq_peek(&slot->head_len) + shmq_peek(&slot->body_len);
+    return (uint64_t)shmq_read_once(&slot->headers_len) + shmq_read_once(&slot->body_len);
 }
 
 void shmq_moving(shmq_queue *q, int32_t change) {
@@ -183,7 +183,7 @@ void shmq_moving(shmq_queue *q, int32_t change) {
         shmq_add_seq(&q->counters->moving, (uint32_t)change);
     } else {
         shmq_store_seq(&q->page->recount_due,
-                       ASKED); /* a reaper without a line of its own: counted again when it matters */
+                       ASKED); /* a reaper without counters of its own: counted again when it matters */
     }
 }
 
@@ -193,8 +193,8 @@ static bool anybody_moves(shmq_queue *q) {
         return true; /* a mover, or what a dead one has left: whoever takes its lock next ends that */
     }
     for (uint32_t row = 0; row < high; row++) {
-        shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
-        if (line != NULL && shmq_load_seq(&line->moving) != 0) {
+        shmq_counters_shm *counters = shmq_counters_at(q->m, row, q->index);
+        if (counters != NULL && shmq_load_seq(&counters->moving) != 0) {
             return true;
         }
     }
@@ -287,13 +287,13 @@ static const char *check_word(const measure *m, uint64_t word, uint64_t found, c
     uint64_t said = word & m->all;
     return shmq_load_seq(m->limit) == 0 || said == found
                ? NULL
-               : shmq_verdict("the count says %llu %s, the slots say %llu", (unsigned long long)said, what,
-                              (unsigned long long)found);
+               : shmq_fault_text("the count says %llu %s, the slots say %llu", (unsigned long long)said, what,
+                                 (unsigned long long)found);
 }
 
 /* As a recount: nobody between a slot and the words before and after, and the versions are the same. A death in between
  * shows in `moving` until its reaper has asked for a recount. */
-const char *shmq_count_valid(shmq_queue *q) {
+const char *shmq_count_fault(shmq_queue *q) {
     measure all[] = {entries_of(q), bytes_of(q), resident_of(q)};
     if (shmq_load_seq(&q->page->recount_due) > COUNTING) {
         return "the request for a recount has a value that no process writes";

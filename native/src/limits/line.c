@@ -3,7 +3,7 @@
 #include "shmq/ring.h"
 #include "shmq/wait.h"
 #include "shmq/waiters.h"
-#include "shmq/verdict.h"
+#include "shmq/fault_text.h"
 
 /* Of a ticket's turn, which grows by one with each use: 2^32 tickets of 256 at a time. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
@@ -211,9 +211,9 @@ static bool add_wants(shmq_queue *q, uint32_t number, uint32_t stop, shmq_room *
 
 bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
     uint64_t line = shmq_load_seq(&q->page->line), word;
-    uint32_t number = front_of(line), stop = t->held ? t->number : end_of(line);
+    uint32_t number = front_of(line), stop = t->in_line ? t->number : end_of(line);
     *theirs = (shmq_room){0};
-    if (!t->held && add_wants(q, number, stop, theirs) && shmq_room_beyond(q, theirs)) {
+    if (!t->in_line && add_wants(q, number, stop, theirs) && shmq_room_beyond(q, theirs)) {
         return true;
     }
     while (next_served(q, &number, stop, &word)) {
@@ -264,7 +264,7 @@ static bool take_ticket(shmq_queue *q, uint32_t number) {
 
 /* The ticket before the count of those who wait: who looks at that sees us in our place. */
 bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
-    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
+    shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     for (uint32_t steps = 0; steps < MOST_STEPS; steps++) {
         uint64_t line = shmq_load_seq(&q->page->line);
         uint32_t number = end_of(line);
@@ -273,9 +273,9 @@ bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
                 return false;
             }
         } else if (take_ticket(q, number)) {
-            *t = (shmq_ticket){.held = true, .number = number};
+            *t = (shmq_ticket){.in_line = true, .number = number};
             shmq_store_seq(&ticket_at(q, number)->bytes, bytes);
-            shmq_join_count(&crowd);
+            shmq_join_count(&waiters);
             return true;
         }
     }
@@ -309,20 +309,20 @@ shmq_status shmq_line_sleep(shmq_queue *q, const shmq_ticket *t, uint32_t seen, 
 }
 
 void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
-    if (SHMQ_LIKELY(!t->held)) {
+    if (SHMQ_LIKELY(!t->in_line)) {
         return;
     }
-    t->held = false;
+    t->in_line = false;
     if (shmq_member_forked(q->m)) {
         return; /* the parent's */
     }
-    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
+    shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     for (uint64_t word; (word = own_word(q, t)) != 0;) {
         if (take_away(q, t->number, word)) {
             break;
         }
     }
-    shmq_leave_count(&crowd);
+    shmq_leave_count(&waiters);
     if (shmq_room_left(q)) { /* after the ticket: who makes room now finds the next one */
         shmq_line_call(q);
     }
@@ -343,21 +343,21 @@ void shmq_line_recover(shmq_queue *q, const shmq_liveness *l) {
     }
 }
 
-const char *shmq_line_valid(const shmq_queue *q) {
+const char *shmq_line_fault(const shmq_queue *q) {
     if (shmq_line_length(q) > SHMQ_TICKETS) {
-        return shmq_verdict("the line of blocked producers has %u tickets, but there are only %u", shmq_line_length(q),
-                            SHMQ_TICKETS);
+        return shmq_fault_text("the line of blocked producers has %u tickets, but there are only %u",
+                               shmq_line_length(q), SHMQ_TICKETS);
     }
     for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
         uint64_t word = shmq_load_seq(&q->tickets[i].word);
         uint32_t state = shmq_ticket_state(word), row = shmq_ticket_row(word);
         if (state > SHMQ_TICKET_PASSED || row >= SHMQ_PROCESS_ROWS || shmq_ticket_turn(word) > TURN_MASK ||
             (state == SHMQ_TICKET_FREE && row != 0)) {
-            return shmq_verdict("ticket %u of the line of blocked producers has a value that no process writes", i);
+            return shmq_fault_text("ticket %u of the line of blocked producers has a value that no process writes", i);
         }
         if (state != SHMQ_TICKET_FREE && shmq_row_state(shmq_load_seq(&q->m->rows[row].word)) == SHMQ_ROW_FREE &&
             shmq_load_seq(&q->tickets[i].word) == word) {
-            return shmq_verdict("ticket %u of the line of blocked producers is taken, but no process owns it", i);
+            return shmq_fault_text("ticket %u of the line of blocked producers is taken, but no process owns it", i);
         }
     }
     return NULL;

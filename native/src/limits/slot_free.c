@@ -12,7 +12,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     bool freed =
         shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T3, T6, T8, T10, T14, T16: the caller says */
     if (limited != 0) {
-        if (freed && q->counters != NULL) { /* without a line nobody sees us move: the count stays one too high */
+        if (freed && q->counters != NULL) { /* without counters nobody sees us move: the count stays one too high */
             shmq_room_give(q, limited, 1, bytes == SHMQ_UNWEIGHED ? 0 : bytes);
         }
         shmq_moving(q, -1);
@@ -43,9 +43,9 @@ bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
 }
 
 bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
-    uint64_t body = shmq_word_state(word) == SHMQ_DEQUEUED ? shmq_peek(&slot->body) : 0;
+    uint64_t body = shmq_word_state(word) == SHMQ_DEQUEUED ? shmq_read_once(&slot->body) : 0;
     if (body != 0) {
-        uint32_t generation = shmq_peek(&slot->body_gen);
+        uint32_t generation = shmq_read_once(&slot->body_gen);
         if (shmq_load_seq(&slot->word) != word) {
             return true;
         }

@@ -33,11 +33,11 @@ typedef bool (*words_of)(void *context, uint32_t row, shmq_waiters *w);
 
 static bool of_room(void *context, uint32_t row, shmq_waiters *w) {
     const shmq_queue *q = context;
-    shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
-    if (line == NULL || shmq_load_seq(&line->attached) != (uint64_t)q->incarnation + 1) {
+    shmq_counters_shm *counters = shmq_counters_at(q->m, row, q->index);
+    if (counters == NULL || shmq_load_seq(&counters->attached) != (uint64_t)q->incarnation + 1) {
         return false;
     }
-    *w = shmq_room_waiters(q, line);
+    *w = shmq_room_waiters(q, counters);
     return true;
 }
 
@@ -84,8 +84,8 @@ static void forget(const shmq_waiters *w) {
     shmq_store_seq(w->changing, 0);
 }
 
-void shmq_room_waiters_recover(shmq_queue *q, shmq_counters_shm *line) {
-    shmq_waiters w = shmq_room_waiters(q, line);
+void shmq_room_waiters_recover(shmq_queue *q, shmq_counters_shm *counters) {
+    shmq_waiters w = shmq_room_waiters(q, counters);
     forget(&w);
     recount(q->m, w.sum, of_room, q);
 }

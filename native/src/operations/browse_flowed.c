@@ -76,7 +76,8 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* Of the places that a walk over the back ring has passed: was one on its way to disk then? It is so still, or has been given back. */
+/* Of the places that a scan over the back ring has passed: was one on its way to disk then? It is so still, or has been
+ * given back. */
 enum passed { PASSED_NOTHING, PASSED_MOVING, PASSED_ENTRY };
 
 static enum passed look_at_passed(const shmq_ring *level, uint64_t from, uint64_t to) {
@@ -94,8 +95,8 @@ static enum passed look_at_passed(const shmq_ring *level, uint64_t from, uint64_
     return passed;
 }
 
-/* True: the walk is to be made again. Its mover has ended its turn; or an entry has been given back, which is looked at once more only:
- * it may be damaged. */
+/* True: the scan is to be made again. Its mover has ended its turn; or an entry has been given back, which is looked at
+ * once more only: it may be damaged. */
 static bool look_again(shmq_ring *level, uint64_t from, uint64_t to, bool *again) {
     enum passed passed = look_at_passed(level, from, to);
     if (SHMQ_LIKELY(passed == PASSED_NOTHING) || (passed == PASSED_ENTRY && *again)) {

@@ -32,7 +32,7 @@ static bool oldest_carried(const shmq_ring *r, found *f) {
     return f->position != UINT64_MAX;
 }
 
-/* From the floor on, and the floor is raised to it: who drops again does not walk the same way. */
+/* From the floor on, and the floor is raised to it: who drops again does not scan the same way. */
 static bool oldest_in_turn(shmq_ring *r, found *f) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), p = shmq_load_seq(&r->shm->floor);
     uint64_t settled = p = tail > count && p < tail - count ? tail - count : p;

@@ -3,9 +3,9 @@
 
 #include "shmq/watch.h"
 
-bool shmq_has_grave(const shmq_queue *q) {
-    char letters[SHMQ_NAME_MAX];
-    return shmq_dead_letter(q->page, letters) != 0;
+bool shmq_has_dead_letter(const shmq_queue *q) {
+    char dead_letter[SHMQ_NAME_MAX];
+    return shmq_dead_letter(q->page, dead_letter) != 0;
 }
 
 /* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
@@ -28,7 +28,7 @@ void shmq_burial_ask(shmq_member *m) {
 }
 
 void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot) {
-    if (shmq_has_grave(r->queue)) {
+    if (shmq_has_dead_letter(r->queue)) {
         shmq_burial_ask(r->queue->m);
     } else {
         shmq_loose_settle(r, slot);

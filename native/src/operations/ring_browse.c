@@ -79,7 +79,7 @@ bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {
     uint64_t word = shmq_load_relaxed(&slot->word);
     uint32_t laps = shmq_word_lap(word) - shmq_word_lap(d->word);
     return shmq_state_is_seen(shmq_word_state(word)) && (laps == 0 || shmq_word_carried(word)) &&
-           shmq_load_relaxed(&slot->position) == d->position && shmq_peek(&slot->message_id) == d->message_id;
+           shmq_load_relaxed(&slot->position) == d->position && shmq_read_once(&slot->message_id) == d->message_id;
 }
 
 /* Is there something at these positions of the levels? A claim in the way of one: its level and word. */

@@ -16,7 +16,7 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
     case SHMQ_OFFERED:
     case SHMQ_MOVING:
         c->ready++;
-        since = shmq_peek(&slot->enqueued_ns);
+        since = shmq_read_once(&slot->enqueued_ns);
         if (c->oldest_ns == 0 || since < c->oldest_ns) {
             c->oldest_ns = since;
         }
@@ -41,10 +41,10 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
     default:
         return;
     }
-    uint64_t bytes =
-        (uint64_t)shmq_summary_head_len(shmq_load_relaxed((shmq_a64 *)&slot->summary)) + shmq_peek(&slot->body_len);
+    uint64_t bytes = (uint64_t)shmq_summary_headers_len(shmq_load_relaxed((shmq_a64 *)&slot->summary)) +
+                     shmq_read_once(&slot->body_len);
     c->bytes += bytes;
-    c->memory_bytes += r->slot_size + (shmq_peek(&slot->body) != 0 ? bytes : 0);
+    c->memory_bytes += r->slot_size + (shmq_read_once(&slot->body) != 0 ? bytes : 0);
     c->first_position = place < c->first_position ? place : c->first_position;
 }
 
@@ -141,7 +141,7 @@ static bool any_carried(const shmq_ring *r) {
 }
 
 /* The head, then the tail: a head below the tail of that time less N is below each later one's. What is there the head
- * does not say, as in a walk. */
+ * does not say, as in a scan. */
 static bool find_ready(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head);
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);

@@ -17,8 +17,8 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) 
         .piece_count = 1,
         .body_len = d->body_len,
         .content = d->content,
-        .head = d->head,
-        .head_len = d->head_len,
+        .headers = d->headers,
+        .headers_len = d->headers_len,
         .priority = d->priority,
         .kept_id = d->message_id,
         .enqueued_ns = d->enqueued_ns,
@@ -28,8 +28,8 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) 
     return status;
 }
 
-/* What makes no sense stays, for whoever takes it is told; we do not meet it again. Before it is given back: a walk of another
- * thread by this subscription, which looks after that, sees both. */
+/* What makes no sense stays, for whoever takes it is told; we do not meet it again. Before it is given back: a scan of
+ * another thread by this subscription, which looks after that, sees both. */
 static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_delivery *d) {
     bool noted = shmq_refuse(by, from, shmq_place_of(from, d));
     (void)shmq_put_back(from, d);
@@ -41,14 +41,14 @@ static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by,
                         shmq_claimed *result) {
     SHMQ_TRY(shmq_offer_seize(from, d));
     if (shmq_why_buried(from, d) != SHMQ_LIVES) {
-        result->grave = *d;
-        result->grave.by = NULL;
+        result->dead = *d;
+        result->dead.by = NULL;
         return SHMQ_POISONED;
     }
     if (SHMQ_UNLIKELY(!shmq_delivery_intact(from, d))) {
         return leave_damaged(from, by, d);
     }
-    uint64_t bytes = (uint64_t)d->head_len + d->body_len;
+    uint64_t bytes = (uint64_t)d->headers_len + d->body_len;
     shmq_status status = move_one(from, d, to);
     if (status == SHMQ_OK) {
         result->entries++;
@@ -62,7 +62,7 @@ static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by,
 
 static bool fits(const shmq_claim_limits *limits, const shmq_claimed *result, const shmq_delivery *d) {
     return result->entries == 0 ||
-           (result->bytes <= limits->bytes && (uint64_t)d->head_len + d->body_len <= limits->bytes - result->bytes);
+           (result->bytes <= limits->bytes && (uint64_t)d->headers_len + d->body_len <= limits->bytes - result->bytes);
 }
 
 static shmq_status end(shmq_claimed *result, shmq_status why) {
@@ -79,7 +79,7 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result) {
-    shmq_waiter waiter = {.q = from, .owner = shmq_self(from), .by = by};
+    shmq_queue_wait of = {.q = from, .owner = shmq_self(from), .by = by};
     if (result->entries == 0) {
         (void)shmq_reap_now(from->m); /* what a dead one had in hand is in its place before the first look */
     }
@@ -88,7 +88,7 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
         shmq_delivery d;
         shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_enter(from);
         if (status == SHMQ_OK) {
-            status = shmq_look(&waiter, &claimed, &d);
+            status = shmq_look(&of, &claimed, &d);
         }
         if (status == SHMQ_OK && !fits(limits, result, &d)) {
             shmq_offer_cancel(from, &d);

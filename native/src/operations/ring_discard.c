@@ -42,7 +42,7 @@ static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *disca
         SHMQ_TRY(discard_carried(r, position, discarded));
         p = p < tail - count ? tail - count : p;
     }
-    uint64_t settled = p; /* and the floor is raised to it: the next one does not walk the same way */
+    uint64_t settled = p; /* and the floor is raised to it: the next one does not scan the same way */
     for (; p < end && *discarded < until; p++) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */

@@ -12,7 +12,7 @@ shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
 }
 
 bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
-    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
     uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_buried(r->queue) ||
         shmq_now_ns() < expires) {
@@ -30,7 +30,7 @@ static bool is_expired(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t w
     if (shmq_word_state(word) != SHMQ_AVAILABLE || !shmq_may_expire(r->queue, slot)) {
         return false;
     }
-    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns));
+    uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
     return expires != 0 && shmq_now_ns() >= expires;
 }
 

@@ -10,14 +10,14 @@
 bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = r->queue;
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    shmq_hold(q->m, 1);
+    shmq_add_unsettled(q->m, 1);
     bool ended = shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word))); /* T18 */
     if (ended && shmq_slot_at(r, p) == slot) {
         shmq_rewind(r, p); /* whoever has passed it while it was held turns back, as after a release */
     } else if (ended) {
         shmq_rewind_all(r);
     }
-    shmq_hold(q->m, -1);
+    shmq_add_unsettled(q->m, -1);
     if (ended) {
         shmq_notify(q);
     }

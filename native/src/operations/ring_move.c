@@ -23,7 +23,7 @@ static uint64_t pending_word(shmq_slot_shm *slot, uint32_t owner) {
     return shmq_word_state(word) == SHMQ_PENDING && shmq_word_owner(word) == owner ? word : 0;
 }
 
-/* From exactly this word. Walks have passed it: it is a release from here on. */
+/* From exactly this word. Scans have passed it: it is a release from here on. */
 static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     uint32_t state = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? SHMQ_HELD : SHMQ_AVAILABLE;
@@ -42,7 +42,7 @@ static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
 /* From exactly this word. With a block it is DEQUEUED first, whose reference anyone may drop who finds its owner dead. */
 static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint32_t owner = shmq_word_owner(word);
-    if (shmq_peek(&slot->body) == 0) {
+    if (shmq_read_once(&slot->body) == 0) {
         return shmq_slot_free(r, slot, word); /* T8 */
     }
     if (!shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_DEQUEUED, owner, shmq_word_tag(word)))) { /* T8 */
@@ -100,14 +100,14 @@ shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_o
     o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o->source = d->position;
     /* Counted as held until the entry is there for all: the watch looks after who holds something. */
-    shmq_hold(from->m, 1);
+    shmq_add_unsettled(from->m, 1);
     shmq_status status = shmq_put(to, o, 0);
     if (status == SHMQ_OK) {
         status = settle_and_show(from, d, shmq_level(to, shmq_depth_of(to, o->priority)), o);
         o->block.offset = 0; /* the entry's, whatever became of that */
         o->prepared = false;
     }
-    shmq_hold(from->m, -1);
+    shmq_add_unsettled(from->m, -1);
     return status;
 }
 
@@ -151,7 +151,7 @@ static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness
         shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(r, slot) : NULL;
         bool there = false; /* without a record, which is damage: rather twice than never */
         if (cold != NULL) {
-            SHMQ_TRY(look(context, shmq_peek(&cold->intent), shmq_peek(&cold->place), owner, &there));
+            SHMQ_TRY(look(context, shmq_read_once(&cold->intent), shmq_read_once(&cold->place), owner, &there));
         }
         (void)(there ? withdraw(r, slot, word) : show(r, slot, word));
     }

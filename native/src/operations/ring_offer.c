@@ -17,7 +17,7 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
     return ours ? word : 0;
 }
 
-/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a walk. A claim ends the
+/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a scan. A claim ends the
  * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
 static bool more_behind(shmq_ring *r, uint64_t p) {
     for (uint32_t i = 0; i < LOOK_BEHIND; i++) {
@@ -54,7 +54,7 @@ static bool more_below(const shmq_ring *r) {
 
 static void took(shmq_ring *r, const shmq_delivery *d) {
     if (d->by != NULL) {
-        shmq_path_set(d->by, r, d->path, d->position + 1, d->epoch_seen);
+        shmq_cursor_set(d->by, r, d->cursor, d->position + 1, d->epoch_seen);
     } else if (d->in_turn) {
         shmq_head_advance(r, d->head_seen, d->position + 1);
     }
@@ -88,7 +88,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
     shmq_ring *r = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
-    shmq_hold(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
+    shmq_add_unsettled(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
     while ((word = own_offer(q, slot, d)) != 0) {
         bool leased = SHMQ_UNLIKELY(shmq_is_leased(q, d));
         uint64_t acquired = shmq_word_to(word, leased ? SHMQ_LOCKED : SHMQ_ACQUIRED, d->owner, d->tag);
@@ -96,7 +96,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
             continue;
         }
         d->word = acquired;
-        d->held = true;
+        d->counted = true;
         if (leased && shmq_lease_begin(r, d) != SHMQ_OK) {
             return shmq_taken_away(q, d); /* by time */
         }
@@ -110,7 +110,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         }
         return SHMQ_OK;
     }
-    d->held = true; /* as was said above */
+    d->counted = true; /* as was said above */
     return shmq_taken_away(q, d);
 }
 

@@ -19,11 +19,11 @@
 static uint32_t crc_of_fields(const shmq_outgoing *o) {
     unsigned char fields[24] = {0};
     uint32_t body_len = (uint32_t)o->body_len;
-    uint16_t head_len = (uint16_t)o->head_len;
+    uint16_t headers_len = (uint16_t)o->headers_len;
     memcpy(fields, &o->message_id, 8);
     memcpy(fields + 8, &o->enqueued_ns, 8);
     memcpy(fields + 16, &body_len, 4);
-    memcpy(fields + 20, &head_len, 2);
+    memcpy(fields + 20, &headers_len, 2);
     fields[22] = o->content;
     fields[23] = o->priority;
     return shmq_crc32c(0, fields, sizeof fields);
@@ -31,8 +31,8 @@ static uint32_t crc_of_fields(const shmq_outgoing *o) {
 
 static uint32_t crc_of_message(const shmq_outgoing *o) {
     uint32_t crc = crc_of_fields(o);
-    if (o->head_len != 0) {
-        crc = shmq_crc32c(crc, o->head, o->head_len);
+    if (o->headers_len != 0) {
+        crc = shmq_crc32c(crc, o->headers, o->headers_len);
     }
     for (uint32_t i = 0; i < o->piece_count; i++) {
         crc = shmq_crc32c(crc, o->pieces[i].iov_base, o->pieces[i].iov_len);
@@ -50,7 +50,7 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
 /* A block for the body, waiting for memory while there is none. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
     shmq_member *m = q->m;
-    shmq_waiters crowd = shmq_memory_waiters(m, m->process);
+    shmq_waiters waiters = shmq_memory_waiters(m, m->process);
     uint64_t slice_end = shmq_slice_end(m);
     for (uint64_t backoff = SHMQ_SHORT_SLEEP_NS;; backoff = backoff < m->patience_ns ? backoff * 2 : backoff) {
         uint32_t seen = shmq_load_seq(&m->header->memory_full);
@@ -75,14 +75,14 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
             return status == SHMQ_FULL_MEMORY && moved == SHMQ_FULL_DISK ? moved : status;
         }
         SHMQ_TRY(shmq_queue_enter(q));
-        shmq_join_count(&crowd);
+        shmq_join_count(&waiters);
         /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
         status = shmq_block_take(m, bytes, block);
         if (status == SHMQ_FULL_MEMORY) {
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
             slept = shmq_sleep(m, &m->header->memory_full, seen, until);
         }
-        shmq_leave_count(&crowd);
+        shmq_leave_count(&waiters);
         if (status != SHMQ_FULL_MEMORY) {
             return status;
         }
@@ -92,30 +92,30 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
     }
 }
 
-static uint64_t weight_of(const shmq_outgoing *o) { return o->head_len + o->body_len; }
+static uint64_t weight_of(const shmq_outgoing *o) { return o->headers_len + o->body_len; }
 
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     if (o->prepared) {
         return SHMQ_OK;
     }
-    if (o->head_len > SHMQ_HEAD_MAX || o->body_len > SHMQ_BODY_MAX) {
+    if (o->headers_len > SHMQ_HEADERS_MAX || o->body_len > SHMQ_BODY_MAX) {
         return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu", (unsigned long long)o->body_len,
                          (unsigned long long)SHMQ_BODY_MAX);
     }
     if (o->enqueued_ns == 0) {
         o->enqueued_ns = shmq_now_ns();
     }
-    o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_head(o->head, o->head_len) : 0;
+    o->group = SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) ? shmq_group_of_headers(o->headers, o->headers_len) : 0;
     SHMQ_TRY(shmq_time_prepare(shmq_level_for(q, o->priority), o));
     bool loaned = o->block.offset != 0;
-    if (!loaned && o->head_len + o->body_len > q->first.inline_bytes) {
-        uint64_t start = shmq_body_start(o->head_len);
+    if (!loaned && o->headers_len + o->body_len > q->first.inline_bytes) {
+        uint64_t start = shmq_body_start(o->headers_len);
         o->lacking = SHMQ_FULL_MEMORY;
         SHMQ_TRY(o->brief ? shmq_block_take(q->m, start + o->body_len, &o->block)
                           : shmq_take_block(q, start + o->body_len, until_ns, &o->block));
         unsigned char *to = shmq_at(q->m, o->block.offset);
-        if (o->head_len != 0) {
-            memcpy(to, o->head, o->head_len);
+        if (o->headers_len != 0) {
+            memcpy(to, o->headers, o->headers_len);
         }
         copy_pieces(to + start, o);
     }
@@ -151,7 +151,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
     shmq_ring_shm *ring = r->shm;
     for (uint64_t steps = 0;; steps++) {
         uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
-        /* The slot behind ours, too: others walk to the tail. Only in the first lap of a ring can there be none. */
+        /* The slot behind ours, too: others scan to the tail. Only in the first lap of a ring can there be none. */
         if (SHMQ_UNLIKELY(t + 1 >= shmq_load_acquire(&ring->laid))) { /* SYNC ring.laid */
             SHMQ_TRY(shmq_ring_lay(r, t));
             continue;
@@ -244,23 +244,23 @@ static void fill(shmq_ring *r, const shmq_outgoing *o) {
      * acquire at the claim does not give that: it keeps our writes behind the look at FREE, not behind our own CLAIMED. */
     shmq_fence_release();
     shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
-    shmq_poke(&slot->message_id, o->message_id);
-    shmq_poke(&slot->enqueued_ns, o->enqueued_ns);
-    shmq_poke(&slot->body_len, (uint32_t)o->body_len);
-    shmq_store_relaxed(&slot->summary, shmq_summary(o->crc, (uint16_t)o->head_len));
+    shmq_write_once(&slot->message_id, o->message_id);
+    shmq_write_once(&slot->enqueued_ns, o->enqueued_ns);
+    shmq_write_once(&slot->body_len, (uint32_t)o->body_len);
+    shmq_store_relaxed(&slot->summary, shmq_summary(o->crc, (uint16_t)o->headers_len));
     uint64_t props = SHMQ_UNLIKELY(shmq_is_recorded(o)) ? shmq_time_fill(r, slot, o) : 0;
     shmq_store_relaxed(&slot->tally, (uint64_t)o->content << 16 | (uint64_t)o->priority << 24 | props << 32);
     if (o->block.offset != 0) {
-        shmq_poke(&slot->body, shmq_body_ref(o->block.offset, 0));
-        shmq_poke(&slot->body_gen, o->block.generation);
+        shmq_write_once(&slot->body, shmq_body_ref(o->block.offset, 0));
+        shmq_write_once(&slot->body_gen, o->block.generation);
         return;
     }
-    shmq_poke(&slot->body, 0);
-    shmq_poke(&slot->body_gen, 0);
-    if (o->head_len != 0) {
-        memcpy(slot->inline_area, o->head, o->head_len);
+    shmq_write_once(&slot->body, 0);
+    shmq_write_once(&slot->body_gen, 0);
+    if (o->headers_len != 0) {
+        memcpy(slot->inline_area, o->headers, o->headers_len);
     }
-    copy_pieces(slot->inline_area + o->head_len, o);
+    copy_pieces(slot->inline_area + o->headers_len, o);
 }
 
 /* Step 8. False: we were stopped so long that the claim became a hole; it is to be abandoned, and put again. */
@@ -384,7 +384,7 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
         SHMQ_TRY(shmq_ring_lay(r, shmq_load_relaxed(&r->shm->tail) + count - 1));
     }
     shmq_status status = put(r, o, count, ticket, done);
-    if (SHMQ_UNLIKELY(ticket->held)) {
+    if (SHMQ_UNLIKELY(ticket->in_line)) {
         shmq_outgoing *next = &o[*done < count ? *done : count - 1];
         shmq_line_hand_on(ticket, &next->ticket);
         if (*done == count && !next->more) {

@@ -39,15 +39,15 @@ static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uin
  * for a recount, after that look sees the waiter. */
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     shmq_ring_shm *ring = &q->page->ring;
-    shmq_waiters crowd = shmq_room_waiters(q, q->counters);
+    shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     uint32_t seen = shmq_load_seq(&ring->full);
-    shmq_join_count(&crowd);
+    shmq_join_count(&waiters);
     shmq_status status = put_counted(q, o);
     if (shmq_no_room(status) &&
         shmq_sleep(q->m, &ring->full, seen, sleep_end(q, status, until_ns, piece_ns)) == SHMQ_INTERRUPTED) {
         status = SHMQ_INTERRUPTED;
     }
-    shmq_leave_count(&crowd);
+    shmq_leave_count(&waiters);
     return status;
 }
 
@@ -68,7 +68,7 @@ static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_
 }
 
 static uint32_t wants(const shmq_outgoing *o) {
-    return o->more ? SHMQ_WANTS_ALL : (uint32_t)(o->head_len + o->body_len);
+    return o->more ? SHMQ_WANTS_ALL : (uint32_t)(o->headers_len + o->body_len);
 }
 
 /* A queue with a limit has a line; whoever finds it full waits beside it, and looks by time. */
@@ -76,7 +76,7 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
     bool lines = shmq_load_relaxed(&q->page->limited) != 0 && shmq_overflow_of(q) == SHMQ_OVERFLOW_WAIT;
     if (!lines) {
         shmq_line_leave(q, &o->ticket);
-    } else if (o->ticket.held || shmq_line_enter(q, &o->ticket, wants(o))) {
+    } else if (o->ticket.in_line || shmq_line_enter(q, &o->ticket, wants(o))) {
         return wait_in_line(q, o, until_ns);
     }
     return wait_once(q, o, until_ns, piece_ns);
@@ -187,16 +187,16 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
 /* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
 static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
     shmq_member *m = q->m;
-    shmq_waiters crowd = shmq_memory_waiters(m, m->process);
+    shmq_waiters waiters = shmq_memory_waiters(m, m->process);
     uint32_t seen = shmq_load_seq(&m->header->memory_full);
     uint64_t now = shmq_now_ns();
     if (until_ns == 0 || now >= until_ns) {
         return SHMQ_FULL_MEMORY;
     }
-    shmq_join_count(&crowd);
+    shmq_join_count(&waiters);
     uint64_t until = until_ns - now > SHMQ_TICK_NS ? now + SHMQ_TICK_NS : until_ns;
     (void)shmq_sleep(m, &m->header->memory_full, seen, until); /* by time, if a wake came before */
-    shmq_leave_count(&crowd);
+    shmq_leave_count(&waiters);
     return shmq_slice_over(m);
 }
 
@@ -214,7 +214,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
         status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;
     }
-    if (SHMQ_UNLIKELY(o->ticket.held) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
+    if (SHMQ_UNLIKELY(o->ticket.in_line) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
         shmq_line_leave(q, &o->ticket);
     }
     return status;

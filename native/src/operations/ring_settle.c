@@ -25,13 +25,13 @@ uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
     return own_word(shmq_slot_at(shmq_level(q, d->depth), d->position), d);
 }
 
-/* It is in our hands no more. What was taken from us counts as held until we find that out: `held` is written by its
- * process alone. A thief that lowered it could lower that of the row's next owner, or die before it did. */
+/* It is in our hands no more. What was taken from us counts as held until we find that out: `unsettled` is written by
+ * its process alone. A stealer that lowered it could lower that of the row's next owner, or die before it did. */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
     shmq_group_leave(q, d); /* before: who holds nothing keeps nobody out */
-    if (d->held) {
-        d->held = false;
-        shmq_hold(q->m, -1);
+    if (d->counted) {
+        d->counted = false;
+        shmq_add_unsettled(q->m, -1);
     }
 }
 
@@ -159,7 +159,7 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
 }
 
 /* One R2 to R4 for all of a level: until then the head is behind them, and nobody meets them; from then on everybody
- * meets the first one first. The more important levels come first, as a walk goes over them in this order. */
+ * meets the first one first. The more important levels come first, as a scan goes over them in this order. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     uint64_t lowest[SHMQ_RINGS_MAX];
     memset(lowest, 0xff, sizeof lowest);
@@ -184,7 +184,7 @@ static uint64_t receipt_of(const shmq_ring *r, const shmq_slot_shm *slot, uint64
     uint32_t state = shmq_word_state(before);
     bool unseen = (before & SHMQ_FLAG_REDELIVERED) == 0 && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED;
     shmq_cold_shm *cold = unseen && (props & SHMQ_PROP_IMMEDIATE) != 0 ? shmq_cold_at(r, slot) : NULL;
-    return cold != NULL ? shmq_peek(&cold->place) : 0;
+    return cold != NULL ? shmq_read_once(&cold->place) : 0;
 }
 
 /* T13 from exactly this word: the owner's next CAS fails. */
@@ -192,9 +192,9 @@ bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t posit
     shmq_queue *q = r->queue;
     uint32_t tag = (shmq_word_tag(word) + 1) & SHMQ_TAG_MASK;
     uint64_t locked = shmq_word_to(word, SHMQ_LOCKED, shmq_self(q), tag);
-    shmq_hold(q->m, 1);
+    shmq_add_unsettled(q->m, 1);
     if (!shmq_cas_seq(&slot->word, word, locked)) { /* T13 */
-        shmq_hold(q->m, -1);
+        shmq_add_unsettled(q->m, -1);
         return false;
     }
     d->position = position;
@@ -208,12 +208,12 @@ bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t posit
     d->fate = stolen ? SHMQ_STOLEN : SHMQ_KEPT;
     d->group = stolen ? shmq_group_of(r, slot, d->props) : 0;
     d->receipt = receipt_of(r, slot, word, d->props);
-    d->held = shmq_delivery_resolve(r, slot, d);
-    if (!d->held) {
-        shmq_hold(q->m, -1);
+    d->counted = shmq_delivery_resolve(r, slot, d);
+    if (!d->counted) {
+        shmq_add_unsettled(q->m, -1);
         (void)shmq_mark_broken(r, slot, locked, shmq_word_lap(locked));
     }
-    return d->held;
+    return d->counted;
 }
 
 /* An entry, from whoever has it or (ready) only if nobody does. */

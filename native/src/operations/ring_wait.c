@@ -8,24 +8,24 @@
 #include "shmq/group.h"
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/wait.h"
 #include "shmq/watch.h"
 
 typedef struct waiting {
-    shmq_waiter *of;
+    shmq_queue_wait *of;
     uint32_t count, first;
     shmq_member *m;
     shmq_a32 *word; /* on which we sleep, whichever queue it is that wakes us */
-    uint32_t target; /* of several: the number of the word that their rows share */
+    uint32_t wake_word; /* of several: the number of the word that their rows share */
     uint64_t until_ns;
 } waiting;
 
-static shmq_status offer_to(const shmq_waiter *w, shmq_delivery *d) {
+static shmq_status offer_to(const shmq_queue_wait *w, shmq_delivery *d) {
     return SHMQ_UNLIKELY(w->peek) ? shmq_peek_to(w->q, w->owner, w->by, d) : shmq_offer_to(w->q, w->owner, w->by, d);
 }
 
-shmq_status shmq_look(const shmq_waiter *w, bool *claimed, shmq_delivery *d) {
+shmq_status shmq_look(const shmq_queue_wait *w, bool *claimed, shmq_delivery *d) {
     shmq_status status = offer_to(w, d);
     *claimed = status == SHMQ_EMPTY && d->word != 0;
     shmq_ring *level = *claimed ? shmq_level(w->q, d->depth) : NULL;
@@ -44,27 +44,27 @@ void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
 }
 
 /* It has looked at everything up to this version, and nothing is for it: nobody need wake it for that again. 0: not so. */
-static void publish(const shmq_waiter *w) {
+static void publish(const shmq_queue_wait *w) {
     if (w->version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
         shmq_store_seq(&w->consumer->progress, w->version);
     }
 }
 
 /* Another thread closes the consumer that this one waits for. */
-static bool is_closing(const shmq_waiter *w) {
+static bool is_closing(const shmq_queue_wait *w) {
     shmq_consumer_shm *row = w->owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(w->q, w->owner);
     return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
 }
 
 /* How long it sleeps at most after a look that found nothing; where something is left for others, until those are passed. */
-static uint64_t look_limit(const shmq_waiter *w) {
+static uint64_t look_limit(const shmq_queue_wait *w) {
     uint64_t limit = shmq_sleep_limit(w->q), passed = w->q->m->patience_ns + SHMQ_ROUNDING_NS;
     return SHMQ_UNLIKELY(w->left) && passed < limit ? passed : limit;
 }
 
-static uint32_t row_of(const shmq_waiter *w) { return w->row != 0 ? w->row : w->borrowed; }
+static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row : w->borrowed; }
 
-static uint32_t state_of(const shmq_waiter *of) { return shmq_load_seq(&of->q->page->shut_down); }
+static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
 /* In turn, from the first on, until one has something. One that was stopped is left out. */
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
@@ -75,7 +75,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
     }
     for (uint32_t i = 0; i < w->count; i++) {
         uint32_t index = (w->first + i) % w->count;
-        shmq_waiter *of = &w->of[index];
+        shmq_queue_wait *of = &w->of[index];
         bool behind_claim = false;
         if (state_of(of) != SHMQ_STOPPED) {
             shmq_status status = shmq_look(of, &behind_claim, d);
@@ -106,7 +106,7 @@ static bool all_shut(const waiting *w) {
  * last one. `unsearched`: but for who has looked at all that is on disk, too. */
 static bool any_flows(const waiting *w, bool unsearched) {
     for (uint32_t i = 0; i < w->count; i++) {
-        const shmq_waiter *of = &w->of[i];
+        const shmq_queue_wait *of = &w->of[i];
         if (SHMQ_UNLIKELY(shmq_flows(of->q)) && state_of(of) != SHMQ_STOPPED && !(unsearched && of->searched)) {
             return true;
         }
@@ -161,7 +161,7 @@ static shmq_status spin(const waiting *w, uint32_t *from, shmq_delivery *d) {
 /* One that stands by is not announced: nobody is to wake it for an entry. */
 static void announce_on_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_waiter *of = &w->of[i];
+        shmq_queue_wait *of = &w->of[i];
         of->served = shmq_ranks_take_up(of->q, of->owner);
         if (of->served) {
             (void)shmq_announce(of->q, row_of(of), false);
@@ -171,7 +171,7 @@ static void announce_on_all(const waiting *w) {
 
 static void withdraw_from_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_waiter *of = &w->of[i];
+        shmq_queue_wait *of = &w->of[i];
         of->notified = of->served && shmq_withdraw(of->q, row_of(of), false);
     }
 }
@@ -193,7 +193,7 @@ void shmq_peek_pass_on(shmq_queue *q) {
  * (`but`) that happens when the entry is taken. One that has looked at all that it could have now gets no wake, so this ends. */
 static void pass_on(const waiting *w, uint32_t but) {
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_waiter *of = &w->of[i];
+        shmq_queue_wait *of = &w->of[i];
         if (!of->notified || i == but) {
             continue;
         }
@@ -290,10 +290,10 @@ static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *
 /* A row on each queue. One alone sleeps on its own word, several on one that they share. */
 static shmq_status lay_down(waiting *w, uint32_t *from) {
     if (w->count > 1) {
-        w->target = shmq_target_take(w->m, &w->word);
+        w->wake_word = shmq_wake_word_take(w->m, &w->word);
     }
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_waiter *of = &w->of[i];
+        shmq_queue_wait *of = &w->of[i];
         *from = i;
         if (of->row == 0) {
             SHMQ_TRY(shmq_row_borrow(of->q, &of->borrowed));
@@ -314,7 +314,7 @@ static shmq_status lay_down(waiting *w, uint32_t *from) {
 
 static void get_up(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
-        shmq_waiter *of = &w->of[i];
+        shmq_queue_wait *of = &w->of[i];
         if (w->count > 1 && of->consumer != NULL) {
             shmq_row_share(w->m, of->consumer, NULL);
         }
@@ -323,11 +323,11 @@ static void get_up(const waiting *w) {
         }
     }
     if (w->count > 1) {
-        shmq_target_give(w->m, w->target);
+        shmq_wake_word_give(w->m, w->wake_word);
     }
 }
 
-static waiting begin(shmq_waiter *of, uint32_t count, uint32_t first, uint64_t until_ns, bool peek) {
+static waiting begin(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64_t until_ns, bool peek) {
     for (uint32_t i = 0; i < count; i++) {
         of[i].peek = peek;
         of[i].borrowed = 0;
@@ -359,20 +359,20 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
     return status;
 }
 
-shmq_status shmq_offer_any(shmq_waiter *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d) {
+shmq_status shmq_offer_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d) {
     waiting w = begin(of, count, first, 0, false);
     bool claimed;
     SHMQ_TRY(all_usable(&w, from));
     return look_for_last(&w, &claimed, from, d);
 }
 
-shmq_status shmq_offer_wait_any(shmq_waiter *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
+shmq_status shmq_offer_wait_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
                                 shmq_delivery *d) {
     waiting w = begin(of, count, first, until_ns, false);
     return wait_as(&w, false, from, d);
 }
 
-shmq_status shmq_peek_wait_any(shmq_waiter *of, uint32_t count, uint64_t until_ns, uint32_t *from) {
+shmq_status shmq_peek_wait_any(shmq_queue_wait *of, uint32_t count, uint64_t until_ns, uint32_t *from) {
     shmq_delivery d;
     waiting w = begin(of, count, 0, until_ns, true);
     return wait_as(&w, true, from, &d);
@@ -384,7 +384,7 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d) {
-    shmq_waiter w = {.q = q, .owner = owner, .row = consumer_row, .by = by};
+    shmq_queue_wait w = {.q = q, .owner = owner, .row = consumer_row, .by = by};
     uint32_t from;
     return shmq_offer_wait_any(&w, 1, 0, until_ns, &from, d);
 }

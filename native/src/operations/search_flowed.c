@@ -1,9 +1,10 @@
-/* A queue that has flowed, as one sees it who wants some entries only: what lies below `low` is looked at by the walk; then, under the mover's
- * lock, all the rest in the order of places. A row that it wants comes in by itself, and is then the entry that it is offered.
+/* A queue that has flowed, as one sees it who wants some entries only: what lies below `low` is looked at by the scan;
+ * then, under the mover's lock, all the rest in the order of places. A row that it wants comes in by itself, and is
+ * then the entry that it is offered.
  *
  * The lock is held from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. What is released
  * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, so each is looked at once. */
-#include "operations/walk.h"
+#include "operations/scan.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ring_memory.h"
@@ -15,13 +16,13 @@ typedef struct seeker {
     const shmq_delivery *as;
 } seeker;
 
-/* As shmq_walk_considers. */
+/* As shmq_scan_considers. */
 static bool considers(void *context, const shmq_delivery *row) {
     const seeker *s = context;
     if (!shmq_is_wanted(s->as->by, s->level, row)) {
         return false;
     }
-    uint32_t group = s->level->queue->book != NULL ? shmq_group_of_head(row->head, row->head_len) : 0;
+    uint32_t group = s->level->queue->book != NULL ? shmq_group_of_headers(row->headers, row->headers_len) : 0;
     return SHMQ_LIKELY(group == 0) || shmq_group_open(s->level, group, s->as->owner, row->position);
 }
 
@@ -54,7 +55,7 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
         }
         seen->above = seen->above || place >= limit;
         if (place < limit && place < f->place && shmq_slot_at(r, position) == slot &&
-            shmq_walk_considers(r, slot, word, position, as)) {
+            shmq_scan_considers(r, slot, word, position, as)) {
             f->place = place;
             word_of_best = word;
             position_of_best = position;
@@ -77,8 +78,8 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
     shmq_a64 *nothing = nothing_in(front, as);
     f->d = *as;
     f->d.peek = true;
-    f->d.in_turn = false; /* neither head nor path say anything of what lies in no order */
-    f->d.path = (shmq_path){.turns = UINT64_MAX};
+    f->d.in_turn = false; /* neither head nor cursor say anything of what lies in no order */
+    f->d.cursor = (shmq_cursor){.turns = UINT64_MAX};
     f->d.depth = front->depth;
     f->claim = false;
     for (;;) {
@@ -103,7 +104,7 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
             }
             return SHMQ_OK;
         }
-        switch (shmq_walk_offer(front, f->d.word, f->d.position, f->d.epoch_seen, &f->d)) {
+        switch (shmq_scan_offer(front, f->d.word, f->d.position, f->d.epoch_seen, &f->d)) {
         case OFFER_OK:
             f->status = SHMQ_OK;
             return SHMQ_OK;

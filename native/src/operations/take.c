@@ -21,8 +21,8 @@ static void enter(const shmq_caller *c) {
 
 static bool goes_on(const shmq_caller *c, bool offered) { return c == NULL || c->goes_on(c->self, offered); }
 
-static shmq_status wait_for_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
-                                shmq_delivery *d) {
+static shmq_status wait_for_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t,
+                                uint32_t *from, shmq_delivery *d) {
     shmq_status status;
     do {
         leave(t->caller);
@@ -37,7 +37,7 @@ static shmq_status wait_for_any(shmq_waiter *of, uint32_t count, uint32_t first,
 }
 
 static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
-    shmq_waiter of = {.q = q, .owner = t->owner, .row = t->row, .by = t->by};
+    shmq_queue_wait of = {.q = q, .owner = t->owner, .row = t->row, .by = t->by};
     uint32_t from;
     return wait_for_any(&of, 1, 0, t, &from, d);
 }
@@ -74,14 +74,14 @@ static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
 }
 
 static bool is_intact(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
-    uint32_t bytes = d->head_len + d->body_len;
+    uint32_t bytes = d->headers_len + d->body_len;
     if (t->copy != NULL && d->body == 0 && bytes <= SHMQ_COPY_BYTES) {
-        const unsigned char *head = d->head, *body = d->bytes;
-        memcpy(t->copy, head, bytes);
-        d->head = t->copy;
-        d->bytes = t->copy + d->head_len;
+        const unsigned char *headers = d->headers, *body = d->bytes;
+        memcpy(t->copy, headers, bytes);
+        d->headers = t->copy;
+        d->bytes = t->copy + d->headers_len;
         bool intact = shmq_delivery_intact(q, d);
-        d->head = head;
+        d->headers = headers;
         d->bytes = body;
         return intact;
     }
@@ -127,7 +127,7 @@ shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) 
     return status;
 }
 
-void shmq_want_any(shmq_waiter *of, uint32_t count) {
+void shmq_want_any(shmq_queue_wait *of, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         of[i].wants = is_ranked(of[i].q);
         if (of[i].wants) {
@@ -136,7 +136,7 @@ void shmq_want_any(shmq_waiter *of, uint32_t count) {
     }
 }
 
-void shmq_want_any_end(shmq_waiter *of, uint32_t count) {
+void shmq_want_any_end(shmq_queue_wait *of, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (of[i].wants) {
             shmq_want_end(of[i].q, of[i].owner);
@@ -144,13 +144,13 @@ void shmq_want_any_end(shmq_waiter *of, uint32_t count) {
     }
 }
 
-static shmq_status next_of_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
-                               shmq_delivery *d) {
+static shmq_status next_of_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t,
+                               uint32_t *from, shmq_delivery *d) {
     shmq_status status = shmq_offer_any(of, count, first, from, d);
     return status != SHMQ_EMPTY ? status : wait_for_any(of, count, first, t, from, d);
 }
 
-shmq_status shmq_receive_any(shmq_waiter *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
+shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d) {
     shmq_status status;
     do {

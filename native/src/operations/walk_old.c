@@ -1,5 +1,5 @@
 /* Entries older than a lap: the tail carries each, so that its bit is set. */
-#include "operations/walk.h"
+#include "operations/scan.h"
 
 shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
     uint64_t words = (shmq_slot_count(r) + 63) / 64;
@@ -16,7 +16,7 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
                 /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
                 if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
-                    shmq_walk_considers(r, slot, word, position, d)) {
+                    shmq_scan_considers(r, slot, word, position, d)) {
                     best = position;
                     best_word = word;
                 }
@@ -25,12 +25,12 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
         if (best == UINT64_MAX) {
             return SHMQ_EMPTY;
         }
-        switch (shmq_walk_offer(r, best_word, best, epoch, d)) {
+        switch (shmq_scan_offer(r, best_word, best, epoch, d)) {
         case OFFER_OK:
             d->in_turn = false;
             return SHMQ_OK;
         case OFFER_RELEASED:
-            return SHMQ_INTERRUPTED; /* walk again from the start */
+            return SHMQ_INTERRUPTED; /* scan again from the start */
         case OFFER_LEFT:
             return SHMQ_TIMEOUT;
         case OFFER_CHANGED:

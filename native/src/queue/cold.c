@@ -66,7 +66,7 @@ void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear) {
     } while (!shmq_cas_seq(&slot->tally, tally, (tally & ~((uint64_t)clear << 32)) | (uint64_t)set << 32));
 }
 
-const char *shmq_cold_valid(const shmq_ring *r) {
+const char *shmq_cold_fault(const shmq_ring *r) {
     uint64_t offset = shmq_load_seq(&r->shm->cold);
     if (offset == 0) {
         return NULL;

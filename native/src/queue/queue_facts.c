@@ -34,17 +34,17 @@ void shmq_queue_totals(const shmq_queue *q, shmq_totals *totals) {
     uint32_t high = shmq_process_high(q->m);
     memset(totals, 0, sizeof *totals);
     for (uint32_t row = 0; row < high; row++) {
-        shmq_counters_shm *line = shmq_counters_at(q->m, row, q->index);
-        if (line != NULL) {
-            totals->put += shmq_load_relaxed(&line->put);
-            totals->got += shmq_load_relaxed(&line->got);
-            totals->received += shmq_load_relaxed(&line->received);
-            totals->acked += shmq_load_relaxed(&line->acked);
-            totals->redelivered += shmq_load_relaxed(&line->redelivered);
-            totals->dead_lettered += shmq_load_relaxed(&line->dead_lettered);
-            totals->died += shmq_load_relaxed(&line->died);
-            totals->expired += shmq_load_relaxed(&line->expired);
-            totals->dropped += shmq_load_relaxed(&line->dropped);
+        shmq_counters_shm *counters = shmq_counters_at(q->m, row, q->index);
+        if (counters != NULL) {
+            totals->put += shmq_load_relaxed(&counters->put);
+            totals->got += shmq_load_relaxed(&counters->got);
+            totals->received += shmq_load_relaxed(&counters->received);
+            totals->acked += shmq_load_relaxed(&counters->acked);
+            totals->redelivered += shmq_load_relaxed(&counters->redelivered);
+            totals->dead_lettered += shmq_load_relaxed(&counters->dead_lettered);
+            totals->died += shmq_load_relaxed(&counters->died);
+            totals->expired += shmq_load_relaxed(&counters->expired);
+            totals->dropped += shmq_load_relaxed(&counters->dropped);
         }
     }
 }

@@ -6,7 +6,7 @@
 
 #include "shmq/member.h"
 #include "shmq/queue.h"
-#include "shmq/verdict.h"
+#include "shmq/fault_text.h"
 #include "shmq/wait_time.h"
 
 /* Where a number is declared, in 8 bytes, and where it is kept, in 4 or 8; the page's name of a setting differs at times. */
@@ -82,30 +82,30 @@ static void keep_number(shmq_queue_shm *page, const shmq_declaration *d, int set
     }
 }
 
-static shmq_a64 *letters_at(const shmq_queue_shm *page, uint64_t word) {
-    return (shmq_a64 *)(uintptr_t)&page->settings.dead_letters[(word >> 32 & 1) * SHMQ_NAME_WORDS];
+static shmq_a64 *dead_letter_at(const shmq_queue_shm *page, uint64_t word) {
+    return (shmq_a64 *)(uintptr_t)&page->settings.dead_letter_names[(word >> 32 & 1) * SHMQ_NAME_WORDS];
 }
 
 /* Into the half that nobody reads; then the word that says which one it is. */
-static void keep_letters(shmq_queue_shm *page, const shmq_declaration *d) {
+static void keep_dead_letter(shmq_queue_shm *page, const shmq_declaration *d) {
     uint64_t words[SHMQ_NAME_WORDS] = {0};
     uint64_t next = ((shmq_load_relaxed(&page->settings.dead_letter) >> 32) + 1) << 32 | d->dead_letter_len;
     memcpy(words, d->dead_letter, d->dead_letter_len);
-    shmq_fence_release(); /* SYNC settings.letters: the word of the name before is there before this one is begun */
+    shmq_fence_release(); /* SYNC settings.dead_letter: the word of the name before is there before this one is begun */
     for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
-        shmq_store_relaxed(&letters_at(page, next)[i], words[i]);
+        shmq_store_relaxed(&dead_letter_at(page, next)[i], words[i]);
     }
-    shmq_store_release(&page->settings.dead_letter, next); /* SYNC settings.letters */
+    shmq_store_release(&page->settings.dead_letter, next); /* SYNC settings.dead_letter */
 }
 
 uint32_t shmq_dead_letter(const shmq_queue_shm *page, char name[SHMQ_NAME_MAX]) {
     shmq_a64 *at = (shmq_a64 *)(uintptr_t)&page->settings.dead_letter;
-    for (uint64_t word = shmq_load_acquire(at);;) { /* SYNC settings.letters */
+    for (uint64_t word = shmq_load_acquire(at);;) { /* SYNC settings.dead_letter */
         uint64_t words[SHMQ_NAME_WORDS];
         for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
-            words[i] = shmq_load_relaxed(&letters_at(page, word)[i]);
+            words[i] = shmq_load_relaxed(&dead_letter_at(page, word)[i]);
         }
-        shmq_fence_acquire(); /* SYNC settings.letters: letters of the next name but one are seen with its word */
+        shmq_fence_acquire(); /* SYNC settings.dead_letter: a part of the next name but one are seen with its word */
         uint64_t again = shmq_load_relaxed(at);
         if (again == word) {
             memcpy(name, words, sizeof words);
@@ -180,7 +180,7 @@ static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
         shmq_store_seq(&page->limited, shmq_load_relaxed(&page->limited) | limit);
     }
     if (setting == SHMQ_SET_DEAD_LETTER) {
-        keep_letters(page, d);
+        keep_dead_letter(page, d);
     } else if (setting == SHMQ_SET_RETRY_DELAY) {
         keep_delays(page, d);
     } else if (setting == SHMQ_SET_ALERTS) {
@@ -208,7 +208,7 @@ void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
                                            (shmq_declared(d, SHMQ_SET_MAX_BYTES) != 0 ? SHMQ_LIMITED_BYTES : 0) |
                                            (shmq_declared(d, SHMQ_SET_MAX_MEMORY) != 0 ? SHMQ_LIMITED_RESIDENT : 0));
     if (said(d, SHMQ_SET_DEAD_LETTER)) {
-        keep_letters(page, d);
+        keep_dead_letter(page, d);
     }
     shmq_store_relaxed(&page->settings.retry_steps, 1);
     if (said(d, SHMQ_SET_RETRY_DELAY)) {
@@ -264,7 +264,7 @@ shmq_status shmq_settings_alter(shmq_queue_shm *page, const shmq_declaration *d,
     return SHMQ_OK;
 }
 
-const char *shmq_settings_valid(const shmq_queue_shm *page) {
+const char *shmq_settings_fault(const shmq_queue_shm *page) {
     if ((uint32_t)shmq_load_seq(&page->settings.dead_letter) > SHMQ_NAME_MAX) {
         return "the name of its dead-letter queue is too long";
     }
@@ -281,7 +281,7 @@ const char *shmq_settings_valid(const shmq_queue_shm *page) {
     }
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
         if (shmq_setting_is_number(i) && !shmq_setting_possible(i, shmq_setting_value(page, i))) {
-            return shmq_verdict("the setting %s has a value that this version does not know", shmq_setting_name(i));
+            return shmq_fault_text("the setting %s has a value that this version does not know", shmq_setting_name(i));
         }
     }
     return NULL;

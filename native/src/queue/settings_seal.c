@@ -23,8 +23,8 @@ static uint64_t mix(uint64_t sum, uint64_t value) {
 
 static uint32_t checksum(const shmq_queue_shm *page) {
     const shmq_settings_shm *settings = &page->settings;
-    char letters[SHMQ_NAME_MAX];
-    uint32_t length = shmq_peek(&page->name_len);
+    char dead_letter[SHMQ_NAME_MAX];
+    uint32_t length = shmq_read_once(&page->name_len);
     uint64_t sum = mix(page->incarnation, length <= SHMQ_NAME_MAX ? shmq_name_hash(page->name, length) : 0);
     sum = mix(sum, page->temporary_row);
     sum = mix(sum, page->temporary_generation);
@@ -43,8 +43,8 @@ static uint32_t checksum(const shmq_queue_shm *page) {
         sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&settings->alerts[i]));
     }
     sum = mix(sum, shmq_load_relaxed((shmq_a64 *)&settings->dead_letter));
-    length = shmq_dead_letter(page, letters);
-    sum = mix(sum, shmq_name_hash(letters, length));
+    length = shmq_dead_letter(page, dead_letter);
+    sum = mix(sum, shmq_name_hash(dead_letter, length));
     return (uint32_t)(sum ^ sum >> 32);
 }
 

@@ -1,7 +1,7 @@
 /* The consumer rows of the dead, and who sleeps because a dead notifier has not woken it. */
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/unused.h"
 
 static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) {
@@ -10,10 +10,10 @@ static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) 
 }
 
 /* Which of these 64 rows belong to the dead? */
-static uint64_t find_dead(const shmq_queue *q, uint32_t group, const shmq_liveness *l) {
+static uint64_t find_dead(const shmq_queue *q, uint32_t chunk, const shmq_liveness *l) {
     uint64_t found = 0;
-    for (uint64_t used = shmq_load_seq(&q->page->sleepers[group].used); used != 0; used &= used - 1) {
-        uint32_t row = group * 64 + (uint32_t)__builtin_ctzll(used);
+    for (uint64_t used = shmq_load_seq(&q->page->sleepers[chunk].used); used != 0; used &= used - 1) {
+        uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(used);
         if (is_of_the_dead(shmq_row_at(q, row), l)) {
             found |= UINT64_C(1) << (row & 63);
         }
@@ -23,12 +23,12 @@ static uint64_t find_dead(const shmq_queue *q, uint32_t group, const shmq_livene
 
 /* A notifier that died between claiming a bit and waking its sleeper leaves a sleeper without a bit. */
 static void wake_forgotten(shmq_queue *q) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        shmq_sleepers_shm *sleepers = &q->page->sleepers[group];
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
         uint64_t bits = shmq_load_seq(&sleepers->used);
         for (bits &= ~(shmq_load_seq(&sleepers->idle) | shmq_load_seq(&sleepers->browse)); bits != 0;
              bits &= bits - 1) {
-            shmq_consumer_shm *consumer = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            shmq_consumer_shm *consumer = shmq_row_at(q, chunk * 64 + (uint32_t)__builtin_ctzll(bits));
             if (consumer != NULL && shmq_load_seq(&consumer->sleeps) != 0) {
                 shmq_row_wake(q->m, consumer);
             }
@@ -37,12 +37,12 @@ static void wake_forgotten(shmq_queue *q) {
 }
 
 void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t dead = find_dead(q, group, l);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t dead = find_dead(q, chunk, l);
         if (dead != 0) {
-            shmq_and_seq(&q->page->sleepers[group].idle, ~dead);
-            shmq_and_seq(&q->page->sleepers[group].browse, ~dead);
-            shmq_and_seq(&q->page->sleepers[group].want, ~dead);
+            shmq_and_seq(&q->page->sleepers[chunk].idle, ~dead);
+            shmq_and_seq(&q->page->sleepers[chunk].browse, ~dead);
+            shmq_and_seq(&q->page->sleepers[chunk].want, ~dead);
         }
     }
     wake_forgotten(q);
@@ -50,13 +50,13 @@ void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
 
 /* The bits first, as a row whose bit is clear is in nobody's way. */
 void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
-    for (uint32_t group = 0; group < SHMQ_CHUNKS; group++) {
-        uint64_t dead = find_dead(q, group, l);
+    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+        uint64_t dead = find_dead(q, chunk, l);
         if (dead != 0) {
-            shmq_and_seq(&q->page->sleepers[group].used, ~dead);
+            shmq_and_seq(&q->page->sleepers[chunk].used, ~dead);
         }
         for (uint64_t bits = dead; bits != 0; bits &= bits - 1) {
-            shmq_consumer_shm *row = shmq_row_at(q, group * 64 + (uint32_t)__builtin_ctzll(bits));
+            shmq_consumer_shm *row = shmq_row_at(q, chunk * 64 + (uint32_t)__builtin_ctzll(bits));
             if (row == NULL) {
                 continue; /* its chunk was damaged a moment ago */
             }

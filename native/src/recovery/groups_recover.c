@@ -19,7 +19,7 @@ void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l) {
         } else if (is_of_the_dead(q, word, l)) {
             (void)shmq_group_free(q, group, word);
         } else if (shmq_is_refused(shmq_load_seq(&shmq_group_at(q, group)->refused))) {
-            shmq_group_doubt(q, group); /* the dead may have robbed its owner */
+            shmq_group_recheck(q, group); /* the dead may have robbed its owner */
         }
     }
 }

@@ -5,7 +5,7 @@
  *     then every queue again: each word that names it
  *     then rewind, wake sleepers without a bit, notify, wake full
  *   3 under the structure lock, if the generation still is g: its temporary queues are deleted, its blocks and pins, its
- *     counter lines' claims, its consumer rows given back; so is what nobody uses then (deleted queues, slabs); last the
+ *     counters' claims, its consumer rows given back; so is what nobody uses then (deleted queues, slabs); last the
  *     row word -> FREE, g + 1
  *
  * Messages are back with others after step 2, which waits for nobody. A death in any step leaves a dead row that the next reaper begins anew. The
@@ -45,8 +45,8 @@ static shmq_liveness this_row(sweep *s) {
 }
 
 static bool used_by(shmq_member *m, uint32_t row, uint32_t index) {
-    shmq_counters_shm *line = shmq_counters_at(m, row, index);
-    return line != NULL && shmq_load_seq(&line->attached) != 0;
+    shmq_counters_shm *counters = shmq_counters_at(m, row, index);
+    return counters != NULL && shmq_load_seq(&counters->attached) != 0;
 }
 
 typedef shmq_status visit(sweep *s, shmq_queue *q);
@@ -125,9 +125,9 @@ static uint32_t named_in(const shmq_ring *r, uint64_t offset, uint32_t generatio
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, i);
         uint32_t state = shmq_word_state(shmq_load_seq(&slot->word));
-        uint64_t body = shmq_peek(&slot->body);
+        uint64_t body = shmq_read_once(&slot->body);
         if ((shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) && shmq_body_offset(body) == offset &&
-            shmq_peek(&slot->body_gen) == generation) {
+            shmq_read_once(&slot->body_gen) == generation) {
             bits |= UINT32_C(1) << (shmq_body_bit(body) & 31);
         }
     }
@@ -197,8 +197,8 @@ static void finish_row(sweep *s) {
     shmq_queues_release(s->m); /* and ends what it has half deleted */
     (void)shmq_blocks_reclaim(s->m);
     shmq_watch_recover(s->m, &l);
-    shmq_store_seq(&row->held, 0);
-    shmq_store_seq(&row->seats, 0);
+    shmq_store_seq(&row->unsettled, 0);
+    shmq_store_seq(&row->privileges, 0);
     shmq_store_seq(&row->inside, 0);
     shmq_store_seq(&row->pinned_bytes, 0);
     shmq_add_relaxed(&s->m->header->deaths, 1);

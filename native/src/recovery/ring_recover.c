@@ -29,7 +29,7 @@ static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_livene
 static void repair(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const shmq_liveness *l, uint32_t process_row) {
     shmq_queue *q = r->queue;
     uint64_t available = shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word));
-    bool thief = (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) && shmq_word_state(word) == SHMQ_LOCKED;
+    bool steals = (shmq_word_owner(word) & SHMQ_OWNER_PROCESS) && shmq_word_state(word) == SHMQ_LOCKED;
     switch (shmq_word_state(word)) {
     case SHMQ_CLAIMED:
     case SHMQ_QUARANTINED:
@@ -43,12 +43,13 @@ static void repair(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const shmq_
         break;
     case SHMQ_ACQUIRED:
     case SHMQ_LOCKED:
-        if (!l->leaving && !thief && shmq_death_count(q, slot, word, q->m->rows[process_row].pid) &&
+        if (!l->leaving && !steals && shmq_death_count(q, slot, word, q->m->rows[process_row].pid) &&
             q->counters != NULL) {
             shmq_add_relaxed(&q->counters->died, 1);
         }
-        if (thief && !l->leaving) { /* noted before it is back: its owner's pool asks which of the two happened */
-            shmq_obituary_add(q->m, shmq_peek(&slot->message_id) | SHMQ_OBITUARY_MOVER, q->m->rows[process_row].pid, 0);
+        if (steals && !l->leaving) { /* noted before it is back: its owner's pool asks which of the two happened */
+            shmq_death_record_add(q->m, shmq_read_once(&slot->message_id) | SHMQ_DEATH_RECORD_MOVER,
+                                  q->m->rows[process_row].pid, 0);
         }
         shmq_cas_seq(&slot->word, word, available | SHMQ_FLAG_REDELIVERED); /* T15 */
         break;

@@ -8,13 +8,13 @@
 void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d) {
     uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
     uint64_t summary = shmq_load_relaxed((shmq_a64 *)&slot->summary);
-    d->message_id = shmq_peek(&slot->message_id);
-    d->enqueued_ns = shmq_peek(&slot->enqueued_ns);
-    d->body = shmq_peek(&slot->body);
-    d->body_gen = shmq_peek(&slot->body_gen);
-    d->body_len = shmq_peek(&slot->body_len);
+    d->message_id = shmq_read_once(&slot->message_id);
+    d->enqueued_ns = shmq_read_once(&slot->enqueued_ns);
+    d->body = shmq_read_once(&slot->body);
+    d->body_gen = shmq_read_once(&slot->body_gen);
+    d->body_len = shmq_read_once(&slot->body_len);
     d->crc = (uint32_t)summary;
-    d->head_len = shmq_summary_head_len(summary);
+    d->headers_len = shmq_summary_headers_len(summary);
     d->delivery = shmq_summary_delivery(summary);
     d->deaths = (uint16_t)tally;
     d->content = (uint8_t)(tally >> 16);
@@ -45,13 +45,13 @@ bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_d
         return false; /* no later step would find the entry again */
     }
     if (d->body == 0) {
-        d->head = slot->inline_area;
-        d->bytes = slot->inline_area + d->head_len;
-        return (uint64_t)d->head_len + d->body_len <= r->inline_bytes;
+        d->headers = slot->inline_area;
+        d->bytes = slot->inline_area + d->headers_len;
+        return (uint64_t)d->headers_len + d->body_len <= r->inline_bytes;
     }
-    uint64_t start = shmq_body_start(d->head_len);
+    uint64_t start = shmq_body_start(d->headers_len);
     unsigned char *at = shmq_block_at(r->queue->m, shmq_body_offset(d->body), start + d->body_len);
-    d->head = at;
+    d->headers = at;
     d->bytes = at + start;
     return at != NULL && shmq_body_bit(d->body) < SHMQ_ENTRY_BITS;
 }
@@ -61,12 +61,12 @@ uint32_t shmq_crc_of(const shmq_delivery *d) {
     memcpy(fields, &d->message_id, 8);
     memcpy(fields + 8, &d->enqueued_ns, 8);
     memcpy(fields + 16, &d->body_len, 4);
-    memcpy(fields + 20, &d->head_len, 2);
+    memcpy(fields + 20, &d->headers_len, 2);
     fields[22] = d->content;
     fields[23] = d->priority;
     uint32_t crc = shmq_crc32c(0, fields, sizeof fields);
-    if (d->head_len != 0) {
-        crc = shmq_crc32c(crc, d->head, d->head_len);
+    if (d->headers_len != 0) {
+        crc = shmq_crc32c(crc, d->headers, d->headers_len);
     }
     return d->body_len != 0 ? shmq_crc32c(crc, d->bytes, d->body_len) : crc;
 }
@@ -81,7 +81,7 @@ bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {
     uint64_t mark = SHMQ_DEATH_COUNTED | shmq_word_tag(word);
     uint64_t tally = shmq_load_seq(&slot->tally);
-    uint64_t id = shmq_peek(&slot->message_id);
+    uint64_t id = shmq_read_once(&slot->message_id);
     uint64_t deaths = tally & 0xffff;
     if (tally >> 48 == mark || shmq_load_seq(&slot->word) != word) {
         return false;
@@ -90,13 +90,14 @@ bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_
     if (!shmq_cas_seq(&slot->tally, tally, counted)) {
         return false;
     }
-    shmq_obituary_add(q->m, id, pid, 0);
+    shmq_death_record_add(q->m, id, pid, 0);
     return true;
 }
 
-void shmq_obituary_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal) {
+void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t signal) {
     shmq_segment_shm *header = m->header;
-    shmq_obituary_shm *o = &header->obituaries[shmq_add_seq(&header->obituaries_next, 1) % SHMQ_OBITUARIES];
+    shmq_death_record_shm *o =
+        &header->death_records[shmq_add_seq(&header->death_records_next, 1) % SHMQ_DEATH_RECORDS];
     shmq_store_seq(&o->message_id, 0); /* readers skip it while it is being written */
     o->at_ns = shmq_wall_ns();
     o->pid = pid;

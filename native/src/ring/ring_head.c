@@ -1,8 +1,8 @@
-/* The ring's head: where walks begin. It advances over what nobody can take, and turns back for what has come back. */
+/* The ring's head: where scans begin. It advances over what nobody can take, and turns back for what has come back. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 
-/* Nothing available lies between the head that was read at the start and p: later walks may begin at p. A release in
+/* Nothing available lies between the head that was read at the start and p: later scans may begin at p. A release in
  * between raised head's epoch, and the CAS fails. */
 void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p) {
     shmq_cas_seq(&r->shm->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
@@ -34,9 +34,9 @@ static uint64_t rewind_head(shmq_ring *r, uint64_t p) {
     return shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
 }
 
-/* R2 to R4. Whoever walks from now on starts at or before p, or looks at p's cell before it takes a later entry. The cell
- * has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back than 44 bits
- * can say gets none, which reads as "from the beginning". */
+/* R2 to R4. Whoever scans from now on starts at or before p, or looks at p's cell before it takes a later entry. The
+ * cell has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back
+ * than 44 bits can say gets none, which reads as "from the beginning". */
 void shmq_rewind(shmq_ring *r, uint64_t p) {
     uint64_t e = rewind_head(r, p);
     if ((int64_t)(shmq_load_seq(&r->shm->tail) - p) < SHMQ_POSITION_FAR) {

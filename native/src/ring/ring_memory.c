@@ -37,7 +37,7 @@ uint64_t shmq_rings_most(const shmq_member *m) {
 }
 
 shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, uint64_t *offset) {
-    SHMQ_ASSERT(m->structure_held && granules != 0);
+    SHMQ_ASSERT(m->structure_locked && granules != 0);
     uint64_t usable = shmq_rings_most(m);
     if (wanted > usable) {
         return shmq_fail(SHMQ_FULL_MEMORY,
@@ -106,7 +106,7 @@ static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) 
 }
 
 shmq_status shmq_rings_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     if ((offset - m->data) % SHMQ_GRANULE_BYTES != 0 || offset < m->data || !shmq_inside(m, offset, bytes)) {
         return shmq_damage(m, "the offset of the slots of a queue makes no sense", offset);
     }

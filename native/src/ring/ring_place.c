@@ -6,7 +6,7 @@
 
 uint64_t shmq_front_place(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
-    return cold != NULL ? shmq_peek(&cold->back) : UINT64_MAX;
+    return cold != NULL ? shmq_read_once(&cold->back) : UINT64_MAX;
 }
 
 uint64_t shmq_slot_place(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t position) {

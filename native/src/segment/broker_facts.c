@@ -26,7 +26,7 @@ bool shmq_process_look(const shmq_member *m, uint32_t row, shmq_process_facts *f
     *facts = (shmq_process_facts){.generation = shmq_row_generation(word),
                                   .state = shmq_row_state(word),
                                   .pid = process->pid,
-                                  .held = shmq_load_relaxed(&process->held),
+                                  .unsettled = shmq_load_relaxed(&process->unsettled),
                                   .inside = shmq_load_relaxed(&process->inside),
                                   .start_time = process->start_time,
                                   .pid_namespace = process->pid_namespace,

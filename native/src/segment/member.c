@@ -106,7 +106,7 @@ static shmq_status make_alive_page(shmq_member *m) {
 static void init_mutexes(shmq_member *m) {
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->handles_lock, NULL);
-    m->structure_held = false;
+    m->structure_locked = false;
 }
 
 static shmq_status attach(shmq_member *m, const char *name, const shmq_home *home) {
@@ -172,7 +172,7 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
         status = shmq_load_seq(&m->closed) ? SHMQ_OK : attach_child(m);
         if (status == SHMQ_OK) {
             shmq_store_seq(&m->next_id, 0);
-            shmq_store_seq(&m->targets, 0);
+            shmq_store_seq(&m->wake_words_taken, 0);
             shmq_store_seq(&m->receipts, 0);
             for (uint32_t i = 0; i < SHMQ_QUEUES / 64; i++) {
                 shmq_store_seq(&m->movers[i], 0); /* a thread of the parent, which is not here */

@@ -123,14 +123,14 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
         shmq_store_relaxed(&page->pins[i].cell, 0);
     }
     for (uint32_t queue = 0; queue < SHMQ_QUEUES; queue += 1) {
-        shmq_counters_shm *line = shmq_counters_at(m, row, queue);
-        if (line == NULL) {
+        shmq_counters_shm *counters = shmq_counters_at(m, row, queue);
+        if (counters == NULL) {
             queue += SHMQ_COUNTERS_A_CHUNK - 1;
             continue;
         }
-        shmq_store_relaxed(&line->attached, 0);
-        shmq_store_relaxed(&line->moving, 0);
-        shmq_store_relaxed(&line->waiting, 0);
+        shmq_store_relaxed(&counters->attached, 0);
+        shmq_store_relaxed(&counters->moving, 0);
+        shmq_store_relaxed(&counters->waiting, 0);
     }
     m->page = page;
     return SHMQ_OK;
@@ -162,8 +162,8 @@ static void write_description(shmq_process_shm *process, const description *self
     process->magazines = 0;
     shmq_store_relaxed(&process->progress, 0);
     shmq_store_relaxed(&process->inside, 0);
-    shmq_store_relaxed(&process->held, 0);
-    shmq_store_relaxed(&process->seats, 0);
+    shmq_store_relaxed(&process->unsettled, 0);
+    shmq_store_relaxed(&process->privileges, 0);
     shmq_store_relaxed(&process->pinned_bytes, 0);
     shmq_store_relaxed(&process->memory_waiting, 0);
     shmq_store_relaxed(&process->memory_changing, 0);
@@ -236,15 +236,15 @@ void shmq_row_give(shmq_member *m) {
     shmq_process_shm *process = m->process;
     shmq_store_seq(&process->word, shmq_row_word(m->row_generation, 0, SHMQ_ROW_CLOSING));
     for (uint32_t queue = 0; queue < SHMQ_QUEUES; queue += 1) {
-        shmq_counters_shm *line = shmq_counters_at(m, m->row, queue);
-        if (line == NULL) {
+        shmq_counters_shm *counters = shmq_counters_at(m, m->row, queue);
+        if (counters == NULL) {
             queue += SHMQ_COUNTERS_A_CHUNK - 1;
             continue;
         }
-        shmq_store_seq(&line->attached, 0);
+        shmq_store_seq(&counters->attached, 0);
     }
-    shmq_store_seq(&process->held, 0);
-    shmq_store_seq(&process->seats, 0);
+    shmq_store_seq(&process->unsettled, 0);
+    shmq_store_seq(&process->privileges, 0);
     shmq_store_seq(&process->pinned_bytes, 0);
     shmq_store_seq(&process->word, shmq_row_word(m->row_generation + 1, 0, SHMQ_ROW_FREE));
 }

@@ -60,7 +60,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         pthread_mutex_unlock(&m->lock);
         return status;
     }
-    m->structure_held = true;
+    m->structure_locked = true;
     /* A process that looks without the lock reads `turns`, then `dirty`, and `turns` again behind its look: so we are dirty
      * before the turn is ours, and it is ours before anything is changed, also by a rebuild. */
     bool left_dirty = shmq_load_seq(&m->header->dirty) != 0;
@@ -73,7 +73,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         status = shmq_structure_rebuild(m);
         if (status != SHMQ_OK) {
             /* dirty stays set: the next one who locks has the same duty. */
-            m->structure_held = false;
+            m->structure_locked = false;
             unlock_byte(m->lock_fd);
             pthread_mutex_unlock(&m->lock);
             return status;
@@ -88,9 +88,9 @@ shmq_status shmq_structure_lock(shmq_member *m) { return lock_structure(m, true)
 shmq_status shmq_structure_try(shmq_member *m) { return lock_structure(m, false); }
 
 void shmq_structure_unlock(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     shmq_store_seq(&m->header->dirty, 0);
-    m->structure_held = false;
+    m->structure_locked = false;
     unlock_byte(m->lock_fd);
     pthread_mutex_unlock(&m->lock);
 }
@@ -154,7 +154,7 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
 }
 
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
-    SHMQ_ASSERT(m->structure_held && shmq_inside(m, offset, bytes));
+    SHMQ_ASSERT(m->structure_locked && shmq_inside(m, offset, bytes));
     /* Where the kernel cannot, it stays, and the next who reserves it has it. */
     (void)fallocate(m->map_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
 }
@@ -320,7 +320,7 @@ static bool is_shm_short(const shmq_member *m, uint32_t granules, uint32_t kind,
 }
 
 shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *offset) {
-    SHMQ_ASSERT(m->structure_held && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
+    SHMQ_ASSERT(m->structure_locked && (kind == SHMQ_GRANULE_RING || kind == SHMQ_GRANULE_SLAB));
     uint32_t first;
     if (granules <= m->granule_count && shmq_granules_free(m) < (uint64_t)granules + shmq_granules_kept(m)) {
         return shmq_fail(
@@ -357,7 +357,7 @@ static bool granule_of(const shmq_member *m, uint64_t offset, uint64_t unit, uin
 }
 
 void shmq_run_give(shmq_member *m, uint64_t offset) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     uint32_t first;
     if (!granule_of(m, offset, SHMQ_GRANULE_BYTES, &first)) {
         (void)shmq_damage(m, "the offset of memory that is given back makes no sense", offset);
@@ -396,7 +396,7 @@ static uint32_t find_page_granule(const shmq_member *m) {
 }
 
 shmq_status shmq_page_take(shmq_member *m, uint64_t *offset) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     uint32_t index = find_page_granule(m);
     uint32_t pages = 0;
     if (index < m->granule_count) {
@@ -414,7 +414,7 @@ shmq_status shmq_page_take(shmq_member *m, uint64_t *offset) {
 }
 
 void shmq_page_give(shmq_member *m, uint64_t offset) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     uint32_t index;
     if (!granule_of(m, offset, SHMQ_PAGE_BYTES, &index)) {
         (void)shmq_damage(m, "the offset of a page that is given back makes no sense", offset);

@@ -7,7 +7,7 @@
 #include "shmq/cold.h"
 #include "shmq/level.h"
 #include "shmq/structure.h"
-#include "shmq/verdict.h"
+#include "shmq/fault_text.h"
 #include "blocks/slab.h"
 
 #define LAZY (UINT64_C(1) << 15) /* in private memory only: of a queue's rings, whose memory comes later */
@@ -191,7 +191,7 @@ static void give_uncounted(shmq_member *m) {
 }
 
 shmq_status shmq_structure_rebuild(shmq_member *m) {
-    SHMQ_ASSERT(m->structure_held);
+    SHMQ_ASSERT(m->structure_locked);
     shmq_granule_map map;
     if (!shmq_granule_map_build(m, &map)) {
         return shmq_fail_errno("no memory to rebuild the map of the segment %s", m->name);
@@ -246,7 +246,7 @@ static const char *compare(shmq_member *m, const shmq_granule_map *map) {
     return NULL;
 }
 
-const char *shmq_structure_valid(shmq_member *m) {
+const char *shmq_structure_fault(shmq_member *m) {
     shmq_granule_map map;
     if (!shmq_granule_map_build(m, &map)) {
         return shmq_unlooked;

@@ -5,6 +5,6 @@ static bool is_past(const shmq_delivery *d) { return d->expires_ns != 0 && shmq_
 
 bool shmq_expires_now(const shmq_queue *q, const shmq_delivery *d) { return is_past(d) && !shmq_expired_are_buried(q); }
 
-bool shmq_is_past_for_the_grave(const shmq_queue *q, const shmq_delivery *d) {
+bool shmq_is_past_for_dead_letter(const shmq_queue *q, const shmq_delivery *d) {
     return shmq_expired_are_buried(q) && is_past(d);
 }

@@ -31,15 +31,15 @@ uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *
         props |= SHMQ_PROP_EXPIRES;
     }
     if (o->group != 0) {
-        shmq_poke(&cold->group, (uint64_t)o->group);
+        shmq_write_once(&cold->group, (uint64_t)o->group);
         props |= SHMQ_PROP_GROUP;
     }
     if (o->intent != 0) {
-        shmq_poke(&cold->place, o->source);
-        shmq_poke(&cold->intent, o->intent);
+        shmq_write_once(&cold->place, o->source);
+        shmq_write_once(&cold->intent, o->intent);
         props |= SHMQ_PROP_INTENT;
     } else if (o->receipt != 0) {
-        shmq_poke(&cold->place, o->receipt);
+        shmq_write_once(&cold->place, o->receipt);
         props |= SHMQ_PROP_IMMEDIATE;
     }
     return props;

@@ -30,7 +30,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budge
     if (earliest > now) {
         return earliest;
     }
-    if (!shmq_queue_line_try(m, index)) {
+    if (!shmq_queue_counters_try(m, index)) {
         return now + SHMQ_TICK_NS;
     }
     shmq_status status = shmq_queue_bind(m, index, 0, &q);

@@ -55,7 +55,7 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
         if (!choose(m, tried, count, &tried[count])) {
             break;
         }
-        if (shmq_queue_line_try(m, tried[count]) && shmq_queue_bind(m, tried[count], 0, &other) == SHMQ_OK) {
+        if (shmq_queue_counters_try(m, tried[count]) && shmq_queue_bind(m, tried[count], 0, &other) == SHMQ_OK) {
             status = shmq_flow_make_room(other, NULL);
             shmq_queue_unbind(other);
         }

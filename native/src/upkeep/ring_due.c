@@ -30,12 +30,12 @@ static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p
         take_back(r, slot, word, position, true);
         return;
     }
-    shmq_budget_spend_all(b); /* a doubt looks at all slots */
+    shmq_budget_spend_all(b); /* a recheck looks at all slots */
     shmq_group_suspect(q, group, shmq_word_owner(word));
     take_back(r, slot, word, position, true);
-    /* Once more: who looked at the slots before may have found this message in hand, and the group above doubt. */
+    /* Once more: who looked at the slots before may have found this message in hand, and the group above suspicion. */
     shmq_group_suspect(q, group, shmq_word_owner(word));
-    shmq_group_doubt(q, group);
+    shmq_group_recheck(q, group);
 }
 
 /* Past its time to live. Answers when to look again. */
@@ -71,8 +71,9 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_bu
     }
     uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     uint64_t ends = ends_at(r, slot, state, now);
-    uint64_t expires =
-        shmq_may_expire(r->queue, slot) ? shmq_expires_of(r, slot, shmq_props(slot), shmq_peek(&slot->enqueued_ns)) : 0;
+    uint64_t expires = shmq_may_expire(r->queue, slot)
+                           ? shmq_expires_of(r, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns))
+                           : 0;
     expires = expires == 0 ? SHMQ_DUE_NEVER : expires;
     if (shmq_load_seq(&slot->word) != word) {
         return now; /* it changed under us: looked at again soon */
@@ -159,7 +160,7 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
     }
     bool whole = look_at_all(r, now, u, b);
     uint64_t earliest = u->entries.earliest;
-    if (whole && SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_doubt(q)) {
+    if (whole && SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_recheck(q)) {
         earliest = earliest < now + q->m->patience_ns ? earliest : now + q->m->patience_ns;
     }
     uint64_t rest = shmq_due_rest(now);

@@ -70,7 +70,7 @@ void shmq_due_recover(shmq_ring *r) {
     }
 }
 
-const char *shmq_due_valid(uint64_t word) {
+const char *shmq_due_fault(uint64_t word) {
     uint64_t time = shmq_due_time(word);
     return time == SHMQ_DUE_NEVER || time <= shmq_now_ns() + SHMQ_DUE_LONGEST
                ? NULL

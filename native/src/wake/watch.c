@@ -2,7 +2,7 @@
 
 #include "shmq/due.h"
 #include "shmq/structure.h"
-#include "shmq/target.h"
+#include "shmq/wake_word.h"
 #include "shmq/wait.h"
 #include "shmq/upkeep.h"
 
@@ -31,7 +31,7 @@ static bool is_vacant(shmq_member *m, uint64_t word) { return word == 0 || (!is_
 
 /* Would others wait for what it has, if it died now? */
 static bool is_worth_watching(const shmq_member *m, uint32_t row) {
-    return shmq_load_seq(&m->rows[row].held) != 0 || shmq_load_seq(&m->rows[row].seats) != 0;
+    return shmq_load_seq(&m->rows[row].unsettled) != 0 || shmq_load_seq(&m->rows[row].privileges) != 0;
 }
 
 static bool is_duty(shmq_member *m, uint32_t except) {
@@ -44,15 +44,15 @@ static bool is_duty(shmq_member *m, uint32_t except) {
     return false;
 }
 
-/* Is there something that who has this place answers for? Place 0: what any other process holds. Place 1: the watch
- * itself, while place 0 has something to watch, and what place 0's process holds. */
-static bool has_duty(shmq_member *m, int place) {
+/* Is there something that who has this watch answers for? Watch 0: what any other process holds. Watch 1: the watch
+ * itself, while watch 0 has something to watch, and what watch 0's process holds. */
+static bool has_duty(shmq_member *m, int index) {
     uint64_t first = shmq_load_seq(&m->header->watch[0]);
     uint32_t row = shmq_watch_row(first);
     if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
         return is_duty(m, m->row);
     }
-    if (place == 0) {
+    if (index == 0) {
         return is_duty(m, row);
     }
     return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(m, row));
@@ -60,8 +60,8 @@ static bool has_duty(shmq_member *m, int place) {
 
 /* Has the last look been longer ago than the patience? The watcher that is told so has the look to do: no other is told, for
  * another patience. A time that has not been yet is damage. */
-static bool claim_look(shmq_member *m, int place) {
-    shmq_a64 *looked = &m->header->watch_looked[place];
+static bool claim_look(shmq_member *m, int index) {
+    shmq_a64 *looked = &m->header->watch_looked[index];
     uint64_t seen = shmq_load_seq(looked), now = shmq_now_ns();
     return (now - seen >= m->patience_ns || seen > now) && shmq_cas_seq(looked, seen, now);
 }
@@ -72,7 +72,7 @@ static bool is_due_late(const shmq_member *m) {
 }
 
 /* Its holder was to look, and nobody has for the patience: it is stopped. */
-static bool is_silent(shmq_member *m, int place) { return has_duty(m, place) || (place == 0 && is_due_late(m)); }
+static bool is_silent(shmq_member *m, int index) { return has_duty(m, index) || (index == 0 && is_due_late(m)); }
 
 static bool reap_holders(shmq_member *m, bool only_holders);
 
@@ -99,7 +99,7 @@ static void wake_volunteer(shmq_member *m) {
     }
 }
 
-/* A place is vacant and somebody holds something: get a sleeper to take it. */
+/* A watch is vacant and somebody holds something: get a sleeper to take it. */
 static void summon(shmq_member *m) {
     shmq_segment_shm *header = m->header;
     uint64_t second = shmq_load_seq(&header->watch[1]);
@@ -111,34 +111,34 @@ static void summon(shmq_member *m) {
 
 static uint64_t sleeps_on(const shmq_watcher *w) { return (uint64_t)((unsigned char *)w->word - w->m->base); }
 
-/* The last holder of the place may have died, or been stopped, and others have died meanwhile: so look at once. */
-static bool take(shmq_watcher *w, int place, uint64_t seen) {
+/* The last holder of the watch may have died, or been stopped, and others have died meanwhile: so look at once. */
+static bool take(shmq_watcher *w, int index, uint64_t seen) {
     shmq_segment_shm *header = w->m->header;
-    bool late = claim_look(w->m, place);
-    if (!is_vacant(w->m, seen) && !(late && is_silent(w->m, place))) {
+    bool late = claim_look(w->m, index);
+    if (!is_vacant(w->m, seen) && !(late && is_silent(w->m, index))) {
         return false;
     }
-    if (!shmq_cas_seq(&header->watch[place], seen, watch_word(w->m, 0))) {
+    if (!shmq_cas_seq(&header->watch[index], seen, watch_word(w->m, 0))) {
         return false;
     }
-    shmq_store_seq(&header->watch_wake[place], sleeps_on(w));
-    w->place = place;
-    if (place == 0 && (late || seen != 0)) {
+    shmq_store_seq(&header->watch_wake[index], sleeps_on(w));
+    w->index = index;
+    if (index == 0 && (late || seen != 0)) {
         (void)shmq_upkeep.reap_row(w->m, shmq_watch_row(seen));
         (void)reap_holders(w->m, true);
     }
     return true;
 }
 
-/* Another may have taken the place while we were stopped, or had another thread of ours. */
-static bool has_place(const shmq_watcher *w) {
+/* Another may have taken the watch while we were stopped, or had another thread of ours. */
+static bool has_watch(const shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
-    return w->place >= 0 && is_ours(w->m, shmq_load_seq(&header->watch[w->place])) &&
-           shmq_load_seq(&header->watch_wake[w->place]) == sleeps_on(w);
+    return w->index >= 0 && is_ours(w->m, shmq_load_seq(&header->watch[w->index])) &&
+           shmq_load_seq(&header->watch_wake[w->index]) == sleeps_on(w);
 }
 
-/* Take a place that is vacant, or whose holder is dead, or silent. */
-static bool take_place(shmq_watcher *w) {
+/* Take a watch that is vacant, or whose holder is dead, or silent. */
+static bool take_watch(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     if (take(w, 0, shmq_load_seq(&header->watch[0]))) {
         return true;
@@ -154,9 +154,9 @@ static void volunteer(shmq_watcher *w) {
         if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, wake)) {
             continue;
         }
-        /* A watcher that leaves a place clears it, then looks for volunteers; we stand up, then look at the places again: one
-         * of the two sees the other. */
-        if (take_place(w)) {
+        /* A watcher that leaves a watch clears it, then looks for volunteers; we stand up, then look at the watches
+         * again: one of the two sees the other. */
+        if (take_watch(w)) {
             shmq_cas_seq(&header->volunteers[i], wake, 0);
         } else {
             w->volunteer = i;
@@ -166,9 +166,9 @@ static void volunteer(shmq_watcher *w) {
 }
 
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word) {
-    *w = (shmq_watcher){.m = m, .word = word, .place = -1, .volunteer = -1};
+    *w = (shmq_watcher){.m = m, .word = word, .index = -1, .volunteer = -1};
     w->spare = (shmq_spare_time){.word = word, .seen = shmq_load_seq(word), .until_ns = UINT64_MAX};
-    if (!take_place(w)) {
+    if (!take_watch(w)) {
         volunteer(w);
     }
 }
@@ -192,7 +192,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
 
 bool shmq_reap_now(shmq_member *m) { return reap_holders(m, false); }
 
-/* From place 1 to place 0 when that has become vacant, or silent. */
+/* From watch 1 to watch 0 when that has become vacant, or silent. */
 static void move_up(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]), mine = shmq_load_seq(&header->watch[1]);
@@ -204,10 +204,10 @@ static void move_up(shmq_watcher *w) {
         shmq_cas_seq(&header->watch[1], mine, 0);
     }
     if (same_process) {
-        w->place = -1; /* one of our own threads holds place 0: place 1 is for another process */
+        w->index = -1; /* one of our own threads holds watch 0: watch 1 is for another process */
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS)) {
-        wake_volunteer(w->m); /* for place 1 */
+        wake_volunteer(w->m); /* for watch 1 */
     }
 }
 
@@ -226,7 +226,7 @@ static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
     if (SHMQ_LIKELY(due == SHMQ_DUE_NEVER)) {
         return limit_ns;
     }
-    uint64_t now = shmq_now_ns(), late = w->place == 0 ? 0 : SHMQ_TICK_NS;
+    uint64_t now = shmq_now_ns(), late = w->index == 0 ? 0 : SHMQ_TICK_NS;
     uint64_t left = due + late > now ? due + late - now : 0;
     uint64_t most = (word & SHMQ_DUE_LOOKING) != 0 && limit_ns > SHMQ_TICK_NS ? SHMQ_TICK_NS : limit_ns;
     uint64_t least = shmq_load_relaxed(&w->m->rounds.busy) != 0 ? SHMQ_SHORT_SLEEP_NS : 0;
@@ -235,24 +235,24 @@ static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
 }
 
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
-    if (SHMQ_UNLIKELY(w->place >= 0 && !has_place(w))) {
-        w->place = -1;
+    if (SHMQ_UNLIKELY(w->index >= 0 && !has_watch(w))) {
+        w->index = -1;
     }
-    if (w->place == 1) {
+    if (w->index == 1) {
         move_up(w);
     }
-    if (w->place < 0) {
+    if (w->index < 0) {
         return limit_ns;
     }
-    limit_ns = until_due(w, limit_ns); /* after the place was taken: who makes something due looks for it afterwards */
-    /* The mode first, then the look: who begins to hold something raises `held` first, then looks at the mode. One of the
-     * two sees the other. */
-    shmq_a64 *word = &w->m->header->watch[w->place];
+    limit_ns = until_due(w, limit_ns); /* after the watch was taken: who makes something due looks for it afterwards */
+    /* The mode first, then the look: who begins to hold something raises `unsettled` first, then looks at the mode. One
+     * of the two sees the other. */
+    shmq_a64 *word = &w->m->header->watch[w->index];
     bool ticking = w->quiet != 0 ? w->quiet <= QUIET_TICKS : watched_lately(w);
     if (!ticking) {
         shmq_cas_seq(word, watch_word(w->m, TICKING), watch_word(w->m, 0));
     }
-    if (has_duty(w->m, w->place)) {
+    if (has_duty(w->m, w->index)) {
         w->quiet = 1;
         ticking = true;
         shmq_store_relaxed(&w->m->watched_ns, shmq_now_ns());
@@ -262,7 +262,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
         return limit_ns;
     }
     w->quiet += w->quiet == 0;
-    if (shmq_cas_seq(word, watch_word(w->m, 0), watch_word(w->m, TICKING)) && w->place == 0) {
+    if (shmq_cas_seq(word, watch_word(w->m, 0), watch_word(w->m, TICKING)) && w->index == 0) {
         uint64_t second = shmq_load_seq(&w->m->header->watch[1]);
         if (second == 0) {
             wake_volunteer(w->m);
@@ -274,23 +274,23 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
 }
 
 void shmq_watch_tick(shmq_watcher *w) {
-    if (w->place < 0 && is_due_late(w->m)) {
-        (void)take_place(w); /* before the look, after which nothing shows that nobody came for it */
+    if (w->index < 0 && is_due_late(w->m)) {
+        (void)take_watch(w); /* before the look, after which nothing shows that nobody came for it */
     }
     shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_TIMES), &w->spare);
-    if (w->place < 0) {
+    if (w->index < 0) {
         return;
     }
     if (w->quiet > 0) {
         w->quiet++;
-        if (w->place == 0) {
+        if (w->index == 0) {
             (void)reap_holders(w->m, true);
         }
     } else {
         shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_DEATHS) | SHMQ_DUTY(SHMQ_DUTY_SEGMENT),
                            NULL); /* a death is known in 50 ms */
     }
-    shmq_store_seq(&w->m->header->watch_looked[w->place], shmq_now_ns());
+    shmq_store_seq(&w->m->header->watch_looked[w->index], shmq_now_ns());
 }
 
 void shmq_watch_leave(shmq_watcher *w) {
@@ -298,12 +298,12 @@ void shmq_watch_leave(shmq_watcher *w) {
     if (w->volunteer >= 0) {
         shmq_cas_seq(&header->volunteers[w->volunteer], sleeps_on(w), 0);
     }
-    if (w->place < 0) {
+    if (w->index < 0) {
         return;
     }
-    uint64_t seen = shmq_load_seq(&header->watch[w->place]);
-    if (has_place(w)) {
-        shmq_cas_seq(&header->watch[w->place], seen, 0);
+    uint64_t seen = shmq_load_seq(&header->watch[w->index]);
+    if (has_watch(w)) {
+        shmq_cas_seq(&header->watch[w->index], seen, 0);
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS) || shmq_load_seq(&header->due) != 0) {
         summon(w->m);
@@ -314,13 +314,13 @@ void shmq_watch_leave(shmq_watcher *w) {
 static void be_watched(shmq_member *m) {
     shmq_segment_shm *header = m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]);
-    int place = is_ours(m, first) ? 1 : 0; /* our own watcher cannot watch us: the second one does */
-    uint64_t word = place == 0 ? first : shmq_load_seq(&header->watch[1]);
+    int index = is_ours(m, first) ? 1 : 0; /* our own watcher cannot watch us: the second one does */
+    uint64_t word = index == 0 ? first : shmq_load_seq(&header->watch[1]);
     if (word == 0) {
         summon(m);
-    } else if ((word & TICKING) == 0 && !wake_at(m, shmq_load_seq(&header->watch_wake[place])) && is_stale(m, word)) {
+    } else if ((word & TICKING) == 0 && !wake_at(m, shmq_load_seq(&header->watch_wake[index])) && is_stale(m, word)) {
         /* A dead watcher that nobody noticed, for there was nothing to watch. */
-        shmq_cas_seq(&header->watch[place], word, 0);
+        shmq_cas_seq(&header->watch[index], word, 0);
         summon(m);
     }
 }
@@ -333,9 +333,9 @@ static void change(shmq_member *m, shmq_a32 *count, int32_t by) {
     }
 }
 
-void shmq_hold(shmq_member *m, int32_t by) { change(m, &m->process->held, by); }
+void shmq_add_unsettled(shmq_member *m, int32_t by) { change(m, &m->process->unsettled, by); }
 
-void shmq_sit(shmq_member *m, int32_t by) { change(m, &m->process->seats, by); }
+void shmq_add_privileges(shmq_member *m, int32_t by) { change(m, &m->process->privileges, by); }
 
 void shmq_watch_hurry(shmq_member *m) {
     uint64_t word = shmq_load_seq(&m->header->watch[0]);

@@ -24,7 +24,7 @@ static void put(int t, uint64_t number) {
 
 static bool take_one(int t, uint32_t first) {
     const shmq_taking taking = {.until_ns = SHMQ_FOR_EVER};
-    shmq_waiter of[2] = {0};
+    shmq_queue_wait of[2] = {0};
     uint32_t from = 0;
     shmq_delivery d;
     for (uint32_t i = 0; i < 2; i++) {

@@ -9,7 +9,7 @@ static const char *const names[NAMES] = {"alpha", "beta"};
 
 static void set_up(void) {
     ring_set_up_members();
-    for (int t = 0; t < WEAK_THREADS; t++) { /* counter lines, and granules that were used before */
+    for (int t = 0; t < WEAK_THREADS; t++) { /* counters, and granules that were used before */
         shmq_queue *q = scratch_queue(ring_members[t], names[t % 2], SHMQ_RING_MIN, false);
         shmq_queue_unbind(q);
     }

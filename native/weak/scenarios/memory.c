@@ -58,7 +58,7 @@ static void thread(int t) {
 
 static void end(void) {
     WEAK_CHECK(shmq_waiters_in(shmq_load_seq(&ring_members[0]->header->memory_waiters)) == 0);
-    WEAK_CHECK(shmq_blocks_valid(ring_members[0]) == NULL);
+    WEAK_CHECK(shmq_blocks_fault(ring_members[0]) == NULL);
     WEAK_CHECK(shmq_load_seq(&ring_members[0]->header->damage) == 0);
 }
 

@@ -11,7 +11,7 @@ static bool take_one(shmq_queue *q, bool peeks) {
     if (!peeks) {
         return ring_get_until(q, SHMQ_FOR_EVER, NULL) != UINT64_MAX;
     }
-    shmq_waiter of = {.q = q, .owner = shmq_self(q)};
+    shmq_queue_wait of = {.q = q, .owner = shmq_self(q)};
     uint32_t from;
     shmq_status status = shmq_peek_wait_any(&of, 1, SHMQ_FOR_EVER, &from);
     WEAK_CHECK(status == SHMQ_OK || status == SHMQ_INTERRUPTED);

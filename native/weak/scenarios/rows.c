@@ -11,7 +11,7 @@ static void begin(void) {
     shmq_queue_shm *page = ring_queues[0]->page;
     ring_begin();
     shmq_store_relaxed(&page->chunks[0], 0);
-    shmq_store_relaxed(&page->groups, 0);
+    shmq_store_relaxed(&page->chunk_count, 0);
     shmq_store_relaxed(&page->sleepers[0].used, 0);
 }
 
@@ -83,12 +83,12 @@ static void end(void) {
     }
     ring_check_got(0, EACH);
     ring_check_words();
-    const char *fault = shmq_consumers_valid(ring_queues[0]);
+    const char *fault = shmq_consumers_fault(ring_queues[0]);
     if (fault != NULL) {
         weak_fail("%s", fault);
     }
     for (int t = 0; t < WEAK_THREADS; t++) {
-        WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->held) == 0);
+        WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->unsettled) == 0);
     }
 }
 

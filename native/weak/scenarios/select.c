@@ -1,5 +1,5 @@
-/* Takers that want some messages only, each by its own path: what a look at a message's bytes has refused stays refused, so
- * it has to be of this message. Shows S23. */
+/* Takers that want some messages only, each by its own cursor: what a look at a message's bytes has refused stays
+ * refused, so it has to be of this message. Shows S23. */
 #include "small_ring.h"
 
 #include "shmq/subscription.h"
@@ -72,4 +72,4 @@ static void end(void) {
 }
 
 const weak_scenario weak_select = {
-    "select", "takers of some messages, by their own paths", 4, false, set_up, begin, thread, end};
+    "select", "takers of some messages, by their own cursors", 4, false, set_up, begin, thread, end};

@@ -166,7 +166,7 @@ void ring_check_got(uint64_t first, uint64_t count) {
 static void check_words_of(shmq_queue *q) {
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         uint64_t where = 0;
-        const char *fault = shmq_ring_valid(shmq_level(q, depth), &where);
+        const char *fault = shmq_ring_fault(shmq_level(q, depth), &where);
         if (fault != NULL) {
             weak_fail("level %u, slot %llu: %s", depth, (unsigned long long)where, fault);
         }

@@ -1,5 +1,5 @@
-/* steal: a thief takes an entry while its holder gives it back with an attempt. The attempt is charged to no other message
- * whose place was made in the slot meanwhile, and nobody's `held` is touched by others. */
+/* steal: a stealer takes an entry while its holder gives it back with an attempt. The attempt is charged to no other
+ * message whose place was made in the slot meanwhile, and nobody's `unsettled` is touched by others. */
 #include "small_ring.h"
 
 #define MESSAGES 10u
@@ -27,7 +27,7 @@ static void give_back(int t) {
     if (!ring_receive(q, shmq_self(q), 0, &d)) {
         return;
     }
-    WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->held) == 1);
+    WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->unsettled) == 1);
     uint64_t body[BODY_WORDS];
     weak_copy_racing(body, d.bytes, sizeof body); /* it may be stolen under us */
     if (shmq_own_word(q, &d) != 0) {
@@ -36,7 +36,7 @@ static void give_back(int t) {
     } else {
         WEAK_CHECK(shmq_release(q, &d, true) == SHMQ_SETTLED);
     }
-    WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->held) == 0);
+    WEAK_CHECK(shmq_load_seq(&ring_members[t]->process->unsettled) == 0);
 }
 
 static void thread(int t) {
@@ -49,7 +49,7 @@ static void thread(int t) {
         }
         return;
     }
-    for (uint64_t position = 0; t == 1 && position < MESSAGES;) { /* the thief, wherever it finds one */
+    for (uint64_t position = 0; t == 1 && position < MESSAGES;) { /* the stealer, wherever it finds one */
         shmq_delivery d;
         if (shmq_steal(&q->first, position, false, &d) == SHMQ_OK) {
             uint64_t number = ring_read(&d);
@@ -72,4 +72,4 @@ static void end(void) {
 }
 
 const weak_scenario weak_steal = {
-    "steal", "a thief, and the attempts of those that it robs", 4, false, set_up, begin, thread, end};
+    "steal", "a stealer, and the attempts of those that it robs", 4, false, set_up, begin, thread, end};

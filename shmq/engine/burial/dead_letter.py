@@ -17,7 +17,7 @@ from shmq.death import Death, DeathReason
 from shmq.engine.handle.declaration import declared
 from shmq.engine.handle.open_queue import OpenQueue, membership_of, open_queue, pool_of
 from shmq.engine.handle.taking_pool import FailureReason
-from shmq.engine.membership.obituary import endings
+from shmq.engine.membership.death_record import endings
 from shmq.errors import DecodeError, Full, OutOfSpace, ShmqError, ShutDown
 from shmq.headers import decode_headers, encode_headers
 from shmq.options import QueueSettings

@@ -161,7 +161,7 @@ class Message(MessageHandle, Generic[T]):
         death = self._headers().death
         if death is None or death.signal is not None:
             return death
-        from shmq.engine.membership.obituary import completed  # for the few that are dead
+        from shmq.engine.membership.death_record import completed  # for the few that are dead
 
         try:
             return completed(membership_of(self._queue).live(), death)

@@ -94,7 +94,7 @@ class QueueManagement(OpenQueue):
         from shmq.statistics import QueueStatistics  # here: most programs never look
 
         self._is_ready()  # or raises: deleted, closed
-        census, counters, crowd, settings = self._census(), self._counters(), self._crowd(), self._settings()
+        census, counters, crowd, settings = self._census(), self._counters(), self._waiters(), self._settings()
         age = None
         if census["oldest_ns"]:
             age = max(0.0, (time.monotonic_ns() - census["oldest_ns"]) / 1e9)

@@ -1,0 +1,138 @@
+/* What can be said of a queue that flows to disk at any instant, also amid a mover's turn and after its death. Each rule names in
+ * which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 behind all that it did. */
+#include "shmq/cold.h"
+#include "shmq/check.h"
+#include "shmq/flow.h"
+#include "shmq/fault_text.h"
+
+/* The words of a back ring, read in an order in which each is no further than the next one allows. */
+typedef struct flow_words {
+    uint64_t pulled, flushed, pulled_bytes, flushed_bytes, low, flow;
+    uint64_t passed, passed_bytes, erased, erased_bytes; /* of what was fetched by itself: in the front ring's words */
+} flow_words;
+
+static flow_words read_words(shmq_ring_shm *ring, shmq_ring_shm *front) {
+    flow_words w = {.pulled = shmq_load_seq(&ring->pulled), .pulled_bytes = shmq_load_seq(&ring->pulled_bytes)};
+    w.passed = shmq_load_seq(&front->pulled);
+    w.passed_bytes = shmq_load_seq(&front->pulled_bytes);
+    w.erased = shmq_load_seq(&front->flushed);
+    w.erased_bytes = shmq_load_seq(&front->flushed_bytes);
+    w.flushed = shmq_load_seq(&ring->flushed);
+    w.flushed_bytes = shmq_load_seq(&ring->flushed_bytes);
+    w.low = shmq_load_seq(&ring->low);
+    w.flow = shmq_load_seq(&ring->flow);
+    return w;
+}
+
+static bool same(const flow_words *a, const flow_words *b) {
+    return a->pulled == b->pulled && a->flushed == b->flushed && a->pulled_bytes == b->pulled_bytes &&
+           a->flushed_bytes == b->flushed_bytes && a->low == b->low && a->flow == b->flow && a->passed == b->passed &&
+           a->passed_bytes == b->passed_bytes && a->erased == b->erased && a->erased_bytes == b->erased_bytes;
+}
+
+/* Between two turns rows are keys in [low, P). All words only rise, so what is the same twice was so all the time. */
+static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_words *w) {
+    bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
+    flow_words again = read_words(r->shm, front);
+    if (amid || !same(w, &again) || shmq_load_seq(&r->queue->page->unfinished) != 0) {
+        return NULL;
+    }
+    uint64_t most = shmq_flow_is_on(w->flow) ? shmq_flow_place(w->flow) - w->low : 0;
+    if (w->flushed - w->pulled > most) {
+        return shmq_fault_text("%llu messages on disk, and places for %llu",
+                               (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most);
+    }
+    if (w->erased - w->passed > w->flushed - w->pulled) {
+        return shmq_fault_text("%llu messages on disk, and %llu that were fetched from among them",
+                               (unsigned long long)(w->flushed - w->pulled),
+                               (unsigned long long)(w->erased - w->passed));
+    }
+    return w->flushed == w->pulled && w->flushed_bytes != w->pulled_bytes
+               ? shmq_fault_text("%llu bytes on disk, and no message",
+                                 (unsigned long long)(w->flushed_bytes - w->pulled_bytes))
+               : NULL;
+}
+
+const char *shmq_flow_fault(shmq_ring *r) {
+    const shmq_queue *q = r->queue;
+    shmq_ring front;
+    if (shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
+        return NULL; /* what is wrong with it is told where it is looked at */
+    }
+    flow_words w = read_words(r->shm, front.shm);
+    if (w.pulled > w.flushed) {
+        return "more messages have come back from disk than went there";
+    }
+    if (w.pulled_bytes > w.flushed_bytes) {
+        return "more bytes have come back from disk than went there";
+    }
+    if (w.passed > w.erased || w.passed_bytes > w.erased_bytes) {
+        return "more messages that were fetched from disk are passed than there were";
+    }
+    if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
+        return "messages on disk that begin behind their end";
+    }
+    if (shmq_flow_place(w.flow) > shmq_load_seq(&r->shm->tail) + 1) {
+        return "messages on disk that nobody has put yet";
+    }
+    if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
+        return "a queue that has flowed, and cannot say in which order messages come back";
+    }
+    return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, front.shm, &w);
+}
+
+/* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
+static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    shmq_queue_shm *page = r->queue->page;
+    shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
+    uint32_t state = shmq_word_state(word);
+    if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING || state == SHMQ_MOVING) {
+        return "a state that no message has which comes back from disk";
+    }
+    if (!shmq_state_is_entry(state)) {
+        return NULL;
+    }
+    bool amid = shmq_load_seq(&page->unfinished) != 0;
+    uint64_t place = shmq_front_place(r, slot);
+    if (place == UINT64_MAX) {
+        return "an entry without the record that it needs";
+    }
+    if (place >= shmq_flow_place(shmq_load_seq(&back->flow))) {
+        return "a message from disk that was never there";
+    }
+    return !amid && place >= shmq_load_seq(&back->low) && !shmq_is_fetched(slot)
+               ? "a message before which others may come from disk"
+               : NULL;
+}
+
+/* No flush leaves behind what nobody has had, but for a put that waits for its taker. P is read first: then both held at once. */
+static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    uint64_t flow = shmq_load_seq(&r->shm->flow), low = shmq_load_seq(&r->shm->low);
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    uint32_t had = SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE;
+    return shmq_flow_is_on(flow) && p >= low && p < shmq_flow_place(flow) && shmq_word_state(word) == SHMQ_AVAILABLE &&
+           shmq_word_tag(word) == 0 && (word & SHMQ_FLAG_REDELIVERED) == 0 && (shmq_props(slot) & had) == 0;
+}
+
+/* A turn begins with `unfinished` before the first, and ends with 0 behind the last. */
+static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot) {
+    uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    return shmq_load_seq(&r->queue->page->unfinished) != 0 && p + SHMQ_TURN_ENTRIES >= place &&
+           p < place + SHMQ_TURN_ENTRIES;
+}
+
+const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    if (shmq_is_front(r)) {
+        return check_front(r, slot, word);
+    }
+    if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot)) {
+        return "a message on its way to disk that no mover has";
+    }
+    return is_left_behind(r, slot, word) ? "a message among those on disk that nobody has had" : NULL;
+}
+
+bool shmq_is_row(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
+    return shmq_word_state(word) == SHMQ_MOVING && p < shmq_flow_place(shmq_load_seq(&r->shm->flow));
+}

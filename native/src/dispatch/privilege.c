@@ -1,0 +1,28 @@
+#include "shmq/privilege.h"
+
+#include "shmq/group.h"
+#include "shmq/sleepers.h"
+#include "shmq/watch.h"
+
+/* Where it says so. */
+static shmq_a32 *privilege_of(shmq_queue *q, uint32_t owner) {
+    if ((owner & SHMQ_OWNER_PROCESS) != 0) {
+        return q->book != NULL ? &q->book->privileged : NULL;
+    }
+    shmq_consumer_shm *row = shmq_row_at(q, owner);
+    return row != NULL ? &row->privileged : NULL;
+}
+
+void shmq_privilege_take(shmq_queue *q, uint32_t owner) {
+    shmq_a32 *privilege = privilege_of(q, owner);
+    if (privilege != NULL && shmq_load_relaxed(privilege) == 0 && shmq_cas32_seq(privilege, 0, 1)) {
+        shmq_add_privileges(q->m, 1);
+    }
+}
+
+void shmq_privilege_leave(shmq_queue *q, uint32_t owner) {
+    shmq_a32 *privilege = privilege_of(q, owner);
+    if (privilege != NULL && shmq_load_relaxed(privilege) != 0 && shmq_cas32_seq(privilege, 1, 0)) {
+        shmq_add_privileges(q->m, -1);
+    }
+}

@@ -1,0 +1,164 @@
+/* A scan over a queue that has flowed: the first of two rings, and rows that are brought when both have nothing.
+ *
+ * A taker has nothing at or above `low`, while the level is FLOWED: rows may come before it. Its second look is at the flow word
+ * first and at the epochs then: a flow may begin, fail and end while it stands between its scan and that look, and the
+ * word is what it was; what it has passed as MOVING is available again, and only an epoch says so, which was raised
+ * before the word. */
+#include "operations/scan.h"
+#include "shmq/flow.h"
+
+/* Positions of its front ring are not in the order of places. */
+static bool is_scattered(const shmq_ring *r) {
+    return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->low) != 0);
+}
+
+shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
+    if (is_scattered(r)) {
+        return shmq_look_scattered(r, as, limit, f);
+    }
+    f->d = *as;
+    f->d.peek = true;
+    f->place = UINT64_MAX;
+    do {
+        f->status = shmq_scan(r, &f->d, shmq_is_front(r) ? UINT64_MAX : limit);
+    } while (f->status == SHMQ_INTERRUPTED);
+    f->claim = f->status == SHMQ_EMPTY && f->d.word != 0;
+    if (f->status != SHMQ_OK && f->status != SHMQ_EMPTY) {
+        return f->status;
+    }
+    if (f->status == SHMQ_OK || f->claim) {
+        shmq_slot_shm *slot = shmq_slot_at(r, f->d.position);
+        uint64_t place = shmq_slot_place(r, slot, f->d.position);
+        if (shmq_load_seq(&slot->word) != f->d.word) {
+            return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
+        }
+        f->place = place < limit ? place : UINT64_MAX;
+        if (f->place == UINT64_MAX && f->status == SHMQ_OK && f->d.by == NULL && f->d.in_turn) {
+            shmq_head_advance(r, f->d.head_seen, f->d.position); /* what went to disk is not passed once more */
+        }
+    }
+    return SHMQ_OK;
+}
+
+/* The second look at the ring that the offer is not of. */
+static bool is_unchanged(shmq_ring *r, const shmq_found *f, uint64_t place) {
+    uint64_t now = shmq_load_seq(&r->shm->epoch);
+    if (SHMQ_LIKELY(now == f->d.epoch_seen)) {
+        return true;
+    }
+    return !shmq_is_front(r) && shmq_lowest_released(r, f->d.epoch_seen, now) > place;
+}
+
+/* SHMQ_INTERRUPTED: scan again. */
+static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, const shmq_found *first,
+                               const shmq_found *second, shmq_delivery *d) {
+    bool peek = d->peek;
+    uint64_t flow = d->flow_seen;
+    *d = first->d;
+    d->peek = peek;
+    d->flow_seen = flow;
+    if (peek) {
+        return SHMQ_OK;
+    }
+    switch (shmq_scan_offer(r, first->d.word, first->d.position, first->d.epoch_seen, d)) {
+    case OFFER_OK:
+        break;
+    case OFFER_LEFT:
+        d->version = 0;
+        d->left = true;
+        d->word = 0;
+        return SHMQ_EMPTY;
+    default:
+        return SHMQ_INTERRUPTED;
+    }
+    bool same = !is_scattered(r) || shmq_load_seq(&r->shm->epoch) == first->d.epoch_seen;
+    if (same && is_unchanged(other, second, first->place)) {
+        return SHMQ_OK;
+    }
+    shmq_offer_cancel(q, d);
+    return SHMQ_INTERRUPTED;
+}
+
+/* What these two looks have found. SHMQ_EMPTY: nothing, or a claim. */
+shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d) {
+    shmq_ring *front = shmq_front_of(back);
+    if (f->place < b->place) {
+        return offer_first(back->queue, front, back, f, b, d);
+    }
+    if (b->place != UINT64_MAX && !b->claim) {
+        return offer_first(back->queue, back, front, b, f, d);
+    }
+    if (!b->claim && !(is_unchanged(back, b, 0) && is_unchanged(front, f, 0))) {
+        return SHMQ_INTERRUPTED; /* nothing is looked at twice, too */
+    }
+    const shmq_delivery asked = *d;
+    *d = b->d; /* behind a claim all waits for it */
+    d->peek = asked.peek;
+    d->flow_seen = asked.flow_seen;
+    d->searched = b->place == UINT64_MAX;
+    d->word = b->claim ? b->d.word : 0;
+    return SHMQ_EMPTY;
+}
+
+/* Neither ring has anything below the limit. */
+static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_found *front, shmq_delivery *d,
+                           uint64_t *front_epoch) {
+    if (shmq_flow_is_on(d->flow_seen)) {
+        bool some = d->by != NULL && d->by->wants != NULL;
+        shmq_status status = SHMQ_EMPTY;
+        if (r->queue->m->backing_of != NULL) {
+            status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
+            some = some || (status == SHMQ_EMPTY && r->queue->book != NULL); /* the front is full of others' groups */
+            status = some ? shmq_search_flowed(r, d, front_epoch) : status;
+        }
+        if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
+            return status;
+        }
+        if (status == SHMQ_OK || status == SHMQ_INTERRUPTED) {
+            return SHMQ_INTERRUPTED;
+        }
+        d->word = some && status == SHMQ_EMPTY ? d->word : 0;
+        if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
+            d->version = 0; /* rows are left: it has not looked at everything */
+        }
+        return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
+    }
+    uint64_t flow = d->flow_seen;
+    bool same =
+        shmq_load_seq(&r->shm->flow) == flow && is_unchanged(r, back, 0) && is_unchanged(shmq_front_of(r), front, 0);
+    *d = back->d;
+    d->flow_seen = flow;
+    d->word = 0;
+    *front_epoch = front->d.epoch_seen;
+    return same ? SHMQ_EMPTY : SHMQ_INTERRUPTED;
+}
+
+shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+    bool peek = d->peek;
+    const uint64_t version = d->version;
+    for (;;) {
+        shmq_found b, f;
+        d->searched = false;
+        d->version = version;
+        d->flow_seen = shmq_load_seq(&back->shm->flow);
+        uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
+        shmq_status status = shmq_look_flowed(back, d, limit, &b);
+        status = status == SHMQ_OK ? shmq_look_flowed(shmq_front_of(back), d, limit, &f) : status;
+        if (status == SHMQ_INTERRUPTED) {
+            continue;
+        }
+        if (status != SHMQ_OK) {
+            return status;
+        }
+        if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
+            status = nothing(back, &b, &f, d, front_epoch);
+        } else {
+            *front_epoch = f.d.epoch_seen;
+            status = shmq_offer_found(back, &b, &f, d);
+        }
+        d->peek = peek;
+        if (status != SHMQ_INTERRUPTED) {
+            return status;
+        }
+    }
+}
