@@ -127,7 +127,8 @@ static uint64_t make_queue(shmq_member *m, uint32_t index, uint32_t granules, ui
     page->levels = 1;
     page->ring.run = ring;
     page->ring.run_granules = granules;
-    page->ring.carried = ring + SHMQ_LINE_BYTES;
+    page->level_rings = ring + SHMQ_LINE_BYTES; /* of its front ring, of which nothing is said */
+    page->ring.carried = page->level_rings + sizeof(shmq_ring_shm);
     page->ring.slots = page->ring.carried + 64;
     shmq_store_relaxed(&page->ring.laid, SHMQ_LAID_ALL);
     page->ring.shift = 8; /* fits into one granule, and is looked at when the queue's memory goes back */
