@@ -117,8 +117,21 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
     for (;;) {
         shmq_delivery d;
         uint64_t at = position;
-        if (shmq_browse_place(level, &at, &d) != SHMQ_OK) {
+        status = shmq_browse_place(level, &at, &d);
+        if (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED)) { /* a mover is at it: what it moves is not passed */
+            BEGIN_WAIT(self)
+            nanosleep(&(struct timespec){.tv_nsec = SHMQ_NAP_NS}, NULL);
+            END_WAIT(self)
+            if (!queue_goes_on(self)) {
+                return NULL;
+            }
+            continue;
+        }
+        if (status == SHMQ_EMPTY) {
             return Py_BuildValue("(KO)", (unsigned long long)shmq_place_at(level->depth, at), Py_None);
+        }
+        if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
+            return queue_raise(self, status);
         }
         PyObject *headers = PyBytes_FromStringAndSize((const char *)d.headers, d.headers_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);

@@ -60,7 +60,11 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
     while (all->rows < of->max_rows && all->of[BODIES].used < of->max_bytes) {
         shmq_delivery d;
         uint64_t at = position;
-        if (shmq_browse_place(level, &at, &d) != SHMQ_OK || shmq_place_at(level->depth, at) >= of->end) {
+        shmq_status status = shmq_browse_place(level, &at, &d);
+        if (SHMQ_UNLIKELY(status != SHMQ_OK && status != SHMQ_EMPTY)) {
+            return all->rows > 0 ? SHMQ_OK : status; /* the next batch begins there */
+        }
+        if (status == SHMQ_EMPTY || shmq_place_at(level->depth, at) >= of->end) {
             return SHMQ_EMPTY;
         }
         if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.headers_len > INT32_MAX) {
@@ -118,11 +122,17 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     PyObject *answer = NULL;
     status = columns_begin(&all) ? SHMQ_OK : SHMQ_NO_SPACE;
     if (status == SHMQ_OK) {
-        BEGIN_WAIT(self)
-        status = columns_fill(&all, level, position, &of);
-        END_WAIT(self)
+        do {
+            BEGIN_WAIT(self)
+            status = columns_fill(&all, level, position, &of);
+            END_WAIT(self)
+        } while (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED) && queue_goes_on(self)); /* a mover is at it */
     }
-    if (status == SHMQ_NO_SPACE) {
+    if (status == SHMQ_INTERRUPTED) {
+        answer = NULL;
+    } else if (status == SHMQ_OS || status == SHMQ_DENIED || status == SHMQ_CORRUPT) {
+        answer = queue_raise(self, status);
+    } else if (status == SHMQ_NO_SPACE) {
         PyErr_NoMemory();
     } else if (status == SHMQ_TOO_LARGE) {
         PyErr_Format(PyExc_OverflowError, "the body at position %llu is larger than an Arrow column holds", of.place);

@@ -99,7 +99,7 @@ class JoinableQueue(Queue[T]):
     place: join() waits on, and another process gets it. So it counts against maxsize until it is done.
 
     Arguments:
-        maxsize: most messages that are not done; 0 or less: as many as the memory of the broker holds.
+        maxsize: most messages that are not done; 0 or less: as many as memory and disk hold.
         ctx: accepted, since multiprocessing's has it; nothing depends on it.
 
     Raises as Queue.

@@ -38,7 +38,7 @@ class Queue(Generic[T]):
     """A queue of objects for this process and those that it starts, however they are started.
 
     Arguments:
-        maxsize: most messages; 0 or less: as many as the memory of the broker holds.
+        maxsize: most messages; 0 or less: as many as memory and disk hold.
         ctx: accepted, since multiprocessing's has it; nothing depends on it.
 
     Raises ValueError for a maxsize above 4,294,967,294; Full or OutOfSpace without memory for its slots.

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import pytest
 
 import shmq
 from checker.queue import queues_of
+from shmq.core.handles import browse_columns
 from tests.support.health import check_sound
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.segment_image import image_of
@@ -95,6 +97,39 @@ def test_who_follows_sees_each_once_while_it_goes_to_disk(broker: shmq.Broker, l
     for thread in followers:
         thread.join(PATIENCE)
     assert seen == [[(0, number) for number in range(COUNT)]] * 2
+
+
+@contextmanager
+def another_moves(broker_dir: Path) -> Iterator[None]:
+    """Somebody has the mover's lock of the broker's first queue: docs/protocol-flow.md."""
+    (segment,) = (path.name for path in (broker_dir / "disk").iterdir())
+    with Path("/dev/shm", segment).open("r+b") as file:
+        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 41, 1, 0)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+        yield
+
+
+@pytest.mark.parametrize("read", ["browse", "columns"])
+def test_a_browser_waits_for_a_mover_and_passes_nothing(broker_dir: Path, flowing: shmq.Queue[Any], read: str) -> None:
+    put_numbers(flowing, 0)
+    seen: list[int] = []
+
+    def look() -> None:
+        if read == "browse":
+            seen.extend(parsed(m.body)[1] for m in flowing.browse())
+        else:
+            begin, ended = 0, False
+            while not ended:
+                begin, ended, rows, _ = browse_columns(flowing, begin, flowing._ends()[0], 10_000, 1 << 30, 0)
+                seen.append(rows)
+
+    with another_moves(broker_dir):
+        reader = threading.Thread(target=look)
+        reader.start()
+        reader.join(0.5)  # longer than the patience: it gives up what it waits for, and begins anew
+        assert reader.is_alive()
+    reader.join(PATIENCE)
+    assert seen == list(range(COUNT)) if read == "browse" else sum(seen) == COUNT
 
 
 def put_and_take(queue: shmq.Queue[Any], results: shmq.Queue[Any], producer: int) -> None:

@@ -35,7 +35,7 @@ typedef struct shmq_settings_shm {
     shmq_a64 unused_since; /* monotonic time at which the last consumer went; 0: there was none */
     shmq_a64 unused_taken; /* messages that had been taken when unused_since was written */
     shmq_a64 seal; /* version 32, odd: they are being changed | checksum 32 of all of them; see settings_seal.c */
-    shmq_a64 max_memory; /* bytes of headers and bodies; 0: all stay in memory */
+    shmq_a64 max_memory; /* bytes of headers and bodies in memory; 0: no limit of its own */
     shmq_a64 alerts
         [SHMQ_ALERT_TERMS]; /* thresholds by enum shmq_alert, age in ns; 0: none. Then the time between two, in ns */
     uint64_t reserved[1];

@@ -32,11 +32,18 @@ static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq
            shmq_front_place(front, shmq_slot_at(front, position)) == place;
 }
 
-/* The first row at or above `from`; UINT64_MAX: there is none. */
-static uint64_t row_next(shmq_ring *level, uint64_t from, shmq_delivery *row) {
-    uint64_t flow = shmq_flow_at(level), place = from;
+/* The first row at or above `from`; *place is UINT64_MAX: there is none, or nobody can tell. SHMQ_INTERRUPTED: somebody has moved entries
+ * for longer than the patience, and does so still. SHMQ_OS, SHMQ_DENIED: files cannot be read. */
+static shmq_status row_next(shmq_ring *level, uint64_t from, shmq_delivery *row, uint64_t *place) {
+    uint64_t flow = shmq_flow_at(level), at = from;
     bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && level->queue->m->backing_of != NULL;
-    return any && shmq_flow_peek(level, &place, row) == SHMQ_OK ? place : UINT64_MAX;
+    shmq_status status = any ? shmq_flow_peek(level, &at, row) : SHMQ_EMPTY;
+    *place = status == SHMQ_OK ? at : UINT64_MAX;
+    if (SHMQ_LIKELY(status == SHMQ_OK || status == SHMQ_EMPTY)) {
+        return SHMQ_OK;
+    }
+    row->word = 0;
+    return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
 }
 
 /* Places at which the back ring has nothing. Below P that is so for ever: nobody puts there, and what a mover gives back lies above.
@@ -67,9 +74,10 @@ static bool is_passed(const shmq_ring *level, uint64_t place) {
 
 /* Of a level whose back ring has nothing there. */
 static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
-    uint64_t on_disk = row_next(level, *place, d);
+    uint64_t on_disk;
+    shmq_status status = row_next(level, *place, d, &on_disk);
     bool passed = is_passed(level, *place); /* as below */
-    if (passed && on_disk < clear.to) {
+    if (status == SHMQ_OK && passed && on_disk < clear.to) {
         *place = on_disk;
         return true;
     }
@@ -95,18 +103,17 @@ static enum passed look_at_passed(const shmq_ring *level, uint64_t from, uint64_
     return passed;
 }
 
-/* True: the scan is to be made again. Its mover has ended its turn; or an entry has been given back, which is looked at
- * once more only: it may be damaged. */
-static bool look_again(shmq_ring *level, uint64_t from, uint64_t to, bool *again) {
+/* SHMQ_EMPTY: nothing was passed. SHMQ_OK: the scan is to be made again: its mover has ended its turn; or an entry has been given back,
+ * which is looked at once more only: it may be damaged. Others as row_next. */
+static shmq_status look_again(shmq_ring *level, uint64_t from, uint64_t to, bool *again) {
     enum passed passed = look_at_passed(level, from, to);
     if (SHMQ_LIKELY(passed == PASSED_NOTHING) || (passed == PASSED_ENTRY && *again)) {
-        return false;
+        return SHMQ_EMPTY;
     }
     *again = passed == PASSED_ENTRY;
-    uint64_t next = from;
+    uint64_t next;
     shmq_delivery row;
-    shmq_status status = passed == PASSED_MOVING ? shmq_flow_peek(level, &next, &row) : SHMQ_OK;
-    return status == SHMQ_OK || status == SHMQ_EMPTY;
+    return passed == PASSED_MOVING ? row_next(level, from, &row, &next) : SHMQ_OK;
 }
 
 shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
@@ -125,21 +132,27 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
     bool again = false;
     for (uint64_t from = *place;;) {
         /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
-        uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level));
+        uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level)), on_disk;
+        uint64_t low = shmq_load_seq(&level->shm->low); /* no row lies below it, now or later */
         shmq_delivery row;
         shmq_status status = shmq_browse(level, &at, d);
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
         note_clear(level, from, in_back < below ? in_back : below);
-        uint64_t on_disk = row_next(level, from, &row);
+        shmq_status rows = row_next(level, from, &row, &on_disk);
         /* Behind the look at the disk: what had come in by then lies below `low`. */
         bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
+        if (SHMQ_UNLIKELY(rows != SHMQ_OK) && in_back >= low && in_front >= low) {
+            d->word = 0;
+            return rows;
+        }
         if (in_back <= in_front && in_back <= on_disk) {
-            if (SHMQ_UNLIKELY(look_again(level, from > below ? from : below, at, &again))) {
+            rows = look_again(level, from > below ? from : below, at, &again);
+            if (SHMQ_UNLIKELY(rows == SHMQ_OK)) {
                 continue;
             }
             *place = at;
-            return status;
+            return SHMQ_LIKELY(rows == SHMQ_EMPTY) ? status : rows;
         }
         if (on_disk < in_front) {
             *place = on_disk;

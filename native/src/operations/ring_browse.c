@@ -82,15 +82,16 @@ bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {
            shmq_load_relaxed(&slot->position) == d->position && shmq_read_once(&slot->message_id) == d->message_id;
 }
 
-/* Is there something at these positions of the levels? A claim in the way of one: its level and word. */
-static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **claimed, shmq_delivery *claim) {
+/* Is there something at these positions of the levels? SHMQ_EMPTY: no. A claim in the way of one: its level and word. */
+static shmq_status anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **claimed, shmq_delivery *claim) {
     *claimed = NULL;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *level = shmq_level(q, depth);
         shmq_delivery d;
         uint64_t p = positions[depth];
-        if (shmq_browse_place(level, &p, &d) == SHMQ_OK) {
-            return true;
+        shmq_status status = shmq_browse_place(level, &p, &d);
+        if (status != SHMQ_EMPTY) {
+            return status;
         }
         if (d.word != 0 && *claimed == NULL) {
             *claimed = level;
@@ -98,7 +99,7 @@ static bool anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **cl
             claim->word = d.word;
         }
     }
-    return false;
+    return SHMQ_EMPTY;
 }
 
 /* Until something may be at one of these positions, one a level. Browsers are told of everything while they sleep. */
@@ -115,7 +116,8 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         shmq_ring *level;
         shmq_delivery d;
         uint32_t seen = shmq_announce(q, row, true);
-        if (anything_at(q, positions, &level, &d)) {
+        status = anything_at(q, positions, &level, &d);
+        if (status != SHMQ_EMPTY) {
             break;
         }
         uint64_t now = shmq_now_ns();

@@ -139,12 +139,12 @@ bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word,
     return SHMQ_LIKELY(group == 0) || shmq_group_open(shmq_back_of(r), group, d->owner, shmq_slot_place(r, slot, p));
 }
 
-#define LONGEST_WALK 64 /* laps */
+#define LONGEST_SCAN 64 /* laps */
 
 /* Asked once in a lap of steps. Behind the tail there is nothing to scan over but the claim of a producer that died
  * before it moved the tail on; each lap ends below the tail of its time: only damaged words lead elsewhere. */
 static bool is_astray(const shmq_ring *r, uint64_t p, uint64_t steps) {
-    return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_WALK;
+    return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_SCAN;
 }
 
 /* For who was led to a wrong position by the head. Its 44 bits are extended against what this process has seen last, which
@@ -235,7 +235,7 @@ static inline uint64_t start_of_scan(shmq_ring *r, shmq_delivery *d) {
 /* In both of its callers: a get of a plain queue is one function then. */
 static inline shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) __attribute__((always_inline));
 
-/* One scan; one by a path ends at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
+/* One scan; one by a cursor ends at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
  * end); SHMQ_INTERRUPTED: a release forces another scan; SHMQ_CORRUPT. */
 static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
     uint64_t start = start_of_scan(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;

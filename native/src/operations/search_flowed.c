@@ -3,7 +3,8 @@
  * then the entry that it is offered.
  *
  * The lock is held from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. What is released
- * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, so each is looked at once. */
+ * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, but for those of a group
+ * that has become free since: so each is looked at once, or from what was released on. */
 #include "operations/scan.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"
