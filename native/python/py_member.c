@@ -381,7 +381,11 @@ static PyObject *member_alerts(PyObject *self, PyObject *unused) {
 static PyObject *member_disk_alerts(PyObject *self, PyObject *unused) {
     uint64_t used;
     (void)unused;
-    uint32_t bits = shmq_disk_alerts(as_member(self)->member, &used);
+    shmq_member *m = shmq_py_usable(self);
+    if (m == NULL) {
+        return NULL;
+    }
+    uint32_t bits = shmq_disk_alerts(m, &used);
     return Py_BuildValue("(iiK)", (bits & SHMQ_DISK_MARK) != 0, (bits & SHMQ_DISK_FULL) != 0, (unsigned long long)used);
 }
 

@@ -125,6 +125,29 @@ static void a_round_looks_at_a_part_of_a_ring(void) {
     end();
 }
 
+/* The same of one that the ring has gone round meanwhile: it is looked at after all others, or, in every second circle, before them. */
+static void traffic_that_is_delayed_starves_nothing_that_is_carried(void) {
+    begin();
+    put_until(qa, 0, stands_at + 10 * MS);
+    for (uint64_t i = 1; i <= 1100; i++) {
+        CHECK_EQUAL(put_number(qa, i), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), i);
+    }
+    uint64_t later = stands_at + 3600 * SECOND;
+    for (uint64_t i = 0; i < SHMQ_ROUND_BUDGET + 100; i++) {
+        put_until(qa, i, later);
+    }
+    CHECK_EQUAL(get_number(qa), UINT64_MAX);
+    stands_at += 10 * MS;
+    for (uint32_t rounds = 0; rounds < 4; rounds++) {
+        put_until(qa, rounds, later);
+        (void)round_of(SHMQ_DUTY_TIMES);
+    }
+    CHECK_EQUAL(held_in(qa), SHMQ_ROUND_BUDGET + 104);
+    CHECK_EQUAL(state_at(qa, 0), SHMQ_AVAILABLE);
+    end();
+}
+
 /* Each put takes the mark away, so no circle comes to its end; yet each entry has its turn. */
 static void traffic_that_is_delayed_starves_none_of_the_due(void) {
     begin_with_a_long_ring();
@@ -265,6 +288,7 @@ int main(void) {
     a_queue_that_becomes_due_between_two_rounds_is_not_forgotten();
     a_round_looks_at_a_part_of_a_ring();
     traffic_that_is_delayed_starves_none_of_the_due();
+    traffic_that_is_delayed_starves_nothing_that_is_carried();
     an_entry_that_becomes_due_between_two_rounds_is_not_forgotten();
     another_process_goes_on_with_a_ring_after_a_moment();
     a_level_that_is_half_looked_at_comes_first();

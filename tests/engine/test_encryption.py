@@ -17,6 +17,7 @@ import pytest
 import shmq
 from shmq.core.segment import SHM_DIRECTORY
 from shmq.engine.broker.broker import broker_membership
+from shmq.runtime import open_to_look
 from tests.engine.child import Child
 from tests.support.health import check_sound
 from tests.support.offspring import Offspring, Say
@@ -189,6 +190,19 @@ def put_and_take(broker: shmq.Broker, say: Say) -> None:
     put_texts(queue, range(COUNT, 2 * COUNT))
     take_texts(queue, range(COUNT // 2))
     say("done")
+
+
+def test_a_process_that_has_only_looked_needs_the_key_to_open_it_and_uses_it(broker_dir: Path) -> None:
+    with shmq.open(broker_dir, memory=MEMORY, encryption_key=KEY) as broker:
+        put_texts(jobs_of(broker), range(COUNT))
+    with open_to_look(broker_dir) as looking:
+        with pytest.raises(shmq.OptionsMismatch, match="encrypts what goes to disk"):
+            shmq.open(broker_dir, create=False)
+        with pytest.raises(shmq.OptionsMismatch, match="another encryption_key"):
+            shmq.open(broker_dir, create=False, encryption_key=OTHER)
+        with shmq.open(broker_dir, create=False, encryption_key=KEY) as broker:
+            take_texts(jobs_of(broker), range(COUNT))
+        assert looking.queue("jobs", create=False).qsize() == 0
 
 
 def test_a_forked_child_has_the_key_of_its_parent(broker: shmq.Broker) -> None:

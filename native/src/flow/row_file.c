@@ -203,11 +203,15 @@ static bool is_sound(const shmq_row_file *f) {
         !marks_make_sense(f, head.count)) {
         return false;
     }
-    uint64_t bytes = marks_at(f) + head.count;
+    uint64_t left = f->size - marks_at(f) - head.count;
     for (uint32_t i = 0; i < head.count; i++) {
-        bytes += entry_of(f, i).length + f->tag_bytes;
+        uint64_t length = entry_of(f, i).length;
+        if (length > left || f->tag_bytes > left - length) {
+            return false;
+        }
+        left -= length + f->tag_bytes;
     }
-    return bytes == f->size;
+    return left == 0;
 }
 
 /* What cannot be decrypted is left as no row is. */

@@ -33,7 +33,7 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
 shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d);
 /* By who wants some only, and has found nothing below `low`: SHMQ_OK, offered. SHMQ_EMPTY: nothing in all of the level (d->searched), a
  * claim (d->word), or it is not done yet (d->left). SHMQ_INTERRUPTED: scan again. SHMQ_IN_USE as shmq_flow_bring. */
-shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch);
+shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch);
 /* The same as a scan of a level that has flowed: what lies below `low` in both of its rings, and then what is on disk.
  * SHMQ_EMPTY with a flow word in d->flow_seen that is on: not all was to be had. *front_epoch: of the front ring, as
  * d->epoch_seen. */

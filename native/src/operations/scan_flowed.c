@@ -102,14 +102,14 @@ shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_fo
 
 /* Neither ring has anything below the limit. */
 static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_found *front, shmq_delivery *d,
-                           uint64_t *front_epoch) {
+                           uint64_t chances, uint64_t *front_epoch) {
     if (shmq_flow_is_on(d->flow_seen)) {
         bool some = d->by != NULL && d->by->wants != NULL;
         shmq_status status = SHMQ_EMPTY;
         if (r->queue->m->backing_of != NULL) {
             status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
             some = some || (status == SHMQ_EMPTY && r->queue->book != NULL); /* the front is full of others' groups */
-            status = some ? shmq_search_flowed(r, d, front_epoch) : status;
+            status = some ? shmq_search_flowed(r, d, chances, front_epoch) : status;
         }
         if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
             return status;
@@ -140,6 +140,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
         shmq_found b, f;
         d->searched = false;
         d->version = version;
+        uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* a slot that is freed from here on is news */
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
         shmq_status status = shmq_look_flowed(back, d, limit, &b);
@@ -151,7 +152,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
             return status;
         }
         if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
-            status = nothing(back, &b, &f, d, front_epoch);
+            status = nothing(back, &b, &f, d, chances, front_epoch);
         } else {
             *front_epoch = f.d.epoch_seen;
             status = shmq_offer_found(back, &b, &f, d);

@@ -191,10 +191,10 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
     }
 }
 
-/* One slice. What was found in that time, in d->version: what it need not be woken for. */
-static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t version, uint64_t *front_epoch) {
+/* One slice. What was found in that time, in d->version: what it need not be woken for. `chances`: of before all looks. */
+static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t version, uint64_t chances,
+                                  uint64_t *front_epoch) {
     shmq_mover t;
-    uint64_t chances = shmq_load_seq(&back->queue->page->chances);
     d->version = version;
     shmq_status status = shmq_turn_begin(&t, back);
     if (status == SHMQ_OK) {
@@ -210,12 +210,12 @@ static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t ve
     return status;
 }
 
-shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch) {
     const uint64_t version = d->version;
     uint64_t until = 0; /* what is not found by then is looked for once more, a moment later */
     shmq_status status;
     do {
-        status = search_a_while(back, d, version, front_epoch);
+        status = search_a_while(back, d, version, chances, front_epoch);
         uint64_t now = status == SHMQ_TIMEOUT ? shmq_now_ns() : 0;
         until = until != 0 ? until : now + back->queue->m->patience_ns;
         if (status == SHMQ_TIMEOUT && now >= until) {

@@ -25,7 +25,7 @@ static uint64_t messages_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     for (uint32_t i = 0; i < q->rings; i++) {
         uint32_t depth = (first + i) % q->rings;
         shmq_ring_time_step(shmq_level(q, depth), now, u, b);
-        if (shmq_is_half_looked_at(q, depth, u)) {
+        if (b->left == 0 || shmq_is_half_looked_at(q, depth, u)) {
             return now;
         }
     }

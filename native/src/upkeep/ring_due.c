@@ -94,7 +94,8 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_bu
     return ends < expires ? ends : expires;
 }
 
-/* A new circle begins where the last one ended, so that none is left out by one that never comes to its end. */
+/* A new circle begins where the last one ended, so that none is left out by one that never comes to its end. What is carried is
+ * looked at first in every second one. */
 static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
@@ -106,7 +107,8 @@ static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     u->depth = r->depth;
     u->floor = low;
     u->tail = tail <= low ? low : tail - low < count ? tail : low + count;
-    u->carried = count;
+    u->carried = same && u->carried != 0 ? u->carried : count;
+    u->carried_first = same && !u->carried_first;
     u->entries.mark = mark;
     u->entries.earliest = SHMQ_DUE_NEVER;
     u->entries.left = u->tail - low;
@@ -115,8 +117,8 @@ static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
 
 static void note(shmq_circle *c, uint64_t due) { c->earliest = due < c->earliest ? due : c->earliest; }
 
-/* Every entry between floor and tail, and the carried ones: as a census. False: the budget is spent before that. */
-static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
+/* Every entry between floor and tail. False: the budget is spent before that. */
+static bool look_at_entries(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     shmq_circle *c = &u->entries;
     for (; c->left != 0; c->left--) {
         if (b->left == 0) {
@@ -125,6 +127,11 @@ static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget 
         note(c, look_at(r, shmq_slot_at(r, c->next), now, b));
         c->next = c->next + 1 < u->tail ? c->next + 1 : u->floor;
     }
+    return true;
+}
+
+/* Older ones, which the tail has carried. The same. */
+static bool look_at_carried(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     while (u->carried != 0) {
         if (b->left == 0) {
             return false;
@@ -135,10 +142,25 @@ static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget 
         if (bits == 0 && w % 8 == 0) {
             shmq_budget_spend(b, SHMQ_PRICE_ENTRY); /* a cache line of words, most of which are empty */
         } else if (bits != 0) {
-            note(c, look_at(r, shmq_slot_at(r, u->carried), now, b));
+            note(&u->entries, look_at(r, shmq_slot_at(r, u->carried), now, b));
         }
     }
     return true;
+}
+
+/* As a census. */
+static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
+    return u->carried_first ? look_at_carried(r, now, u, b) && look_at_entries(r, now, u, b)
+                            : look_at_entries(r, now, u, b) && look_at_carried(r, now, u, b);
+}
+
+/* Of whom somebody waits for: at the end of each look, and, if none comes to its end, once in a patience. True: somebody still waits. */
+static bool recheck_groups(shmq_queue *q, bool whole, uint64_t now, shmq_rounds *u) {
+    if (SHMQ_LIKELY(q->grouping == SHMQ_GROUPS_NONE) || (!whole && now - u->rechecked_ns < q->m->patience_ns)) {
+        return false;
+    }
+    u->rechecked_ns = now;
+    return shmq_groups_recheck(q);
 }
 
 bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u) {
@@ -159,10 +181,10 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
         begin(r, u, mark);
     }
     bool whole = look_at_all(r, now, u, b);
-    uint64_t earliest = u->entries.earliest;
-    if (whole && SHMQ_UNLIKELY(q->grouping != SHMQ_GROUPS_NONE) && shmq_groups_recheck(q)) {
-        earliest = earliest < now + q->m->patience_ns ? earliest : now + q->m->patience_ns;
+    if (recheck_groups(q, whole, now, u)) {
+        note(&u->entries, now + q->m->patience_ns);
     }
+    uint64_t earliest = u->entries.earliest;
     uint64_t rest = shmq_due_rest(now);
     bool earlier; /* sleepers know the header's word only, and that is looked after by the caller */
     u->entries.mark = whole ? 0 : shmq_due_leave(due, mark, rest, &earlier);

@@ -35,20 +35,42 @@ def _joined(path: str | None, member: Member, key: EncryptionKey | None, *, rows
     """
     name = path or f"anonymous ({member.name})"
     try:
-        check = member.header()["key_check"]
         if key is not None:
-            _compare(name, check, segment.check_of(key.value))
+            _compare(name, member.header()["key_check"], segment.check_of(key.value))
             member.encrypt_with(key.value)
-        elif check and rows:
-            raise OptionsMismatch(
-                f"the broker {name} encrypts what goes to disk",
-                figures="no encryption_key is given here",
-                remedy="open it with the encryption_key with which it was made, or first, before a handle is unpickled",
-            )
+        elif rows:
+            _need_no_key(name, member)
     except BaseException:
         member.close(True)
         raise
     return Membership.join(member.name, lambda: Membership(member.name, path, member, key))
+
+
+def _known(known: Membership, key: EncryptionKey | None, *, rows: bool) -> Membership:
+    """One that this process has already, which may have been opened without the key, for somebody who only looked."""
+    name = known.path or f"anonymous ({known.key})"
+    try:
+        member = known.live()
+        if key is not None:
+            _compare(name, member.header()["key_check"], segment.check_of(key.value))
+            if known.encryption_key is None:
+                member.encrypt_with(key.value)
+                known.encryption_key = key
+        elif rows and known.encryption_key is None:
+            _need_no_key(name, member)
+    except BaseException:
+        known.leave()
+        raise
+    return known
+
+
+def _need_no_key(name: str, member: Member) -> None:
+    if member.header()["key_check"]:
+        raise OptionsMismatch(
+            f"the broker {name} encrypts what goes to disk",
+            figures="no encryption_key is given here",
+            remedy="open it with the encryption_key with which it was made, or first, before a handle is unpickled",
+        )
 
 
 def _compare(name: str, has: bytes, given: bytes) -> None:
@@ -79,7 +101,7 @@ def _join_segment(name: str, key: EncryptionKey | None = None) -> Membership:
     """Join an anonymous broker by the name of its segment. Raises BrokerNotFound when its last member has gone."""
     found = Membership.of(name)
     if found is not None:
-        return found
+        return _known(found, key, rows=True)
     try:
         return _first_look(_joined(None, segment.attach(name), key))
     except BrokerNotFound as error:
@@ -115,9 +137,7 @@ def join_directory(path: str, settings: BrokerSettings, *, create: bool, rows: b
     known = Membership.of(member.name)
     if known is not None:
         member.close(True)
-        if key is not None:
-            _compare(path, known.live().header()["key_check"], segment.check_of(key.value))
-        return known
+        return _known(known, key, rows=rows)
     return _first_look(_joined(path, member, key, rows=rows))
 
 
@@ -129,7 +149,7 @@ def rejoin(key: str, path: str | None, encryption_key: EncryptionKey | None = No
     """Of a handle that was pickled."""
     found = Membership.of(key)
     if found is not None:
-        return found
+        return _known(found, encryption_key, rows=False)
     if path is None:
         return _join_segment(key, encryption_key)
     return join_directory(path, BrokerSettings(encryption_key=encryption_key), create=False)
