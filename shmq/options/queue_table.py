@@ -140,7 +140,7 @@ QUEUE_TABLE: Final = (
         default=0,
         least=0,
         most=4_294_967_294,
-        remedy="give a number of messages, or 0 for as many as memory holds",
+        remedy="give a number of messages, or 0 for as many as there is room for",
     ),
     Option(
         "slot_size",
@@ -269,7 +269,7 @@ QUEUE_TABLE: Final = (
         least=1,
         most=274_877_906_944,
         may_be_none=True,
-        remedy="give a size, or None to keep all messages in memory",
+        remedy="give a size, or None for as much as the broker has",
     ),
     Option(
         "alerts",

@@ -27,7 +27,8 @@ typedef struct shmq_rounds {
     uint32_t index, incarnation, depth; /* of that ring */
     uint64_t floor, tail; /* between which positions its circle goes */
     uint64_t carried; /* below which slots its carried entries are still to be looked at */
-    bool carried_first; /* in this circle; in the next one it is the other way round, so that both get on if none comes to its end */
+    bool
+        carried_first; /* in this circle; in the next one it is the other way round, so that both get on if none comes to its end */
     uint64_t rechecked_ns; /* when owners of its groups were looked at last */
 } shmq_rounds;
 
