@@ -13,7 +13,7 @@ from tests.repo.tree import ROOT
 AWAITED = {
     *(f"S{n}" for n in (88,)),
     *(f"E{n}" for n in (19,)),
-    *(f"R{n}" for n in (15, 18, 19, 22)),
+    *(f"R{n}" for n in (15, 18, 22)),
 }
 NAMES = [*(f"S{n}" for n in range(1, 101)), *(f"E{n}" for n in range(1, 21)), *(f"C{n}" for n in range(1, 15))]
 NAMES += [f"R{n}" for n in range(1, 23)]
