@@ -15,6 +15,7 @@ import pytest
 import shmq
 from checker.queue import queues_of
 from shmq.core.handles import browse_columns
+from shmq.engine.claims.claim import Claimer, queue_of_claims
 from tests.support.health import check_sound
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.segment_image import image_of
@@ -130,6 +131,20 @@ def test_a_browser_waits_for_a_mover_and_passes_nothing(broker_dir: Path, flowin
         assert reader.is_alive()
     reader.join(PATIENCE)
     assert seen == list(range(COUNT)) if read == "browse" else sum(seen) == COUNT
+
+
+def test_a_claim_says_that_something_is_left_where_a_mover_is_in_its_way(
+    broker: shmq.Broker, broker_dir: Path, flowing: shmq.Queue[Any]
+) -> None:
+    """Whoever empties a queue by claims deletes it then."""
+    put_numbers(flowing, 0)
+    claimer = Claimer(flowing, queue_of_claims(broker, "claims"))
+    with another_moves(broker_dir):
+        first = claimer.claim(COUNT, 1 << 30)
+    assert first.full
+    assert first.entries < COUNT
+    second = claimer.claim(COUNT, 1 << 30)
+    assert (first.entries + second.entries, second.full, flowing.qsize()) == (COUNT, False, 0)
 
 
 def put_and_take(queue: shmq.Queue[Any], results: shmq.Queue[Any], producer: int) -> None:

@@ -3,6 +3,7 @@
  * attempt and no death is counted, and it comes back. */
 #include "shmq/ring_claim.h"
 
+#include "shmq/flow.h"
 #include "shmq/ring_move.h"
 #include "shmq/ring_time.h"
 #include "shmq/ring_wait.h"
@@ -77,6 +78,17 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
     return SHMQ_OK;
 }
 
+/* As a get that does not wait: for a mover it does, as long as a stopped process may delay others. Rows that it cannot bring then for
+ * want of memory are not the end of the queue. */
+static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
+    uint32_t which;
+    shmq_status status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);
+    if (status != SHMQ_EMPTY && status != SHMQ_SHUT_DOWN) {
+        return status;
+    }
+    return SHMQ_UNLIKELY(shmq_flow_rows(of->q) != 0) && !of->searched ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
+}
+
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result) {
     shmq_queue_wait of = {.q = from, .owner = shmq_self(from), .by = by};
@@ -84,12 +96,8 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
         (void)shmq_reap_now(from->m); /* what a dead one had in hand is in its place before the first look */
     }
     for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
-        bool claimed;
         shmq_delivery d;
-        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : shmq_queue_enter(from);
-        if (status == SHMQ_OK) {
-            status = shmq_look(&of, &claimed, &d);
-        }
+        shmq_status status = looks == PIECE ? SHMQ_INTERRUPTED : next(&of, &d);
         if (status == SHMQ_OK && !fits(limits, result, &d)) {
             shmq_offer_cancel(from, &d);
             break;
