@@ -218,6 +218,13 @@ static void runs_other_things(void) {
     (void)shmq_reap_dead(m, &reaped);
 }
 
+/* Each turn of a flush would seem to get on. */
+static void a_put_beside_a_tail_beyond_all_positions_ends(void) {
+    shmq_store_seq(&back->shm->tail, shmq_load_seq(&back->shm->tail) | UINT64_C(1) << 63);
+    CHECK_EQUAL(shmq_flow_make_room(q, back), SHMQ_CORRUPT);
+    puts_some();
+}
+
 static void check_all_is_well(void) {
     restore();
     check_ring(q);
@@ -244,6 +251,9 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof deadly / sizeof deadly[0]; i++) {
         signal(deadly[i], die_in_round);
     }
+    check_all_is_well();
+    alarm(30);
+    a_put_beside_a_tail_beyond_all_positions_ends();
     check_all_is_well();
     for (round_now = 0; round_now < rounds; round_now++) {
         state = (seed + round_now) * UINT64_C(0x9e3779b97f4a7c15) | 1;

@@ -95,6 +95,28 @@ static void test_what_was_given_is_kept_and_another_value_is_refused(void) {
     end();
 }
 
+/* Damage turns no checksum off: a setting that says no is believed where the seal of the settings says so, too. */
+static void test_a_damaged_setting_takes_the_checksum_from_no_message(void) {
+    for (uint32_t given = 0; given <= 1; given++) {
+        begin();
+        shmq_declaration d = {.given = 1u << SHMQ_SET_CHECKSUM, .checksum = given, .create = true};
+        shmq_queue *q = NULL;
+        int differs = -1;
+        CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+        shmq_queue_shm *page = q->page;
+        shmq_queue_unbind(q);
+        shmq_store_relaxed(&page->checksum, 0);
+        d = (shmq_declaration){0};
+        CHECK_EQUAL(declare(&q, &d, &differs), SHMQ_OK);
+        CHECK(!q->checksum);
+        CHECK_EQUAL(q->crc_at_put, given != 0);
+        CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
+        CHECK_EQUAL(shmq_slot_at(&q->first, 0)->crc != 0, given != 0);
+        shmq_queue_unbind(q);
+        end();
+    }
+}
+
 static void test_what_nobody_gave_is_set_by_the_first_who_does(void) {
     begin();
     shmq_declaration d = {.create = true};
@@ -428,6 +450,7 @@ static void test_who_comes_to_take_out_what_fills_the_memory_finds_room(void) {
 
 int main(void) {
     test_what_was_given_is_kept_and_another_value_is_refused();
+    test_a_damaged_setting_takes_the_checksum_from_no_message();
     test_what_nobody_gave_is_set_by_the_first_who_does();
     test_settings_are_altered_but_for_those_that_are_fixed();
     test_a_maxsize_that_is_altered_is_in_force_at_once();

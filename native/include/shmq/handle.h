@@ -41,7 +41,8 @@ typedef struct shmq_queue {
     shmq_ring first; /* of level 0 */
     uint32_t index;
     uint32_t incarnation;
-    bool checksum;
+    bool checksum; /* false: its messages may have none */
+    bool crc_at_put; /* by us; also where its setting says no, but the seal of the settings does not */
     uint32_t grouping; /* enum shmq_grouping */
     struct shmq_group_book *book; /* what this process has of each group; NULL in a view, and without groups */
     uint64_t serial; /* of the member when this was bound */

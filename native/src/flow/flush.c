@@ -130,6 +130,10 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&back->shm->tail);
     uint64_t slots = shmq_slot_count(back), carried;
     *from = place;
+    if (SHMQ_UNLIKELY(tail >> SHMQ_PLACE_BITS !=
+                      0)) { /* a flow word holds no such place, so no flush would ever come to its end */
+        return shmq_damage(back->queue->m, "the tail of a ring is beyond all positions", tail);
+    }
     if (SHMQ_UNLIKELY(place > tail + slots)) {
         return shmq_damage(back->queue->m, "the place up to which messages are on disk is beyond the tail", place);
     }

@@ -123,7 +123,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         shmq_alert_weigh(q, weight_of(o));
     }
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
-    o->crc = q->checksum ? crc_of_message(o) : 0;
+    o->crc = q->crc_at_put ? crc_of_message(o) : 0;
     o->prepared = true;
     /* With signs: what keeps an old time does not look each time, nor turn the clock of the others back. */
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {

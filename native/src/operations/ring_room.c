@@ -118,6 +118,17 @@ static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
     return status;
 }
 
+/* Of a producer that finds the room taken by others, or none, each time it has moved some: until its time is over, or, if it does not
+ * wait, the patience. */
+static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, uint64_t *patience_end) {
+    uint64_t now = shmq_now_ns();
+    if (until_ns != 0) {
+        return now < until_ns && now < slice_end;
+    }
+    *patience_end = *patience_end != 0 ? *patience_end : now + q->m->patience_ns;
+    return now < *patience_end;
+}
+
 /* *moved: what the last try to make room by the disk has answered. */
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
     SHMQ_TRY(shmq_queue_enter(q));
@@ -133,7 +144,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     uint64_t piece =
         SHMQ_SHORT_SLEEP_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
     bool waited = false;
-    uint64_t slice_end = shmq_slice_end(q->m);
+    uint64_t slice_end = shmq_slice_end(q->m), flow_end = 0;
     while (shmq_no_room(status)) {
         *moved = flow_for_room(q, o, status, until_ns != 0);
         if (*moved != status && !is_disk_full(*moved)) {
@@ -141,7 +152,9 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
                 return *moved;
             }
             status = put_counted(q, o);
-            continue;
+            if (SHMQ_LIKELY(!shmq_no_room(status) || in_time(q, until_ns, slice_end, &flow_end))) {
+                continue;
+            }
         }
         uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
