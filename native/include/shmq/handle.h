@@ -31,7 +31,8 @@ typedef struct shmq_ring {
     const shmq_a64 *flow; /* the flow word of its level */
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
     shmq_a64
-        nothing; /* of a front ring whose positions are in no order: the version in which it had nothing to be taken; 0: none */
+        nothing; /* the version in which it had nothing to be taken, 0: none. Of a front ring whose positions are in no order; of a
+                         back ring: nothing below P */
     shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;
 

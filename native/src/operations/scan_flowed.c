@@ -12,13 +12,47 @@ static bool is_scattered(const shmq_ring *r) {
     return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->low) != 0);
 }
 
+/* What a back ring must be like for a taker to know, without a scan, that it has nothing below P: whatever comes back there raises the
+ * epoch, and whatever a flush leaves there was above P before. Both words only grow while the level is FLOWED, so equal sums are of equal words. */
+static uint64_t version_of(uint64_t epoch, uint64_t flow) { return epoch + flow; }
+
+/* Takers that go by the head. Others have cursors. */
+static bool goes_by_head(const shmq_ring *r, const shmq_delivery *as, uint64_t limit) {
+    return limit != UINT64_MAX && !shmq_is_front(r) && as->by == NULL && !as->ranked;
+}
+
+/* The newest messages in memory are above P: a scan would pass what the tail has carried, at each look, to find the first of them. */
+static bool has_nothing(shmq_ring *r, const shmq_delivery *as, shmq_found *f) {
+    uint64_t known = shmq_load_seq(&r->nothing); /* before the epoch, as in shmq_look_scattered */
+    f->d.epoch_seen = shmq_load_seq(&r->shm->epoch);
+    if (known != version_of(f->d.epoch_seen, as->flow_seen)) {
+        return false;
+    }
+    f->d.depth = r->depth;
+    f->d.position = f->d.word = 0;
+    f->d.in_turn = f->claim = false;
+    f->status = SHMQ_EMPTY;
+    return true;
+}
+
+static void note_nothing(shmq_ring *r, const shmq_delivery *as, const shmq_found *f, uint64_t place) {
+    bool found = f->status == SHMQ_OK || f->claim;
+    if ((!found || place >= shmq_flow_place(as->flow_seen)) && !f->d.left) {
+        shmq_store_seq(&r->nothing, version_of(f->d.epoch_seen, as->flow_seen));
+    }
+}
+
 shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f) {
     if (is_scattered(r)) {
         return shmq_look_scattered(r, as, limit, f);
     }
+    bool by_head = goes_by_head(r, as, limit);
     f->d = *as;
     f->d.peek = true;
     f->place = UINT64_MAX;
+    if (by_head && has_nothing(r, as, f)) {
+        return SHMQ_OK;
+    }
     do {
         f->status = shmq_scan(r, &f->d, shmq_is_front(r) ? UINT64_MAX : limit);
     } while (f->status == SHMQ_INTERRUPTED);
@@ -26,9 +60,10 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
     if (f->status != SHMQ_OK && f->status != SHMQ_EMPTY) {
         return f->status;
     }
+    uint64_t place = UINT64_MAX;
     if (f->status == SHMQ_OK || f->claim) {
         shmq_slot_shm *slot = shmq_slot_at(r, f->d.position);
-        uint64_t place = shmq_slot_place(r, slot, f->d.position);
+        place = shmq_slot_place(r, slot, f->d.position);
         if (shmq_load_seq(&slot->word) != f->d.word) {
             return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
         }
@@ -36,6 +71,9 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
         if (f->place == UINT64_MAX && f->status == SHMQ_OK && f->d.by == NULL && f->d.in_turn) {
             shmq_head_advance(r, f->d.head_seen, f->d.position); /* what went to disk is not passed once more */
         }
+    }
+    if (by_head) {
+        note_nothing(r, as, f, place);
     }
     return SHMQ_OK;
 }
