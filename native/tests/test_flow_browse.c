@@ -156,6 +156,32 @@ static void a_browser_of_what_is_being_moved_ends_with_its_patience(void) {
     end();
 }
 
+/* The ring has turned over it: what was put behind it was taken by others by place. */
+static void a_carried_entry_that_is_being_moved_is_not_passed(void) {
+    uint64_t at = begin_on_disk(), place = at;
+    shmq_delivery d;
+    put_numbers(q, NEXT, 2);
+    for (uint64_t i = 0; i < shmq_slot_count(&q->first) + 10; i++) {
+        put_numbers(q, i, 1);
+        CHECK_EQUAL(shmq_steal(&q->first, shmq_load_seq(&q->first.shm->tail) - 1, true, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(flow_place(), at);
+    mover_begin();
+    uint64_t word = shmq_load_seq(&shmq_slot_at(&q->first, at)->word);
+    CHECK(shmq_word_carried(word) && shmq_word_state(word) == SHMQ_MOVING);
+    CHECK_EQUAL(shmq_browse_place(&q->first, &place, &d), SHMQ_INTERRUPTED);
+    mover_end();
+    for (uint64_t i = 0; i < 2; i++, place++) {
+        CHECK_EQUAL(shmq_browse_place(&q->first, &place, &d), SHMQ_OK);
+        CHECK_EQUAL(place, at + i);
+        CHECK_EQUAL(number_of(&d), NEXT + i);
+    }
+    CHECK_EQUAL(shmq_browse_place(&q->first, &place, &d), SHMQ_EMPTY);
+    get_numbers(q, TAKEN, NEXT - TAKEN + 2);
+    end();
+}
+
 /* Its word says that it is on its way, and nobody moves: it is passed, as takers pass it. */
 static void a_word_that_lies_about_a_mover_keeps_no_browser(void) {
     uint64_t at = begin_on_disk(), place = at;
@@ -192,56 +218,11 @@ static void who_follows_sees_what_was_put_before_the_shutdown_though_it_had_look
     end();
 }
 
-static shmq_a32 claims, publishes;
-
-static void stay_in_the_claim(void) {
-    shmq_store_seq(&claims, 1);
-    await(&publishes);
-}
-
-static void *put_slowly(void *prepared) {
-    uint32_t done = 0;
-    CHECK_EQUAL(shmq_put_some(theirs, prepared, 1, &done), SHMQ_OK);
-    return NULL;
-}
-
-static void who_follows_waits_for_a_claim_behind_which_some_were_put_before_the_shutdown(void) {
-    begin();
-    uint64_t *body = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), place = 0;
-    struct iovec piece = {.iov_base = body, .iov_len = sizeof *body};
-    shmq_outgoing slow = {.pieces = &piece, .piece_count = 1, .body_len = sizeof *body};
-    pthread_t producer;
-    CHECK(body != MAP_FAILED);
-    *body = 1;
-    CHECK_EQUAL(shmq_prepare(theirs, &slow, 0), SHMQ_OK);
-    trap_begin(body, stay_in_the_claim); /* from now on the body is read only behind the claim */
-    CHECK(pthread_create(&producer, NULL, put_slowly, &slow) == 0);
-    await(&claims);
-    CHECK_EQUAL(shmq_word_state(shmq_load_seq(&shmq_slot_at(&q->first, 0)->word)), SHMQ_CLAIMED);
-    CHECK_EQUAL(put_number(q, 2), SHMQ_OK);
-    CHECK_EQUAL(shmq_queue_shut_down(q, SHMQ_DRAINING), SHMQ_OK);
-    /* On a busy machine the patience may be over first: then the claim is passed, and 2 is there. */
-    CHECK(shmq_browse_wait(q, &place, shmq_now_ns() + m->patience_ns / 4) != SHMQ_SHUT_DOWN);
-    shmq_store_seq(&publishes, 1);
-    CHECK(pthread_join(producer, NULL) == 0);
-    trap_end();
-    uint64_t sum = 0;
-    shmq_delivery d;
-    for (; shmq_browse_place(&q->first, &place, &d) == SHMQ_OK; place++) {
-        sum += number_of(&d);
-    }
-    CHECK_EQUAL(sum, 3);
-    CHECK_EQUAL(shmq_browse_wait(q, &place, SHMQ_FOR_EVER), SHMQ_SHUT_DOWN);
-    CHECK_EQUAL(get_number(q) + get_number(q), 3);
-    munmap(body, PAGE);
-    end();
-}
-
 int main(void) {
     an_entry_that_goes_to_disk_behind_the_scan_is_not_passed();
     a_browser_of_what_is_being_moved_ends_with_its_patience();
+    a_carried_entry_that_is_being_moved_is_not_passed();
     a_word_that_lies_about_a_mover_keeps_no_browser();
     who_follows_sees_what_was_put_before_the_shutdown_though_it_had_looked();
-    who_follows_waits_for_a_claim_behind_which_some_were_put_before_the_shutdown();
     return 0;
 }
