@@ -88,8 +88,8 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* One look at back ring, rows and front ring: in the order in which entries move, so that none is missed that moves meanwhile. Who has passed
- * it has seen it, but for one that was MOVING: until its mover decides it is neither an entry of the back ring nor a row.
+/* One look at back ring, rows and front ring: in the order in which entries move, so that none is missed that moves meanwhile: a browser that has
+ * passed it has seen it. But for one that was MOVING: until its mover decides it is neither an entry of the back ring nor a row.
  * SHMQ_IN_USE: such a one may come before what was found. Not in a turn of one's own (`t`), where nobody moves anything. */
 static shmq_status look(shmq_ring *level, shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     shmq_ring *front = shmq_front_of(level);
