@@ -5,6 +5,7 @@
 #include "scratch_segment.h"
 #include "shmq/reap.h"
 #include "shmq/ring.h"
+#include "shmq/wait.h"
 
 #define MS UINT64_C(1000000)
 #define PATIENCE_MS 100u
@@ -144,10 +145,38 @@ static void test_a_claim_of_the_dead_delays_nobody(void) {
     end();
 }
 
+/* Nothing can come any more, and what was put before the shutdown comes when the claim before it has been passed. */
+static void test_who_drains_or_follows_a_queue_goes_on_behind_a_stopped_claim(bool follows) {
+    begin();
+    uint64_t place = claim_and_stop(), behind = put(1);
+    CHECK_EQUAL(shmq_queue_shut_down(q, SHMQ_DRAINING), SHMQ_OK);
+    shmq_delivery d;
+    shmq_status status;
+    if (follows) {
+        while ((status = shmq_browse_wait(q, &place, SHMQ_FOR_EVER)) == SHMQ_INTERRUPTED) {
+        }
+        CHECK_EQUAL(status, SHMQ_OK);
+        CHECK_EQUAL(shmq_browse_place(&q->first, &place, &d), SHMQ_OK);
+        CHECK_EQUAL(place++, behind);
+        CHECK_EQUAL(shmq_browse_wait(q, &place, SHMQ_FOR_EVER), SHMQ_SHUT_DOWN);
+    } else {
+        status = shmq_offer_wait(q, shmq_self(q), 0, 0, &d);
+        CHECK(status == SHMQ_EMPTY || status == SHMQ_OK); /* on a busy machine the claim has been passed already */
+        if (status == SHMQ_OK) {
+            shmq_offer_cancel(q, &d);
+        }
+    }
+    CHECK_EQUAL(take(), behind);
+    CHECK_EQUAL(shmq_offer_wait(q, shmq_self(q), 0, SHMQ_FOR_EVER, &d), SHMQ_SHUT_DOWN);
+    end();
+}
+
 int main(void) {
     test_many_stopped_claims_delay_a_taker_by_one_patience_together();
     test_holes_are_passed_on_for_as_long_as_their_owner_is_stopped();
     test_the_hole_of_a_stopped_producer_that_is_killed_is_a_slot_again();
     test_a_claim_of_the_dead_delays_nobody();
+    test_who_drains_or_follows_a_queue_goes_on_behind_a_stopped_claim(false);
+    test_who_drains_or_follows_a_queue_goes_on_behind_a_stopped_claim(true);
     return 0;
 }

@@ -19,7 +19,7 @@ typedef struct fault {
 static const fault faults[] = {
     {"ring.publish, publish to a receiver", {"publish", "cas", WEAK_seq_cst, WEAK_relaxed}, &weak_receive, NULL},
     {"ring.publish, publish to a getter", {"publish", "cas", WEAK_seq_cst, WEAK_relaxed}, &weak_publish, NULL},
-    {"ring.publish, look of a browser", {"shmq_browse", "load", WEAK_seq_cst, WEAK_relaxed}, &weak_browse, NULL},
+    {"ring.publish, look of a browser", {"shmq_browse_past", "load", WEAK_seq_cst, WEAK_relaxed}, &weak_browse, NULL},
     {"ring.publish, look of a taker",
      {"scan", "load", WEAK_seq_cst, WEAK_relaxed},
      &weak_receive,

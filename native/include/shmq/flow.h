@@ -126,9 +126,13 @@ typedef struct shmq_mover {
 
 /* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
+/* The same, tried for the patience. */
+shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
 void shmq_turn_end(shmq_mover *t);
 shmq_status shmq_flush(shmq_mover *t);
 shmq_status shmq_pull(shmq_mover *t);
+/* As shmq_flow_peek, by whoever has the lock. */
+shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
 /* The first row from *place on, below `end`, that `wants` names comes in by itself. *place: its place; or, SHMQ_NOT_FOUND, where to go on
  * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. */
 typedef bool shmq_wants_row(void *context, const shmq_delivery *row);

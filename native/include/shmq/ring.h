@@ -175,6 +175,8 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
 /* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
  * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
+/* The same. *moving: behind the last one that was passed because it was on its way to disk just then; 0: there was none. */
+shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d, uint64_t *moving);
 /* The place of an entry that this delivery is of, or that a scan has found: for users its position. Of a front ring's
  * slot; UINT64_MAX: its records are damaged. */
 uint64_t shmq_place_of(const shmq_queue *q, const shmq_delivery *d);
@@ -241,8 +243,9 @@ static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_
     }
     return shmq_word_carried(word) && shmq_load_acquire(&slot->position) == p; /* SYNC ring.publish */
 }
-/* The carried entry of this level with the lowest position in [from, limit); false: there is none. */
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position);
+/* The carried entry of this level with the lowest position in [from, limit); false: there is none. `moving`: or one that is on its way to
+ * disk. */
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving, uint64_t *position);
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */

@@ -1,5 +1,6 @@
 /* Rows are looked at, and stay: for who browses. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
     return shmq_row_parse(&own, d) ? SHMQ_OK : SHMQ_CORRUPT;
 }
 
-static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
+shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), low = shmq_load_relaxed(&ring->low), from = *place > low ? *place : low;
     shmq_row row;
@@ -61,15 +62,19 @@ static shmq_status peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     return SHMQ_EMPTY;
 }
 
-shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
+shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back) {
     uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
-    shmq_mover t;
     shmq_status status;
-    while ((status = shmq_turn_begin(&t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
-        shmq_pause();
+    while ((status = shmq_turn_begin(t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
+        sched_yield(); /* its holder may be waiting for this processor */
     }
-    SHMQ_TRY(status);
-    status = peek(&t, place, d);
+    return status;
+}
+
+shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
+    shmq_mover t;
+    SHMQ_TRY(shmq_turn_await(&t, back));
+    shmq_status status = shmq_row_peek(&t, place, d);
     shmq_turn_end(&t);
     return status;
 }

@@ -32,12 +32,16 @@ static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq
            shmq_front_place(front, shmq_slot_at(front, position)) == place;
 }
 
-/* The first row at or above `from`; *place is UINT64_MAX: there is none, or nobody can tell. SHMQ_INTERRUPTED: somebody has moved entries
- * for longer than the patience, and does so still. SHMQ_OS, SHMQ_DENIED: files cannot be read. */
-static shmq_status row_next(shmq_ring *level, uint64_t from, shmq_delivery *row, uint64_t *place) {
+/* The first row at or above `from`; *place is UINT64_MAX: there is none, or nobody can tell. `t`: whose turn it is, or NULL.
+ * SHMQ_INTERRUPTED: somebody has moved entries for longer than the patience, and does so still. SHMQ_OS, SHMQ_DENIED: files cannot be
+ * read. */
+static shmq_status row_next(shmq_ring *level, uint64_t from, shmq_mover *t, shmq_delivery *row, uint64_t *place) {
     uint64_t flow = shmq_flow_at(level), at = from;
     bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && level->queue->m->backing_of != NULL;
-    shmq_status status = any ? shmq_flow_peek(level, &at, row) : SHMQ_EMPTY;
+    shmq_status status = SHMQ_EMPTY;
+    if (any) {
+        status = t != NULL ? shmq_row_peek(t, &at, row) : shmq_flow_peek(level, &at, row);
+    }
     *place = status == SHMQ_OK ? at : UINT64_MAX;
     if (SHMQ_LIKELY(status == SHMQ_OK || status == SHMQ_EMPTY)) {
         return SHMQ_OK;
@@ -75,7 +79,7 @@ static bool is_passed(const shmq_ring *level, uint64_t place) {
 /* Of a level whose back ring has nothing there. */
 static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     uint64_t on_disk;
-    shmq_status status = row_next(level, *place, d, &on_disk);
+    shmq_status status = row_next(level, *place, NULL, d, &on_disk);
     bool passed = is_passed(level, *place); /* as below */
     if (status == SHMQ_OK && passed && on_disk < clear.to) {
         *place = on_disk;
@@ -84,61 +88,19 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* Of the places that a scan over the back ring has passed: was one on its way to disk then? It is so still, or has been
- * given back. */
-enum passed { PASSED_NOTHING, PASSED_MOVING, PASSED_ENTRY };
-
-static enum passed look_at_passed(const shmq_ring *level, uint64_t from, uint64_t to) {
-    uint64_t count = shmq_slot_count(level);
-    enum passed passed = PASSED_NOTHING;
-    for (uint64_t p = to > count && from < to - count ? to - count : from; p < to; p++) {
-        const shmq_slot_shm *slot = shmq_slot_at(level, p);
-        uint32_t state = shmq_word_state(shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word)); /* SYNC ring.publish */
-        bool here = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == p; /* SYNC ring.publish */
-        if (here && state == SHMQ_MOVING) {
-            return PASSED_MOVING;
-        }
-        passed = here && can_be_seen(state) ? PASSED_ENTRY : passed;
-    }
-    return passed;
-}
-
-/* SHMQ_EMPTY: nothing was passed. SHMQ_OK: the scan is to be made again: its mover has ended its turn; or an entry has been given back,
- * which is looked at once more only: it may be damaged. Others as row_next. */
-static shmq_status look_again(shmq_ring *level, uint64_t from, uint64_t to, bool *again) {
-    enum passed passed = look_at_passed(level, from, to);
-    if (SHMQ_LIKELY(passed == PASSED_NOTHING) || (passed == PASSED_ENTRY && *again)) {
-        return SHMQ_EMPTY;
-    }
-    *again = passed == PASSED_ENTRY;
-    uint64_t next;
-    shmq_delivery row;
-    return passed == PASSED_MOVING ? row_next(level, from, &row, &next) : SHMQ_OK;
-}
-
-shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
-    if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
-        uint64_t at = *place;
-        shmq_status status = shmq_browse(level, &at, d);
-        if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) { /* so nothing was passed on its way to disk */
-            *place = at;
-            return status;
-        }
-    }
-    if (is_clear(level, *place) && browse_rows(level, place, d)) {
-        return SHMQ_OK;
-    }
+/* One look at back ring, rows and front ring: in the order in which entries move, so that none is missed that moves meanwhile: a browser that has
+ * passed it has seen it. But for one that was MOVING: until its mover decides it is neither an entry of the back ring nor a row.
+ * SHMQ_IN_USE: such a one may come before what was found. Not in a turn of one's own (`t`), where nobody moves anything. */
+static shmq_status look(shmq_ring *level, shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     shmq_ring *front = shmq_front_of(level);
-    bool again = false;
     for (uint64_t from = *place;;) {
-        /* In the order in which entries move, so that none is missed that moves meanwhile: who has passed it has seen it. */
-        uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level)), on_disk;
+        uint64_t at = from, position = 0, below = shmq_flow_place(shmq_flow_at(level)), on_disk, moving;
         uint64_t low = shmq_load_seq(&level->shm->low); /* no row lies below it, now or later */
         shmq_delivery row;
-        shmq_status status = shmq_browse(level, &at, d);
+        shmq_status status = shmq_browse_past(level, &at, d, &moving);
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
         note_clear(level, from, in_back < below ? in_back : below);
-        shmq_status rows = row_next(level, from, &row, &on_disk);
+        shmq_status rows = row_next(level, from, t, &row, &on_disk);
         /* Behind the look at the disk: what had come in by then lies below `low`. */
         bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
@@ -146,13 +108,14 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
             d->word = 0;
             return rows;
         }
+        bool in_memory = in_back <= on_disk || in_front <= on_disk; /* else it is the first row of all, then and now */
+        /* What was MOVING below P before the look at the disk was a row by then. */
+        if (SHMQ_UNLIKELY(moving > below) && t == NULL && in_memory && in_front >= below) {
+            return SHMQ_IN_USE;
+        }
         if (in_back <= in_front && in_back <= on_disk) {
-            rows = look_again(level, from > below ? from : below, at, &again);
-            if (SHMQ_UNLIKELY(rows == SHMQ_OK)) {
-                continue;
-            }
             *place = at;
-            return SHMQ_LIKELY(rows == SHMQ_EMPTY) ? status : rows;
+            return status;
         }
         if (on_disk < in_front) {
             *place = on_disk;
@@ -165,4 +128,33 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
         }
         from = in_front + 1; /* it has gone meanwhile */
     }
+}
+
+/* What it passed decides itself when its mover's turn ends. Then nothing is on its way, and a word that says so is damaged. */
+static shmq_status look_in_a_turn(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
+    shmq_mover t;
+    shmq_status status = shmq_turn_await(&t, level);
+    if (status != SHMQ_OK) {
+        d->word = 0;
+        return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
+    }
+    status = look(level, &t, place, d);
+    shmq_turn_end(&t);
+    return status;
+}
+
+shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
+    if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
+        uint64_t at = *place, moving;
+        shmq_status status = shmq_browse_past(level, &at, d, &moving);
+        if (SHMQ_LIKELY(shmq_flow_at(level) == 0 && moving == 0)) { /* a flow that fails ends as it began */
+            *place = at;
+            return status;
+        }
+    }
+    if (is_clear(level, *place) && browse_rows(level, place, d)) {
+        return SHMQ_OK;
+    }
+    shmq_status status = look(level, NULL, place, d);
+    return SHMQ_UNLIKELY(status == SHMQ_IN_USE) ? look_in_a_turn(level, place, d) : status;
 }

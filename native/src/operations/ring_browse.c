@@ -16,7 +16,13 @@ static bool read_entry(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_
 }
 
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
+    uint64_t moving;
+    return shmq_browse_past(r, position, d, &moving);
+}
+
+shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d, uint64_t *moving) {
     uint64_t p = *position, count = shmq_slot_count(r);
+    *moving = 0;
     if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_slots_laid(r) == 0) {
         return SHMQ_EMPTY; /* it has no memory yet, and a look would give it some */
     }
@@ -25,17 +31,21 @@ shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
         shmq_slot_shm *slot;
         if (tail > count && p < tail - count) {
             uint64_t old;
-            if (!shmq_next_carried(r, p, tail - count, &old)) {
+            if (!shmq_next_carried(r, p, tail - count, true, &old)) {
                 p = tail - count;
                 continue;
             }
             p = old;
             slot = shmq_slot_at(r, p);
-            if (read_entry(r, slot, shmq_load_acquire(&slot->word), p, d)) { /* SYNC ring.publish */
+            uint64_t word = shmq_load_seq(&slot->word); /* SYNC ring.publish */
+            if (read_entry(r, slot, word, p, d)) {
                 *position = p;
                 return SHMQ_OK;
             }
-            p++;
+            if (shmq_load_seq(&slot->word) == word) { /* else it may have gone its way while it was read */
+                *moving = shmq_word_state(word) == SHMQ_MOVING ? p + 1 : *moving;
+                p++;
+            }
             continue;
         }
         /* Only a damaged word leads here, or a start in the future. Behind the last number comes 0: no way out. */
@@ -69,6 +79,7 @@ shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d) {
             }
             continue;
         }
+        *moving = here && state == SHMQ_MOVING ? p + 1 : *moving;
         p++;
     }
 }
@@ -116,12 +127,14 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         shmq_ring *level;
         shmq_delivery d;
         uint32_t seen = shmq_announce(q, row, true);
+        /* Before the look: what was put before the shutdown is seen by it. */
+        bool shut = shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN;
         status = anything_at(q, positions, &level, &d);
         if (status != SHMQ_EMPTY) {
             break;
         }
         uint64_t now = shmq_now_ns();
-        if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
+        if (shut && level == NULL) { /* behind a claim there may be some that were put before, too */
             status = SHMQ_SHUT_DOWN;
         } else if (now >= until_ns) {
             status = SHMQ_EMPTY;

@@ -255,7 +255,7 @@ static bool steal_at(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_deliver
 shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
     uint64_t last_turn = tail > count ? tail - count : 0;
-    for (uint64_t p = 0; shmq_next_carried(r, p, last_turn, &p); p++) {
+    for (uint64_t p = 0; shmq_next_carried(r, p, last_turn, false, &p); p++) {
         if (steal_at(r, p, may, d)) {
             return SHMQ_OK;
         }

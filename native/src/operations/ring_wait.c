@@ -114,11 +114,12 @@ static bool any_flows(const waiting *w, bool unsearched) {
     return false;
 }
 
-/* What was read before the look says that nothing new can come; so an empty look is the end. */
+/* What was read before the look says that nothing new can come; so an empty look is the end. Not behind a claim: what was put there before the
+ * shutdown comes when its producer goes on, dies, or is passed. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     bool shut = all_shut(w), more = any_flows(w, false);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !*claimed && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* Of who does not wait: for a mover it does, as for a claim, as long as a stopped process may delay others. */
@@ -240,7 +241,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     bool shut = all_shut(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || any_flows(w, false))) {
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_flows(w, false))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);

@@ -63,15 +63,16 @@ bool shmq_carry(shmq_ring *r, uint64_t t) {
     return reach != 0;
 }
 
-bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t *position) {
+bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving, uint64_t *position) {
     uint64_t best = UINT64_MAX;
     for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
             shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && shmq_state_is_seen(shmq_word_state(word)) && p >= from && p < limit &&
-                p < best) {
+            uint32_t state = shmq_word_state(word);
+            bool counts = shmq_state_is_seen(state) || (moving && state == SHMQ_MOVING);
+            if (shmq_word_carried(word) && counts && p >= from && p < limit && p < best) {
                 best = p;
             }
         }
