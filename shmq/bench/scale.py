@@ -78,11 +78,17 @@ def _slots(messages: int) -> int:
     return 1 << max(10, (messages - 1).bit_length())
 
 
-def measure_depth(*, depth: int, messages: int, rounds: int, progress: Say = lambda text: None) -> Iterator[ScaleRow]:
-    """put, get, and receive with ack, in a queue of SHALLOW messages and in one of `depth`, each with room for it."""
+def measure_depth(
+    *, depth: int, messages: int, rounds: int, memory: int | None = None, progress: Say = lambda text: None
+) -> Iterator[ScaleRow]:
+    """put, get, and receive with ack, in a queue of SHALLOW messages and in one of `depth`.
+
+    Arguments:
+        memory: of the broker, in bytes; what exceeds it lies on disk. None: there is memory for all.
+    """
     depths = (SHALLOW, depth)
     slots = sum(_slots(wanted + 2 * messages) for wanted in depths)
-    with open_broker(None, memory=slots * _SLOT_BYTES * 21 // 20 + _ROOM) as broker:
+    with open_broker(None, memory=memory or slots * _SLOT_BYTES * 21 // 20 + _ROOM) as broker:
         queues = {
             f"depth {wanted:,}": broker.queue(f"depth {wanted}", codec="bytes", maxsize=wanted + 2 * messages)
             for wanted in depths

@@ -133,9 +133,10 @@ def test_a_selector_takes_one_entry_in_100_whoever_looks() -> None:
     ("command", "names"),
     [
         (["depth", "--depth", "5000"], ["depth 10", "depth 5,000"]),
+        (["depth", "--depth", "60000", "--memory", "8MiB"], ["depth 10", "depth 60,000"]),
         (["consumers", "--consumers", "200"], ["1 consumer", "200 consumers"]),
     ],
-    ids=lambda value: value[0],
+    ids=["depth", "depth on disk", "consumers"],
 )
 def test_what_should_cost_the_same_is_measured_small_and_large(command: list[str], names: list[str]) -> None:
     rows = run(*command, "--messages", "500", "--rounds", "3")["rows"]
