@@ -16,8 +16,8 @@ def state_of(pid: int) -> Literal["live", "stopped"]:
 
     try:
         status = psutil.Process(pid).status()
-    except psutil.Error:
-        return "live"  # of another pid namespace: its lock says that it lives, and nothing says more
+    except (psutil.Error, OSError):  # an OSError where the process ends while psutil reads what the kernel says of it
+        return "live"  # or of another pid namespace: its lock said that it lives, and nothing says more
     return "stopped" if status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else "live"
 
 
