@@ -373,8 +373,8 @@ def backlog(
     as queues, and redis where there is a redis-server. "x times" is the first line's rate by this one's. Then the CPU
     time of put and get in a queue that has flowed and was drained.
 
-    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. Nothing is synchronised, by
-    anybody.
+    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. None of them
+    synchronises to disk.
 
     \b
     Example:

@@ -250,7 +250,7 @@ def failure_of(
     if status == "LIMIT":
         crowd = crowd_of(queue)
         return ConsumerRefused(
-            f"queue {name!r} can have no consumer more",
+            f"queue {name!r} cannot have another consumer",
             figures=f"{quantity(crowd['consumers'], 'consumer')} of 1,024, "
             f"{quantity(crowd['asleep'], 'waiting thread')}, 1,087 places for both",
             remedy="close consumers, or use more queues",

@@ -191,7 +191,7 @@ class Message(MessageHandle, Generic[T]):
                 remedy="read m.body before its time is over, or its queue full",
             )
         return CorruptionError(
-            f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
+            f"the checksum of message {self._id} of queue {self._queue.name!r} does not match its body",
             figures=f"position {self._position}, {quantity(self._size, 'byte')}",
             remedy="reject() takes it out; shmq check tells more",
         )

@@ -102,7 +102,7 @@ class Queue(QueueManagement, Generic[T]):
         for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
             if life is not None and life <= window:
                 raise ValueError(
-                    f"immediate: {name} is {life:g} s, and somebody has {window:g} s to take the message; "
+                    f"immediate: {name} is {life:g} s, and consumers have {window:g} s to take the message; "
                     "what is immediate has to live longer than that"
                 )
 
@@ -113,7 +113,7 @@ class Queue(QueueManagement, Generic[T]):
             if life is not None and life <= settings.delay:
                 raise ValueError(
                     f"delay={settings.delay:g}: {name} is {life:g} s, counted from the put, so the message would "
-                    "expire before anybody could receive it; give a shorter delay or a longer ttl"
+                    "expire before a consumer could receive it; give a shorter delay or a longer ttl"
                 )
 
     def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
@@ -184,7 +184,7 @@ class Queue(QueueManagement, Generic[T]):
                 return None
             delivery.release(True)
             raise CorruptionError(
-                f"the checksum of a message of queue {self._name!r} does not fit",
+                f"the checksum of a message of queue {self._name!r} does not match its body",
                 figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
                 remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
             )
