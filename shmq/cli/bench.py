@@ -256,7 +256,7 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, as_jso
 
 
 @bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
-@click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Of the crowd.")
+@click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Where there are many.")
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
@@ -269,10 +269,10 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
       shmq bench consumers --consumers 500
     """
     with loading():
-        from shmq.bench.scale import measure_crowd
+        from shmq.bench.scale import measure_consumers
 
     with _measuring() as say:
-        rows = list(measure_crowd(consumers=consumers, messages=messages, rounds=rounds, progress=say))
+        rows = list(measure_consumers(consumers=consumers, messages=messages, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))

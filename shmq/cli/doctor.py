@@ -320,7 +320,7 @@ def _look_inside(path: str) -> Iterator[Verdict]:
 def _look_at_alerts(path: str) -> Iterator[Verdict]:
     """Thresholds of queues that are reached now, whether that was told or not; and what they may have in memory."""
     from shmq.engine.broker.broker import live_membership
-    from shmq.engine.burial.alert import raised
+    from shmq.engine.dead_lettering.alert import raised
     from shmq.engine.handle.max_memory import excess_of
     from shmq.runtime import open
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from shmq.codec import content_type_of, decode
 from shmq.core.queue import Delivery, MessageHandle
 from shmq.death import Death
-from shmq.engine.burial.dead_letter import check_error
-from shmq.engine.burial.outcome import reject, retry
+from shmq.engine.dead_lettering.dead_letter import check_error
+from shmq.engine.dead_lettering.outcome import reject, retry
 from shmq.engine.handle.open_queue import codec_of, membership_of
 from shmq.engine.message.lender import refuse, still_ours
-from shmq.engine.message.theft import only_browsed, taken_away
+from shmq.engine.message.settlement_error import only_browsed, taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.options import check_bool, delay_in_ns

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
 from shmq.core.queue import Delivery, Extras, browsed, encode_extras
-from shmq.engine.burial.chores import do_chores
-from shmq.engine.burial.dead_letter import retry_graves
-from shmq.engine.burial.outcome import retry
 from shmq.engine.consumer.consumer import Consumer, implicit_consumer
+from shmq.engine.dead_lettering.dead_letter import retry_dead_letters
+from shmq.engine.dead_lettering.outcome import retry
+from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.failure import largest_body, too_large
 from shmq.engine.handle.places import first_of, places_from
 from shmq.engine.message.loan import Loan
@@ -166,7 +166,7 @@ class Queue(QueueManagement, Generic[T]):
     def _take(self, delivery: Delivery) -> tuple[T] | None:
         """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
         content_type = None
-        retry_graves(self._membership)
+        retry_dead_letters(self._membership)
         try:
             if delivery.content == NAMED:
                 content_type = decode_headers(delivery.head()).content_type
@@ -363,7 +363,7 @@ class Queue(QueueManagement, Generic[T]):
         selects = selection(selector, self._membership.clock_offset_ns)
         check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
-        do_chores(self._membership)
+        do_upkeep(self._membership)
         ends = self._ends()
         if start == "first":
             places = first_of(ends)
