@@ -96,7 +96,7 @@ void parcel_clear(parcel *p);
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
 /* An acquired entry that is handed out no more: self._dead_letter(delivery). */
 bool queue_dead_letter(py_queue *self, const shmq_delivery *d);
-/* What get and receive do around their waits: the interpreter lock, handlers of signals, dead_letters_due. */
+/* What get and receive do around their waits: the interpreter lock, handlers of signals, dead letters. */
 typedef struct py_caller {
     shmq_caller c;
     py_queue *queue;

@@ -42,7 +42,7 @@ def _encoded(data: bytes, kind: str) -> bytes:
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise BadBody(f"no UTF-8 at byte {error.start:,}; give --as bytes") from None
+            raise BadBody(f"not UTF-8 at byte {error.start:,}; give --as bytes") from None
     return data
 
 

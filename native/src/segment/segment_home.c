@@ -15,7 +15,7 @@ static bool names(const shmq_segment_shm *header, const struct stat *directory, 
 static shmq_status foreign(const char *name) {
     return shmq_fail(SHMQ_FOREIGN,
                      "the segment %s belongs to another broker\nits header does not name this directory\n"
-                     "the directory is a copy, or its file 'segment'; shmq destroy empties it and "
+                     "the directory is a copy, or its file 'segment' was changed; shmq destroy empties it and "
                      "touches no other broker",
                      name);
 }
