@@ -104,7 +104,7 @@ class Settings(SettingValues):
     created_by: int
     given_by: tuple[int, ...]
 
-class Crowd(TypedDict):
+class QueueUsers(TypedDict):
     consumers: int
     asleep: int
     producers_waiting: int

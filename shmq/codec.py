@@ -135,7 +135,7 @@ def check_codec(codec: object) -> AnyCodec:
         raise ValueError(f'codec={codec!r:.60} is unknown; use None, "bytes", "pickle" or a shmq.Codec')
     if codec is bytes:
         raise TypeError('codec=bytes is the type; use its name, codec="bytes"')
-    raise TypeError(f'codec={codec!r:.60} is no codec; use None, "bytes", "pickle" or a shmq.Codec(...)')
+    raise TypeError(f'codec={codec!r:.60} is not a codec; use None, "bytes", "pickle" or a shmq.Codec(...)')
 
 
 def content_type_of(content: int, content_type: str | None) -> str:
@@ -160,7 +160,7 @@ def encode(body: Any, codec: AnyCodec = None) -> Encoded:
         piece = _one_piece(body)
         if piece is None:
             raise TypeError(
-                f'a body {_of_type(body)} is none for codec="bytes"; give bytes, or memoryview(body) if meant'
+                f'a body {_of_type(body)} cannot be put with codec="bytes"; give bytes, or memoryview(body) if meant'
             )
         return Encoded(OCTETS, None, [piece], len(piece))
     if codec == "pickle":
@@ -239,7 +239,7 @@ def check_decodable(content: int, content_type: str | None, codec: AnyCodec) -> 
         if OCTETS <= content <= ARRAY or (content == PICKLE and codec == "pickle"):
             return
         remedy = (
-            'open the queue with codec="pickle" if you trust who puts'
+            'open the queue with codec="pickle" if you trust its producers'
             if content == PICKLE
             else "open the queue with a Codec for it"
         )
@@ -293,7 +293,7 @@ def _decode_text(data: memoryview) -> str:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
         raise DecodeError(
-            "the body is no text in UTF-8, as its content type says",
+            "the body is not text in UTF-8, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')}",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error

@@ -224,7 +224,7 @@ def _parse(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], Order, int
         _check_reach(shape, dtype.itemsize)
     except Exception as error:  # numpy raises nearly anything over a dtype
         raise DecodeError(
-            "the body is no numpy array, as its content type says",
+            "the body is not a numpy array, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')} in all",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error

@@ -75,7 +75,7 @@ def _decoded(data: memoryview, decoder: json.JSONDecoder) -> Any:
         return decoder.decode(str(data, "utf-8"))
     except (ValueError, RecursionError) as error:
         raise DecodeError(
-            "the body is no JSON, as its content type says",
+            "the body is not JSON, as its content type says",
             figures=f"{error}, {quantity(len(data), 'byte')}",
             remedy="m.view() gives its bytes; look at what put it",
         ) from error
@@ -87,7 +87,7 @@ def refuse(place: str, what: str, remedy: str) -> NoReturn:
 
 
 def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def _finite(text: str) -> float:

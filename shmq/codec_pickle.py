@@ -137,7 +137,7 @@ def _parse(data: memoryview) -> tuple[int, int, list[tuple[int, int]]]:
 
 
 def _damaged(figures: str, data: memoryview) -> DecodeError:
-    return _no_pickle("the body is no pickle, as its content type says", figures, data)
+    return _no_pickle("the body is not a pickle, as its content type says", figures, data)
 
 
 def _no_pickle(what: str, figures: str, data: memoryview) -> DecodeError:

@@ -21,8 +21,9 @@ class Death:
         error: the text or traceback that reject() or the last retry() gave; None: none, as for a killed process.
         at: POSIX seconds.
         pids: of the processes that died with it, in order.
-        signal: that ended the last of them, where it is known: a WorkerPool tells, also when the message was buried
-            before it knew; of processes without a pool nobody tells. The broker remembers the last 128 such notes.
+        signal: that ended the last of them, where it is known: a WorkerPool tells, also when the message was
+            dead-lettered before it knew; nothing tells of processes without a pool. The broker remembers the
+            last 128 such notes.
 
     Example:
         >>> queue.put("a")

@@ -328,14 +328,14 @@ class Returned(ShmqError):
 
 
 class ConsumerRefused(ShmqError):
-    """No consumer more: the queue has an exclusive one, would get one beside others, or its table is full.
+    """The queue takes no further consumer: it has an exclusive one, would get one beside others, or its table is full.
 
     Close the other consumer, or ask without `exclusive`; the text says who holds how many.
 
     Example:
         >>> consumers = [queue.consumer() for _ in range(1088)]
         Traceback (most recent call last):
-        shmq.errors.ConsumerRefused: queue 'jobs' can have no consumer more: 1,024 consumers ...
+        shmq.errors.ConsumerRefused: queue 'jobs' cannot have another consumer: 1,024 consumers ...
     """
 
 

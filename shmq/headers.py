@@ -42,7 +42,7 @@ Header = str | int | float | bool | bytes | None
 
 MAX_BLOCK_BYTES: Final = 65_535  # the slot's length of it has 16 bits
 DEATH_RESERVE: Final = 1_024
-MAX_USER_BYTES: Final = MAX_BLOCK_BYTES - DEATH_RESERVE  # so that a message that could be put can also be buried
+MAX_USER_BYTES: Final = MAX_BLOCK_BYTES - DEATH_RESERVE  # so that a message that could be put can also be dead-lettered
 
 _VERSION: Final = 1
 _FIXED: Final = 3  # bytes before the first header
@@ -309,7 +309,7 @@ def _encode_death(death: Death, room: int) -> bytes:
         raise ValueError(f"the death is too large: {len(bare):,} bytes encoded; {DEATH_RESERVE:,} are kept for it")
     if death.error is None:
         return bare
-    # Tracebacks quote what was in the files; a surrogate in them must not keep the message from being buried.
+    # Tracebacks quote what was in the files; a surrogate in them must not keep the message from the dead letters.
     text = death.error.encode("utf-8", "backslashreplace").decode()
     error = _shortened(text, min(_MAX_ERROR_BYTES, room - len(bare)))
     return _own(_DEATH, before + encode_value(error) + after)

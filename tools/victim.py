@@ -147,7 +147,7 @@ class Victim:
         queue = self.queue()
         delay, ttl = self.numbers.choice([0, 0.001, 0.05]), self.numbers.choice([None, 0.001, 0.06, 10.0])
         if ttl is not None and ttl <= delay:
-            ttl = None  # it would expire before anybody could receive it, and is refused
+            ttl = None  # it would expire before a consumer could receive it, and is refused
         queue.put(body_of(self.numbers, 20, queue.name), timeout=0, delay=delay, ttl=ttl)
 
     def call_give_back_for_later(self) -> None:

@@ -79,7 +79,7 @@ static PyObject *names(PyObject *module, PyObject *o) {
     return m == NULL ? NULL : shmq_member_gone(m) ? deleted() : shmq_py_queue_names(m);
 }
 
-/* ending_queues(member) -> [(name, index, incarnation)] of deleted queues in which something waits for its burial */
+/* ending_queues(member) -> [(name, index, incarnation)] of deleted queues with messages for the dead letters */
 static PyObject *endings(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     (void)module;

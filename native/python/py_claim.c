@@ -12,7 +12,7 @@ static bool is_target(py_queue *self, py_queue *to) {
 
 /* Between two pieces. False: it is over, or an exception is set. */
 static bool goes_on(py_queue *self, shmq_status status, shmq_claimed *result) {
-    if (status == SHMQ_POISONED && !queue_bury(self, &result->dead)) {
+    if (status == SHMQ_POISONED && !queue_dead_letter(self, &result->dead)) {
         return false;
     }
     return (status == SHMQ_INTERRUPTED || status == SHMQ_POISONED) && queue_goes_on(self);

@@ -179,7 +179,7 @@ static py_message *next_message(py_consumer *self, uint64_t until_ns, uint32_t r
             if (SHMQ_LIKELY(message != NULL) || PyErr_Occurred()) {
                 return message;
             }
-        } else if (*status != SHMQ_POISONED || !queue_bury(self->queue, &d)) {
+        } else if (*status != SHMQ_POISONED || !queue_dead_letter(self->queue, &d)) {
             return NULL;
         }
     }
@@ -232,7 +232,7 @@ static PyObject *consumer_take(PyObject *o, PyObject *timeout) {
 /* Is there nothing that Python has to look after first? */
 static bool is_plain(const py_consumer *self) {
     return self->owner != NULL && !self->several && self->whole == self && !self->closed && !self->watched &&
-           PySet_Size(self->dropped) == 0 && self->owner->graves == 0 && consumer_usable(self) == SHMQ_OK;
+           PySet_Size(self->dropped) == 0 && self->owner->dead_letters == 0 && consumer_usable(self) == SHMQ_OK;
 }
 
 PyObject *consumer_receive_until(PyObject *o, PyObject *timeout, uint64_t until_ns) {

@@ -340,7 +340,7 @@ PyMethodDef delivery_functions[] = {
 };
 
 /* "expired", "max_deaths" or "max_deliveries": why it is handed out no more; None: it is. */
-static PyObject *delivery_why_buried(PyObject *o, void *unused) {
+static PyObject *delivery_why_dead(PyObject *o, void *unused) {
     static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
     py_delivery *self = (py_delivery *)o;
     (void)unused;
@@ -354,7 +354,7 @@ static PyObject *delivery_is_last(PyObject *o, void *unused) {
 }
 
 static PyGetSetDef delivery_answers[] = {
-    {"why_buried", delivery_why_buried, NULL, "Why it is handed out no more; None: it is.", NULL},
+    {"why_dead", delivery_why_dead, NULL, "Why it is handed out no more; None: it is.", NULL},
     {"is_last_attempt", delivery_is_last, NULL, "Does one more failure make it dead?", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -23,9 +23,9 @@ void caller_begins(py_caller *c, py_queue *queue) {
     c->c = (shmq_caller){.leave = caller_leaves, .enter = caller_enters, .goes_on = caller_goes_on, .self = c};
 }
 
-bool queue_bury(py_queue *self, const shmq_delivery *d) {
+bool queue_dead_letter(py_queue *self, const shmq_delivery *d) {
     PyObject *delivery = delivery_new(self, d);
-    PyObject *done = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_bury", "O", delivery) : NULL;
+    PyObject *done = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_dead_letter", "O", delivery) : NULL;
     Py_XDECREF(delivery);
     Py_XDECREF(done);
     return done != NULL;
@@ -86,7 +86,7 @@ static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status)
             continue;
         }
         Py_CLEAR(to.body);
-        if (*status != SHMQ_POISONED || !queue_bury(self, &d)) {
+        if (*status != SHMQ_POISONED || !queue_dead_letter(self, &d)) {
             return NULL;
         }
     }
@@ -192,7 +192,7 @@ PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
             }
             return delivery;
         }
-        if (status != SHMQ_POISONED || !queue_bury(self, &d)) {
+        if (status != SHMQ_POISONED || !queue_dead_letter(self, &d)) {
             return queue_raise(self, status);
         }
     }

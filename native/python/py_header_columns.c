@@ -153,7 +153,7 @@ static bool add_header_blocks(column *all, const Py_buffer *ends, const Py_buffe
     for (size_t row = 0; row + 1 < count; row++) {
         int64_t begin = shmq_signed_at(at + 4 * row, 4), end = shmq_signed_at(at + 4 * row + 4, 4);
         if (begin < 0 || begin > end || end > all_headers->len) {
-            PyErr_SetString(PyExc_ValueError, "the ends of the header blocks do not fit their bytes");
+            PyErr_SetString(PyExc_ValueError, "the ends of the header blocks do not match their bytes");
             return false;
         }
         if (!add_header_block(all, row, bytes + begin, (size_t)(end - begin))) {

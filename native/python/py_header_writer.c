@@ -23,7 +23,7 @@ typedef struct text {
 } text;
 
 static bool unfit(void) {
-    PyErr_SetString(PyExc_ValueError, "the columns of the header blocks do not fit each other");
+    PyErr_SetString(PyExc_ValueError, "the columns of the header blocks do not match each other");
     return false;
 }
 

@@ -222,7 +222,7 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
-/* _steal_poisoned() -> Delivery of a message that nobody may be given any more, to be buried; None: there is none. */
+/* _steal_poisoned() -> Delivery of a message that no consumer may get any more, for the dead letters; None: there is none. */
 static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_delivery d = {0};
@@ -304,9 +304,9 @@ PyMethodDef queue_manage_methods[] = {
     {"_delete", queue_delete, METH_NOARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},
     {"_is_unused", queue_is_unused, METH_NOARGS, NULL},
-    {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, to be buried; or None."},
+    {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, for the dead letters; or None."},
     {"_steal_poisoned", queue_steal_poisoned, METH_NOARGS, "A message that has failed too often; or None."},
-    {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, to be buried; or None."},
+    {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, for the dead letters; or None."},
     {"_alert_flow", queue_alert_flow, METH_NOARGS, NULL},
     {"_alert_is_ours", queue_alert_is_ours, METH_O, NULL},
     {"_alert_largest", queue_alert_largest, METH_NOARGS, NULL},

@@ -365,8 +365,8 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* burials() -> has anything expired that is to be taken to the dead? Asks once. */
-static PyObject *member_burials(PyObject *self, PyObject *unused) {
+/* dead_letters_due() -> has anything expired that is to be taken to the dead? Asks once. */
+static PyObject *member_dead_letters_due(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(shmq_chore_take(as_member(self)->member, SHMQ_CHORE_BURIALS));
 }
@@ -427,9 +427,9 @@ static PyMethodDef methods[] = {
     {"memory_users", member_memory_users, METH_NOARGS,
      "Of all queues (name, bytes for slots, bytes of bodies); nothing while somebody makes or deletes a queue."},
     {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
-    {"valid", member_valid, METH_NOARGS,
-     "None, or the first thing of the segment that makes no sense; rings have their own check."},
-    {"burials", member_burials, METH_NOARGS, "Has anything expired that is to be taken to the dead? Asks once."},
+    {"valid", member_valid, METH_NOARGS, "None, or the first fault of the segment; rings have their own check."},
+    {"dead_letters_due", member_dead_letters_due, METH_NOARGS,
+     "Has anything expired that is to be taken to the dead? Asks once."},
     {"alerts", member_alerts, METH_NOARGS, "Is it time to look for what is to be told? Asks once."},
     {"disk_alerts", member_disk_alerts, METH_NOARGS,
      "(nine tenths of the budget are used, somebody was refused room, bytes): the first two only if they are to be told."},
@@ -440,7 +440,8 @@ static PyMethodDef methods[] = {
 };
 
 static PyMemberDef members[] = {
-    {"graves", T_UINT, offsetof(shmq_py_member, graves), 0, "How many dead messages wait for room among the dead."},
+    {"dead_letters", T_UINT, offsetof(shmq_py_member, dead_letters), 0,
+     "How many dead messages wait for room among the dead."},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -82,7 +82,7 @@ static PyObject *observer_usage(PyObject *o, PyObject *nothing) {
 static PyObject *judged(const char *name, const shmq_finding *j) {
     bool damaged = j->verdict == SHMQ_DAMAGED, undecided = j->verdict == SHMQ_UNDECIDED;
     char why[400];
-    snprintf(why, sizeof why, "%s%s%s", j->why, j->fault[0] != 0 ? "; it looked so: " : "", j->fault);
+    snprintf(why, sizeof why, "%s%s%s", j->why, j->fault[0] != 0 ? "; the last one found: " : "", j->fault);
     return Py_BuildValue("(szz)", name, damaged ? j->fault : NULL, undecided ? why : NULL);
 }
 
@@ -225,7 +225,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Observer(name)\n\nThe segment /dev/shm/name for who only looks: no row, no lock, no right to write."},
+    {Py_tp_doc, "Observer(name)\n\nThe segment /dev/shm/name for a checker: no row, no lock, no right to write."},
     {Py_tp_new, observer_new},
     {Py_tp_dealloc, observer_dealloc},
     {Py_tp_methods, methods},

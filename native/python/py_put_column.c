@@ -77,7 +77,7 @@ static bool bodies_fit(const bodies *b, const Py_buffer *ends, const Py_buffer *
         fit = body_end(b, n) <= body_end(b, n + 1);
     }
     if (!fit || body_end(b, first + count) > (uint64_t)data->len) {
-        PyErr_SetString(PyExc_ValueError, "the ends of the bodies do not fit their bytes");
+        PyErr_SetString(PyExc_ValueError, "the ends of the bodies do not match their bytes");
         return false;
     }
     return true;
@@ -92,7 +92,7 @@ static bool options_fit(const Py_buffer *of, uint64_t count) {
               (n == count || ((const uint8_t *)of[PRIORITIES].buf)[n] <= 9);
     }
     if (!fit) {
-        PyErr_SetString(PyExc_ValueError, "the options of the rows do not fit their number");
+        PyErr_SetString(PyExc_ValueError, "the options of the rows do not match their number");
     }
     return fit;
 }

@@ -32,11 +32,11 @@ bool queue_ready(py_queue *self) {
     return status == SHMQ_OK;
 }
 
-static bool do_chores(py_queue *self) {
+static bool do_upkeep(py_queue *self) {
     if (SHMQ_LIKELY(!shmq_is_chore_due(self->q->m, SHMQ_ANY_CHORE))) {
         return true;
     }
-    PyObject *done = PyObject_CallMethod((PyObject *)self, "_do_chores", NULL);
+    PyObject *done = PyObject_CallMethod((PyObject *)self, "_do_upkeep", NULL);
     Py_XDECREF(done);
     return done != NULL;
 }
@@ -51,9 +51,9 @@ static bool tell_alerts(py_queue *self) {
     return told != NULL;
 }
 
-bool queue_begins(py_queue *self) { return queue_ready(self) && do_chores(self); }
+bool queue_begins(py_queue *self) { return queue_ready(self) && do_upkeep(self); }
 
-bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && do_chores(self); }
+bool queue_goes_on(py_queue *self) { return PyErr_CheckSignals() == 0 && do_upkeep(self); }
 
 void room_wait_begins(room_wait *w, uint64_t until_ns) {
     w->since_ns = shmq_now_ns();

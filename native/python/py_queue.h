@@ -38,10 +38,10 @@ typedef struct py_queue {
 bool queue_ready(py_queue *self);
 /* Set the exception that self._failure(status name, trail, errno) answers. Always NULL. */
 PyObject *queue_raise(py_queue *self, shmq_status status);
-/* The same for a call that puts or takes, which buries first what this process has found to be past its time: who is always
+/* The same for a call that puts or takes, which first moves to the dead what this process has found to be past its time: who is always
  * busy never waits, and nobody else may look. */
 bool queue_begins(py_queue *self);
-/* Between two pieces of a wait: signal handlers, and the burial of what has expired. False with an exception set. */
+/* Between two pieces of a wait: signal handlers, and dead-lettering of what has expired. False with an exception set. */
 bool queue_goes_on(py_queue *self);
 /* A call that waits for room. When it does so for long, and without an end, Python tells of it: once a call. */
 typedef struct room_wait {
@@ -94,9 +94,9 @@ void parcel_clear(parcel *p);
 
 /* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
-/* An acquired entry that is handed out no more: self._bury(delivery). */
-bool queue_bury(py_queue *self, const shmq_delivery *d);
-/* What get and receive do around their waits: the interpreter lock, handlers of signals, burials. */
+/* An acquired entry that is handed out no more: self._dead_letter(delivery). */
+bool queue_dead_letter(py_queue *self, const shmq_delivery *d);
+/* What get and receive do around their waits: the interpreter lock, handlers of signals, dead letters. */
 typedef struct py_caller {
     shmq_caller c;
     py_queue *queue;

@@ -100,7 +100,7 @@ static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64
             if (PyErr_Occurred()) {
                 return NULL;
             }
-        } else if (status != SHMQ_POISONED || !queue_bury(s->queues[from], &d)) {
+        } else if (status != SHMQ_POISONED || !queue_dead_letter(s->queues[from], &d)) {
             return queue_raise(s->queues[from], status);
         }
     }

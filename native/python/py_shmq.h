@@ -24,7 +24,8 @@ typedef struct {
     PyObject_HEAD shmq_member *member;
     uint32_t calls; /* that use the mapping without the GIL: it is not taken away under them */
     uint32_t views; /* views and loans: while there are any, a closed member keeps its row */
-    uint32_t graves; /* dead messages that found no room among the dead: Python tries again before it takes anything */
+    uint32_t
+        dead_letters; /* dead messages that found no room among the dead: Python tries again before it takes anything */
     uint64_t serial; /* of the member when calls and views were counted: a forked child starts at 0 */
 } shmq_py_member;
 

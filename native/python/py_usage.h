@@ -18,7 +18,7 @@ PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
 /* [(name, bytes for slots, bytes of bodies)] of all queues; empty while somebody changes the structure. */
 PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
-PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones in which something waits for its burial */
+PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones with messages for the dead letters */
 PyObject *shmq_py_alert_queues(shmq_member *m); /* the same of those of which something may be to be told */
 
 /* A dict of numbers. */

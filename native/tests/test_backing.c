@@ -118,19 +118,6 @@ static void files_flip(uint64_t byte, uint8_t bits) { (void)files_walk(byte, bit
 
 static uint64_t files_counted(uint64_t rows, uint64_t weight) { return shmq_rows_size(members[0], rows, weight); }
 
-static const contract_subject files = {.name = "files",
-                                       .begin = files_begin,
-                                       .end = files_end,
-                                       .view = files_view,
-                                       .forget = files_forget,
-                                       .fill = files_fill,
-                                       .other_level = files_other_level,
-                                       .bytes = files_bytes,
-                                       .counted = files_counted,
-                                       .byte_count = files_bytes,
-                                       .flip = files_flip};
-
-/* Encrypted. */
 static void encrypted_begin(void) {
     static const uint8_t key[SHMQ_KEY_BYTES] = {7, 1, 9};
     scratch_key = key;
@@ -142,17 +129,20 @@ static void encrypted_end(void) {
     scratch_key = NULL;
 }
 
-static const contract_subject encrypted = {.name = "encrypted files",
-                                           .begin = encrypted_begin,
-                                           .end = encrypted_end,
-                                           .view = files_view,
-                                           .forget = files_forget,
-                                           .fill = files_fill,
-                                           .other_level = files_other_level,
-                                           .bytes = files_bytes,
-                                           .counted = files_counted,
-                                           .byte_count = files_bytes,
-                                           .flip = files_flip};
+/* Files, plain and encrypted, are one store: only how a test begins and ends with them differs. */
+static contract_subject of_files(const char *name, void (*begin_with)(void), void (*end_with)(void)) {
+    return (contract_subject){.name = name,
+                              .begin = begin_with,
+                              .end = end_with,
+                              .view = files_view,
+                              .forget = files_forget,
+                              .fill = files_fill,
+                              .other_level = files_other_level,
+                              .bytes = files_bytes,
+                              .counted = files_counted,
+                              .byte_count = files_bytes,
+                              .flip = files_flip};
+}
 
 /* ---- the step killer's ------------------------------------------------------------------------------------------------- */
 
@@ -213,6 +203,8 @@ static const contract_subject memory = {.name = "that of random damage",
 int main(int argc, char **argv) {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 20260101,
              flips = argc > 2 ? strtoull(argv[2], NULL, 10) : FLIPS;
+    contract_subject files = of_files("files", files_begin, files_end),
+                     encrypted = of_files("encrypted files", encrypted_begin, encrypted_end);
     const contract_subject *all[] = {&files, &encrypted, &killers, &memory};
     printf("seed %llu, %llu flips\n", (unsigned long long)seed, (unsigned long long)flips);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

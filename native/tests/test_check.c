@@ -109,9 +109,9 @@ static void a_body_whose_block_does_not_know_it_is_told(void) {
              state = shmq_load_seq(&location.block->state);
     SOUND();
     slot->body = body + 1;
-    TOLD("leads to no block", 2);
+    TOLD("is not that of a block", 2);
     slot->body = body | UINT64_C(20) << 40;
-    TOLD("leads to no block", 2);
+    TOLD("is not that of a block", 2);
     slot->body = body | UINT64_C(3) << 40;
     TOLD("does not count the message", 2);
     slot->body = body;
@@ -247,7 +247,7 @@ static void bodies_are_compared_with_their_checksums(void) {
     shmq_slot_at(&qa->first, 6)->inline_area[3] ^= 1;
     shmq_slot_at(&qa->first, 5)->body_len = 100000;
     wrong = shmq_bodies_fault(&qa->first, &found);
-    CHECK(wrong != NULL && strstr(wrong, "lie where none can") != NULL);
+    CHECK(wrong != NULL && strstr(wrong, "headers or body is out of range") != NULL);
     CHECK_EQUAL(found.slot, 5);
     shmq_slot_at(&qa->first, 5)->body_len = sizeof(uint64_t);
     CHECK(shmq_bodies_fault(&qa->first, &found) == NULL);

@@ -345,19 +345,19 @@ static void words_that_make_no_sense_are_told(void) {
     shmq_ring_shm *ring = back->shm;
     uint64_t place = shmq_flow_place(shmq_load_seq(&ring->flow)), low = shmq_load_seq(&ring->low);
     uint64_t flushed = shmq_load_seq(&ring->flushed);
-    BREAK(WORD(ring->low), place + 1, "that begin behind their end");
-    BREAK(WORD(ring->low), low - 1, "before which others may come");
+    BREAK(WORD(ring->low), place + 1, "begin behind their end");
+    BREAK(WORD(ring->low), low - 1, "older ones may still be there");
     BREAK(WORD(ring->pulled), flushed + 1, "more messages have come back");
-    BREAK(WORD(ring->flushed), flushed + place, "and places for");
-    BREAK(WORD(ring->flow), shmq_flow_word(place, false), "and places for");
-    BREAK(WORD(ring->flow), shmq_flow_word(UINT64_MAX >> 2, true), "that nobody has put yet");
-    BREAK(HALF(q->page->missed), 2u, "a missed turn");
+    BREAK(WORD(ring->flushed), flushed + place, "but has only");
+    BREAK(WORD(ring->flow), shmq_flow_word(place, false), "but has only");
+    BREAK(WORD(ring->flow), shmq_flow_word(UINT64_MAX >> 2, true), "end beyond the tail");
+    BREAK(HALF(q->page->missed), 2u, "the word for a missed turn");
     shmq_slot_shm *first = an_entry(back, place, 1), *last = an_entry(front, shmq_load_seq(&front->shm->tail) - 1, -1);
-    BREAK(WORD(first->word), with_state(first, SHMQ_MOVING), "that no mover has");
-    BREAK(WORD(last->word), with_state(last, SHMQ_MOVING), "no message has which comes back");
-    BREAK(shmq_cold_at(front, last)->back, low, "before which others may come");
-    BREAK(shmq_cold_at(front, last)->back, place, "that was never there");
-    BREAK(WORD(ring->flow), shmq_flow_word(place + 1, true), "that nobody has had");
+    BREAK(WORD(first->word), with_state(first, SHMQ_MOVING), "but no mover has it");
+    BREAK(WORD(last->word), with_state(last, SHMQ_MOVING), "a state that no message from disk has");
+    BREAK(shmq_cold_at(front, last)->back, low, "older ones may still be there");
+    BREAK(shmq_cold_at(front, last)->back, place, "that no message has had");
+    BREAK(WORD(ring->flow), shmq_flow_word(place + 1, true), "but no consumer has had it");
     end();
 }
 

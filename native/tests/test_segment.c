@@ -140,10 +140,10 @@ static void test_what_is_no_file_of_ours_is_refused(void) {
     scratch_path(path, sizeof(path));
     expect_refusal(SHMQ_GONE, "does not exist");
     CHECK_EQUAL(symlink("/dev/zero", path), 0);
-    expect_refusal(SHMQ_DENIED, "no regular file");
+    expect_refusal(SHMQ_DENIED, "not a regular file");
     CHECK_EQUAL(unlink(path), 0);
     CHECK_EQUAL(mkfifo(path, 0600), 0);
-    expect_refusal(SHMQ_DENIED, "no regular file");
+    expect_refusal(SHMQ_DENIED, "not a regular file");
     CHECK_EQUAL(unlink(path), 0);
     scratch_create(false);
     scratch_path(path, sizeof(path));

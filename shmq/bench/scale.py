@@ -13,7 +13,7 @@ from shmq.engine.queue.queue import Queue
 from shmq.quantity import quantity
 from shmq.runtime import open as open_broker
 
-__all__ = ["SHALLOW", "ScaleRow", "measure_crowd", "measure_depth", "measure_round"]
+__all__ = ["SHALLOW", "ScaleRow", "measure_consumers", "measure_depth", "measure_round"]
 
 SHALLOW: Final = 10  # messages in the queue that the deep one is compared with
 _BODY: Final = bytes(64)
@@ -100,15 +100,15 @@ def measure_depth(
         yield from _measured(queues, messages, rounds, progress)
 
 
-def measure_crowd(
+def measure_consumers(
     *, consumers: int, messages: int, rounds: int, progress: Say = lambda text: None
 ) -> Iterator[ScaleRow]:
     """The same in a queue with one registered consumer and in one with `consumers`, of which none takes anything."""
-    with open_broker(None, memory=2 * _slots(4 * messages) * _SLOT_BYTES + _ROOM) as broker, ExitStack() as crowd:
+    with open_broker(None, memory=2 * _slots(4 * messages) * _SLOT_BYTES + _ROOM) as broker, ExitStack() as others:
         queues = {}
         for many in (1, consumers):
             name = quantity(many, "consumer")
             queues[name] = broker.queue(name, codec="bytes", maxsize=4 * messages)
             for _ in range(many):
-                crowd.enter_context(queues[name].consumer())
+                others.enter_context(queues[name].consumer())
         yield from _measured(queues, messages, rounds, progress)

@@ -268,7 +268,7 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
 
 
 @bench.command(short_help="put, get and ack beside one and beside many registered consumers.")
-@click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Of the crowd.")
+@click.option("--consumers", default=1000, show_default=True, type=Count(2, 1000), help="Where there are many.")
 @click.option("--messages", default=20_000, show_default=True, type=Count(100), help="Calls a round.")
 @click.option("--rounds", default=5, show_default=True, type=Count(1, 100), help="Rounds; the median counts.")
 @_json_option
@@ -281,10 +281,10 @@ def consumers(context: click.Context, consumers: int, messages: int, rounds: int
       shmq bench consumers --consumers 500
     """
     with loading():
-        from shmq.bench.scale import measure_crowd
+        from shmq.bench.scale import measure_consumers
 
     with _measuring() as say:
-        rows = list(measure_crowd(consumers=consumers, messages=messages, rounds=rounds, progress=say))
+        rows = list(measure_consumers(consumers=consumers, messages=messages, rounds=rounds, progress=say))
     settings: dict[str, object] = {"bench": "consumers", "consumers": consumers, "messages": messages, "rounds": rounds}
     title = f"CPU time a call, {messages:,} calls a round, median of {quantity(rounds, 'round')}"
     _print(title, settings, rows, _SCALE_COLUMNS, _wants_json(context, as_json))
@@ -385,8 +385,8 @@ def backlog(
     as queues, and redis where there is a redis-server. "x times" is the first line's rate by this one's. Then the CPU
     time of put and get in a queue that has flowed and was drained.
 
-    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. Nothing is synchronised, by
-    anybody.
+    It takes 1.5 times the backlog of /dev/shm, and up to twice the backlog of the disk. None of them
+    synchronises to disk.
 
     \b
     Example:

@@ -45,7 +45,7 @@ def peek(session: Session, queue: str, count: int | None, headers: bool, raw: bo
       of the message: JMSPriority, JMSXGroupID, JMSMessageID, JMSTimestamp,
         JMSRedelivered, JMSXDeliveryCount
     A header that is missing is NULL, and what compares with NULL selects nothing.
-    -H width=1500 is text, which is like no number; -H width:=1500 is a number.
+    -H width=1500 is text, which equals no number; -H width:=1500 is a number.
     """
     if raw and (session.json or headers):
         raise click.UsageError("--raw excludes --json and --headers")

@@ -64,11 +64,10 @@ class Report:
 def check(session: Session, no_bodies: bool) -> None:
     """Look for damage: every structure of the segment, every slot of every ring, the checksum of every message.
 
-    Processes, consumers and their sleepers, the queue directory, memory and its blocks are looked at, each by itself
-    and against the others: an owner must be there, a body's block must know its message, a used block must be named.
-    Only looks: the segment is mapped without the right to write, no lock is taken, so it may run while others work,
-    each second if need be. What looks wrong is looked at again before it is called damage. The exit code is 1 if
-    something was found.
+    It looks at processes, consumers and their sleepers, the queue directory, memory and its blocks, each by itself and
+    against the others: an owner must exist, a body's block must count its message, a message must name each used block.
+    It maps the segment without the right to write and takes no lock, so it may run while others work, each second if
+    need be. It looks again at what looks wrong before it calls that damage. The exit code is 1 if it found something.
 
     \b
     Example:
@@ -174,9 +173,9 @@ def _examine_queue(observer: Observer, name: str, index: int, incarnation: int, 
         fault, level, slot = sight["words"]
         report.findings.append(Finding(place, fault, slot, level=level))
     if sight["undecided"] is not None:
-        report.undecided.append(f"{place}: never the same at two looks; it looked so: {sight['undecided']}")
+        report.undecided.append(f"{place}: each look found something else; the last one found: {sight['undecided']}")
     if sight["broken"]:
-        fault = "broken slots, each with the loss of its message"
+        fault = "slots are broken, and their messages are lost"
         report.findings.append(Finding(place, fault, count=sight["broken"]))
     if not bodies:
         report.messages += sight["entries"]

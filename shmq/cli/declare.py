@@ -23,7 +23,7 @@ def _octal(context: click.Context, parameter: click.Parameter, value: str | None
     try:
         return int(value.removeprefix("0o"), 8)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is no mode; write 0700 for yourself, 0770 for a group") from None
+        raise click.BadParameter(f"{value!r} is not a mode; write 0700 for yourself, 0770 for a group") from None
 
 
 @click.command("init")
@@ -74,7 +74,7 @@ def _seconds(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Refused(f"{name}={text!r} is no number of seconds") from None
+        raise Refused(f"{name}={text!r} is not a number of seconds") from None
 
 
 def _alerts(text: str) -> object:
@@ -98,7 +98,7 @@ def _alerts(text: str) -> object:
 def _option(given: str) -> tuple[str, object]:
     name, sign, text = given.partition("=")
     if not sign or not name:
-        raise Refused(f"{given!r} is no option; write NAME=VALUE, such as maxsize=1000")
+        raise Refused(f"{given!r} is not an option; write NAME=VALUE, such as maxsize=1000")
     option = _OPTIONS.get(name)
     if option is None:
         return name, text  # refused with all others that there is not
@@ -114,7 +114,7 @@ def _option(given: str) -> tuple[str, object]:
                 return name, int(text.replace(",", "").replace("_", ""))
             except ValueError:
                 of = "; it is a number of messages, max_bytes takes a size" if name == "maxsize" else ""
-                raise Refused(f"{name}={text!r} is no whole number{of}") from None
+                raise Refused(f"{name}={text!r} is not a whole number{of}") from None
         case "seconds":
             return name, _seconds(name, text)
         case "delays":

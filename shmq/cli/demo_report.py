@@ -159,7 +159,7 @@ class PoolReport(_Report):
     def _killed(self) -> str:
         if self.ours.killed is None:
             return "no worker was at work half-way, so none was killed"
-        return f"worker {self.ours.killed} was killed (SIGKILL) with a file in hand; in the other runs nobody was"
+        return f"worker {self.ours.killed} was killed (SIGKILL) with a file in hand; in the other runs no worker was"
 
 
 class SparkReport(_Report):
@@ -186,7 +186,7 @@ class SparkReport(_Report):
         return (
             f"{worker};\ndriver {ours.driver} was killed with all of its {ours.processes} processes when "
             f"{quantity(ours.before, 'file')} had results; another one went on from the checkpoint{again};\n"
-            "in the other runs nobody was killed"
+            "in the other runs no worker was killed"
         )
 
     def as_json(self) -> dict[str, Any]:

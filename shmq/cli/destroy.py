@@ -19,15 +19,17 @@ __all__ = ["destroy"]
 
 @click.command("destroy")
 @click.argument("place", metavar="[DIR]", required=False)
-@click.option("--force", is_flag=True, help="Although other processes use it: their calls fail from then on.")
+@click.option(
+    "--force", is_flag=True, help="Delete it even while other processes use it: their calls fail from then on."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
 def destroy(session: Session, place: str | None, force: bool, yes: bool) -> None:
     """Delete the broker in DIR with all its messages: its memory, its files, and DIR unless other things lie in it.
 
-    Works in whatever state it is: damaged, of another version, or left half-way by a destroy that was killed. A segment
-    that DIR's record names, and that is another broker's, is not touched. While other processes use the broker it is
-    refused, and names them, but for --force. DIR is that of -d, or $SHMQ_DIR, if it is left out here.
+    Works in every state of the broker: damaged, of another version, or left half-way by a destroy that was killed.
+    Leaves a segment alone that DIR's record names, but that is another broker's. While other processes use the broker
+    it refuses, and names them; --force overrides that. Without DIR it takes that of -d, or $SHMQ_DIR.
 
     \b
     Example:

@@ -98,7 +98,7 @@ def _look_at_shared_memory() -> Iterator[Verdict]:
     finally:
         os.close(directory)
     if kind != 0x01021994:
-        yield Verdict("/dev/shm", "bad", f"is no tmpfs (type {kind:#x}); mount one there")
+        yield Verdict("/dev/shm", "bad", f"is not a tmpfs (type {kind:#x}); mount one there")
     state: State = "note" if total < _SMALL or free < total // 10 else "ok"
     remedy = "; enlarge it (in Docker --shm-size)" if state == "note" else ""
     detail = f"{size(total)}, {size(free)} free, a new broker takes at most {size(default_memory())}{remedy}"
@@ -232,7 +232,9 @@ def _look_at_leftovers() -> Iterator[Verdict]:
     from shmq.engine.directory.orphans import orphans
 
     for path in drafts():
-        yield Verdict("leftovers", "note", f"{path} is unfinished, and nobody's: shmq gc without DIR")
+        yield Verdict(
+            "leftovers", "note", f"{path} is unfinished, and its maker is gone: shmq gc without DIR removes it"
+        )
     sure = orphans()
     doubtful = [identity for identity in orphans(deleted=True) if identity not in sure]
     taken = sum(identity.memory for identity in sure + doubtful)
@@ -241,9 +243,9 @@ def _look_at_leftovers() -> Iterator[Verdict]:
         return
     parts = []
     if sure:
-        parts.append(f"{quantity(len(sure), 'segment')} in use by nobody: shmq gc without DIR")
+        parts.append(f"{quantity(len(sure), 'segment')} that no process uses: shmq gc without DIR removes them")
     if doubtful:
-        parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard without DIR")
+        parts.append(f"{len(doubtful)} whose directory is gone: shmq gc --discard without DIR removes them")
     yield Verdict("leftovers", "note", f"up to {size(taken)}; " + "; ".join(parts))
 
 
@@ -270,7 +272,7 @@ def _look_at_directory(path: str) -> Iterator[Verdict]:
     yield Verdict("directory", "ok", f"{path}, mode {found.st_mode & 0o777:04o}, on {kind}")
     unfinished = os.path.join(path, RECORD_DRAFT)
     if unfinished in drafts(path):
-        yield Verdict("directory", "note", f"{unfinished} was left by a death: shmq gc")
+        yield Verdict("directory", "note", f"{unfinished} was left by a process that died: shmq gc removes it")
     yield from _look_at_segment(path)
 
 
@@ -311,21 +313,21 @@ def _look_inside(path: str) -> Iterator[Verdict]:
         yield from _look_at_alerts(path)
     yield from _look_at_movers(report.movers)
     state: State = "ok" if report.rescues == 0 else "note"
-    remedy = "" if state == "ok" else "; somebody was stopped, or a wake-up was missed"
+    remedy = "" if state == "ok" else "; a process was stopped, or a wake-up was missed"
     yield Verdict("rescues", state, f"{report.rescues:,} sleeps found a message only when their time was over{remedy}")
 
 
 def _look_at_alerts(path: str) -> Iterator[Verdict]:
     """Thresholds of queues that are reached now, whether that was told or not; and what they may have in memory."""
     from shmq.engine.broker.broker import live_membership
-    from shmq.engine.burial.alert import raised
+    from shmq.engine.dead_lettering.alert import raised
     from shmq.engine.handle.max_memory import excess_of
     from shmq.runtime import open
 
     with open(path, create=False) as broker:
         told = [f"queue {queue.name!r} {text}" for queue in broker.queues() for text in raised(queue)]
         excess = excess_of(live_membership(broker))
-    yield Verdict("memory", *_noted(excess, "all queues may have their max_memory at a time"))
+    yield Verdict("memory", *_noted(excess, "all queues can reach their max_memory at the same time"))
     if not told:
         yield Verdict("alerts", "ok", "no queue has reached a threshold of its alerts=")
     for text in told:
@@ -338,7 +340,7 @@ def _look_at_movers(movers: dict[str, int]) -> Iterator[Verdict]:
 
     stopped = {name: pid for name, pid in movers.items() if state_of(pid) == "stopped"}
     if not stopped:
-        yield Verdict("movers", "ok", "nobody is stopped while it moves messages to or from disk")
+        yield Verdict("movers", "ok", "no process is stopped while it moves messages to or from disk")
     for name, pid in stopped.items():
         text = f"process {pid} was stopped while it moved messages of queue {name!r}; others get none from disk"
         yield Verdict("movers", "bad", f"{text}: let it go on (kill -CONT {pid}), or end it")

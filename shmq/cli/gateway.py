@@ -41,8 +41,8 @@ def gateway(
     """Serve the broker's queues to Spark on other hosts, until Ctrl-C or SIGTERM.
 
     Spark reads and writes them by .option("uri", "grpc+tls://HOST:PORT"); several hosts with commas between them.
-    Whoever has the token may read, take and put messages of all queues. Other hosts are let in only with a token and
-    TLS, unless --insecure is said. Needs pyarrow (pip install 'shmq[gateway]').
+    A caller with the token may read, take and put messages of all queues. The gateway lets other hosts in only with a
+    token and TLS, unless --insecure is given. It needs pyarrow (pip install 'shmq[gateway]').
 
     \b
     Example:
@@ -54,7 +54,7 @@ def gateway(
     if not listen.startswith(_LOOPBACK) and not insecure and (token_file is None or tls_cert is None):
         raise Refused(
             f"{listen} can be reached from other hosts, which could read and take all messages; give --token-file, "
-            "--tls-cert and --tls-key, or say --insecure"
+            "--tls-cert and --tls-key, or give --insecure"
         )
     with session.open() as broker:
         path = broker.path or ""

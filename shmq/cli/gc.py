@@ -22,10 +22,10 @@ __all__ = ["gc"]
 @click.option("--yes", is_flag=True, help="Do not ask before discarding.")
 @pass_session
 def gc(session: Session, discard: bool, yes: bool) -> None:
-    """Remove segments that nobody uses and nobody can find again, and settle the affairs of dead processes in DIR.
+    """Remove segments that no process uses and none can find again, and settle the affairs of dead processes in DIR.
 
-    With DIR nothing is touched but that broker: segments that its directory has lost, also when it was deleted, and
-    what a death has left unfinished when it wrote DIR's record. Without it all segments of yours are looked at.
+    With DIR it touches that broker only: segments that its directory has lost, also when it was deleted, and what a
+    process left unfinished that died while it wrote DIR's record. Without DIR it looks at all segments of this user.
 
     A segment whose directory is not there may be in use from a container that sees the directory, or belong to a
     directory that was moved: so it goes only with --discard, which lists what it will remove before it asks. The same
@@ -108,13 +108,16 @@ def _tell(
     removed: int, drafts: list[str], kept: list[SegmentIdentity], discarded: str | None, reaped: int | None
 ) -> None:
     for draft in drafts:
-        say(f"removed {draft}, which nobody finishes any more")
+        say(f"removed {draft}, which a process left unfinished when it died")
     if not removed and not drafts and discarded is None:
         say("nothing to remove")
     if discarded is not None:
         say(f"discarded {discarded}")
     if kept:
-        say(f"{_count(len(kept), 'segment')} left whose directory is gone; shmq gc --discard removes what nobody uses")
+        say(
+            f"{_count(len(kept), 'segment')} left whose directory is gone; "
+            "shmq gc --discard removes those that no process uses"
+        )
     if reaped:
         say(f"settled the affairs of {_count(reaped, 'dead process', 'dead processes')}")
 

@@ -53,7 +53,7 @@ def get(
     """Take messages and print them, each before it is taken for good: what could not be printed goes back.
 
     After the timeout it ends; the exit code is 4 if nothing came at all. With --follow into a pipe whose reader ends
-    early (head), messages may be taken that nobody has read: use -n. A selector: see shmq peek --help.
+    early (head), messages may be taken that no reader has seen: use -n. A selector: see shmq peek --help.
 
     \b
     Example:

@@ -67,4 +67,4 @@ def _json(text: str, place: str) -> Any:
     try:
         return decode_finite_json(memoryview(text.encode("utf-8", "surrogateescape")))
     except DecodeError as error:
-        raise Refused(f"{place}: no JSON: {error.__cause__ or error}; NAME=TEXT gives text") from None
+        raise Refused(f"{place}: not JSON: {error.__cause__ or error}; NAME=TEXT gives text") from None

@@ -93,8 +93,8 @@ def stat(session: Session, queue: str | None, options: bool) -> None:
       shmq --json stat orders | jq .acked
       shmq declare parcels $(shmq stat orders --options)
 
-    --options leaves out what nobody gave: it is as by default (see shmq declare --help). With --json `in_force` has
-    all of them.
+    --options leaves out options that were not given and have their default (see shmq declare --help). With --json
+    `in_force` has all of them.
     """
     if options and queue is None:
         raise click.UsageError("--options are those of a queue; name one")

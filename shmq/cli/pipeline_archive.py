@@ -26,19 +26,19 @@ _LOOK = 0.2  # seconds between two looks at the query
 @click.command("archive")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.argument("queues", metavar="QUEUE...", nargs=-1, required=True, shell_complete=complete_queue)
-@click.option("--once", is_flag=True, help="End when all is archived that is there now; else go on until Ctrl-C.")
+@click.option("--once", is_flag=True, help="End when all that is there now is archived; else go on until Ctrl-C.")
 @click.option(
     "--every", type=Seconds(min=0.1), default=10.0, show_default=True, metavar="S", help="From batch to batch."
 )
-@click.option("--subscription", default="archive", show_default=True, help="Name under which it keeps what it is at.")
+@click.option("--subscription", default="archive", show_default=True, help="Name under which it keeps its progress.")
 @pass_session
 def archive(
     session: Session, folder: str, queues: tuple[str, ...], once: bool, every: float, subscription: str
 ) -> None:
     """Take the messages out of queues and keep them in DIR, as Parquet by day and queue, each once.
 
-    Dead letters, results, or copies (shmq move --copy) are what one archives: nobody else gets what is archived. Kill
-    it when you like: the next run goes on. The first Ctrl-C finishes a batch, the second one gives it up.
+    Archive dead letters, results, or copies (shmq move --copy): no consumer gets what is archived. It may be killed at
+    any time: the next run goes on. The first Ctrl-C finishes a batch, the second one gives it up.
 
     \b
     Example:
@@ -172,7 +172,7 @@ def replay(
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
 @click.argument("queues", metavar="QUEUE...", nargs=-1, required=True, shell_complete=complete_queue)
-@click.option("--subscription", default="pipeline", show_default=True, help="Name under which it keeps what it is at.")
+@click.option("--subscription", default="pipeline", show_default=True, help="Name under which it keeps its progress.")
 @pass_session
 def init(session: Session, folder: str, queues: tuple[str, ...], subscription: str) -> None:
     """Write a project for Spark's Declarative Pipelines into DIR: what comes out of queues, as a table and views.

@@ -37,12 +37,12 @@ def _encoded(data: bytes, kind: str) -> bytes:
         try:
             decode_finite_json(memoryview(data))
         except DecodeError as error:
-            raise BadBody(f"no JSON: {error.__cause__ or error}") from None
+            raise BadBody(f"not JSON: {error.__cause__ or error}") from None
     elif kind == "text":
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise BadBody(f"no UTF-8 at byte {error.start:,}; say --as bytes") from None
+            raise BadBody(f"not UTF-8 at byte {error.start:,}; give --as bytes") from None
     return data
 
 
@@ -72,7 +72,7 @@ def _codec(kind: str) -> Any:
 )
 @click.option("--headers-json", metavar="OBJECT", help='Headers as a JSON object: {"width": 1500}.')
 @click.option("--priority", type=Count(0, 9), metavar="N", help="0 to 9, larger goes first; default 4.")
-@click.option("--group", metavar="G", help="Of messages that are handled one after the other.")
+@click.option("--group", metavar="G", help="Messages of one group are handled one after the other.")
 @click.option("--ttl", type=Seconds(min=0), metavar="S", help="Seconds until it expires; default: never.")
 @click.option("--delay", type=Seconds(min=0), metavar="S", help="Seconds until it can be received; default 0.")
 @click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait for room; default: for ever.")

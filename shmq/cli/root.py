@@ -45,7 +45,7 @@ _ENTRIES = {
     "work": Entry("shmq.cli.work", "work", "Handle the messages of a queue by a function, in processes."),
     "destroy": Entry("shmq.cli.destroy", "destroy", "Delete the broker with its memory and its directory."),
     "check": Entry("shmq.cli.check", "check", "Look for damage in a broker that may be in use."),
-    "gc": Entry("shmq.cli.gc", "gc", "Remove segments that nobody uses."),
+    "gc": Entry("shmq.cli.gc", "gc", "Remove segments that no process uses."),
     "spark": Entry("shmq.cli.spark", "spark", "Settle or publish what a run of Spark has left."),
     "pipeline": Entry("shmq.cli.pipeline", "pipeline", "Count, archive and replay entries by Spark."),
     "gateway": Entry("shmq.cli.gateway", "gateway", "Serve the queues to Spark on other hosts."),
@@ -57,7 +57,7 @@ _ENTRIES = {
 
 def _set_directory(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value == "":
-        raise Refused("-d '': no directory is named; is the variable set that stands there?")
+        raise Refused("-d '': the directory is empty; check that the shell variable in its place is set")
     if value is not None:
         context.ensure_object(Session).directory = value
 
@@ -89,7 +89,7 @@ def _key_option(variable: str | None) -> click.Option:
         envvar=variable,
         expose_value=False,
         callback=_set_key_file,
-        help="With the key of what the broker has on disk; default $SHMQ_ENCRYPTION_KEY_FILE.",
+        help="File with the key of what the broker has on disk; default $SHMQ_ENCRYPTION_KEY_FILE.",
     )
 
 

@@ -37,7 +37,7 @@ class Count(click.IntRange):
         try:
             number = int(value)
         except ValueError:
-            self.fail(f"{value!r} is no whole number", parameter, context)
+            self.fail(f"{value!r} is not a whole number", parameter, context)
         return int(super().convert(number, parameter, context))
 
 
@@ -50,7 +50,7 @@ class Seconds(click.FloatRange):
         except ValueError:
             number = math.nan
         if math.isnan(number):
-            self.fail(f"{value!r} is no number of seconds", parameter, context)
+            self.fail(f"{value!r} is not a number of seconds", parameter, context)
         return float(super().convert(number, parameter, context))
 
 
@@ -176,7 +176,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused("this cannot be undone, and nobody can be asked here; say --yes")
+        raise Refused("this cannot be undone, and there is no terminal to confirm it; give --yes")
     from shmq.cli.text import escaped
 
     if not click.confirm(escaped(question), err=True):

@@ -12,7 +12,7 @@ __all__ = ["spark"]
 
 @click.group("spark")
 def spark() -> None:
-    """What a run of Spark has left to be done. Neither Spark nor Java is needed for it.
+    """Finish what a run of Spark has left to be done. Neither Spark nor Java is needed for it.
 
     \b
     Example:

@@ -47,7 +47,7 @@ def _function(spec: str) -> Callable[[Message[Any]], Any]:
     """The function that MODULE:FUNCTION names, the module looked for where the command was typed, too."""
     module_name, sign, attributes = spec.partition(":")
     if not sign or not module_name or not attributes:
-        raise Refused(f"{spec!r} is no function; write MODULE:FUNCTION, such as shop.invoices:handle")
+        raise Refused(f"{spec!r} is not a function; write MODULE:FUNCTION, such as shop.invoices:handle")
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -62,7 +62,7 @@ def _function(spec: str) -> Callable[[Message[Any]], Any]:
             raise Refused(f"{module_name!r} has no {attributes!r}")
         found = getattr(found, name)
     if not callable(found):
-        raise Refused(f"{spec!r} is no function but {type(found).__name__}")
+        raise Refused(f"{spec!r} is not a function but {type(found).__name__}")
     return found  # type: ignore[no-any-return]
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "claim_entries",
     "content_of",
     "counters_of",
-    "crowd_of",
+    "users_of",
     "data_of",
     "deaths_of",
     "delete_at_once",
@@ -69,7 +69,7 @@ browse_entry: Final = QueueHandle._browse
 census_of: Final = QueueHandle._census
 claim_entries: Final = QueueHandle._claim
 counters_of: Final = QueueHandle._counters
-crowd_of: Final = QueueHandle._waiters
+users_of: Final = QueueHandle._waiters
 delete_at_once: Final = QueueHandle._delete
 directory_entry: Final = QueueHandle._identity
 discard_below: Final = QueueHandle._discard_below

@@ -79,7 +79,7 @@ def _check_group(value: object, name: str) -> str | None:
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise ValueError(f"{name}={shown(value)} is no Unicode text; {remedy}") from None
+        raise ValueError(f"{name}={shown(value)} is not Unicode text; {remedy}") from None
     if not 1 <= size <= MAX_GROUP_BYTES:
         raise ValueError(f"{name}={shown(value)} has {size:,} bytes; {remedy}")
     return value

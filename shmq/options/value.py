@@ -51,7 +51,7 @@ def parse_size(value: Size, name: str) -> int:
             fraction must make whole bytes ("1.5GiB").
         name: of the option, for the error text.
 
-    Raises ValueError for a text that is no size, or one out of range; TypeError for another type.
+    Raises ValueError for a text that is not a size, or one out of range; TypeError for another type.
 
     Example:
         >>> parse_size("64MiB", "memory")
@@ -73,14 +73,14 @@ def _parse_size_text(text: str, name: str) -> int:
     scale = _UNITS.get(match[3]) if match else None
     if match is None or scale is None:
         raise ValueError(
-            f'{name}={shown(text)} is no size; give bytes as int, or text such as "64MiB" '
+            f'{name}={shown(text)} is not a size; give bytes as int, or text such as "64MiB" '
             f"(units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)"
         )
     fraction = match[2] or ""
     scaled, divisor = int(match[1] + fraction) * scale, int(10 ** len(fraction))
     number, rest = divmod(scaled, divisor)
     if rest:
-        raise ValueError(f"{name}={shown(text)} is no whole number of bytes; give a smaller unit, or bytes as int")
+        raise ValueError(f"{name}={shown(text)} is not a whole number of bytes; give a smaller unit, or bytes as int")
     return number
 
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from shmq.core.handles import failed_of, outcome_of, settings_of
-from shmq.engine.burial.dead_letter import dead_letter_name, grave_positions, last_line
+from shmq.engine.dead_lettering.dead_letter import dead_letter_name, dead_letter_positions, last_line
 from shmq.engine.handle import long_wait
 from shmq.errors import Closed, Full, NotFound, ShutDown
 from shmq.pool.report import Dead, Failed, Stalled
@@ -271,6 +271,6 @@ def _dead(queue: Queue[Any], delivery: Delivery, reason: FailureReason, error: s
 
 def _fate_of(queue: Queue[Any], position: int) -> str:
     name = dead_letter_name(queue)
-    if position in grave_positions(queue):
+    if position in dead_letter_positions(queue):
         return f"it waits for room in queue {name!r}"
     return f"it went to queue {name!r}"

@@ -193,7 +193,7 @@ class Supervisor:
             self._note(worker, report)
         if over:
             self._workers.remove(worker)
-            self._bury(worker, worker.collect())
+            self._settle_end(worker, worker.collect())
 
     def _note(self, worker: WorkerProcess, report: Report) -> None:
         if report is Sign.WORKING:
@@ -218,7 +218,7 @@ class Supervisor:
             self._look_after = time.monotonic() + OTHERS_LOOK_OF_A_POOL
 
     def _is_done(self) -> bool:
-        """By a handle of its own: whoever looks buries what is dead, and here that counts. Others may use the job's."""
+        """By a handle of its own: its look moves the dead to their queue, which counts here. Others use the job's."""
         if self._looking is None:
             queue = self._job.queue.broker.queue(self._job.queue.name, create=False)
             set_pool(queue, Finding(queue, self._total.found_dead, self._tell_found))
@@ -230,7 +230,7 @@ class Supervisor:
 
     # ---- how workers end ---------------------------------------------------------------------------------------
 
-    def _bury(self, worker: WorkerProcess, code: int) -> None:
+    def _settle_end(self, worker: WorkerProcess, code: int) -> None:
         if code != 0 or worker.ended is None:
             self._tell_of_death(worker.pid, code)
         self._total.add(worker.pid, worker.tally)

@@ -125,7 +125,7 @@ def _refuse_elsewhere(text: str, at: int) -> None:
     for begin in (at - 1, at):
         here = _ELSEWHERE.get(text[begin : begin + 2]) if begin >= 0 else None
         if here is not None:
-            _refuse(text, begin, f"{text[begin : begin + 2]} is no operator here", f"use {here}")
+            _refuse(text, begin, f"{text[begin : begin + 2]} is not an operator here", f"use {here}")
 
 
 def _refuse_input(text: str, error: UnexpectedInput) -> NoReturn:
@@ -285,7 +285,7 @@ class _Builder(Transformer[Token, Expression]):
             return self._number(meta, int(digits))
         if set(digits) & set("89"):
             decimal = digits.lstrip("0")
-            _refuse(self.text, meta.start_pos, f"{digits} is no octal number", f"{decimal} is the decimal one")
+            _refuse(self.text, meta.start_pos, f"{digits} is not an octal number", f"{decimal} is the decimal one")
         return self._number(meta, int(digits, 8))
 
     def approximate(self, meta: Meta, parts: list[Token]) -> Expression:
@@ -316,5 +316,5 @@ class _Builder(Transformer[Token, Expression]):
 
     def _named(self, meta: Meta, name: str) -> Expression:
         if name.startswith("JMS") and name not in FIELDS:
-            _refuse(self.text, meta.start_pos, f"{name} is no field of a message", f"there are {', '.join(FIELDS)}")
+            _refuse(self.text, meta.start_pos, f"{name} is not a field of a message", f"there are {', '.join(FIELDS)}")
         return Identifier(name)

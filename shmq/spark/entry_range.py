@@ -74,7 +74,7 @@ def lost(wanted: EntryRange, found: int) -> DataLost:
     return DataLost(
         f"entries of queue {wanted.queue!r} are gone, which Spark has planned to read",
         figures=f"{found} of {wanted.rows}, at positions {wanted.begin} to {wanted.end - 1} of {wanted.held_by!r}",
-        remedy="somebody purged, moved or consumed them; failOnDataLoss=false goes on with what there is",
+        remedy="they were purged, moved or consumed; failOnDataLoss=false goes on with what there is",
     )
 
 

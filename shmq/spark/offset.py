@@ -66,7 +66,7 @@ class Offset:
             return cls(queues, _number(found["empty"]))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(
-                f"{given!r} is no offset of shmq ({type(error).__name__}: {error}); "
+                f"{given!r} is not an offset of shmq ({type(error).__name__}: {error}); "
                 "is this the checkpoint of another source?"
             ) from None
 
@@ -84,7 +84,7 @@ class Offset:
 
 def _reached(entry: Mapping[str, Any]) -> Reached:
     if not isinstance(entry["id"], str):
-        raise TypeError("id is no text")
+        raise TypeError("id is not a text")
     return Reached(entry["id"], _number(entry["position"]), _number(entry["rows"]))
 
 

@@ -106,7 +106,7 @@ def _names(text: str) -> tuple[str, ...]:
     try:
         names = json.loads(text) if text.lstrip().startswith("[") else [name.strip() for name in text.split(",")]
     except json.JSONDecodeError as error:
-        raise ValueError(f"option queue={text!r} is no JSON list: {error}") from None
+        raise ValueError(f"option queue={text!r} is not a JSON list: {error}") from None
     for name in names:
         check_queue_name(name)
     if len(set(names)) != len(names):

@@ -28,7 +28,7 @@ def _local(checkpoint: str) -> Path:
         raise ValueError(f"the checkpoint {checkpoint} is on another file system; copy its offsets/ and commits/ here")
     found = Path(checkpoint)
     if not (found / "offsets").is_dir():
-        raise ValueError(f"{checkpoint} is no checkpoint of a streaming query: it has no folder offsets/")
+        raise ValueError(f"{checkpoint} is not a checkpoint of a streaming query: it has no folder offsets/")
     return found
 
 
@@ -69,7 +69,7 @@ def settle(checkpoint: str, path: str, subscription: str) -> int:
         path: of the broker.
         subscription: of the query.
 
-    Returns the last batch that is done, -1 if there is none. Raises ValueError for what is no checkpoint of this
+    Returns the last batch that is done, -1 if there is none. Raises ValueError for what is not a checkpoint of this
     subscription's queues, ConsumerRefused while a query reads it, NotFound, BrokerNotFound.
 
     Example:

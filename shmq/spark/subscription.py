@@ -119,7 +119,7 @@ class Subscription:
             raise DataLost(
                 f"the queue {self._claims.name!r} was made anew since the checkpoint was written",
                 figures=f"then {reached.id}, now {self._id}; claimed were {reached.rows:,} entries",
-                remedy="the host was restarted, or somebody deleted the queue or its broker: what was claimed, and not "
+                remedy="the host was restarted, or the queue or its broker was deleted: what was claimed, and not "
                 "in a finished batch, is gone; failOnDataLoss=false goes on with what there is",
             )
         return self.begin()

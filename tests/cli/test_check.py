@@ -130,7 +130,7 @@ def test_an_empty_name_is_no_directory(shell: Shell, command: list[str], before:
     """As `-d "$UNSET"`: it means that one broker, not none."""
     named = ["-d", ""]
     refused = shell(*named, *command, expected=2) if before else shell(*command, *named, expected=2)
-    assert "-d '': no directory is named" in refused.words
+    assert "-d '': the directory is empty" in refused.words
 
 
 def test_gc_of_a_directory_touches_nothing_else(shell: Shell, tmp_path: Path) -> None:
@@ -225,12 +225,12 @@ def test_what_a_death_left_unfinished_goes_once_nobody_can_be_at_work_on_it(shel
             lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, (1 << 40) + 1, 1, 0)
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
             assert bare("gc", "--json").json["drafts"] == []  # old, but its maker lives
-        assert f"{draft} is unfinished, and nobody's" in shell("doctor").out
+        assert f"{draft} is unfinished, and its maker is gone" in shell("doctor").out
         record.write_text("half a record")
         with (shell.directory / "lock").open("rb") as lock_file:
             fcntl.flock(lock_file, fcntl.LOCK_EX)
             assert drafts(str(shell.directory)) == []  # somebody opens the broker
-        assert f"{record} was left by a death" in shell("doctor").out
+        assert f"{record} was left by a process that died" in shell("doctor").out
         assert shell("gc", "--json").json["drafts"] == [str(record)]  # told a directory, it leaves the rest alone
         assert draft.exists()
         assert bare("gc", "--json").json["drafts"] == [str(draft)]

@@ -98,10 +98,10 @@ def test_init_makes_a_broker_and_repeats_in_peace(bare: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--disk", "5 apples"), "is no size"),
+        (("--disk", "5 apples"), "is not a size"),
         (("--durability", "sync"), "durability belongs to a later stage"),
-        (("--memory", "much"), "is no size"),
-        (("--mode", "rwx"), "is no mode"),
+        (("--memory", "much"), "is not a size"),
+        (("--mode", "rwx"), "is not a mode"),
         (("--mode", "0775"), "0o770"),
     ],
 )
@@ -129,13 +129,13 @@ def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
     [
         ("slot_size=1024", "slot_size=1024 here, 192 since"),
         ("maxsize=5000000000", "0 to 4,294,967,294"),
-        ("maxsize=some", "no whole number"),
+        ("maxsize=some", "not a whole number"),
         ("checksum=perhaps", "neither true nor false"),
         ("colour=red", "no option 'colour'"),
         ("last_value=key", "later stage"),
-        ("slot_size=big", "is no size"),
-        ("lease=soon", "no number of seconds"),
-        ("retry_delay=1,x", "no number of seconds"),
+        ("slot_size=big", "is not a size"),
+        ("lease=soon", "not a number of seconds"),
+        ("retry_delay=1,x", "not a number of seconds"),
         ("temporary=true", "leave temporary out"),
         ("maxsize", "NAME=VALUE"),
         ("slot_size=100", "out of range"),

@@ -119,7 +119,7 @@ def test_lines_are_put_as_they_come_and_not_when_a_buffer_is_full(shell: Shell) 
 
 
 def test_a_body_that_is_not_what_it_is_said_to_be_is_refused(shell: Shell) -> None:
-    assert "no JSON" in shell("put", "orders", "{'a'}", "--as", "json", expected=2).words
+    assert "not JSON" in shell("put", "orders", "{'a'}", "--as", "json", expected=2).words
     assert "--as bytes" in shell("put", "orders", "-", given=b"\xff", expected=2).words
     words = shell("put", "orders", "-", "--lines", "--as", "json", given="1\n2\nx\n3\n", expected=2).words
     assert "line 3" in words
@@ -129,7 +129,7 @@ def test_a_body_that_is_not_what_it_is_said_to_be_is_refused(shell: Shell) -> No
 def test_infinity_is_no_json_in_and_none_out(shell: Shell) -> None:
     for body in ("1e999", '{"a": [1, -1e400]}', "NaN", "Infinity"):
         words = shell("put", "orders", body, "--as", "json", expected=2).words
-        assert words.startswith("refused: the body is no JSON"), words
+        assert words.startswith("refused: the body is not JSON"), words
     foreign: shmq.Codec[bytes] = shmq.Codec("application/json", encode=bytes, decode=bytes)
     with shmq.open(shell.directory) as broker:
         broker.queue("orders", codec=foreign).put(b"[1e999]")
@@ -227,7 +227,7 @@ def test_headers_have_types_where_somebody_gives_them(shell: Shell) -> None:
         (["-H", "a=1", "-H", "a=2"], "the header 'a' is given twice"),
         (["-H", "a=1", "--headers-json", '{"a": 2}'], "the header 'a' is given twice"),
         (["-H", "a:=1e999"], "1e999 is beyond all floats"),
-        (["-H", "a:=NaN"], "NaN is no JSON"),
+        (["-H", "a:=NaN"], "NaN is not JSON"),
         (["-H", "a:=soon"], "NAME=TEXT gives text"),
         (["-H", "a:=[1]"], "a header is text, a number, true, false or null"),
         (["-H", "a:=" + "9" * 20], "64 bits"),

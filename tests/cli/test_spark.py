@@ -71,7 +71,7 @@ def test_nothing_is_acknowledged_before_a_batch_is_done(shell: Shell, broker: sh
 def test_what_does_not_fit_is_told(shell: Shell, broker: shmq.Broker, tmp_path: Path) -> None:
     checkpoint = checkpoint_of(tmp_path / "checkpoint", claimed(broker), done=2)
     for arguments, text in (
-        ((str(tmp_path), "etl"), "is no checkpoint of a streaming query"),
+        ((str(tmp_path), "etl"), "is not a checkpoint of a streaming query"),
         (("s3://bucket/checkpoint", "etl"), "is on another file system"),
         ((str(checkpoint), "audit"), "queue 'orders' has no subscription 'audit': it has 'etl'"),
     ):

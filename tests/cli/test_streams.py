@@ -26,7 +26,7 @@ def test_with_a_closed_stdin_nobody_can_be_asked(shell: Shell) -> None:
     shell("put", "jobs", "x")
     done = shell.script("shmq purge jobs <&-")
     assert done.returncode == 2
-    assert done.stderr.endswith("say --yes\n")
+    assert done.stderr.endswith("give --yes\n")
 
 
 def test_with_a_closed_stderr_words_do_not_come_among_the_data(shell: Shell) -> None:
@@ -54,14 +54,14 @@ def test_a_full_disk_behind_stdout_is_said(shell: Shell, command: str) -> None:
 @pytest.mark.parametrize("word", ["abc", "1.5", ""])
 def test_a_count_is_a_whole_number(shell: Shell, word: str) -> None:
     refused = shell("get", "jobs", "-n", word, expected=2)
-    assert f"{word!r} is no whole number" in refused.words
+    assert f"{word!r} is not a whole number" in refused.words
 
 
 @pytest.mark.parametrize("command", ["get jobs", "put jobs x"])
 @pytest.mark.parametrize("word", ["nan", "abc", ""])
 def test_a_timeout_is_a_number(shell: Shell, command: str, word: str) -> None:
     refused = shell(*command.split(), "--timeout", word, expected=2)
-    assert f"{word!r} is no number of seconds" in refused.words
+    assert f"{word!r} is not a number of seconds" in refused.words
     assert "Traceback" not in refused.words
 
 
@@ -86,7 +86,7 @@ def test_a_remedy_is_a_command(shell: Shell) -> None:
     )
     (shell.folder / "file").write_text("")
     refused = shell("-d", str(shell.folder / "file"), "init", expected=3)
-    assert refused.words.endswith("file is no directory; name a directory: a broker is one, with files of its own\n")
+    assert refused.words.endswith("file is not a directory; name a directory: a broker is one, with files of its own\n")
 
 
 def test_a_queue_that_memory_can_never_hold_is_not_helped_by_taking_messages_out(shell: Shell) -> None:

@@ -121,7 +121,7 @@ def test_work_says_in_json_what_became_of_its_messages(jobs: Shell, processes: s
         ("jobs:anonymous", "at the top of a module"),
         ("nowhere:double", "no module 'nowhere'"),
         ("jobs:treble", "has no 'treble'"),
-        ("jobs:os.sep", "no function but str"),
+        ("jobs:os.sep", "not a function but str"),
     ],
 )
 def test_a_function_that_is_not_there_is_refused(jobs: Shell, function: str, words: str) -> None:

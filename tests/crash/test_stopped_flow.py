@@ -140,7 +140,7 @@ def test_while_a_mover_is_stopped_others_put_take_and_settle_what_is_in_memory(
         for number in range(mine, mine + 500):  # puts go on, by moving
             queue.put(body_of(0, number), timeout=PATIENCE)
         take_until_empty(queue, rest)
-    assert doctor(broker_dir)[1] == ["nobody is stopped while it moves messages to or from disk"]
+    assert doctor(broker_dir)[1] == ["no process is stopped while it moves messages to or from disk"]
     by_child = [parsed(body) for body in results.get_many(100_000, timeout=0)]
     check_all(taken[HELD // 2 :], rest, by_child, mine + 500, theirs)
     assert queue.qsize() == 0

@@ -2,14 +2,14 @@
 
 import random
 import threading
-from functools import partial
 from typing import Any, Literal
 
 import pytest
 
 import shmq
 from tests.support.health import bury_the_dead, check_sound
-from tests.support.offspring import Offspring, Say, eventually
+from tests.support.killed_takers import kill, start_taker, wait_for_results
+from tests.support.offspring import Offspring, eventually
 
 from .numbered import number_of, numbered
 
@@ -192,25 +192,9 @@ def test_a_selector_and_groups_together_find_what_is_on_disk(
     check_sound(broker, flowed)
 
 
-def work(queue: shmq.Queue[Any], results: shmq.Queue[Any], seed: int, say: Say) -> None:
-    """Until it is killed; each is noted before it is settled."""
+def start_worker(queue: shmq.Queue[Any], results: shmq.Queue[Any], seed: int) -> Offspring:
     rng = random.Random(seed)
-    with queue.consumer(prefetch=1) as consumer:
-        say("here")
-        while True:
-            try:
-                message = consumer.receive(timeout=1)
-            except shmq.Empty:
-                continue
-            if rng.random() < 0.1:
-                message.release()
-                continue
-            results.put(message.body, timeout=PATIENCE)
-            message.ack()
-
-
-def has_come_to(results: shmq.Queue[Any], queue: shmq.Queue[Any], goal: int) -> bool:
-    return results.qsize() >= goal or queue.qsize() == 0
+    return start_taker(queue, results, lambda message: rng.random() < 0.1, prefetch=1)
 
 
 @pytest.mark.timeout(600)
@@ -223,23 +207,17 @@ def test_consumers_are_killed_and_each_group_stays_in_order(
     queue = broker.queue("backlog", groups=grouping, maxsize=COUNT, **LIMITS)
     results = broker.queue("results", codec="bytes")
     put_groups(queue, range(COUNT))
-    children = [Offspring(work, queue, results, rng.getrandbits(32)) for _ in range(3)]
-    for child in children:
-        child.expect("here")
+    children = [start_worker(queue, results, rng.getrandbits(32)) for _ in range(3)]
     kills = 0
     while queue.qsize() != 0:
-        goal = results.qsize() + rng.randrange(1, 300)
-        eventually(partial(has_come_to, results, queue, goal), "some are taken")
+        wait_for_results(results, queue, rng.randrange(1, 300))
         at = rng.randrange(len(children))
-        children[at].kill()
-        children[at].close()
+        kill(children[at])
         kills += 1
         bury_the_dead(broker)
-        children[at] = Offspring(work, queue, results, rng.getrandbits(32))
-        children[at].expect("here")
+        children[at] = start_worker(queue, results, rng.getrandbits(32))
     for child in children:
-        child.kill()
-        child.close()
+        kill(child)
     bury_the_dead(broker)
     done = [number_of(results.get(timeout=0)) for _ in range(results.qsize())]
     assert set(done) == set(range(COUNT))

@@ -2,14 +2,13 @@
 
 import random
 import threading
-from functools import partial
 from typing import Any
 
 import pytest
 
 import shmq
 from tests.support.health import bury_the_dead, check_sound
-from tests.support.offspring import Offspring, Say, eventually
+from tests.support.killed_takers import kill, start_taker, wait_for_results
 
 from .numbered import number_of, numbered
 
@@ -133,24 +132,8 @@ def test_what_expired_on_disk_is_not_delivered_by_itself(broker: shmq.Broker) ->
     assert queue.statistics().expired == 1000
 
 
-def take_kind(queue: shmq.Queue[Any], results: shmq.Queue[Any], selector: str, say: Say) -> None:
-    """Until it is killed; each is settled by its way to the results."""
-    with queue.consumer(selector=selector or None) as consumer:
-        say("here")
-        while True:
-            try:
-                message = consumer.receive(timeout=1)
-            except shmq.Empty:
-                continue
-            if number_of(message.body) % 7 == 0 and not message.redelivered:
-                message.release()
-                continue
-            results.put(message.body, timeout=PATIENCE)
-            message.ack()
-
-
-def has_come_to(results: shmq.Queue[Any], queue: shmq.Queue[Any], goal: int) -> bool:
-    return results.qsize() >= goal or queue.qsize() == 0
+def comes_back_once(message: shmq.Message[Any]) -> bool:
+    return number_of(message.body) % 7 == 0 and not message.redelivered
 
 
 @pytest.mark.timeout(600)
@@ -163,14 +146,11 @@ def test_takers_of_all_kinds_are_killed_and_nothing_is_lost(broker: shmq.Broker,
     put_kinds(queue, range(COUNT))
     selectors = ["kind = 1", "kind = 2 OR number > 3000", ""]  # the last one wants all
     for _ in range(12):
-        children = [Offspring(take_kind, queue, results, selector) for selector in ("", *rng.choices(selectors, k=2))]
+        chosen = ("", *rng.choices(selectors, k=2))
+        children = [start_taker(queue, results, comes_back_once, selector=selector or None) for selector in chosen]
+        wait_for_results(results, queue, rng.randrange(1, 300))
         for child in children:
-            child.expect("here")
-        goal = results.qsize() + rng.randrange(1, 300)
-        eventually(partial(has_come_to, results, queue, goal), "some are taken")
-        for child in children:
-            child.kill()
-            child.close()
+            kill(child)
         bury_the_dead(broker)
     rest = []
     while True:

@@ -238,5 +238,5 @@ def test_a_queue_that_is_not_there_is_named_and_no_earlier_failure_is_told_with_
 def test_a_directory_without_a_broker_is_not_found_whoever_may_write_there() -> None:
     with pytest.raises(shmq.BrokerNotFound):
         shmq.open("/tmp", create=False)
-    with pytest.raises(shmq.BrokerNotFound, match="no directory"):
+    with pytest.raises(shmq.BrokerNotFound, match="is not a directory"):
         shmq.open(__file__, create=False)

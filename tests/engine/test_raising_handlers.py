@@ -126,7 +126,9 @@ def came(work: Callable[[], object], depth: int = 12) -> int:
 
 
 @pytest.mark.parametrize("side", [ahead, behind])
-@pytest.mark.parametrize("where", ["_forgot", "_is_ours", "consumer.consumer.retry", "burial.outcome.retry_delay_ns"])
+@pytest.mark.parametrize(
+    "where", ["_forgot", "_is_ours", "consumer.consumer.retry", "dead_lettering.outcome.retry_delay_ns"]
+)
 def test_what_a_handler_raises_while_a_dropped_message_goes_back_reaches_the_caller(
     queue: Queue, monkeypatch: Patch, strike: Callable[[], None], side: Any, where: str
 ) -> None:

@@ -101,7 +101,7 @@ def test_an_owner_who_is_not_in_the_group_of_the_directory_is_told_so(home: Path
     path.mkdir()
     os.chown(path, OWNER, GROUP)
     path.chmod(0o770)
-    with pytest.raises(PermissionError, match=rf"group {GROUP}, and we are no member"):
+    with pytest.raises(PermissionError, match=rf"group {GROUP}, and this process is not a member"):
         as_user(lambda: put(path), OWNER, uid=OWNER)
     assert [each.name for each in path.iterdir()] == ["lock"]
 

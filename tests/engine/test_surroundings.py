@@ -75,7 +75,7 @@ def test_where_nothing_can_be_made_the_place_is_named(place: str) -> None:
 def test_a_file_in_place_of_the_directory_is_named_and_stays(tmp_path: Path, below: str, create: bool) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(shmq.BrokerNotFound, match=f"{file} is no directory; name a directory"):
+    with pytest.raises(shmq.BrokerNotFound, match=f"{file} is not a directory; name a directory"):
         shmq.open(file / below, create=create)
     assert file.read_text() == "mine"
 

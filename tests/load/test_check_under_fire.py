@@ -139,7 +139,7 @@ def write_a_state_that_there_is_not(memory: mmap.mmap, slot: int) -> None:
         (give_it_to_a_consumer_that_is_not_there, "the message's owner is a consumer that does not exist"),
         (raise_its_lap, "the slot's lap is ahead of the tail"),
         (move_its_position, "the message's position is that of another slot"),
-        (point_its_body_elsewhere, "the offset of the message's body leads to no block"),
+        (point_its_body_elsewhere, "the offset of the message's body is not that of a block"),
         (write_a_state_that_there_is_not, "the slot is in a state that this version does not know"),
     ],
 )

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import shmq
-from shmq.engine.burial.outcome import retry_delay_ns
 from shmq.engine.consumer.consumer import Consumer
+from shmq.engine.dead_lettering.outcome import retry_delay_ns
 from shmq.engine.message import message as message_module
 from shmq.engine.queue.queue import Queue
 from tests.model.entry import Entry, Wants, anything

@@ -210,8 +210,7 @@ def test_a_check_behind_one_who_died_inside_the_structure_lock_blames_nobody(fil
     report = examine(str(filled))
     assert report.findings == []
     assert report.undecided == [
-        "map of the memory: a process died while it changed the structure; "
-        "the next process that looks for dead ones repairs that"
+        "map of the memory: a process died while it changed the structure; the next reaper repairs that"
     ]
     assert state_of(filled) == before
     with shmq.open(filled) as broker:  # to join is a change

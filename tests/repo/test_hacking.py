@@ -7,7 +7,7 @@ from tests.repo.tree import ROOT, files
 
 PAGE = ROOT / "docs" / "hacking.md"
 ROW = re.compile(r"^\| (`[\w.]+\.(?:c|py)`(?:, `[\w.]+\.(?:c|py)`)*) \| (.*) \|$", re.MULTILINE)
-FUNCTION = re.compile(r"\w*_\w+|claim|fill|publish|repair|bury|delete|retry|reject")
+FUNCTION = re.compile(r"\w*_\w+|claim|fill|publish|repair|delete|retry|reject")
 NAME = re.compile(r"`([\w.]+)`")
 DEFINITION = {".py": r"^ *def {}\(", ".c": r"^\w[^;{{}}\n]*\b{}\([^;{{}}]*\) \{{"}
 

@@ -235,13 +235,13 @@ def test_the_limit_of_digits_does_not_depend_on_the_writer() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[1] x", b"NaN", b"[Infinity]", b"\xff", b"[" * 100_000, b"9" * 5000])
 def test_a_body_that_is_no_json_is_a_decode_error(data: bytes) -> None:
-    with pytest.raises(DecodeError, match="no JSON") as caught:
+    with pytest.raises(DecodeError, match="not JSON") as caught:
         decode(JSON, None, data)
     assert caught.value.__cause__ is not None
 
 
 def test_a_body_that_is_no_text_is_a_decode_error() -> None:
-    with pytest.raises(DecodeError, match="no text in UTF-8"):
+    with pytest.raises(DecodeError, match="not text in UTF-8"):
         decode(TEXT, None, b"\xff")
 
 
@@ -265,7 +265,7 @@ def test_encoding_without_numpy_does_not_import_it() -> None:
 
 @pytest.mark.parametrize("body", ["text", None, 7, [1], np.arange(3), {"a": 1}])
 def test_a_bytes_handle_takes_bytes_only(body: Any) -> None:
-    with pytest.raises(TypeError, match='is none for codec="bytes"; give bytes'):
+    with pytest.raises(TypeError, match='cannot be put with codec="bytes"; give bytes'):
         encode(body, "bytes")
 
 

@@ -228,9 +228,9 @@ FORGED: list[bytes] = [
 def test_a_forged_array_is_a_decode_error(data: bytes) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(DecodeError, match="no numpy array"):
+        with pytest.raises(DecodeError, match="not a numpy array"):
             decode(ARRAY, None, data)
-        with pytest.raises(DecodeError, match="no numpy array"):
+        with pytest.raises(DecodeError, match="not a numpy array"):
             array_view(memoryview(data))
 
 

@@ -290,7 +290,7 @@ def test_a_link_in_place_of_the_record_is_not_followed(
     directory.open(memory=MEMORY).close(True)
     (broker_dir / "segment").rename(tmp_path / "elsewhere")
     (broker_dir / "segment").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(CorruptionError, match="no regular file"):
+    with pytest.raises(CorruptionError, match="not a regular file"):
         directory.open()
 
 

@@ -55,7 +55,7 @@
 #define SHMQ_RING_SHARE 16u
 
 #define SHMQ_PINS 256u /* views of one process at a time; one more view is a copy */
-#define SHMQ_RECEIPTS 64u /* puts of one process at a time that wait until somebody takes their message */
+#define SHMQ_RECEIPTS 64u /* puts of one process at a time that wait until a consumer takes their message */
 #define SHMQ_COUNTER_CHUNKS 64u
 #define SHMQ_COUNTERS_A_CHUNK 64u
 

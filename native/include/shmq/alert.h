@@ -1,6 +1,6 @@
-/* Alerts: what people want to be told of a queue, and when that was told last.
+/* Alerts: what people want to be told of a queue, and when a process told it last.
  *
- * The core tells nobody anything: it says that it is time to look, and decides which process tells. Whoever looks reads the
+ * The core itself tells nothing: it says that it is time to look, and decides which process tells. A process that looks reads the
  * counts of the queue, and claims what is to be told by one CAS on the word of its kind. So of all processes that look one tells,
  * and at most once in `repeat`. A death behind its CAS has told nothing: what still is so is told when `repeat` is over.
  *
@@ -12,7 +12,7 @@
 #include "shmq/handle.h"
 #include "shmq/wait_time.h"
 
-/* Bits of what is told of a broker's disk: nine tenths of its budget are used; somebody was refused room. */
+/* Bits of what is told of a broker's disk: nine tenths of its budget are used; a mover was refused room. */
 enum shmq_disk_alert { SHMQ_DISK_MARK = 1, SHMQ_DISK_FULL = 2 };
 /* What is to be told of a queue's flow. BOTH: it flowed, and has recovered, and neither was told. */
 enum shmq_flow_alert { SHMQ_FLOW_SILENT = 0, SHMQ_FLOW_BEGAN = 1, SHMQ_FLOW_RECOVERED = 2, SHMQ_FLOW_BOTH = 3 };
@@ -32,7 +32,7 @@ bool shmq_alert_has_terms(const shmq_queue *q);
 uint64_t shmq_alert_gap(const shmq_queue *q);
 /* Of all processes that tell, one looks at the counts of a queue in SHMQ_ALERT_LOOK_NS. */
 bool shmq_alert_look(shmq_queue *q);
-/* Is it to be told now, and by us? */
+/* Is it to be told now, and by this process? */
 bool shmq_alert_claim(shmq_queue *q, enum shmq_alert kind);
 enum shmq_flow_alert shmq_alert_flow(shmq_queue *q);
 /* A message is put; noted if its threshold says so. */
@@ -44,9 +44,9 @@ static inline bool shmq_alert_weighs(const shmq_queue *q) {
 /* The largest one beyond the threshold since that was told last; 0: there is none to tell of. */
 uint64_t shmq_alert_largest(shmq_queue *q);
 
-/* Somebody was refused room on the disk. */
+/* A mover was refused room on the disk. */
 void shmq_disk_refused(shmq_member *m);
-/* Bits of enum shmq_disk_alert: what we are to tell. *used: bytes of all queues on disk. */
+/* Bits of enum shmq_disk_alert: what this process is to tell. *used: bytes of all queues on disk. */
 uint32_t shmq_disk_alerts(shmq_member *m, uint64_t *used);
 
 #endif

@@ -69,7 +69,7 @@ void __tsan_release(void *);
 #define shmq_before_kernel(p) ((void)(p))
 #endif
 
-/* One try; false leaves *expected as it was: who fails reads the word anew, as every protocol here does. */
+/* One try; false leaves *expected as it was: a caller that fails reads the word anew, as every protocol here does. */
 #ifdef SHMQ_ATOMIC_SEAM
 #define shmq_cas_seq(word, expected, wanted) SHMQ_ATOMIC_CAS64(word, expected, wanted)
 #define shmq_cas32_seq(word, expected, wanted) SHMQ_ATOMIC_CAS32(word, expected, wanted)

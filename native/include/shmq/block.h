@@ -70,7 +70,7 @@ uint32_t shmq_class_of(uint64_t bytes);
  * block; else a new slab under the structure lock (SHMQ_FULL_MEMORY: the budget is used up; SHMQ_NO_SPACE: /dev/shm is).
  * Death: BUILDING of a dead row, found by shmq_blocks_sweep. */
 shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block);
-/* There is more memory than before: whoever waits for some looks again. */
+/* There is more memory than before: producers that wait for some look again. */
 void shmq_wake_for_memory(shmq_member *m);
 /* After the entry that names it was published: BUILDING -> SHARED. */
 void shmq_block_share(shmq_member *m, const shmq_block *block);
@@ -106,7 +106,7 @@ uint64_t shmq_blocks_reclaim(shmq_member *m);
 
 typedef struct shmq_block_usage {
     uint64_t slabs, blocks, used, building, bytes_used, bytes_total;
-    uint64_t granules_unused; /* of slabs that are kept, and whoever needs their memory gets it */
+    uint64_t granules_unused; /* of slabs that are kept, and a process that needs their memory gets it */
 } shmq_block_usage;
 void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage);
 /* Every slab's words make sense (classes, hints are allowed to differ): NULL, or the first thing that does not. For a

@@ -3,7 +3,7 @@
  *
  * Looks across structures: entries against rows and blocks, blocks against entries, bodies against their checksums. Above
  * them the finding: what looks wrong is looked at again, and is damage only if it looks wrong in the same way three
- * times, 5 ms apart; what depends on the structure (rows, pages, runs) counts only in a moment in which nobody changed
+ * times, 5 ms apart; what depends on the structure (rows, pages, runs) counts only in a moment in which no process changed
  * that. */
 #ifndef SHMQ_CHECK_H
 #define SHMQ_CHECK_H

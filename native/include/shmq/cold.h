@@ -18,7 +18,7 @@ shmq_status shmq_cold_need(shmq_ring *r);
 shmq_cold_shm *shmq_cold_at(const shmq_ring *r, const shmq_slot_shm *slot);
 /* slot.props as it is now. */
 uint32_t shmq_props(const shmq_slot_shm *slot);
-/* Set and clear bits of slot.props; by whoever owns the slot. */
+/* Set and clear bits of slot.props; by the owner of the slot. */
 void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear);
 /* NULL, or what is wrong with ring.cold. Under the structure lock. */
 const char *shmq_cold_fault(const shmq_ring *r);

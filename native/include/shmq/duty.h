@@ -1,7 +1,7 @@
 /* Upkeep as a list: each duty with the question whether it is due, and a step that does a part of it.
  *
  * There is no thread for it. A round (shmq_upkeep_round) asks each duty, and does steps of those that are due until its budget
- * is spent; whoever comes next goes on. So a call that puts or takes a message pays at most one budget, and the one thing that
+ * is spent; the next round goes on. So a call that puts or takes a message pays at most one budget, and the one thing that
  * cannot be divided with which it was spent: a dead process is reaped, a queue ended, as a whole. A call that would say Empty or
  * Full does all of it before (shmq_upkeep_thorough). A sleeper has time, and goes on to the end, or until it is woken
  * (shmq_upkeep_finish).
@@ -17,7 +17,7 @@
  * All in all some 50 us, about what it costs a sleeper to be woken. */
 #define SHMQ_ROUND_BUDGET 512u
 #define SHMQ_PRICE_ENTRY 1u /* looked at */
-#define SHMQ_PRICE_CHANGE 8u /* brought forward, dropped, or taken back: with who is woken for it */
+#define SHMQ_PRICE_CHANGE 8u /* brought forward, dropped, or taken back: with the sleeper that is woken for it */
 #define SHMQ_PRICE_QUEUE 4u /* looked at: its page and its rings are checked */
 #define SHMQ_PRICE_ROW 8u /* a lock byte: a system call */
 

@@ -2,21 +2,21 @@
  *
  * A *row* is an entry on disk; its key is its place, the position in the back ring that it has for life. A back ring's `flow`
  * word holds P and whether rows may be there: entries at or above P are in the back ring, rows are the keys in [low, P), and what
- * lies below `low` is in the front ring, or was passed in the back ring since somebody had it.
+ * lies below `low` is in the front ring, or the mover passed it in the back ring since a consumer has had it.
  *
- * Only the holder of the mover's lock writes these words, and makes T19 to T22. The lock is tried, never waited for. */
+ * Only the mover, which holds the mover's lock, writes these words, and makes T19 to T22. A process tries the lock, and never waits. */
 #ifndef SHMQ_FLOW_H
 #define SHMQ_FLOW_H
 
 #include "shmq/ring.h"
 
-#define SHMQ_TURN_ENTRIES 1024u /* of one turn: others wait for it */
+#define SHMQ_TURN_ENTRIES 1024u /* of one turn: other takers and producers wait for it */
 #define SHMQ_TURN_BYTES (UINT64_C(1) << 20)
 
 #define SHMQ_FLOW_SHARE 64u
 
 /* Bytes that a queue has in memory of what is next to be taken, as it begins to flow, and what a turn brings back: a part of the broker's
- * memory, so that queues which nobody reads leave some to others. */
+ * memory, so that queues without consumers leave some to others. */
 static inline uint64_t shmq_flow_share(const shmq_member *m) {
     uint64_t share = m->memory / SHMQ_FLOW_SHARE;
     return share < SHMQ_TURN_BYTES ? share : SHMQ_TURN_BYTES;
@@ -27,21 +27,21 @@ static inline uint64_t shmq_flow_word(uint64_t place, bool on) { return place <<
 /* A row as the backing keeps it: the bytes are its own format (row.c), with a checksum. */
 typedef struct shmq_row {
     uint64_t place;
-    const unsigned char *bytes; /* NULL: it was fetched before those below it, and is here no more */
+    const unsigned char *bytes; /* NULL: the mover fetched it before those below it, and erased it */
     uint64_t length;
 } shmq_row;
 
-/* How many rows of a level there were before one and with it, since the queue was made, and the bytes of their headers and bodies: a
- * row says its own, so what has got lost before it is known. */
+/* How many rows of a level there were up to one and with it, since the queue was made, and the bytes of their headers and bodies. Each
+ * row says its own, so the mover sees what has got lost before it. */
 typedef struct shmq_ordinal {
     uint64_t count, bytes;
     uint64_t erased,
-        erased_bytes; /* of these, those that had been fetched by themselves: what `low` has passed of them */
+        erased_bytes; /* of these, the rows that the mover had fetched by themselves and `low` has passed */
 } shmq_ordinal;
 
-/* Where rows are kept. All calls are made by the holder of the mover's lock of that queue, one at a time. Each answers SHMQ_OK, or
- * why it failed; then all rows in [low, P) are as they were. What one process has written, or erased, the next holder reads, whichever
- * process it is; a process may die in any call. native/tests/backing_contract.h holds each store to it. */
+/* Where rows are kept. The mover of that queue makes all calls, one at a time. Each answers SHMQ_OK, or why it failed; then all rows
+ * in [low, P) are as they were. What one mover has written, or erased, the next one reads, in whichever process; a mover may die in
+ * any call. native/tests/backing_contract.h holds each store to it. */
 typedef struct shmq_backing {
     void *context;
     /* One transaction: rows with keys at or above `from` and below `low` are deleted, if there may be some (`sweeps`), then these are
@@ -74,7 +74,8 @@ uint64_t shmq_flow_bytes(const shmq_queue *q);
 uint64_t shmq_flow_size(const shmq_queue *q);
 
 /* One turn each, at most SHMQ_TURN_ENTRIES. SHMQ_OK: something has changed, look again. SHMQ_EMPTY: nothing could be done: nothing
- * to flush; no room in the front ring. SHMQ_IN_USE: somebody else has the mover's lock, and will notify when it has ended. Else the backing has failed. */
+ * to flush; no room in the front ring. SHMQ_IN_USE: another process has the mover's lock, and notifies when it has ended. Else the
+ * backing has failed. */
 /* By a producer that has found the ring full, or memory: entries go to disk. */
 /* Of the level whose ring is full; NULL: of any, the least important first. */
 shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
@@ -83,27 +84,27 @@ shmq_status shmq_flow_bring(shmq_ring *back);
 /* The row of this place comes in by itself, as an entry of the front ring that lies at or above `low`. SHMQ_NOT_FOUND: there is none. SHMQ_EMPTY:
  * no slot for it. Others as above. */
 shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place);
-/* What is ready at places of this level below this one is settled; `rings` does so in memory. SHMQ_IN_USE as above. */
+/* The mover settles what is ready at places of this level below this one; `rings` does so in memory. SHMQ_IN_USE as above. */
 typedef shmq_status shmq_discard_memory(shmq_ring *back, uint64_t place, uint64_t *discarded);
 shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memory *rings, uint64_t *discarded);
-/* The first row at or above *place, for who takes nothing: headers and body are the calling thread's until its next call. d->depth is
- * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: somebody moves entries, for longer than the patience. */
+/* The first row at or above *place, for a browser or checker: headers and body are the calling thread's until its next call. d->depth is
+ * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: another mover is at work for longer than the patience. */
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
 #define SHMQ_ON_DISK UINT32_MAX
-/* All that is ready is settled, on disk and in memory, while nobody else moves anything; adds how many to *purged. Needs no
+/* The mover settles all that is ready, on disk and in memory, while no other process moves anything; adds how many to *purged. Needs no
  * backing. `rings` does so with what lies in memory. SHMQ_IN_USE as above. */
 typedef shmq_status shmq_purge_memory(shmq_queue *q, uint64_t *purged);
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged);
 
-/* Of a queue that was deleted: nothing is left on disk, unless somebody moves entries just now; then whoever uses its place in the
- * directory next removes it. */
+/* Of a queue that was deleted: nothing is left on disk, unless a mover is at work just now; then the next queue in its place in
+ * the directory removes it. */
 void shmq_flow_remove(shmq_queue *q);
-/* Ends what a mover that has died has left half done, so that counts are right. */
+/* The next mover ends what a dead one has left half done, so that counts are right. */
 void shmq_flow_mend(shmq_queue *q);
 /* Bytes of files. */
 uint64_t shmq_disk_bytes(const shmq_queue *q);
 
-/* The backing has failed, or there is no memory: neither done, nor nothing to do, nor somebody else's. */
+/* The backing has failed, or there is no memory: neither done, nor nothing to do, nor another mover's. */
 static inline bool shmq_is_failure(shmq_status status) {
     return status != SHMQ_OK && status != SHMQ_EMPTY && status != SHMQ_IN_USE && status != SHMQ_FULL_DISK;
 }
@@ -124,7 +125,7 @@ typedef struct shmq_mover {
     bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
 
-/* SHMQ_OK: the lock is ours, and nothing is half done. SHMQ_IN_USE: its holder will tell us. */
+/* SHMQ_OK: this process is the mover, and nothing is half done. SHMQ_IN_USE: the mover notifies when its turn is over. */
 shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back);
 /* The same, tried for the patience. */
 shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back);
@@ -139,8 +140,8 @@ typedef bool shmq_wants_row(void *context, const shmq_delivery *row);
 shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
-/* By a taker that has seen none such in the front ring of a level whose flow has ended: if so, its positions are in the order of places again.
- * A pull does this where the flow goes on. */
+/* A taker that has seen no fetched entry in the front ring of a level whose flow has ended says that its positions are in the order
+ * of places again. A pull does this where the flow goes on. */
 void shmq_front_order(const shmq_ring *front);
 /* Bytes of max_memory that are free, at most what a turn brings back. */
 uint64_t shmq_bytes_free(const shmq_queue *q);
@@ -152,13 +153,13 @@ void shmq_drop_end(shmq_ring *back);
 bool shmq_row_ordinal(const shmq_row *row, shmq_ordinal *ordinal);
 /* What a row says, and where its headers and body are. False: it was changed on disk. */
 bool shmq_row_parse(const shmq_row *row, shmq_delivery *d);
-/* Everything that a mover may have left half done: by memory alone. */
+/* The next mover finishes everything that a dead one may have left half done, by memory alone. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front);
 /* The front ring's tail, behind all that has come in. */
 uint64_t shmq_front_tail(shmq_ring *front);
 /* Which `flushed` comes with this P. */
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
-/* Rows that are nobody's any more leave the limits, too. */
+/* Rows that are settled leave the limits, too. */
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
 /* All rows of a level are gone: settled, or lost. Answers how many they were. */
 shmq_ordinal shmq_rows_end(shmq_ring *back);
@@ -212,7 +213,7 @@ void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as);
 shmq_status shmq_erase_last(shmq_mover *t);
 /* How many were erased with the one in this slot. */
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot);
-/* Room in memory for what comes back: what is less important, then what is newer, goes. */
+/* The mover makes room in memory for what comes back: what is less important goes to disk, then what is newer. */
 shmq_status shmq_make_way(shmq_mover *t);
 
 #endif

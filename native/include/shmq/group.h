@@ -10,23 +10,23 @@
  *            owner as in a slot's word, with the generation of its row: whose row was given back has no group any more
  *   refused  63        48 47    44 43             0
  *           +------------+--------+----------------+
- *           |  version   | depth+1|    position    |   depth+1 0: nobody was refused
+ *           |  version   | depth+1|    position    |   depth+1 0: no taker was refused
  *           +------------+--------+----------------+
  *            the lowest place that a taker had to pass since the group was freed last: of a level, whichever of its rings the
  *            entry lies in, and on disk as well
  *
  * How many of a group its owner has in flight stands nowhere in shared memory: its process knows (the book below), and
- * whoever rechecks looks at the slots of the rings. So no count can be wrong after a death.
+ * a process that rechecks looks at the slots of the rings. So no count can be wrong after a death.
  *
  *   G1  claim, before the offer: free -> owner; its own: version + 1. Another's: refused is lowered, and the owner looked
  *       at once more; then the taker passes the entry by
- *   G2  after a claim of a free group: who was refused at a lower place goes first. Given back, and scanned again
+ *   G2  after a claim of a free group: a taker that was refused at a lower place goes first: given back, and scanned again
  *   G3  the owner's last one has ended: owner -> free
  *   G4  whatever was refused: heads turned back to it, refused cleared, a sleeper told. Only while the group is free: what
  *       was refused for the sake of the next owner is that one's to turn back to
  *   G5  recheck: suspect set, all slots looked at; nothing in flight: owner -> free, then G4. A sticky group is rechecked only
  *       when a lease of its owner is over, before the message is taken and after it; something in flight: suspect cleared.
- *       The owner offers first and looks at its word then, who rechecks sets suspect first and looks at the slots then: one of
+ *       The owner offers first and then looks at its word, the rechecking process sets suspect first and then looks at the slots: one of
  *       the two sees the other. Each change of the word is a new version, so the last one to recheck decides */
 #ifndef SHMQ_GROUP_H
 #define SHMQ_GROUP_H
@@ -42,7 +42,7 @@ typedef struct shmq_tally {
 typedef struct shmq_group_book {
     pthread_mutex_t lock;
     shmq_a32 privileged;         /* groups stay with this process as such: see privilege.h */
-    shmq_subscription takers; /* of those who have no consumer: they, too, pass entries by */
+    shmq_subscription takers; /* of threads without a consumer: they, too, pass entries by */
     shmq_tally tallies[SHMQ_CONSUMER_ROWS];
 } shmq_group_book;
 
@@ -53,8 +53,8 @@ void shmq_group_book_free(shmq_queue *q);
 void shmq_group_book_reset(shmq_queue *q);
 
 /* As what an owner with this subscription takes. NULL: whatever comes first, along the cursor that all share; so does a
- * subscription that chooses nothing yet. Where there are groups everybody passes something by: who has no subscription does so
- * by its process' own. */
+ * subscription that chooses nothing yet. Where there are groups every taker passes something by: one without a subscription does
+ * so by its process' own. */
 static inline shmq_subscription *shmq_taker(const shmq_queue *q, shmq_subscription *by) {
     if (SHMQ_UNLIKELY(q->book != NULL)) {
         return by == NULL ? &q->book->takers : by;
@@ -83,13 +83,13 @@ static inline void shmq_group_leave(shmq_queue *q, shmq_delivery *d) {
 }
 /* An owner goes: all groups that it has. Its row is still in use. */
 void shmq_groups_leave(shmq_queue *q, uint32_t owner);
-/* A message of a sticky group is about to be taken from its owner by time: suspect, before that, so that whoever comes
- * next goes on if we die. Then recheck: free, if the owner has nothing more of it in hand. */
+/* A message of a sticky group is about to be taken from its owner by time: suspect, before that, so that the next process
+ * goes on if this one dies. Then recheck: free, if the owner has nothing more of it in hand. */
 void shmq_group_suspect(shmq_queue *q, uint32_t group, uint32_t owner);
 void shmq_group_recheck(shmq_queue *q, uint32_t group);
-/* Housekeeping: recheck whatever somebody waits for. True: somebody still does. */
+/* Upkeep rechecks groups for which a taker waits. True: one still does. */
 bool shmq_groups_recheck(shmq_queue *q);
-/* What the dead have is free, and what they left half done is done. After their entries are back in the queue. */
+/* The reaper frees what the dead have, and does what they left half done. After their entries are back in the queue. */
 void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l);
 /* NULL, or what is wrong with the table. */
 const char *shmq_groups_fault(const shmq_queue *q);

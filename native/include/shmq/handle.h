@@ -1,7 +1,7 @@
 /* A queue as one process sees it: its page, the process' counters, the consumer rows on which its threads wait, and the
  * rings of its levels with private copies of their constants. One handle per process and queue, shared by threads.
  *
- * What is done to entries is done to a ring, `r`; what belongs to the queue as a whole (who sleeps, who waits for room, limits,
+ * What is done to entries is done to a ring, `r`; what belongs to the queue as a whole (sleepers, waiting producers, limits,
  * settings) is reached from there as `r->queue`. */
 #ifndef SHMQ_HANDLE_H
 #define SHMQ_HANDLE_H
@@ -10,8 +10,8 @@
 
 #define SHMQ_SPARE_ROWS 32u
 
-/* Patience: this process has seen this same word since then. No clock is stored in shared memory. Kept with the handle,
- * not with the call: who asks with short timeouts, or only polls, must come to an end, too. */
+/* Patience: this process has seen this same word since then. No clock is stored in shared memory. The handle keeps it,
+ * not the call: a caller with short timeouts, or one that only polls, must come to an end, too. */
 typedef struct shmq_patience {
     shmq_a32 busy; /* one thread at a time; the others ask again soon */
     uint64_t since_ns, position, word, below;
@@ -48,7 +48,8 @@ typedef struct shmq_queue {
     struct shmq_group_book *book; /* what this process has of each group; NULL in a view, and without groups */
     uint64_t serial; /* of the member when this was bound */
     shmq_counters_shm *counters;
-    uint32_t spare_rows[SHMQ_SPARE_ROWS]; /* consumer rows of ours on which nobody waits now; m->handles_lock */
+    uint32_t
+        spare_rows[SHMQ_SPARE_ROWS]; /* consumer rows of this process on which no thread waits now; m->handles_lock */
     uint32_t spare_count;
     uint32_t refs; /* m->handles_lock */
     shmq_a32 rotation; /* where the next notify starts to look: fair, not exact */
@@ -62,31 +63,31 @@ typedef struct shmq_queue {
     shmq_ring *lower; /* the same as this process sees them; NULL in a view */
 } shmq_queue;
 
-/* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; what
- * nobody gave before is set by the first who does. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT, SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
+/* Find or make. What is given and was given before must be equal, else SHMQ_EXISTS with `differs` = the setting; a
+ * setting that was not given before is set by the first declaration that gives it. SHMQ_NOT_FOUND (create false), SHMQ_LIMIT, SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs);
-/* Change settings of a queue in service; wakes everybody, for what they wait for may be there now. What is fixed: SHMQ_EXISTS
+/* Changes settings of a queue in service; wakes every sleeper, for what it waits for may be there now. What is fixed: SHMQ_EXISTS
  * with `differs`, and nothing was changed. */
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs);
 /* Bind a handle to the queue at a directory index, if it still is this incarnation (0: whatever is there). */
 shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue **queue);
-/* Before a bind by whoever has no handle of this queue, and may not wait: new counters need the structure lock, which a
+/* Before a bind by a caller that has no handle of this queue, and may not wait: new counters need the structure lock, which a
  * stopped process may hold. False: not now. */
 bool shmq_queue_counters_try(shmq_member *m, uint32_t index);
 /* Give a handle back. The last one takes this process' claim on the queue's memory away. */
 void shmq_queue_unbind(shmq_queue *q);
 /* A handle made before a fork: bind it to this process. */
 shmq_status shmq_queue_rebind(shmq_queue *q);
-/* Shut down (SHMQ_DRAINING, SHMQ_STOPPED) or reopen (SHMQ_OPEN); wakes everybody. */
+/* Shut down (SHMQ_DRAINING, SHMQ_STOPPED) or reopen (SHMQ_OPEN); wakes every sleeper of the queue. */
 shmq_status shmq_queue_shut_down(shmq_queue *q, uint32_t how);
-/* Out of service for everybody; its entries are settled. A waiting thread gets SHMQ_NOT_FOUND. */
+/* Takes the queue out of service and settles its entries. A waiting thread gets SHMQ_NOT_FOUND. */
 shmq_status shmq_queue_delete(shmq_queue *q);
-/* The same for who holds the structure lock: may do with a view, and with what its maker has left. */
+/* The same by a caller that holds the structure lock; it needs only a view, also of a queue that its maker left half-made. */
 void shmq_queue_take_out(shmq_queue *q);
 /* Private copies of ring constants, checked: SHMQ_CORRUPT. For the reaper, which needs no counters. */
 shmq_status shmq_queue_view(shmq_member *m, uint32_t index, shmq_queue *view);
-/* The same for who only looks: NULL, or what is wrong, and damage is not counted. */
+/* The same for a checker: NULL, or what is wrong; it does not count damage. */
 const char *shmq_queue_look(shmq_member *m, uint32_t index, shmq_queue *view);
 /* The same of this incarnation: SHMQ_OK, SHMQ_NOT_FOUND (it is there no more), SHMQ_CORRUPT and *wrong. */
 shmq_status shmq_queue_look_as(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *view,
@@ -95,9 +96,9 @@ shmq_status shmq_queue_look_as(shmq_member *m, uint32_t index, uint32_t incarnat
 void shmq_queue_wake_threads(shmq_member *m);
 /* At close: give back the consumer rows of this process on every queue; its handles stay, unusable. */
 void shmq_queue_close_handles(shmq_member *m);
-/* Name and state of a directory entry: false when it is not LIVE, or leads nowhere. Writes nothing. */
+/* Name and state of a directory entry: false when it is not LIVE, or its offset makes no sense. Writes nothing. */
 bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
-/* The same; a name that does not fit its hash is damage: told, and nobody's (""). */
+/* The same; a name that does not match its hash is damage: it is counted, and the name is "". */
 bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
 
 uint64_t shmq_name_hash(const char *name, uint32_t len);

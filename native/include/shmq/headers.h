@@ -13,7 +13,7 @@
  * Numbers are little endian, text is UTF-8. No headers at all: no header block, length 0. docs/headers.md has an
  * example.
  *
- * Whoever reads a header block reads what anybody may have written, so each length is checked before it is used. Where
+ * A process that reads a header block reads what any other may have written, so each length is checked before it is used. Where
  * it lies in shared memory it is copied before it is looked at: what was checked must not change before it is used. */
 #ifndef SHMQ_HEADERS_H
 #define SHMQ_HEADERS_H

@@ -4,7 +4,7 @@
 
 #include "shmq/ring.h"
 
-/* Until when somebody who waits now has had his chance: for the patience if anybody sleeps, else for as long as a taker that
+/* Until when a consumer that waits now has had its chance: for the patience if one sleeps, else for as long as a taker that
  * is awake needs for a look. Asked before the put. */
 uint64_t shmq_immediate_until(shmq_queue *q);
 /* Since when it is locked by the same process; zeroed before the first call. */
@@ -12,8 +12,8 @@ typedef struct shmq_lock_seen {
     uint64_t word, since_ns;
 } shmq_lock_seen;
 
-/* After a put: SHMQ_OK: somebody has it, or had it, or it was moved to another queue. SHMQ_EMPTY: nobody took it by
- * `until_ns`, and it is withdrawn. SHMQ_SETTLED, where the put had a receipt: nobody had it, and it was purged, dropped, has
+/* After a put: SHMQ_OK: a consumer has it, or had it, or a mover took it to another queue. SHMQ_EMPTY: none took it by
+ * `until_ns`, and the producer has withdrawn it. SHMQ_SETTLED, where the put had a receipt: none had it, and it was purged, dropped, has
  * expired, or was deleted with its queue.
  * SHMQ_INTERRUPTED: let signal handlers run, then call again, with 0 to withdraw it now. */
 shmq_status shmq_immediate(shmq_queue *q, const shmq_outgoing *o, uint64_t until_ns, shmq_lock_seen *seen);

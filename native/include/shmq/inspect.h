@@ -1,4 +1,4 @@
-/* Looking at a segment, and removing one that nobody uses, without becoming a member. */
+/* Looking at a segment, and removing one that no process uses, without becoming a member. */
 #ifndef SHMQ_INSPECT_H
 #define SHMQ_INSPECT_H
 
@@ -9,7 +9,7 @@ typedef struct shmq_identity {
     uint64_t created_ns; /* wall clock */
     uint64_t patience_ns;
     uint32_t uid; /* of the creator, as the header says */
-    uint32_t owner; /* of the file: nobody else can have made it */
+    uint32_t owner; /* of the file: no other user can have made it */
     uint32_t mode;
     bool anonymous;
     bool has_members;
@@ -23,7 +23,7 @@ typedef struct shmq_identity {
 
 /* The checks of shmq_member_attach, then what the header says. */
 shmq_status shmq_segment_inspect(const char *name, shmq_identity *identity);
-/* Unlink the segment unless somebody is a member or is about to become one; `removed` tells. */
+/* Unlink the segment unless a process is a member or is about to become one; `removed` tells. */
 shmq_status shmq_segment_sweep(const char *name, bool *removed);
 /* Unlink the segment that this directory's record names, of whatever version, damaged or not. SHMQ_FOREIGN: its header does
  * not name the directory; SHMQ_IN_USE: it has members, and no `force`; SHMQ_GONE: there is none. */

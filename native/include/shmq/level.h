@@ -75,7 +75,7 @@ static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place
     return shmq_level(q, (uint32_t)depth);
 }
 
-/* The same from a page that nobody has checked; NULL: there is none, or it lies nowhere. */
+/* The same from a page that was not checked; NULL: there is none, or it lies nowhere. */
 static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_queue_shm *page, uint32_t depth) {
     uint64_t at = page->level_rings + (uint64_t)(depth - 1) * sizeof(shmq_ring_shm);
     if (depth == 0) {

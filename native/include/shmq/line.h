@@ -2,7 +2,7 @@
  *
  * A producer that has to wait takes a ticket, and only the first one in line tries to get in; one that comes meanwhile goes to
  * its end. Tickets are claimed like slots of a ring: by one CAS that names the claimant, then the end of the line is moved on.
- * So none is taken by nobody, and each death leaves its name. */
+ * So each taken ticket names its producer, and a reaper finds those of the dead. */
 #ifndef SHMQ_LINE_H
 #define SHMQ_LINE_H
 
@@ -21,10 +21,10 @@ static inline uint32_t shmq_line_length(const shmq_queue *q) {
     return (uint32_t)line - (uint32_t)(line >> 32);
 }
 
-/* Does anybody stand in line? What every put to a queue with a limit asks, of a word beside the count. */
+/* Does a producer stand in line? Every put to a queue with a limit asks this, of a word beside the count. */
 static inline bool shmq_line_stands(const shmq_queue *q) { return shmq_line_length(q) != 0; }
 
-/* Whoever waits for room is in it: there is nobody beside it who found it full. */
+/* Every producer that waits for room is in line: none waits beside it since it found the line full. */
 static inline bool shmq_line_serves_all(const shmq_queue *q) {
     uint32_t length = shmq_line_length(q);
     return length != 0 && length < SHMQ_TICKETS / 2;
@@ -36,12 +36,12 @@ typedef struct shmq_room {
 } shmq_room;
 
 /* Lets the holder of this ticket, or one that has none, try to get in, or not. In line only the first one that is to be
- * served. One that has no ticket may, if there is room beyond what all those in line want: *theirs. Whoever is dead at the
- * front is taken out; who does not answer a call for as long as the patience is passed. */
+ * served. One that has no ticket may, if there is room beyond what all those in line want: *theirs. It takes
+ * a dead producer at the front out of line, and passes one that does not answer a call for the patience. */
 bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs);
 /* To the end of the line. False: it is full. */
 bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes);
-/* Before each look: the call is heard. *seen: what to sleep on with shmq_line_sleep. False: the ticket was taken away. */
+/* Before each look the producer answers the call. *seen: what it sleeps on with shmq_line_sleep. False: it lost its ticket. */
 bool shmq_line_answer(shmq_queue *q, shmq_ticket *t, uint32_t *seen);
 shmq_status shmq_line_sleep(shmq_queue *q, const shmq_ticket *t, uint32_t seen, uint64_t until_ns);
 /* Out of the line, if it is in; the next one is called if there is room. */
@@ -54,9 +54,9 @@ static inline void shmq_line_hand_on(shmq_ticket *from, shmq_ticket *to) {
 }
 /* There may be room: wake the first. */
 void shmq_line_call(shmq_queue *q);
-/* Everybody is to look again. */
+/* Every producer in line looks again. */
 void shmq_line_call_all(shmq_queue *q);
-/* Tickets of the dead go. */
+/* The reaper frees tickets of the dead. */
 void shmq_line_recover(shmq_queue *q, const shmq_liveness *l);
 /* NULL, or what is wrong. Under the structure lock, while others come and go. */
 const char *shmq_line_fault(const shmq_queue *q);

@@ -66,7 +66,7 @@ typedef struct shmq_member {
     struct shmq_queue *handles; /* one per queue that this process uses; handles_lock */
     shmq_a64 swept_ns; /* when it last swept the blocks for want of memory */
     shmq_a64 looked_ns; /* when this process last looked for the dead */
-    shmq_a64 watched_ns;           /* when this process last watched somebody who held something; 0: never */
+    shmq_a64 watched_ns;           /* when this process last watched a process that held something; 0: never */
     shmq_a32 wake_words_taken; /* bit n: process->wake_words[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
     shmq_a32 chores; /* bits of enum shmq_chore: what the interpreter is to do at its next call */
@@ -82,7 +82,7 @@ typedef struct shmq_member {
     struct shmq_member *next; /* list for the fork handler */
 } shmq_member;
 
-/* The directory that asks for a segment. NULL in its place: nobody asks, as in tests. */
+/* The directory that asks for a segment. NULL in its place: none asks, as in tests. */
 typedef struct shmq_home {
     int dir_fd; /* -1: an anonymous broker is asked for */
     uint8_t uuid[16]; /* of the directory, from its record */
@@ -171,7 +171,7 @@ uint32_t shmq_process_high(const shmq_member *m);
 uint32_t shmq_queue_high(const shmq_member *m);
 /* This process' counters on a queue, made when missing (structure lock). */
 shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **counters);
-/* The same for who holds the structure lock already. */
+/* The same by a caller that holds the structure lock already. */
 shmq_status shmq_counters_make(shmq_member *m, uint32_t queue_index, shmq_counters_shm **counters);
 /* A new queue at this entry of the directory: all counters begin at zero (structure lock). */
 void shmq_counters_clear(shmq_member *m, uint32_t queue_index);
@@ -181,11 +181,11 @@ shmq_counters_shm *shmq_counters_at(const shmq_member *m, uint32_t row, uint32_t
  * work. */
 const char *shmq_processes_fault(shmq_member *m);
 const char *shmq_counters_fault(shmq_member *m);
-/* Has the broker been deleted, or its directory? Looks (fstat), and tells everybody through the header when it has. */
+/* Has the broker been deleted, or its directory? Looks (fstat), and tells all processes through the header when it has. */
 bool shmq_member_gone(shmq_member *m);
-/* The same question, which tells nobody. */
+/* The same question; it changes nothing. */
 bool shmq_member_is_gone(const shmq_member *m);
-/* Tell the world: damage was found. Counts it, answers SHMQ_CORRUPT. */
+/* Counts damage that was found, and answers SHMQ_CORRUPT. */
 shmq_status shmq_damage(shmq_member *m, const char *what, uint64_t where);
 
 uint32_t shmq_crc32c(uint32_t crc, const void *data, size_t bytes);

@@ -1,12 +1,12 @@
-/* What happens at maxsize or max_bytes: who puts waits, is refused, or the oldest goes for the newest. */
+/* What happens at maxsize or max_bytes: the producer waits, is refused, or drops the oldest for the newest. */
 #ifndef SHMQ_OVERFLOW_H
 #define SHMQ_OVERFLOW_H
 
 #include "shmq/ring.h"
 
 /* Take the oldest of the least important entries out and count it as dropped, also one that a consumer holds: its settlement
- * fails then. Not one that somebody is settling. `why` the level `depth` is full: where its ring is, its own oldest goes.
- * False: there is none, or a claim that nobody has filled yet is what stands in the way. */
+ * fails then. Not one that its consumer is settling. `why` the level `depth` is full: where its ring is, its own oldest goes.
+ * False: there is none, or a claim that its producer has not filled yet stands in the way. */
 bool shmq_drop_oldest(shmq_queue *q, uint32_t depth, shmq_status why);
 /* Until when a put to a full queue waits that wants to wait until `until_ns`: where the oldest are dropped, at least until
  * what is being put right now can be dropped. */

@@ -60,7 +60,7 @@ typedef struct shmq_process_shm {
     shmq_a32 unsettled;
     shmq_a64 pinned_bytes;
     shmq_a32 memory_waiting;
-    shmq_a32 memory_changing; /* threads between header.memory_waiters and memory_waiting; 0: nobody is in between */
+    shmq_a32 memory_changing; /* threads between header.memory_waiters and memory_waiting; 0: none is in between */
     shmq_a32 wake_words[SHMQ_WAKE_WORDS]; /* wake words that rows of several queues share */
     shmq_a32 privileges;
     uint32_t reserved_228;
@@ -144,9 +144,9 @@ typedef struct shmq_counters_shm {
     shmq_a64 dead_lettered;
     shmq_a64 purged;
     shmq_a64 died; /* deliveries of this process' row that ended with it; written by reapers */
-    shmq_a32 moving; /* puts and settlements between a slot and queue.count; 0: nobody is in between */
+    shmq_a32 moving; /* puts and settlements between a slot and queue.count; 0: none is in between */
     shmq_a32 waiting;  /* threads of this process in ring.waiters: taken off by the reaper */
-    shmq_a32 changing; /* of them, those between ring.waiters and `waiting`; 0: nobody is in between */
+    shmq_a32 changing; /* of them, those between ring.waiters and `waiting`; 0: none is in between */
     uint32_t reserved_84;
     shmq_a64 expired;  /* found to be past their time to live */
     shmq_a64 dropped;  /* for want of room, by the queue's overflow */

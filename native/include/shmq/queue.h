@@ -1,4 +1,4 @@
-/* A queue's page: who it is, its settings, its ring's words, who sleeps on it.
+/* A queue's page: its name, its settings, its ring's words, its sleepers.
  *
  *   offset  part                  written by                          read by, and a stale read costs
  *   0       identity, name        creator, before the entry is LIVE   all; constant
@@ -153,8 +153,8 @@ SHMQ_OFFSET(shmq_ring_shm, dropping_bytes, 1240);
  *   16  want     owners of rows, by bit operations, while priorities matter  whoever has found an entry
  *   24  used     holder of the structure lock                               reaper, notify after a death
  *
- * idle: sleeps or is about to, and nobody has claimed it - the one truth of who is to be woken.
- * browse: the same for browsers, who are all woken. want: inside a receive, see ranks.h. */
+ * idle: sleeps or is about to, and no notifier has claimed it - the one truth of which consumers are to be woken.
+ * browse: the same for browsers, which are all woken. want: inside a receive, see ranks.h. */
 typedef struct shmq_sleepers_shm {
     shmq_a64 idle;
     shmq_a64 browse;
@@ -231,7 +231,7 @@ typedef struct shmq_queue_shm {
     uint32_t levels; /* of priority, 1 to 10; constant */
     uint64_t
         level_rings; /* offset of the other levels' rings and then the front rings; the first is `ring`. Constant */
-    shmq_a32 terms; /* bits of enum shmq_term: what matters of who is served, see ranks.h */
+    shmq_a32 terms; /* bits of enum shmq_term: what matters for which consumers may take, see ranks.h */
     uint32_t terms_pad;
     shmq_a64 opened; /* consumers ever opened: the order of their rows */
     uint8_t state_pad[88];
@@ -243,7 +243,7 @@ typedef struct shmq_queue_shm {
     uint8_t chunks_pad[88];
 
     shmq_a64 count; /* version 32 | entries 32, in memory and on disk: what maxsize limits; see count.c */
-    shmq_a32 recount_due; /* 0: the count is right; 1: somebody asked for a recount; 2: somebody counts */
+    shmq_a32 recount_due; /* 0: the count is right; 1: a process asked for a recount; 2: one counts */
     uint32_t count_reserved;
     shmq_a64 weight; /* version 24 | bytes 40, in memory and on disk: what max_bytes limits */
     shmq_a64
@@ -253,8 +253,8 @@ typedef struct shmq_queue_shm {
 
     shmq_settings_shm settings;
 
-    shmq_a32 unfinished; /* pid of whoever took the mover's lock last; 0: its turn has ended */
-    shmq_a32 missed; /* somebody found the mover's lock taken */
+    shmq_a32 unfinished; /* pid of the last mover; 0: its turn has ended */
+    shmq_a32 missed; /* another process found the mover's lock taken */
     shmq_a32 unswept; /* a bit a level: rows that are none may be there, of a turn that did not end, or of a purge */
     uint32_t flow_reserved;
     shmq_a64

@@ -1,15 +1,15 @@
-/* Which of a queue's consumers is served: the exclusive one, so many live ones, those of higher priority first.
+/* Which of a queue's consumers may take: the exclusive one, so many live ones, those of higher priority first.
  *
  * The truth stands in the rows of the consumers: priority, exclusive, order of opening, live. `terms` in the queue's page
  * says which of it matters, so that a queue without any of it pays one test; it is worked out anew from the rows, under the
  * structure lock, whenever a row was opened, closed or given back for a dead one. A death in between leaves the old terms,
  * and the reaper of that death works them out.
  *
- * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. Whoever
- * finds an entry asks first whether one of higher priority wants it, and then leaves it; the other clears its bit first,
- * and then looks whether something is left for those who sleep. One of the two sees the other. A wanting one that has
+ * Priorities among consumers. A consumer of a ranked queue sets its bit in `want` while it is inside a receive. A consumer
+ * that finds an entry asks first whether one of higher priority wants it, and then leaves it; the other clears its bit first,
+ * and then looks whether something is left for sleepers. One of the two sees the other. A wanting one that has
  * looked at everything (its `progress`), or stands by, does not count. One for which others have waited for the patience,
- * while it made no step (its `rounds`), is stopped: it is passed by all until it makes one. Whoever waits says so in the
+ * while it made no step (its `rounds`), is stopped: all pass it until it makes one. A consumer that waits says so in the
  * rows of all that it waits for (`awaited`), so that many of them cost one patience together.
  *
  * Live places. One that is free is offered to the first of those who stand by, who is woken, and whose own step takes it up:
@@ -32,7 +32,8 @@ typedef struct shmq_row_terms {
     uint32_t kind;
     int32_t priority;
     bool exclusive;
-    bool implicit; /* nobody can close it by itself: with nothing in hand it keeps nobody from being exclusive */
+    bool
+        implicit; /* no user can close it by itself: with nothing in hand it does not keep another from being exclusive */
 } shmq_row_terms;
 
 /* As shmq_row_open. SHMQ_REFUSED: there is an exclusive consumer, or this one would be and is not alone. SHMQ_LIMIT: there are
@@ -40,14 +41,14 @@ typedef struct shmq_row_terms {
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row);
 /* Nothing of it is in use: rows come and go without a look at the others. */
 bool shmq_ranks_are_plain(const shmq_queue *q);
-/* Work out who is offered a live place, and the terms; under the structure lock. Those who are offered one are woken. */
+/* Works out the terms, and which consumers are offered live places, and wakes these. Under the structure lock. */
 void shmq_ranks_settle(shmq_queue *q);
 /* May this owner look at the queue at all? SHMQ_OK, and if others stand by it has a privilege; SHMQ_EMPTY: it stands by
  * itself, and *left is set if a place has been offered to another that has not come yet; SHMQ_REFUSED. */
 shmq_status shmq_ranks_admit(shmq_queue *q, uint32_t owner, bool *left);
 /* False: it stands by. One that was offered a place takes it up, for as long as it is there. */
 bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner);
-/* The owner goes to sleep: who waited for it before that waits for nothing now. A look is a step, too. */
+/* The owner goes to sleep: consumers that waited for it wait no longer. A look is a step, too. */
 void shmq_ranks_step(shmq_queue *q, uint32_t owner);
 /* False: it stands by until another one leaves. Of one that was offered a place: true, and nothing is taken up. */
 bool shmq_is_served(const shmq_queue *q, uint32_t owner);

@@ -7,10 +7,10 @@
 
 /* Reap every member whose lock byte is free. Takes the structure lock at the end of each: do not hold it. */
 shmq_status shmq_reap_dead(shmq_member *m, uint32_t *reaped);
-/* The same, with another answer to the question who is dead. */
+/* The same, with another answer to the question which processes are dead. */
 shmq_status shmq_reap(shmq_member *m, const shmq_liveness *l, uint32_t *reaped);
 /* Reap one row if it is dead. Never waits for the structure lock: SHMQ_INTERRUPTED when it is taken; its messages are back
- * with others then, the rest is done by the next who looks. */
+ * with others then, the next process that looks does the rest. */
 shmq_status shmq_reap_row(shmq_member *m, uint32_t row);
 /* Drop the block references of all that lies in a ring whose memory is about to be given back. Under the structure lock. */
 void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page);

@@ -21,8 +21,8 @@ typedef struct shmq_outgoing {
     uint32_t piece_count;
     uint64_t body_len;
     uint8_t content;
-    uint64_t not_before_ns; /* for nobody before this time; 0: at once */
-    uint64_t expires_ns;    /* for nobody after this time; 0: for ever */
+    uint64_t not_before_ns; /* no consumer gets it before this time; 0: at once */
+    uint64_t expires_ns;    /* no consumer gets it after this time; 0: it never expires */
     uint8_t priority; /* 0 to 9 */
     uint64_t intent;  /* of a move (ring_move.h): it is published PENDING; 0: a put */
     uint64_t source;  /* ... the position that it comes from */
@@ -38,14 +38,15 @@ typedef struct shmq_outgoing {
     uint64_t due_ns; /* when time does something with it first; 0: never */
     bool prepared;
     shmq_status lacking; /* SHMQ_FULL_*: what a wait that was interrupted waits for; SHMQ_OK: it did not begin */
-    bool beyond; /* max_memory: nothing more can go to disk, so this one is put whatever it weighs */
+    bool
+        beyond; /* max_memory: the mover can move nothing more to disk, so the producer puts this one whatever it weighs */
     bool
         brief; /* its producer keeps others waiting: told that there is no room, it comes again for what a disk is asked for */
     bool more; /* others of its batch follow: they keep its place in the line of blocked producers */
     shmq_ticket ticket; /* that place, while it waits for room */
 } shmq_outgoing;
 
-/* A delivery in hand: what its slot said while it was ours. */
+/* A delivery in hand: what the taker read from its slot while the slot named this taker. */
 typedef struct shmq_delivery {
     uint64_t position; /* in the ring of its level */
     uint32_t depth; /* of the level */
@@ -65,16 +66,16 @@ typedef struct shmq_delivery {
     uint8_t priority;
     uint16_t props;
     uint64_t expires_ns; /* 0: never */
-    uint64_t receipt; /* of what was stolen from nobody, and its put waits; 0: it does not */
-    uint64_t held_until_ns; /* of what was stolen while it was HELD: until when; 0: it was not */
+    uint64_t receipt; /* of an available message that a stealer took while its producer waits; 0: none waits */
+    uint64_t held_until_ns; /* of a message that a stealer took while it was HELD: until when; 0: it was not HELD */
     const unsigned char *headers; /* in the segment, checked to lie inside it */
     const unsigned char *bytes; /* the body, likewise */
     uint64_t head_seen; /* ring.head at the start of the scan: what an advance is a CAS from */
-    bool counted; /* counted in `unsettled` of our row: from the acquisition until we find it gone */
+    bool counted; /* `unsettled` of this process's row counts it: from the acquisition until the taker finds it gone */
     bool in_turn; /* met in the ring, not in the old region: the head may advance past it */
-    bool ranked; /* consumers differ in priority: it may be for another one */
+    bool ranked; /* consumers differ in priority: the message may be for another consumer */
     bool searched; /* nothing of a level that flows is for this taker, on disk neither */
-    bool left; /* to a consumer of higher rank, where the scan ended; or a live place, to one that has not come yet */
+    bool left; /* the scan left it to a consumer of higher rank, or a live place to a consumer that has not come yet */
     bool peek; /* is there something? Nothing is offered */
     shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */
     shmq_cursor cursor; /* ... its cursor at the start of the scan */
@@ -82,32 +83,36 @@ typedef struct shmq_delivery {
     uint64_t epoch_seen; /* ring.epoch at the start of the scan */
     uint64_t flow_seen; /* the flow word before it */
     uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */
-    uint32_t group_owner, group_generation; /* in whose name it was claimed */
-    enum { SHMQ_KEPT = 0, SHMQ_LOST, SHMQ_STOLEN } fate; /* ours; taken away from us; by us from that one */
+    uint32_t group_owner, group_generation; /* the owner that claimed it for the group */
+    enum {
+        SHMQ_KEPT = 0,
+        SHMQ_LOST,
+        SHMQ_STOLEN
+    } fate; /* the taker has it; a stealer took it; the taker stole it from that owner */
 } shmq_delivery;
 
-/* Why a message is handed out no more; SHMQ_LIVES: it is. */
+/* Why no consumer gets the message any more; SHMQ_LIVES: one may. */
 typedef enum shmq_why { SHMQ_LIVES = 0, SHMQ_WHY_EXPIRED, SHMQ_WHY_DEATHS, SHMQ_WHY_DELIVERIES } shmq_why;
 
-/* Body to a block where it does not fit inline, id, time, checksum. Waits for memory until `until_ns`. */
+/* The producer moves a body that does not fit inline to a block, sets id, time and checksum. Waits for memory until `until_ns`. */
 shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
-/* A block of so many bytes, waiting for memory until `until_ns`. */
+/* A block of so many bytes. The producer waits for memory until `until_ns`. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block);
-/* Give block and ticket back when the put does not happen. */
+/* The producer gives block and ticket back when it does not put. */
 void shmq_unprepare(shmq_queue *q, shmq_outgoing *o);
 /* Is the queue full, in whatever way? */
 static inline bool shmq_no_room(shmq_status status) {
     return status == SHMQ_FULL_COUNT || status == SHMQ_FULL_RING || status == SHMQ_FULL_BYTES ||
            status == SHMQ_FULL_RESIDENT || status == SHMQ_FULL_DISK;
 }
-/* One put of a prepared message; never waits but for a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
+/* Puts a prepared message once; the producer waits for nothing but a claim in the way. SHMQ_FULL_COUNT, SHMQ_FULL_BYTES,
  * SHMQ_FULL_RESIDENT, SHMQ_FULL_RING. */
 shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o);
-/* Prepare and put; waits for room until `until_ns` (0: not at all). SHMQ_INTERRUPTED: its place in the line is kept: call again,
- * or shmq_unprepare. */
+/* Prepares and puts; the producer waits for room until `until_ns` (0: not at all). SHMQ_INTERRUPTED: it keeps its place in the
+ * line: call again, or shmq_unprepare. */
 shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
-/* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. The first one's ticket is
- * for all, and goes over to the first that was not put. */
+/* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. One ticket, the first
+ * message's, serves all; it passes to the first message that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
 static inline uint64_t shmq_body_start(uint32_t headers_len) { return ((uint64_t)headers_len + 63) & ~UINT64_C(63); }
@@ -118,19 +123,20 @@ shmq_status shmq_offer(shmq_queue *q, uint32_t owner, shmq_delivery *d);
 shmq_status shmq_offer_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
 /* Is there something to offer? The same scan, and nothing is offered: SHMQ_OK says that an offer is worth a try. */
 shmq_status shmq_peek_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d);
-/* OFFERED -> FREE: taken for good (inline bodies, copied by the caller already). SHMQ_SETTLED: somebody took it over, the
- * copy is not ours: offer again. */
+/* OFFERED -> FREE: the taker takes it for good (inline bodies, which the caller has copied). SHMQ_SETTLED: another process took
+ * it over, the copy does not count: offer again. */
 shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d);
-/* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: acquired, and it has died too often. */
+/* OFFERED -> ACQUIRED. SHMQ_SETTLED as above. SHMQ_POISONED: the taker has it, but it has died too often. */
 shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d);
-/* OFFERED to this process -> LOCKED by it, for it goes elsewhere: nobody has received it. SHMQ_SETTLED as above. */
+/* OFFERED to this process -> LOCKED by it: a mover takes it to another queue, and no consumer has received it. SHMQ_SETTLED as
+ * above. */
 shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d);
-/* The offer came to nothing (body does not decode): back, nobody passed it. */
+/* The taker cancels its offer (the body does not decode): the entry goes back, and no scan has passed it. */
 void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d);
-/* The word that says that this delivery is still in our hands; 0: settled before, or taken away. What was read from a slot
- * or block is this message's only if it still is ours afterwards. */
+/* The word that says that this taker still has the delivery; 0: it was settled before, or a stealer took it. What the taker read
+ * from a slot or block is this message's only if the word still says so afterwards. */
 uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d);
-/* Checksum of what was delivered. */
+/* Does the checksum match what the taker received? */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d);
 /* Wait for something to offer, until `until_ns`; SHMQ_EMPTY, SHMQ_SHUT_DOWN, SHMQ_INTERRUPTED, SHMQ_NOT_FOUND ...
  * `consumer_row` 0: any spare row of this process. */
@@ -138,42 +144,43 @@ shmq_status shmq_offer_wait(shmq_queue *q, uint32_t owner, uint32_t consumer_row
 shmq_status shmq_offer_wait_to(shmq_queue *q, uint32_t owner, shmq_subscription *by, uint32_t consumer_row,
                                uint64_t until_ns, shmq_delivery *d);
 
-/* Its taker has not come: whoever else sleeps is told, if there is anything. */
+/* A woken taker does not take: it passes its wake on to another sleeper, if there is anything to take. */
 void shmq_peek_pass_on(shmq_queue *q);
 
-/* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: not ours any more. */
+/* ACQUIRED or LOCKED of d->owner -> gone. SHMQ_SETTLED: d->owner does not have it any more. */
 shmq_status shmq_settle(shmq_queue *q, shmq_delivery *d);
-shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d); /* the same for who has a view only */
-/* Back in its place. `attempt`: counts as a failed one. Once this has returned nobody gets a later entry first. */
+shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d); /* the same by a caller that has a view only */
+/* The consumer gives it back to its place. `attempt`: counts as a failed one. Once this has returned no taker gets a later entry
+ * first. */
 shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt);
-/* The same of what nobody has received, and nobody was to: it is as it was. */
+/* The same of an entry that no consumer has received, nor was to: it is as it was. */
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d);
-/* All of these, of one queue and in the order of their places, without an attempt: they can be taken together, so that who
- * waits for one gets the first of them. The array is used up. */
+/* The same of all of these, of one queue and in the order of their places, without an attempt. They become available together,
+ * so that a taker that waits for one gets the first of them. The array is used up. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count);
-/* ACQUIRED -> LOCKED, still ours: before work that must not be done twice. */
+/* ACQUIRED -> LOCKED by the same owner: the consumer does this before work that must not be done twice. */
 shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d);
-/* Take the entry at a position of this level: LOCKED by this process. From whoever has it, live or not (delete); `ready`: only if nobody
- * has it (purge). SHMQ_EMPTY: nothing there to be taken. */
+/* The stealer takes the entry at a position of this level: LOCKED by this process. It takes it from its owner, live or dead
+ * (delete); `ready`: only if it has no owner (purge). SHMQ_EMPTY: nothing is there to take. */
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d);
-/* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is there, and what was
- * passed leaves it no slot to come to. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
+/* The same by the place in the level, also of an entry that has been on disk, or is there. SHMQ_NO_SPACE: it is
+ * on disk, and entries that takers have passed leave it no slot. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d);
-/* Settle all that is ready on every level; how many. What others hold stays theirs, newcomers stay. */
+/* Settles all that is ready on every level; how many. What consumers hold stays theirs, newcomers stay. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged);
-/* Settle what is ready on this level at places below this one; adds how many to *discarded. What others hold stays theirs.
- * SHMQ_INTERRUPTED: a piece of it is done, call again. */
+/* Settle what is ready on this level at places below this one; adds how many to *discarded. What consumers hold stays
+ * theirs. SHMQ_INTERRUPTED: a piece of it is done, call again. */
 shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded);
 
 /* The same from exactly this word; false: it has changed, or it is damaged. */
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
-/* May this entry be taken, as its word stands? */
+/* May the stealer take this entry, as its word stands? */
 typedef bool shmq_may_steal(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
-/* The first entry of this level, in order of positions, that may be taken: LOCKED by this process. SHMQ_EMPTY: there is none. */
+/* The first entry of this level, in order of positions, that the stealer may take: LOCKED by this process. SHMQ_EMPTY: there is none. */
 shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d);
 
-/* The next entry of this level at or after *position, in order, without touching it. SHMQ_EMPTY: the end, *position is where a newcomer
- * will be. The caller copies d->head and d->bytes, then asks whether the copy is good. */
+/* The browser's next entry of this level at or after *position, in order, untouched. SHMQ_EMPTY: the end, *position is where a
+ * newcomer will be. The browser copies d->head and d->bytes, then asks whether the copy is good (shmq_browse_valid). */
 shmq_status shmq_browse(shmq_ring *r, uint64_t *position, shmq_delivery *d);
 /* The same. *moving: behind the last one that was passed because it was on its way to disk just then; 0: there was none. */
 shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d, uint64_t *moving);
@@ -200,7 +207,7 @@ typedef struct shmq_census {
 } shmq_census;
 /* Count by looking at every word between floor and tail, and at the carried ones; raises floor. */
 void shmq_ring_census(shmq_queue *q, shmq_census *census);
-/* The same for who writes nothing; answers what floor could be raised to. */
+/* The same by a checker or browser, which writes nothing. */
 void shmq_ring_count(const shmq_queue *q, shmq_census *census);
 /* Anything to take? Cheap: no census. */
 bool shmq_ring_ready(shmq_queue *q);
@@ -211,13 +218,14 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 #define SHMQ_NO_SLOT UINT64_MAX
 const char *shmq_ring_fault(shmq_ring *r, uint64_t *where);
 
-/* Everything that words of the ring say of the dead is settled: claims buried, deliveries back in their place with the
- * death counted, sleepers and blocked producers woken. Repeatable, by any number at once. */
+/* The reaper settles everything that words of the ring say of the dead: it buries claims, gives deliveries back to their place
+ * and counts the death, wakes sleepers and blocked producers. Repeatable, by any number of reapers at once. */
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
-/* queue.count against the slots, when nobody is in between. NULL: right, or nothing can be said at this moment. */
+/* The checker compares queue.count with the slots, when no process is between the two. NULL: right, or nothing can be said now. */
 const char *shmq_count_fault(shmq_queue *q);
 
-/* Starts, goes on, or - when the patience is over - makes holes of all claims below the tail of the start. */
+/* A process that meets a claim in its way starts its patience, goes on with it, or - when it is over - makes holes of all claims
+ * below the tail of the start. */
 bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word);
 
 /* Inner steps, shared by the files that make up the ring. */
@@ -236,7 +244,7 @@ static inline void shmq_tail_passed(shmq_ring *r, uint64_t p) {
 }
 /* The entry at p while its slot says so: at its own turn, or carried with p as its true position. Positions of a slot only
  * grow, so p found behind the word is p at the time of the word. Whether the word still stands is not asked: an entry whose
- * state has just changed is here all the same, and who passed it would leave it behind. The CAS from the word asks. */
+ * state has just changed is here all the same, and a scan that passed it would leave it behind. The CAS from the word asks. */
 static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_t ahead, uint64_t p) {
     if (ahead == 0) {
         return !shmq_word_carried(word);
@@ -249,15 +257,17 @@ bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving,
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
 bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
-shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* found not to be ours: let go. SHMQ_SETTLED */
-void shmq_let_go(shmq_queue *q, shmq_delivery *d); /* not in our hands any more: settled, given back, or found taken */
+shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* the consumer lost it: lets it go. SHMQ_SETTLED */
+void shmq_let_go(
+    shmq_queue *q,
+    shmq_delivery *d); /* the consumer does not have it any more: it settled it, gave it back, or lost it */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d); /* R0 */
-/* Found by a taker of whatever comes first. If its subscription has begun to choose since then, the entry may be just what it
- * refused: true, it was given back, and the next scan chooses. */
+/* A taker without a choice has found an entry. If its subscription has begun to choose since then, the entry may be just what it
+ * refuses: true, the taker gave it back, and its next scan chooses. */
 bool shmq_choose(shmq_queue *q, shmq_subscription *by, shmq_delivery *d);
 /* Has it died with its takers, or failed, as often as its queue allows? */
 shmq_why shmq_poison_of(const shmq_queue *q, const shmq_delivery *d);
-/* Would one more failure be as often? */
+/* Would one more failure reach that limit? */
 bool shmq_is_last_attempt(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_carry(shmq_ring *r, uint64_t t); /* true: something moved, try again; false: no room */
 shmq_status shmq_mark_broken(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint32_t turn);
@@ -267,15 +277,16 @@ bool shmq_count_take(shmq_queue *q, uint32_t count); /* room under maxsize? */
 void shmq_count_give(shmq_queue *q, uint32_t count);
 bool shmq_recount(shmq_queue *q);
 void shmq_recount_ask(
-    shmq_queue *q); /* the count may be too high: a recount might show a place to who sleeps for one */
+    shmq_queue *q); /* the count may be too high: a recount might show a place to a producer that sleeps for one */
 /* Room for one entry of so many bytes under the limits of `limited`, beyond what is left for others: SHMQ_FULL_COUNT,
  * SHMQ_FULL_BYTES, SHMQ_FULL_RESIDENT. */
 shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs);
 void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes);
 void shmq_resident_add(shmq_queue *q, uint64_t bytes); /* whatever the limit; under shmq_moving */
-void shmq_room_late(shmq_queue *q, uint32_t limited, uint64_t bytes); /* claimed before somebody gave these limits */
+void shmq_room_late(shmq_queue *q, uint32_t limited,
+                    uint64_t bytes); /* of an entry that was claimed before the queue had these limits */
 bool shmq_room_beyond(shmq_queue *q, const shmq_room *theirs); /* ... for one entry of a byte? A look only */
-bool shmq_room_left(shmq_queue *q); /* for somebody, or a recount that may find some */
+bool shmq_room_left(shmq_queue *q); /* is there some, or might a recount find some? */
 void shmq_wake_waiters(shmq_queue *q); /* all producers that wait for room */
 /* Bytes of headers and body of a slot that is in use; SHMQ_UNWEIGHED: a claim does not say. */
 #define SHMQ_UNWEIGHED UINT64_MAX
@@ -287,6 +298,6 @@ void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid,
 void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 uint32_t shmq_crc_of(const shmq_delivery *d);
-bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the word that names it was read before */
+bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the caller has read the word that names it before */
 
 #endif

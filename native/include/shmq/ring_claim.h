@@ -12,18 +12,20 @@ typedef struct shmq_claim_limits {
 
 typedef struct shmq_claimed {
     uint64_t entries, bytes;
-    shmq_status ended; /* SHMQ_OK: a limit. SHMQ_EMPTY: nothing more that may be had. Else: why `to` took no more */
-    shmq_delivery dead; /* with SHMQ_POISONED: what the caller is to bury */
+    shmq_status
+        ended; /* SHMQ_OK: a limit. SHMQ_EMPTY: nothing more that the claimer may have. Else: why `to` took no more */
+    shmq_delivery dead; /* with SHMQ_POISONED: what the caller is to move to the dead */
 } shmq_claimed;
 
-/* What is there is a taker's of `from` that has no consumer: as a get, entry by entry. Of each the target has the priority, the
- * headers (those of a death, too: nobody is given it as a living one there), the body, the id and the time of its put; it has no time to live there, and no attempts.
+/* The claimer takes from `from` as a get does, without a consumer, entry by entry. It moves priority, headers (those of a death,
+ * too: no consumer gets it as a living message there), body, id and time of the put; the entry has no time to live in `to`, and no
+ * attempts.
  *
  * `by` selects, and remembers what is damaged: such entries are left to their queue. One subscription for all claims
  * from a queue is best; never NULL. `result` begins zeroed.
  *
  * SHMQ_OK: it is over, see result->ended. SHMQ_INTERRUPTED: a piece of it is done, call again with the same result.
- * SHMQ_POISONED: the same, once result->dead is buried or given back: nobody is given it any more. Anything else:
+ * SHMQ_POISONED: the same, once the caller has moved result->dead to the dead, or given it back. Anything else:
  * nothing was moved, for this reason; if something was, that is result->ended. */
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,
                        shmq_claimed *result);

@@ -2,7 +2,7 @@
  *
  * The room is a run of granules of the map. Memory comes in whole granules, but for the beginnings: the first pieces of the run,
  * and one piece for each lower level. `ring.laid` says how many slots have memory; only positions of the first lap can be
- * beyond, since the tail never stands where it has none. Whoever scans goes up to the tail, so none but a producer
+ * beyond, since the tail never stands where it has none. A scan goes up to the tail, so none but a producer
  * asks. */
 #ifndef SHMQ_RING_MEMORY_H
 #define SHMQ_RING_MEMORY_H
@@ -42,9 +42,9 @@ uint64_t shmq_rings_most(const shmq_member *m);
 shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, uint64_t *offset);
 /* Memory for [offset, offset + bytes) of it; pieces of a granule at its beginning only. SHMQ_FULL_MEMORY, SHMQ_NO_SPACE. */
 shmq_status shmq_rings_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
-/* Room and memory go back, the memory to the system. Nobody may look at it any more. */
+/* Room and memory go back, the memory to the system. No process may look at it any more. */
 void shmq_rings_give(shmq_member *m, uint64_t offset);
-/* Bytes of memory of a queue: of its page, its rings and its cold records. For who uses it, or holds the structure lock. */
+/* Bytes of memory of a queue: of its page, its rings and its cold records. For a process that uses it, or holds the structure lock. */
 uint64_t shmq_queue_reserved(const shmq_queue *q);
 /* Bytes that a run has memory for. */
 uint64_t shmq_rings_reserved(const shmq_member *m, uint64_t offset, uint64_t granules);

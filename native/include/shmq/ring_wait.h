@@ -8,33 +8,33 @@
 typedef struct shmq_queue_wait {
     shmq_queue *q;
     uint32_t owner, row; /* row 0: any spare one of this process */
-    shmq_subscription *by; /* another thread may refuse an entry meanwhile: shmq_taker() is asked at each look */
+    shmq_subscription *by; /* another thread may refuse an entry meanwhile: each look asks shmq_taker() */
 
     bool peek; /* until there is something; nothing is offered */
     uint32_t borrowed; /* the spare row; 0: none */
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
     bool searched; /* in this look: all of what flows, and nothing is for it */
     bool left; /* in this look: there is something, for a consumer of higher rank */
-    uint64_t version; /* it was looked at, up to this version, and nothing is for us; 0: there may be something */
+    uint64_t version; /* the waiter has looked up to this version, and nothing is for it; 0: there may be something */
     bool looked; /* in this look: nothing came */
     bool served, notified;
-    bool wants; /* of who calls: its bit is set among those who want something */
+    bool wants; /* the waiter has set its bit among those of consumers that want something */
 } shmq_queue_wait;
 
 /* As shmq_offer_wait_to for the first of several queues, of one member, that has something; they are asked in turn, from
  * `first` on. *from: the queue that the answer is about. SHMQ_SHUT_DOWN: all of them are. */
 shmq_status shmq_offer_wait_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint64_t until_ns, uint32_t *from,
                                 shmq_delivery *d);
-/* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. Whoever is
- * told is as one that takes: it owes the wake that it got to the others until its taker has come (shmq_peek_pass_on). */
+/* The same until one of them has something to offer; nothing is offered, and *from is of no use but with an error. A
+ * waiter that is woken counts as a taker: it owes its wake to the others until its taker has come (shmq_peek_pass_on). */
 shmq_status shmq_peek_wait_any(shmq_queue_wait *of, uint32_t count, uint64_t until_ns, uint32_t *from);
 /* The first of them that has something, without waiting. SHMQ_EMPTY, SHMQ_SHUT_DOWN as above. */
 shmq_status shmq_offer_any(shmq_queue_wait *of, uint32_t count, uint32_t first, uint32_t *from, shmq_delivery *d);
 
-/* Offer, or say why there is nothing. *claimed: a claim is in the way, not the end of the queue. */
+/* The taker offers an entry to itself, or learns why there is none. *claimed: a claim is in the way, not the end of the queue. */
 shmq_status shmq_look(const shmq_queue_wait *w, bool *claimed, shmq_delivery *d);
-/* Did a sleep that nobody ended find something that had been there for long? Then somebody owed a wake and was stopped;
- * or was woken and died, which is no rescue. */
+/* Did a sleep that no notifier ended find something that had been there for long? Then a notifier was stopped before its wake;
+ * or a woken consumer died, which is no rescue. */
 void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d);
 
 #endif

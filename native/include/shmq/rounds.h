@@ -6,11 +6,11 @@
 
 #include "shmq/atomic.h"
 
-/* A look at a due word's subjects, in a circle: each of them once, from wherever the one before it ended. `mark` is what we have
- * left in the word between two pieces. As long as it stands there, nothing has become due, and nobody else has looked. */
+/* A look at a due word's subjects, in a circle: each of them once, from wherever the one before it ended. `mark` is what this
+ * process leaves in the word between two pieces. As long as it stands there, nothing has become due, and no other process has looked. */
 typedef struct shmq_circle {
     uint64_t mark; /* 0: none is unfinished */
-    uint64_t earliest; /* of those that were looked at */
+    uint64_t earliest; /* when the first of those is due that this circle has looked at */
     uint64_t next; /* where it goes on, whether this circle or another */
     uint64_t left; /* how many there are still to look at */
 } shmq_circle;
@@ -19,7 +19,7 @@ typedef struct shmq_rounds {
     shmq_a32 busy;
     uint32_t high; /* how many entries of the directory the circle has */
     uint32_t turn; /* the duty that comes first in the next round */
-    shmq_a32 row; /* the process that is asked for next; 0: a new look begins */
+    shmq_a32 row; /* the process row that the reaper looks at next; 0: a new look begins */
     shmq_a32 half; /* the look at the directory is unfinished */
     uint64_t go_on_ns; /* when an unfinished look at what is due goes on */
     shmq_circle queues; /* of the directory, by the header's word: `next` is an index */
@@ -28,7 +28,7 @@ typedef struct shmq_rounds {
     uint64_t floor, tail; /* between which positions its circle goes */
     uint64_t carried; /* below which slots its carried entries are still to be looked at */
     bool
-        carried_first; /* in this circle; in the next one it is the other way round, so that both get on if none comes to its end */
+        carried_first; /* in this circle; the next circle begins with the others, so that both get on if none comes to its end */
     uint64_t rechecked_ns; /* when owners of its groups were looked at last */
 } shmq_rounds;
 

@@ -10,7 +10,7 @@
  *   data             data                65536 x granule_count      granule by granule, when first used
  *
  * The file has room for far more than `memory`, its budget: a queue has the room for all its slots, and memory for those that
- * it has used. What was reserved stays reserved, but for a ring when its queue has gone and nobody can look at it.
+ * it has used. What was reserved stays reserved, but for a ring when its queue has gone and no process can look at it.
  *
  *   offset  field                 written by, when                       read by, and a stale read costs
  *   0-127   identity              creator, before the segment has a name attach; constant
@@ -48,7 +48,7 @@
 
 enum shmq_segment_state { SHMQ_SEGMENT_LIVE = 0, SHMQ_SEGMENT_GONE = 1 };
 
-/* A delivery that ended with its process: kept for the people who will ask why a message is dead.
+/* A delivery that ended with its process: kept for people, who ask later why a message is dead.
  *
  *   0   message_id   reaper: 0 first, the id last    who dead-letters; 0: nothing here, or being written
  *   8   at_ns, 16 pid                                reaper, in between; people
@@ -117,15 +117,14 @@ typedef struct shmq_segment_shm {
     shmq_a64 due; /* when something is due in some ring, see due.h; beside what every call reads */
     uint8_t state_pad[112];
 
-    shmq_a64 message_ids; /* the next id that nobody has yet; epoch in bits 40 to 63 */
+    shmq_a64 message_ids; /* the next id that no process has yet; epoch in bits 40 to 63 */
     uint8_t message_ids_pad[120];
 
-    shmq_a64 dirty; /* not 0: the holder of the structure lock was at work; whoever locks next rebuilds the map */
+    shmq_a64 dirty; /* not 0: the holder of the structure lock was at work; the next one rebuilds the map */
     shmq_a64 reserved_bytes;
     shmq_a32 process_high; /* rows below were used at some time */
     shmq_a32 queue_high; /* directory entries below were used at some time */
-    shmq_a64
-        turns; /* how often the structure lock was taken: who only looks sees whether anything was changed meanwhile */
+    shmq_a64 turns; /* how often the structure lock was taken: a checker sees whether anything was changed meanwhile */
     uint8_t structure_pad[96];
 
     shmq_a32 memory_full;
@@ -135,11 +134,11 @@ typedef struct shmq_segment_shm {
 
     shmq_a64 watch[2]; /* see watch.h */
     shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
-    shmq_a64 watch_looked[2]; /* when somebody looked last at what the holder is to look at; monotonic, ns */
+    shmq_a64 watch_looked[2]; /* when a watcher looked last at what it is to look at; monotonic, ns */
     shmq_a64 volunteers[SHMQ_VOLUNTEERS];
 
     shmq_a64 damage; /* broken words found since creation */
-    shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless somebody was stopped */
+    shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless a process was stopped */
     shmq_a64 deaths; /* processes reaped */
     shmq_a64 disk_told[2]; /* when it was told last that little room is left on disk, and that there was none */
     shmq_a64 disk_refused; /* when a mover found none; 0: that was told, or never was */

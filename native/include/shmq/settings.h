@@ -28,7 +28,7 @@ typedef struct shmq_settings_shm {
     shmq_a32 grouping;
     shmq_a32 dead_letter_expired;
     shmq_a32 live_consumers; /* 0: all */
-    uint32_t given_by[SHMQ_SETTERS]; /* pid of who gave it first */
+    uint32_t given_by[SHMQ_SETTERS]; /* pid of the process that gave it first */
     shmq_a64 dead_letter; /* version 32 | length of the name, 0: nobody gave one; odd versions have the second name */
     shmq_a64
         dead_letter_names[2 * SHMQ_NAME_WORDS]; /* two names: the one that is written is not the one that is read */
@@ -60,7 +60,7 @@ SHMQ_OFFSET(shmq_settings_shm, unused_taken, 632);
 SHMQ_OFFSET(shmq_settings_shm, seal, 640);
 SHMQ_OFFSET(shmq_settings_shm, max_memory, 648);
 SHMQ_OFFSET(shmq_settings_shm, alerts, 656);
-static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has somebody who gave it");
+static_assert((unsigned)SHMQ_SETTINGS <= SHMQ_SETTERS, "each setting has a place for its giver");
 
 struct shmq_queue_shm;
 struct shmq_member;
@@ -75,7 +75,7 @@ bool shmq_setting_is_number(int setting);
 uint64_t shmq_setting_value(const struct shmq_queue_shm *page, int setting);
 /* Can a setting that is a number have this value? Else it is damaged. */
 bool shmq_setting_possible(int setting, uint64_t value);
-/* All settings of a page that nobody sees yet. */
+/* All settings of a page that no other process sees yet. */
 void shmq_settings_fill(struct shmq_queue_shm *page, const shmq_declaration *d);
 /* Given and given before: equal, or refused as a whole: SHMQ_EXISTS with `differs`. Given for the first time: set, but for
  * those that are fixed at creation. Under the structure lock. */
@@ -90,7 +90,7 @@ const char *shmq_setting_name(int setting);
 /* Around a change of settings, under the structure lock. */
 void shmq_settings_unseal(struct shmq_queue_shm *page);
 void shmq_settings_seal(struct shmq_queue_shm *page);
-/* All values are those that were given. True also while somebody changes them. */
+/* All values are those that were given. True also while a process changes them. */
 bool shmq_settings_sealed(const struct shmq_queue_shm *page);
 /* SHMQ_CORRUPT, counted and named, if a value can be none, or is not the one that was given. */
 shmq_status shmq_settings_check(struct shmq_member *m, const struct shmq_queue_shm *page);

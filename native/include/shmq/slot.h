@@ -84,7 +84,7 @@ static inline uint64_t shmq_word_freed(uint64_t word) {
 /* Laps compare as 32-bit serial numbers: >0 ahead, 0 equal, <0 behind. */
 static inline int32_t shmq_lap_ahead(uint64_t word, uint32_t turn) { return (int32_t)(shmq_word_lap(word) - turn); }
 
-/* States in which a slot carries a message that somebody still may get. */
+/* States in which a slot carries a message that a consumer still may get. */
 static inline bool shmq_state_is_entry(uint32_t state) {
     return state == SHMQ_PENDING || state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED ||
            state == SHMQ_ACQUIRED || state == SHMQ_LOCKED || state == SHMQ_MOVING;

@@ -2,7 +2,7 @@
  *
  * One at a time, under a kernel lock on one byte of the segment file (SHMQ_STRUCTURE_BYTE): it dies with its holder, it
  * needs no word in shared memory that could be damaged, and it is there before a process has a row. `dirty` in the header
- * is set before the first change and cleared after the last; who locks and finds it set rebuilds the map from the roots
+ * is set before the first change and cleared after the last; a process that locks and finds it set rebuilds the map from the roots
  * (directory, process rows, consumer chunks, slab table), so a death anywhere inside costs one rebuild and nothing else.
  * Each change becomes real by ONE store to a root; before that store what was allocated is garbage, after it all is there.
  *
@@ -13,7 +13,7 @@
 #include "shmq/member.h"
 
 #define SHMQ_STRUCTURE_BYTE (INT64_C(1) << 40)
-/* Locked by who makes a segment in a file with a name (no O_TMPFILE), until it is complete. */
+/* A process that makes a segment in a file with a name (no O_TMPFILE) locks it until the segment is complete. */
 #define SHMQ_DRAFT_BYTE (SHMQ_STRUCTURE_BYTE + 1)
 
 /* SHMQ_INTERRUPTED: a signal may have come while waiting (or another thread of this process has the lock for long: let
@@ -22,15 +22,15 @@ shmq_status shmq_structure_lock(shmq_member *m);
 /* The same without waiting: SHMQ_INTERRUPTED when another process or thread has it. */
 shmq_status shmq_structure_try(shmq_member *m);
 void shmq_structure_unlock(shmq_member *m);
-/* A process died inside and had no row (or none any more), so no reaper came for it: the map anew. Waits for nobody, and
- * answers nothing: a holder that lives does the same by itself. */
+/* A process died inside and had no row (or none any more), so no reaper came for it: the map anew. Waits for no
+ * process, and answers nothing: a holder that lives does the same by itself. */
 void shmq_structure_mend(shmq_member *m);
 
-/* For who looks without the lock: is anybody changing the structure, has anybody changed it since? Writes nothing. */
+/* For a checker, without the lock: is a process changing the structure, has one changed it since? Writes nothing. */
 typedef enum shmq_calm {
-    SHMQ_CALM, /* nobody is inside, and the map is right */
-    SHMQ_LEFT, /* nobody is inside; who was has died there, so the map may be wrong until the next one rebuilds it */
-    SHMQ_BUSY, /* somebody is inside, at work or stopped */
+    SHMQ_CALM, /* no process is inside, and the map is right */
+    SHMQ_LEFT, /* no process is inside; one has died there, so the map may be wrong until the next one rebuilds it */
+    SHMQ_BUSY, /* a process is inside, at work or stopped */
 } shmq_calm;
 typedef struct shmq_moment {
     uint64_t turns;
@@ -49,7 +49,7 @@ shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint
 void shmq_run_give(shmq_member *m, uint64_t offset);
 /* Granules that can still be had: free ones with memory, and as many more as the budget has memory for. */
 uint64_t shmq_granules_free(const shmq_member *m);
-/* Granules that rings and bodies leave to pages: when they fill the memory, whoever comes to take messages out needs a
+/* Granules that rings and bodies leave to pages: when they fill the memory, a process that comes to take messages out needs a
  * process page, counters and a place to sleep. */
 uint32_t shmq_granules_kept(const shmq_member *m);
 /* The granule map anew from the roots. SHMQ_OS: no private memory to do it in; the map is as it was. */
@@ -60,7 +60,7 @@ uint64_t shmq_memory_left(const shmq_member *m);
  * reserved_bytes, so: once for each place, then its bit SHMQ_GRANULE_RESERVED or _HEADERS. */
 shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes);
 
-/* What has no memory by the map has none: back to the system. Nobody may be able to come there. */
+/* What has no memory by the map has none: back to the system. No process may be able to come there. */
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes);
 
 /* The map agrees with the roots: NULL, or what does not. Under the lock, or in a moment that is CALM and lasts. */
@@ -75,9 +75,9 @@ const char *shmq_segment_fault(shmq_member *m);
 
 /* Memory of deleted queues that no live member uses any more goes back to the map, after shmq_queues_end_deleted. Under the lock. */
 void shmq_queues_release(shmq_member *m);
-/* That, and slabs without a used block: for whom the memory is not enough. True: there is more than before. Under the lock. */
+/* That, and slabs without a used block, for a process that finds no memory. True: there is more than before. Under the lock. */
 bool shmq_memory_regain(shmq_member *m);
-/* Deletions that are not at their end (queue_delete.c) go on: what nobody has in hand goes, and then the queue's entry. The
+/* Deletions that are not at their end (queue_delete.c) go on: entries without an owner go, and then the queue's entry. The
  * process that deleted it may have died, or a consumer may have settled the last message of it. Under the lock. */
 void shmq_queues_end_deleted(shmq_member *m);
 

@@ -23,7 +23,7 @@ typedef bool (*shmq_wants)(void *context, const shmq_ring *level, const struct s
 typedef struct shmq_cursor {
     uint64_t position;
     uint64_t epoch;
-    uint64_t turns; /* how often it was written: who read an older one does not write */
+    uint64_t turns; /* how often it was written: a thread that read an older one does not write */
 } shmq_cursor;
 
 /* Of what lies on disk below `place` nothing is for it. With groups: as of this epoch of the back ring, since what was refused may be

@@ -3,9 +3,9 @@
  *
  * Both answer SHMQ_OK with `d` filled; SHMQ_EMPTY when nothing came within the time; SHMQ_SHUT_DOWN, SHMQ_NOT_FOUND,
  * SHMQ_CLOSED, SHMQ_REFUSED, SHMQ_LIMIT as a wait does. SHMQ_POISONED: the message is acquired, but it has failed or died
- * too often, or is past its time: the caller buries it (shmq_why_buried) and calls again. SHMQ_CORRUPT: the message's
- * checksum did not fit; it was taken out of service, and its producer's block dropped. SHMQ_INTERRUPTED: the caller did not
- * want to go on; nothing was taken. */
+ * too often, or is past its time: the caller moves it to the dead (shmq_why_buried) and calls again. SHMQ_CORRUPT: the message
+ * did not match its checksum; the taker marked its slot broken and dropped its block. SHMQ_INTERRUPTED: the caller ended the
+ * call; it took nothing. */
 #ifndef SHMQ_TAKE_H
 #define SHMQ_TAKE_H
 
@@ -21,45 +21,45 @@ typedef struct shmq_caller {
     void *self;
 } shmq_caller;
 
-/* Inline messages of receive are copied there and checked as copied: what is read later is what was checked. */
+/* receive copies inline messages there and checks the copy: what the consumer reads later is what was checked. */
 #define SHMQ_COPY_BYTES 128u
 
 typedef struct shmq_taking {
     uint32_t owner; /* the consumer row in whose name it takes */
     uint32_t row; /* the consumer row on which it sleeps; 0: any spare one of this process */
-    shmq_subscription *by; /* NULL: whatever comes first */
+    shmq_subscription *by; /* NULL: the taker takes what comes first */
     uint64_t until_ns; /* 0: it does not wait */
-    unsigned char *copy; /* SHMQ_COPY_BYTES of the caller's; NULL: checked where it lies */
+    unsigned char *copy; /* SHMQ_COPY_BYTES of the caller's; NULL: receive checks the message where it lies */
     const shmq_caller *caller;
 } shmq_taking;
 
-/* ACQUIRED by t->owner, and whole. */
+/* The consumer receives a message: ACQUIRED by t->owner, and whole. */
 shmq_status shmq_receive(shmq_queue *q, const shmq_taking *t, shmq_delivery *d);
-/* The same from one of several queues of one member, which *from tells. `t` says how long, and who calls; in whose name it
- * takes on each queue, and where it sleeps, `of` says. No copy is made. */
+/* The same from one of several queues of one member, which *from tells. `t` has the time and the caller; `of` has
+ * for each queue the owner that takes and the row that sleeps. No copy is made. */
 shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first, const shmq_taking *t, uint32_t *from,
                              shmq_delivery *d);
 
-/* Those of these queues whose consumers differ in priority know that this one wants something; and no more. */
+/* The consumer says on those of these queues whose consumers differ in priority that it wants something; or not any more. */
 void shmq_want_any(shmq_queue_wait *of, uint32_t count);
 void shmq_want_any_end(shmq_queue_wait *of, uint32_t count);
 
 typedef enum shmq_copied {
     SHMQ_COPIED,
-    SHMQ_COPIED_DAMAGE, /* the checksum of the copy does not fit */
+    SHMQ_COPIED_DAMAGE, /* the copy does not match its checksum */
     SHMQ_COPIED_NOTHING /* the caller could not, and knows why: SHMQ_INTERRUPTED */
 } shmq_copied;
 
 typedef struct shmq_getting {
     uint64_t until_ns;
-    uint32_t contents; /* content types below this one are copied by the call. Others it leaves acquired: d->counted */
+    uint32_t contents; /* the call copies content types below this one, and leaves others acquired: d->counted */
     shmq_copied (*copy)(void *to, const shmq_queue *q, const shmq_delivery *d);
-    void
-        *to; /* for `copy`, which is called again for the next message when the one that it has copied was taken over */
+    void *
+        to; /* for `copy`, which is called again for the next message when another process took over the one that it copied */
     const shmq_caller *caller;
 } shmq_getting;
 
-/* Gone for good, its body copied; or, with d->counted, acquired: the caller decodes it, and settles. */
+/* The taker takes a message for good and copies its body; or, with d->counted, acquires it: the caller decodes and settles it. */
 shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a lower room of the core asks of higher ones. A room calls downward only (tools/layers.toml); but who wants a row, memory
- * or sleep has to settle the affairs of the dead, and do what is due, which are calls of the highest rooms. These few stand in
+/* What a lower room of the core asks of higher ones. A room calls downward only (tools/layers.toml); but a process that wants a
+ * row, memory or sleep has to reap the dead, and do what is due, which are calls of the highest rooms. These few stand in
  * one table, which the linker binds: upkeep/upkeep.c fills it, nothing changes it. */
 #ifndef SHMQ_UPKEEP_H
 #define SHMQ_UPKEEP_H
@@ -8,18 +8,18 @@
 
 /* The duties, a bit each: see duty.h. */
 enum shmq_duty_number {
-    SHMQ_DUTY_MET, /* a sleeper that was to be woken is dead: it is reaped */
-    SHMQ_DUTY_DEATHS, /* whoever else is dead is reaped */
+    SHMQ_DUTY_MET, /* the notifier met a dead sleeper: reap it */
+    SHMQ_DUTY_DEATHS, /* look for other dead processes, and reap them */
     SHMQ_DUTY_SEGMENT, /* is the broker still there? */
     SHMQ_DUTY_TIMES, /* delays, lives, leases; queues that expire, or are deleted */
-    SHMQ_DUTY_BURIALS, /* the interpreter's: what has expired is taken to the dead */
-    SHMQ_DUTY_ALERTS, /* the interpreter is told that it is time to look for what is to be told */
+    SHMQ_DUTY_BURIALS, /* for the interpreter: it moves what has expired to the dead */
+    SHMQ_DUTY_ALERTS, /* for the interpreter: it looks for alerts that are to be told */
     SHMQ_DUTIES
 };
 #define SHMQ_DUTY(number) (UINT32_C(1) << (number))
 #define SHMQ_EVERY_DUTY (SHMQ_DUTY(SHMQ_DUTIES) - 1)
 
-/* A sleeper has time for what is due, as long as its word is what it has seen, and to `until_ns`. */
+/* A sleeper does what is due for as long as its word is what it has seen, and until `until_ns`. */
 typedef struct shmq_spare_time {
     const shmq_a32 *word; /* NULL: it waits for nothing else */
     uint32_t seen;
@@ -38,9 +38,9 @@ typedef struct shmq_upkeep_calls {
 
 extern const shmq_upkeep_calls shmq_upkeep;
 
-/* Moves messages to disk, this queue's (unless it is NULL), else those of the queues that have most in memory, for there is none
- * left. SHMQ_OK: some went, try again; SHMQ_EMPTY, SHMQ_IN_USE: none can, or others are at it. SHMQ_FULL_DISK, and what the disk
- * answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
+/* The mover moves messages to disk, this queue's (unless it is NULL), else those of the queues that have most in memory, when the
+ * broker's memory is used up. SHMQ_OK: some went, try again; SHMQ_EMPTY: none can; SHMQ_IN_USE: other movers are at it.
+ * SHMQ_FULL_DISK, and what the disk answers. `in_turn`: the caller has the mover's lock of this queue, and has moved of it what can go. */
 shmq_status shmq_relieve(shmq_member *m, struct shmq_queue *q, bool in_turn);
 
 /* A process that is always busy never sleeps, and may be the only one: each 1,024th call is a round of all duties, and each call

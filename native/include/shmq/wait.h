@@ -1,4 +1,4 @@
-/* Sleeping and waking. The only two system calls on a message's way, and only when somebody sleeps. */
+/* Sleeping and waking. The only two system calls on a message's way, and only when a thread sleeps. */
 #ifndef SHMQ_WAIT_H
 #define SHMQ_WAIT_H
 

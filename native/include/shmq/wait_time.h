@@ -1,23 +1,23 @@
 /* How long the core waits, in nanoseconds.
  *
  * How long a stopped process may be in the way of others is one number: the broker's patience, `patience_ns` of a member.
- * Whatever decides that somebody is stopped asks it, and what waits for longer and longer ends there. Here are the times that
+ * Whatever decides that a process is stopped asks it, and what waits for longer and longer ends there. Here are the times that
  * are none of the patience, each with the reason for it. */
 #ifndef SHMQ_WAIT_TIME_H
 #define SHMQ_WAIT_TIME_H
 
 #include <stdint.h>
 
-/* The watch asks the kernel this often whether those who hold something live: a death is known within 50 ms (G4), however long
+/* The watcher asks the kernel this often whether processes that hold something live: a death is known within 50 ms (G4), however long
  * the broker's patience is. Housekeeping that could not be done at once is tried again after the same time. */
 #define SHMQ_TICK_NS UINT64_C(20000000)
-/* For what somebody who is awake does in some microseconds, and tells nobody: a claim is filled, a slot comes free, memory
+/* For what a process that is awake does in some microseconds, and notifies no one of: a claim is filled, a slot comes free, memory
  * comes back, a message is taken, the next part of a look is made. At the end of it a waiter asks whether the other one lives.
  * The first piece where pieces grow. */
 #define SHMQ_SHORT_SLEEP_NS UINT64_C(1000000)
 /* About what a sleep and a wake cost: looking on for as long costs no more than to sleep. */
 #define SHMQ_SPIN_NS UINT64_C(20000)
-/* A taker that spins looks many times in it: so long an immediate message is offered where nobody sleeps. */
+/* A taker that spins looks many times in it: so long a producer offers an immediate message where no consumer sleeps. */
 #define SHMQ_AWAKE_NS UINT64_C(200000)
 /* For threads of this process that are on their way out of a call, for a change of the structure that one looks beside, and for
  * a mover's turn that a purge waits for. */
@@ -26,17 +26,17 @@
 #define SHMQ_SEARCH_NS UINT64_C(2000000)
 /* A wait until a queue is empty counts the entries so often while much is left: each count goes over all slots. */
 #define SHMQ_JOIN_LOOK_NS UINT64_C(2000000)
-/* `awaited` of a consumer row is rounded up to it, so that nobody is passed before the patience is over. */
+/* `awaited` of a consumer row is rounded up to it, so that no consumer is passed before the patience is over. */
 #define SHMQ_ROUNDING_NS UINT64_C(2000000)
 /* A wait is cut into pieces of about this: a signal that comes between two sleeps interrupts none of them, so its handlers
  * get their turn when the piece is over. Where the patience is long, twice the patience: it has to pass within a piece. */
 #define SHMQ_SLICE_NS UINT64_C(250000000)
 /* So long a thread waits for another one of its process that has the structure lock; then signal handlers get their turn. */
 #define SHMQ_THREAD_LOCK_NS UINT64_C(50000000)
-/* Sleepers of a queue share the looks for one who was stopped, one look in a patience, however many they are; but each has
+/* Sleepers of a queue share the looks for a stopped process, one look in a patience, however many they are; but each has
  * one after this time. */
 #define SHMQ_LONGEST_SLEEP_NS UINT64_C(10000000000)
-/* A process that has found something for its interpreter to bury does so at its next call. If there is none others look
+/* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */
 #define SHMQ_BURIAL_NS UINT64_C(200000000)
 /* What people are to be told is looked for once in this time: each look counts the messages of a queue that has thresholds. */
@@ -46,7 +46,7 @@
 /* A process that finds no memory goes over all blocks for those that a death left, once in this time. */
 #define SHMQ_SWEEP_NS UINT64_C(1000000000)
 
-/* The check takes no part in the broker and has nobody's word for its patience, since the segment may be damaged. */
+/* The checker is no member of the broker and cannot trust the patience in its header, since the segment may be damaged. */
 #define SHMQ_CHECK_LOOK_NS UINT64_C(5000000)   /* between two looks that have to agree: a change is over by then */
 #define SHMQ_CHECK_MOST_NS UINT64_C(500000000) /* of one part: then it says that it cannot decide */
 

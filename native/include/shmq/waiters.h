@@ -28,7 +28,7 @@ static inline shmq_waiters shmq_memory_waiters(const shmq_member *m, shmq_proces
 void shmq_join_count(const shmq_waiters *w);
 void shmq_leave_count(const shmq_waiters *w);
 /* Its process is dead: its part is taken off the sum, and so is what it had not said yet, unless others are in between all
- * the time; then the next who recovers does it. Under the structure lock. */
+ * the time; then the next reaper does it. Under the structure lock. */
 void shmq_room_waiters_recover(shmq_queue *q, shmq_counters_shm *counters);
 void shmq_memory_waiters_recover(shmq_member *m, shmq_process_shm *row);
 

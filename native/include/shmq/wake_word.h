@@ -15,13 +15,13 @@ uint32_t shmq_wake_word_take(shmq_member *m, shmq_a32 **word);
 void shmq_wake_word_give(shmq_member *m, uint32_t number);
 /* The process row in which this word lies; UINT32_MAX: it is no such word. */
 uint32_t shmq_wake_word_owner(const shmq_member *m, uint64_t offset);
-/* May somebody sleep on the word at this offset? Else it is damage, and raising what lies there would be more of it. */
+/* May a thread sleep on the word at this offset? Else it is damage, and raising what lies there would be more of it. */
 bool shmq_is_wake_word(const shmq_member *m, uint64_t offset);
 
-/* A row of ours sleeps on this word from now on; NULL: on its own. Nobody sleeps there now. */
+/* A row of ours sleeps on this word from now on; NULL: on its own. No thread sleeps there now. */
 void shmq_row_share(shmq_member *m, shmq_consumer_shm *row, shmq_a32 *word);
 shmq_a32 *shmq_wake_word(const shmq_member *m, shmq_consumer_shm *row);
-/* Whoever sleeps on its word looks again. */
+/* The sleeper on its word looks again. */
 void shmq_row_wake(const shmq_member *m, shmq_consumer_shm *row);
 
 #endif

@@ -3,18 +3,18 @@
  * One sleeper holds the watch (header.watch[0]). While another process holds an unsettled message, or has a privilege
  * (privilege.h), it wakes every SHMQ_TICK_NS and tests the lock bytes of those processes; else it sleeps as long as the
  * others. A second one, of another process (watch[1]), does the same for the first one's process. Further sleepers
- * stand by as volunteers: who leaves the watch, or begins to hold something while nobody watches it, wakes one of them,
- * who takes the vacant watch.
+ * stand by as volunteers: a watcher that leaves, or a process that begins to hold something while none watches it, wakes
+ * one of them, which takes the vacant watch.
  *
  * A holder that has not looked for the patience, while there is something to look at (`watch_looked`), is silent: it is
- * stopped, and whoever goes to sleep takes its watch.
+ * stopped, and the next process that goes to sleep takes its watch.
  *
  * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
  * bits 32 to 63; 0: vacant. A word of a dead process is taken over like a vacant one.
  *
  * The same sleeper does what is due (due.h) and sleeps no longer than to it; the second one a tick longer.
  *
- * Nothing depends on it for correctness: a death that nobody watches for is found by the next who is in the way, and
+ * Nothing depends on it for correctness: a process that meets what an unwatched dead one has left reaps it, and
  * every sleep has a time limit. */
 #ifndef SHMQ_WATCH_H
 #define SHMQ_WATCH_H
@@ -30,14 +30,14 @@ typedef struct shmq_watcher {
     shmq_a32 *word;   /* what its thread sleeps on */
     int index;        /* 0, 1: of watch; -1 none */
     int volunteer;    /* index of volunteers, -1 none */
-    uint32_t quiet;   /* ticks in which nobody held anything */
-    shmq_spare_time spare; /* for what is due: whoever is woken, or has waited long enough, leaves the rest of it */
+    uint32_t quiet;   /* ticks in which no process held anything */
+    shmq_spare_time spare; /* for what is due: a watcher that is woken, or whose time is over, leaves the rest of it */
 } shmq_watcher;
 
 void shmq_watch_enter(shmq_watcher *w, shmq_member *m, shmq_a32 *word);
 /* How long the next piece of sleep may be: a tick, or `limit_ns`. */
 uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns);
-/* After a piece that ended by time: test who holds something, or has a privilege. */
+/* After a piece that ended by time the watcher tests the processes that hold something, or have a privilege. */
 void shmq_watch_tick(shmq_watcher *w);
 void shmq_watch_leave(shmq_watcher *w);
 
@@ -45,7 +45,7 @@ void shmq_watch_leave(shmq_watcher *w);
 void shmq_add_unsettled(shmq_member *m, int32_t by);
 /* So many of its consumers more, or one less, have something that others wait for: see privilege.h. */
 void shmq_add_privileges(shmq_member *m, int32_t by);
-/* Something is due earlier than the watcher sleeps to: wake him, or get a sleeper to take his watch. */
+/* Something is due earlier than the watcher sleeps to: wake it, or a sleeper that takes its watch. */
 void shmq_watch_hurry(shmq_member *m);
 /* Watches of the dead are vacant. */
 void shmq_watch_recover(shmq_member *m, const shmq_liveness *l);
@@ -54,7 +54,7 @@ const char *shmq_watch_fault(shmq_member *m);
 /* A sleeper that was to be woken is dead. This process reaps it in its next call; which may be the one that it is in. */
 void shmq_met_dead(shmq_member *m, uint32_t row);
 void shmq_reap_met(shmq_member *m);
-/* Reap whoever is dead. True: somebody was. */
+/* Reaps all dead processes. True: there was one. */
 bool shmq_reap_now(shmq_member *m);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *const shmq_unlooked = "no private memory for the look";
+const char *const shmq_unlooked = "this process has no memory for the check";
 
 static _Thread_local char sentence[200];
 

@@ -108,7 +108,7 @@ static void give_up(shmq_finding *j, shmq_calm calm, uint32_t holder) {
         undecided(j, "");
         snprintf(j->why, sizeof j->why, "process %u is changing the structure, or was stopped while it did", holder);
     } else {
-        undecided(j, "it was never the same at two looks");
+        undecided(j, "each look found something else");
     }
 }
 
@@ -121,9 +121,7 @@ void shmq_part_check(shmq_member *m, int number, shmq_finding *j) {
         shmq_moment moment = shmq_moment_begin(m);
         bool counts = false;
         if (p->needs == SETTLED && moment.calm == SHMQ_LEFT) {
-            undecided(
-                j,
-                "a process died while it changed the structure; the next process that looks for dead ones repairs that");
+            undecided(j, "a process died while it changed the structure; the next reaper repairs that");
             return;
         }
         if (p->needs != SETTLED || moment.calm == SHMQ_CALM) {
@@ -205,7 +203,7 @@ static void check(shmq_queue *q, level_look *look, void *context, size_t context
             return;
         }
         if (shmq_now_ns() >= until) {
-            undecided(j, "it was never the same at two looks");
+            undecided(j, "each look found something else");
             return;
         }
         pause_for(SHMQ_CHECK_LOOK_NS);

@@ -47,7 +47,7 @@ static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, ui
     uint32_t generation = shmq_read_once(&slot->body_gen), bit = shmq_body_bit(body);
     shmq_block_location location;
     if (bit >= SHMQ_ENTRY_BITS || !shmq_block_locate(q->m, shmq_body_offset(body), &location)) {
-        return "the offset of the message's body leads to no block";
+        return "the offset of the message's body is not that of a block";
     }
     uint64_t state = shmq_load_seq(&location.block->state), refs = shmq_load_seq(&location.block->word);
     if (shmq_block_gen(refs) != generation || (shmq_block_refs(refs) >> bit & 1) == 0) {
@@ -200,7 +200,7 @@ const char *shmq_bodies_fault(const shmq_ring *r, shmq_bodies *bodies) {
         } else {
             wrong = wrong != NULL ? wrong
                     : leads       ? "the message does not match its checksum"
-                                  : "the message's headers or body lie where none can";
+                                  : "the offset or length of the message's headers or body is out of range";
             bodies->slot = bodies->damaged++ == 0 ? i : bodies->slot;
         }
     }

@@ -39,16 +39,16 @@ static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_wor
     }
     uint64_t most = shmq_flow_is_on(w->flow) ? shmq_flow_place(w->flow) - w->low : 0;
     if (w->flushed - w->pulled > most) {
-        return shmq_fault_text("%llu messages on disk, and places for %llu",
+        return shmq_fault_text("the queue counts %llu messages on disk, but has only %llu places there",
                                (unsigned long long)(w->flushed - w->pulled), (unsigned long long)most);
     }
     if (w->erased - w->passed > w->flushed - w->pulled) {
-        return shmq_fault_text("%llu messages on disk, and %llu that were fetched from among them",
+        return shmq_fault_text("the queue counts %llu messages on disk, but %llu that were fetched from among them",
                                (unsigned long long)(w->flushed - w->pulled),
                                (unsigned long long)(w->erased - w->passed));
     }
     return w->flushed == w->pulled && w->flushed_bytes != w->pulled_bytes
-               ? shmq_fault_text("%llu bytes on disk, and no message",
+               ? shmq_fault_text("the queue counts %llu bytes on disk, but no message there",
                                  (unsigned long long)(w->flushed_bytes - w->pulled_bytes))
                : NULL;
 }
@@ -67,18 +67,19 @@ const char *shmq_flow_fault(shmq_ring *r) {
         return "more bytes have come back from disk than went there";
     }
     if (w.passed > w.erased || w.passed_bytes > w.erased_bytes) {
-        return "more messages that were fetched from disk are passed than there were";
+        return "the queue has passed more fetched messages than were fetched from disk";
     }
     if (shmq_flow_is_on(w.flow) && w.low > shmq_flow_place(w.flow)) {
-        return "messages on disk that begin behind their end";
+        return "the messages on disk begin behind their end";
     }
     if (shmq_flow_place(w.flow) > shmq_load_seq(&r->shm->tail) + 1) {
-        return "messages on disk that nobody has put yet";
+        return "the messages on disk end beyond the tail, where no producer has put one";
     }
     if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
-        return "a queue that has flowed, and cannot say in which order messages come back";
+        return "the queue has flowed to disk, but its front ring has no cold records, which order what comes back";
     }
-    return shmq_load_seq(&q->page->missed) > 1 ? "a missed turn that nobody notes" : check_rows(r, front.shm, &w);
+    return shmq_load_seq(&q->page->missed) > 1 ? "the word for a missed turn has a value that no process writes"
+                                               : check_rows(r, front.shm, &w);
 }
 
 /* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
@@ -87,7 +88,7 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
     shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_CLAIMED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING || state == SHMQ_MOVING) {
-        return "a state that no message has which comes back from disk";
+        return "the slot of the front ring is in a state that no message from disk has";
     }
     if (!shmq_state_is_entry(state)) {
         return NULL;
@@ -95,13 +96,13 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
     bool amid = shmq_load_seq(&page->unfinished) != 0;
     uint64_t place = shmq_front_place(r, slot);
     if (place == UINT64_MAX) {
-        return "an entry without the record that it needs";
+        return "the message from disk needs a cold record, but has none";
     }
     if (place >= shmq_flow_place(shmq_load_seq(&back->flow))) {
-        return "a message from disk that was never there";
+        return "the message came back from a place on disk that no message has had";
     }
     return !amid && place >= shmq_load_seq(&back->low) && !shmq_is_fetched(slot)
-               ? "a message before which others may come from disk"
+               ? "the message came back from disk, but older ones may still be there"
                : NULL;
 }
 
@@ -127,9 +128,11 @@ const char *shmq_flow_entry_fault(shmq_ring *r, const shmq_slot_shm *slot, uint6
         return check_front(r, slot, word);
     }
     if (shmq_word_state(word) == SHMQ_MOVING && !is_movers(r, slot)) {
-        return "a message on its way to disk that no mover has";
+        return "the message is on its way to disk, but no mover has it";
     }
-    return is_left_behind(r, slot, word) ? "a message among those on disk that nobody has had" : NULL;
+    return is_left_behind(r, slot, word)
+               ? "the message was left in memory among those on disk, but no consumer has had it"
+               : NULL;
 }
 
 bool shmq_is_row(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {

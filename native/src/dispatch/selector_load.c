@@ -28,7 +28,7 @@ static shmq_status read_constants(shmq_selector *s, const unsigned char **at, co
     for (uint32_t i = 0; i < s->constants; i++) {
         *at = shmq_value_at(*at, end, &s->constant[i]);
         if (*at == NULL) {
-            return refuse("a constant is no value", i);
+            return refuse("a constant is of no known type", i);
         }
     }
     return SHMQ_OK;
@@ -36,13 +36,13 @@ static shmq_status read_constants(shmq_selector *s, const unsigned char **at, co
 
 static shmq_status add_name(shmq_selector *s, shmq_instruction *i) {
     if (i->a >= s->constants || s->constant[i->a].kind != SHMQ_VALUE_TEXT) {
-        return refuse("a name is no text", i->a);
+        return refuse("the name of a header is not a text", i->a);
     }
     const shmq_value *text = &s->constant[i->a];
     uint32_t place = shmq_selector_place(s, text->text, text->length);
     if (place == s->names) {
         if (place == SHMQ_SELECTOR_NAMES) {
-            return refuse("more headers than one selector may ask for", place);
+            return refuse("too many headers for one selector", place);
         }
         uint64_t beginning = shmq_name_beginning(text->text, text->length);
         uint16_t *chain = &s->chain[shmq_selector_hash(beginning, text->length) >> s->hash_shift];
@@ -57,7 +57,7 @@ static shmq_status add_name(shmq_selector *s, shmq_instruction *i) {
 static shmq_status add_pattern(shmq_selector *s, uint32_t constant) {
     bool fault;
     if (constant >= s->constants || s->constant[constant].kind != SHMQ_VALUE_BYTES) {
-        return refuse("a pattern is no bytes", constant);
+        return refuse("a pattern is not bytes", constant);
     }
     if (s->like[constant] == NULL) {
         s->like[constant] = shmq_like_made(s->constant[constant].text, s->constant[constant].length, &fault);
@@ -73,9 +73,9 @@ static shmq_status check_operands(shmq_selector *s, shmq_instruction *i, uint32_
     case SHMQ_DO_NAME:
         return add_name(s, i);
     case SHMQ_DO_FIELD:
-        return i->a < SHMQ_FIELDS ? SHMQ_OK : refuse("no field has the number", i->a);
+        return i->a < SHMQ_FIELDS ? SHMQ_OK : refuse("a field does not exist", i->a);
     case SHMQ_DO_CONSTANT:
-        return i->a < s->constants ? SHMQ_OK : refuse("no constant has the number", i->a);
+        return i->a < s->constants ? SHMQ_OK : refuse("a constant does not exist", i->a);
     case SHMQ_DO_IN:
     case SHMQ_DO_NOT_IN:
         return i->a + (uint32_t)i->b <= s->constants ? SHMQ_OK : refuse("a list ends behind the constants", i->a);
@@ -84,7 +84,7 @@ static shmq_status check_operands(shmq_selector *s, shmq_instruction *i, uint32_
         return add_pattern(s, i->a);
     case SHMQ_DO_SKIP_IF_FALSE:
     case SHMQ_DO_SKIP_IF_TRUE:
-        return i->a <= left ? SHMQ_OK : refuse("a skip leads behind the end", i->a);
+        return i->a <= left ? SHMQ_OK : refuse("a skip ends behind the last instruction", i->a);
     default:
         return SHMQ_OK;
     }
@@ -97,7 +97,7 @@ static shmq_status check_code(shmq_selector *s, const unsigned char *at, uint32_
         shmq_instruction *i = &s->code[n];
         *i = (shmq_instruction){at[0], (uint16_t)shmq_length_at(at + 1), (uint16_t)shmq_length_at(at + 3)};
         if (i->operation == 0 || i->operation >= SHMQ_OPERATIONS) {
-            return refuse("no operation has the number", i->operation);
+            return refuse("an operation does not exist", i->operation);
         }
         if (found[n] != 0 && found[n] != depth + 1) {
             return refuse("a skip changes what is on the stack, instruction", n);
@@ -116,7 +116,7 @@ static shmq_status check_code(shmq_selector *s, const unsigned char *at, uint32_
         }
         depth = depth - takes[i->operation] + 1;
         if (depth > stack) {
-            return refuse("more values than were announced, instruction", n);
+            return refuse("the stack holds more values than announced, instruction", n);
         }
     }
     bool agree = found[s->instructions] == 0 || found[s->instructions] == depth + 1;
@@ -142,7 +142,7 @@ static shmq_status load(shmq_selector *s, size_t bytes) {
     }
     SHMQ_TRY(read_constants(s, &at, end));
     if ((size_t)(end - at) != (size_t)s->instructions * INSTRUCTION_BYTES) {
-        return refuse("bytes of instructions", (size_t)(end - at));
+        return refuse("the length of the instructions is wrong, in bytes", (size_t)(end - at));
     }
     uint16_t *found = calloc(s->instructions + 1, sizeof(*found));
     if (found == NULL) {
@@ -157,10 +157,10 @@ shmq_status shmq_selector_load(const void *program, size_t bytes, shmq_selector 
     const unsigned char *at = program;
     *selector = NULL;
     if (bytes < FIXED || bytes > SHMQ_SELECTOR_BYTES) {
-        return refuse("bytes", bytes);
+        return refuse("the length of the program is out of range, in bytes", bytes);
     }
     if (at[0] != SHMQ_SELECTOR_VERSION || at[1] == 0) {
-        return refuse("no program of this version, it begins with", at[0]);
+        return refuse("the program is of another version", at[0]);
     }
     shmq_selector *s = calloc(1, sizeof(*s) + bytes + SHMQ_HEADERS_PADDING);
     if (s == NULL) {

@@ -436,7 +436,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
             if (find_head(level)) {
                 continue;
             }
-            return shmq_damage(q->m, "the head of a ring leads away from the first entry", elsewhere);
+            return shmq_damage(q->m, "the head of a ring is beyond the tail and the entry at position", elsewhere);
         }
         shmq_group_leave(q, d);
         /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */

@@ -69,7 +69,7 @@ static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     if (d->body != 0) {
         shmq_block_drop(q->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     }
-    return shmq_fail(SHMQ_CORRUPT, "the checksum of the message at position %llu does not fit its %u bytes",
+    return shmq_fail(SHMQ_CORRUPT, "the checksum of the message at position %llu does not match its %u bytes",
                      (unsigned long long)d->position, d->body_len);
 }
 

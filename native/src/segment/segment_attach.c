@@ -26,7 +26,7 @@ static bool in_group(gid_t group) {
 
 static shmq_status check_owner(const struct stat *file, const char *name, int access) {
     if (!S_ISREG(file->st_mode)) {
-        return shmq_fail(SHMQ_DENIED, "/dev/shm/%s is no regular file\nfile type %04o\nremove it", name,
+        return shmq_fail(SHMQ_DENIED, "/dev/shm/%s is not a regular file\nfile type %04o\nremove it", name,
                          (unsigned)(file->st_mode & S_IFMT) >> 12);
     }
     unsigned mode = (unsigned)file->st_mode & 07777;
@@ -61,7 +61,7 @@ shmq_status shmq_segment_open_file(const char *name, int access, int *descriptor
             return shmq_fail(SHMQ_GONE, "the segment %s does not exist any more", name);
         }
         if (errno == ELOOP || errno == EISDIR || errno == ENXIO) {
-            return shmq_fail(SHMQ_DENIED, "%s is no regular file\n\nremove it", path);
+            return shmq_fail(SHMQ_DENIED, "%s is not a regular file\n\nremove it", path);
         }
         if (errno == EACCES || errno == EPERM) {
             /* The owner is what people need to know. */
@@ -89,7 +89,7 @@ static shmq_status differs(shmq_status status, const char *name, const char *fie
     if (status == SHMQ_VERSION) {
         remedy = "use the version of shmq that made it, or empty it with that one first";
     } else if (status == SHMQ_CORRUPT || status == SHMQ_NO_MAGIC) {
-        remedy = "nothing was touched; when nobody needs it, remove the file below /dev/shm";
+        remedy = "nothing was touched; when it is not needed any more, remove the file below /dev/shm";
     }
     return shmq_fail(status, "the segment %s cannot be used\n%s is 0x%" PRIx64 ", expected 0x%" PRIx64 "\n%s", name,
                      field, found, expected, remedy);

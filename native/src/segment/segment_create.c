@@ -119,7 +119,7 @@ static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layo
     if ((plan->mode & 0070) != 0 && fchown(d->fd, (uid_t)-1, (gid_t)plan->group) != 0) {
         return errno == EPERM ? shmq_fail(SHMQ_DENIED,
                                           "the broker cannot be shared with the group of its directory\n"
-                                          "group %u, and we are no member of it\n"
+                                          "group %u, and this process is not a member of it\n"
                                           "let a member of that group make the broker",
                                           plan->group)
                               : shmq_fail_errno("cannot give the segment to group %u", plan->group);

@@ -15,7 +15,7 @@ static bool names(const shmq_segment_shm *header, const struct stat *directory, 
 static shmq_status foreign(const char *name) {
     return shmq_fail(SHMQ_FOREIGN,
                      "the segment %s belongs to another broker\nits header does not name this directory\n"
-                     "the directory is a copy, or somebody has changed its file 'segment'; shmq destroy empties it and "
+                     "the directory is a copy, or its file 'segment' was changed; shmq destroy empties it and "
                      "touches no other broker",
                      name);
 }
@@ -51,7 +51,7 @@ shmq_status shmq_home_check(const shmq_home *home, const shmq_segment_shm *heade
     if (home->dir_fd < 0) {
         return header->anonymous ? SHMQ_OK
                                  : shmq_fail(SHMQ_FOREIGN,
-                                             "the segment %s is no anonymous broker\n\nopen the directory of its "
+                                             "the segment %s is not an anonymous broker\n\nopen the directory of its "
                                              "broker, %.200s",
                                              name, header->path);
     }

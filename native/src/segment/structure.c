@@ -51,7 +51,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
     }
     shmq_status status = SHMQ_OK;
     if (m->lock_fd < 0) {
-        status = shmq_fail(SHMQ_CLOSED, "this process is no member of the broker any more");
+        status = shmq_fail(SHMQ_CLOSED, "this process is not a member of the broker any more");
     } else if (lock_byte(m->lock_fd, wait) != 0) {
         status = errno == EINTR ? shmq_fail(SHMQ_INTERRUPTED, "a signal came while waiting for the structure lock")
                                 : shmq_fail_errno("cannot lock the structure of the segment %s", m->name);

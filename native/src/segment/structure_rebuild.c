@@ -62,7 +62,7 @@ static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offse
 static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
     uint64_t before = map->damaged, from = page->ring.run;
     mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING,
-             "the offset of a ring leads nowhere, or into memory that is in use");
+             "the offset of a ring lies outside of the data, or in memory that is in use");
     if (map->damaged != before) {
         return;
     }
@@ -90,7 +90,8 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
 }
 
 static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
-    if (!mark_page(m, map, offset, "the offset of a queue's page leads nowhere, or into memory that is in use")) {
+    if (!mark_page(m, map, offset,
+                   "the offset of a queue's page lies outside of the data, or in memory that is in use")) {
         return;
     }
     const shmq_queue_shm *page = shmq_at(m, offset);
@@ -100,14 +101,14 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
         uint64_t cold = ring != NULL ? shmq_load_seq(&ring->cold) : 0;
         if (cold != 0) {
             mark_run(m, map, cold, shmq_cold_granules(ring->shift), SHMQ_GRANULE_RING,
-                     "the offset of cold records leads nowhere, or into memory that is in use");
+                     "the offset of cold records lies outside of the data, or in memory that is in use");
         }
     }
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         uint64_t chunk = shmq_load_seq(&page->chunks[i]);
         if (chunk != 0) {
             mark_page(m, map, chunk,
-                      "the offset of a chunk of consumer rows leads nowhere, or into memory that is in use");
+                      "the offset of a chunk of consumer rows lies outside of the data, or in memory that is in use");
         }
     }
 }
@@ -116,14 +117,16 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
 static void mark_process(shmq_member *m, shmq_granule_map *map, uint32_t row) {
     uint64_t offset = m->rows[row].pins;
     if (offset == 0 ||
-        !mark_page(m, map, offset, "the offset of a process's page leads nowhere, or into memory that is in use")) {
+        !mark_page(m, map, offset,
+                   "the offset of a process's page lies outside of the data, or in memory that is in use")) {
         return;
     }
     const shmq_process_page_shm *page = shmq_at(m, offset);
     for (uint32_t i = 0; i < SHMQ_COUNTER_CHUNKS; i++) {
         uint64_t chunk = shmq_load_seq(&page->chunks[i]);
         if (chunk != 0) {
-            mark_page(m, map, chunk, "the offset of a chunk of counters leads nowhere, or into memory that is in use");
+            mark_page(m, map, chunk,
+                      "the offset of a chunk of counters lies outside of the data, or in memory that is in use");
         }
     }
 }

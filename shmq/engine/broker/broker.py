@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Unpack, cast, ov
 
 from shmq.codec import AnyCodec, Codec, check_codec
 from shmq.core.queue import queue_names
-from shmq.engine.burial.chores import put_in_order
 from shmq.engine.consumer.consumer import forget_left
 from shmq.engine.consumer.consumer_of_several import ConsumerOfSeveral
+from shmq.engine.dead_lettering.upkeep import put_in_order
 from shmq.engine.handle.declaration import declared
 from shmq.engine.handle.open_queue import codec_of, membership_of
 from shmq.engine.membership.membership import Membership

@@ -23,7 +23,7 @@ from shmq.core.handles import (
 from shmq.core.handles import discard_below as discard_entries
 from shmq.core.queue import Browsed, Subscription, reap
 from shmq.engine.broker.broker import broker_membership
-from shmq.engine.burial.chores import do_chores
+from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.handle.places import first_of
 from shmq.engine.message.selection import loaded
@@ -99,7 +99,7 @@ class Claimer:
         deadline = time.monotonic() + timeout
         while True:
             ends = ends_of(self._source)  # before the look: what comes after it ends the wait
-            do_chores(membership_of(self._source))
+            do_upkeep(membership_of(self._source))
             claimed = self._claimed(entries, nbytes)
             left = deadline - time.monotonic()
             if claimed.entries or claimed.full or left <= 0:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from shmq.core.handles import directory_entry, is_ready, open_row, settings_of
 from shmq.core.queue import STOPPED, Drop, Subscription, if_free
-from shmq.engine.burial.chores import do_chores
-from shmq.engine.burial.outcome import retry
+from shmq.engine.dead_lettering.outcome import retry
+from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.failure import dropped_text
 from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.message.lender import Lender
@@ -146,7 +146,7 @@ class Consumer(Lender, Generic[T]):
         message: Message[T] | None = None
         try:
             while message is None:
-                do_chores(membership_of(self._queue))
+                do_upkeep(membership_of(self._queue))
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 message = self._take_now(left)
                 if message is None:

@@ -135,7 +135,7 @@ class BrokerDirectory:
             found = os.path.dirname(found)
         return BrokerNotFound(
             "there is no broker, and none can be made",
-            figures=f"{found} is no directory",
+            figures=f"{found} is not a directory",
             remedy="name a directory: a broker is one, with files of its own",
             filename=self.path,
         )

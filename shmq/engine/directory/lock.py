@@ -27,15 +27,15 @@ _FLAGS: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_
 
 def _no_file(path: str) -> BrokerError:
     return BrokerError(
-        "the file 'lock' of the broker is no regular file",
-        figures="somebody has put something else in its place",
+        "the file 'lock' of the broker is not a regular file",
+        figures="something else was put in its place",
         remedy="remove it; the next open makes it anew",
         filename=os.path.join(path, LOCK_NAME),
     )
 
 
 def open_lock(path: str, dir_fd: int) -> int:
-    """The lock file that is there. Raises FileNotFoundError, BrokerError if it is no regular file.
+    """The lock file that is there. Raises FileNotFoundError, BrokerError if it is not a regular file.
 
     Arguments:
         path: of the directory, for error texts.

@@ -72,11 +72,11 @@ def _read_bytes(path: str, dir_fd: int) -> bytes | None:
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise _garbage(path, "it is no regular file") from None
+            raise _garbage(path, "it is not a regular file") from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise _garbage(path, "it is no regular file")
+        raise _garbage(path, "it is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
         return file.read(_MAX_BYTES + 1)
 

@@ -53,7 +53,7 @@ def declared(
         if settings.max_memory:
             warn_of_excess(membership)
         return queue
-    raise NotFound(f"queue {name!r} is deleted again and again", remedy="look who deletes it")
+    raise NotFound(f"queue {name!r} is deleted again and again", remedy="find the process that deletes it")
 
 
 def _mismatch(membership: Membership, name: str, settings: QueueSettings, differs: str) -> OptionsMismatch:

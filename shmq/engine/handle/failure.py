@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from shmq.core.handles import crowd_of, settings_of, used_of
+from shmq.core.handles import settings_of, used_of, users_of
 from shmq.core.queue import SETTINGS, decode_settings
 from shmq.core.segment import DISK_SHARE
 from shmq.core.status import exception_of, parts_of
@@ -248,11 +248,11 @@ def failure_of(
             remedy="close the other one first; an exclusive consumer is alone",
         )
     if status == "LIMIT":
-        crowd = crowd_of(queue)
+        users = users_of(queue)
         return ConsumerRefused(
-            f"queue {name!r} can have no consumer more",
-            figures=f"{quantity(crowd['consumers'], 'consumer')} of 1,024, "
-            f"{quantity(crowd['asleep'], 'waiting thread')}, 1,087 places for both",
+            f"queue {name!r} cannot have another consumer",
+            figures=f"{quantity(users['consumers'], 'consumer')} of 1,024, "
+            f"{quantity(users['asleep'], 'waiting thread')}, 1,087 places for both",
             remedy="close consumers, or use more queues",
         )
     if status == "TOO_LARGE":

@@ -20,7 +20,7 @@ _NAMED: Final = 5
 
 
 def excess_of(membership: Membership) -> str | None:
-    """What is too much, for people; None: all queues may have their max_memory at a time.
+    """What is too much, for people; None: all queues can reach their max_memory at the same time.
 
     A sixteenth of the memory is kept for slots, so bodies have the rest of it.
     """

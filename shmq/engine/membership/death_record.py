@@ -1,8 +1,8 @@
 """How processes ended that had a message in hand: the last 128 notes, for people who ask why it is dead.
 
 The reaper of a process writes down its pid; a process that waited for that one, such as a pool, the signal. Either
-may come first, and the message may be buried in between. So a signal is looked for twice: when the message is buried,
-and when somebody reads the death of one that was buried without.
+may come first, and the message may be dead-lettered in between. So a signal is looked for twice: when the message is
+dead-lettered, and when a process reads the death of one that was dead-lettered without.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def came_back(member: Member, message_id: int, pid: int) -> bool:
 
 
 def completed(member: Member, death: Death) -> Death:
-    """The death with its signal, if that was told after the message was buried."""
+    """The death with its signal, if that was told after the message was dead-lettered."""
     if death.signal is not None or not death.pids:
         return death
-    # What was told before was looked at when it was buried.
+    # What was told before was looked at when it was dead-lettered.
     number = _told(member, death.pids[-1], death.at - _SLACK, death.at + _NEAR)
     return death if number is None else replace(death, signal=number)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shmq.death import Death
     from shmq.options.encryption_key import EncryptionKey
 
-__all__ = ["Closable", "Membership", "Sleeper", "Unburied", "close_all"]
+__all__ = ["Closable", "Membership", "Sleeper", "WaitingDeadLetter", "close_all"]
 
 _OPEN: Final[dict[str, Membership]] = {}
 _LOCK = threading.RLock()  # reentrant: garbage that is collected while it is held may be a handle that leaves
@@ -44,7 +44,7 @@ class Sleeper(Protocol):
         """Waits for that. False: it does not come."""
 
 
-class Unburied(Protocol):
+class WaitingDeadLetter(Protocol):
     """A dead message that found no room among the dead."""
 
     delivery: Delivery
@@ -76,20 +76,20 @@ class Membership:
         self.clock_offset_ns = header["clock_offset_ns"]
         self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
-        self.graves: list[Unburied] = []
+        self.dead_letters: list[WaitingDeadLetter] = []
         self.excess: str | None = None  # of max_memory over memory, as this process has told it
         self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
         self.lock = threading.RLock()
 
-    def keep(self, grave: Unburied) -> None:
-        """A dead message for which there is no room among the dead: whoever takes tries again first."""
-        self.graves.append(grave)
-        self.member.graves = len(self.graves)
+    def keep(self, letter: WaitingDeadLetter) -> None:
+        """A dead message for which there is no room among the dead: the next taker tries again first."""
+        self.dead_letters.append(letter)
+        self.member.dead_letters = len(self.dead_letters)
 
-    def take_graves(self) -> list[Unburied]:
+    def take_dead_letters(self) -> list[WaitingDeadLetter]:
         """All of them, to be tried again."""
-        waiting, self.graves = self.graves, []
-        self.member.graves = 0
+        waiting, self.dead_letters = self.dead_letters, []
+        self.member.dead_letters = 0
         return waiting
 
     @property
@@ -218,5 +218,5 @@ def _after_fork() -> None:
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's
-        membership.take_graves()
+        membership.take_dead_letters()
         membership.readiness.clear()

@@ -31,7 +31,7 @@ def memory_users(member: Member, asking: str) -> tuple[str, str]:
     users = [f"{kind} of {_user(kind, name)}: {size:,}" for size, kind, name in most]
     if len(uses) + len(pinned) > len(most):
         users.append(f"and {len(uses) + len(pinned) - len(most):,} others")
-    return "; ".join(users) or "by nobody who could be named", ", ".join(_remedies(most, asking))
+    return "; ".join(users) or "no process or queue that could be named", ", ".join(_remedies(most, asking))
 
 
 def _remedies(most: list[tuple[int, str, str]], asking: str) -> list[str]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from shmq.codec import content_type_of, decode
 from shmq.core.queue import Delivery, MessageHandle
 from shmq.death import Death
-from shmq.engine.burial.dead_letter import check_error
-from shmq.engine.burial.outcome import reject, retry
+from shmq.engine.dead_lettering.dead_letter import check_error
+from shmq.engine.dead_lettering.outcome import reject, retry
 from shmq.engine.handle.open_queue import codec_of, membership_of
 from shmq.engine.message.lender import refuse, still_ours
-from shmq.engine.message.theft import only_browsed, taken_away
+from shmq.engine.message.settlement_error import only_browsed, taken_away
 from shmq.errors import CorruptionError, SettlementError, ShmqError
 from shmq.headers import Header, HeaderBlock, decode_headers
 from shmq.options import check_bool, delay_in_ns
@@ -191,7 +191,7 @@ class Message(MessageHandle, Generic[T]):
                 remedy="read m.body before its time is over, or its queue full",
             )
         return CorruptionError(
-            f"the checksum of message {self._id} of queue {self._queue.name!r} does not fit",
+            f"the checksum of message {self._id} of queue {self._queue.name!r} does not match its body",
             figures=f"position {self._position}, {quantity(self._size, 'byte')}",
             remedy="reject() takes it out; shmq check tells more",
         )

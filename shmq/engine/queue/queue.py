@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from shmq.codec import ARRAY, NAMED, OCTETS, AnyCodec, check_decodable, decode, encode
 from shmq.core.queue import Delivery, Extras, browsed, encode_extras
-from shmq.engine.burial.chores import do_chores
-from shmq.engine.burial.dead_letter import retry_graves
-from shmq.engine.burial.outcome import retry
 from shmq.engine.consumer.consumer import Consumer, implicit_consumer
+from shmq.engine.dead_lettering.dead_letter import retry_dead_letters
+from shmq.engine.dead_lettering.outcome import retry
+from shmq.engine.dead_lettering.upkeep import do_upkeep
 from shmq.engine.handle.failure import largest_body, too_large
 from shmq.engine.handle.places import first_of, places_from
 from shmq.engine.message.loan import Loan
@@ -102,7 +102,7 @@ class Queue(QueueManagement, Generic[T]):
         for name, life in (("ttl", settings.ttl), ("max_ttl of the queue", max_ttl)):
             if life is not None and life <= window:
                 raise ValueError(
-                    f"immediate: {name} is {life:g} s, and somebody has {window:g} s to take the message; "
+                    f"immediate: {name} is {life:g} s, and consumers have {window:g} s to take the message; "
                     "what is immediate has to live longer than that"
                 )
 
@@ -113,7 +113,7 @@ class Queue(QueueManagement, Generic[T]):
             if life is not None and life <= settings.delay:
                 raise ValueError(
                     f"delay={settings.delay:g}: {name} is {life:g} s, counted from the put, so the message would "
-                    "expire before anybody could receive it; give a shorter delay or a longer ttl"
+                    "expire before a consumer could receive it; give a shorter delay or a longer ttl"
                 )
 
     def _put_settings(self, options: Mapping[str, object] | PutOptions, *, single: bool = False) -> PutSettings:
@@ -166,7 +166,7 @@ class Queue(QueueManagement, Generic[T]):
     def _take(self, delivery: Delivery) -> tuple[T] | None:
         """get() of a body that C does not decode: decoded, then settled. None: it was taken away; get() goes on."""
         content_type = None
-        retry_graves(self._membership)
+        retry_dead_letters(self._membership)
         try:
             if delivery.content == NAMED:
                 content_type = decode_headers(delivery.head()).content_type
@@ -184,7 +184,7 @@ class Queue(QueueManagement, Generic[T]):
                 return None
             delivery.release(True)
             raise CorruptionError(
-                f"the checksum of a message of queue {self._name!r} does not fit",
+                f"the checksum of a message of queue {self._name!r} does not match its body",
                 figures=f"position {delivery.position}, {quantity(delivery.size, 'byte')}",
                 remedy="after max_deliveries attempts it is among the dead; shmq check tells more",
             )
@@ -363,7 +363,7 @@ class Queue(QueueManagement, Generic[T]):
         selects = selection(selector, self._membership.clock_offset_ns)
         check_bool(follow, "follow")
         self._is_ready()  # or raises: deleted, closed
-        do_chores(self._membership)
+        do_upkeep(self._membership)
         ends = self._ends()
         if start == "first":
             places = first_of(ends)

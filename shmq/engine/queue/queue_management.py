@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.handles import is_ready, settings_of
 from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
-from shmq.engine.burial.alert import tell_alerts, tell_alerts_of
-from shmq.engine.burial.chores import do_chores, put_in_order
-from shmq.engine.burial.dead_letter import dead_letter_name, default_name
-from shmq.engine.burial.deletion import delete
-from shmq.engine.burial.outcome import bury_found, bury_poisoned
+from shmq.engine.dead_lettering.alert import tell_alerts, tell_alerts_of
+from shmq.engine.dead_lettering.dead_letter import dead_letter_name, default_name
+from shmq.engine.dead_lettering.deletion import delete
+from shmq.engine.dead_lettering.outcome import dead_letter_found, dead_letter_poisoned
+from shmq.engine.dead_lettering.upkeep import do_upkeep, put_in_order
 from shmq.engine.handle.failure import options_mismatch
 from shmq.engine.handle.max_memory import warn_of_excess
 from shmq.engine.handle.open_queue import OpenQueue, membership_of
@@ -72,7 +72,7 @@ class QueueManagement(OpenQueue):
             >>> queue.qsize()
             2
         """
-        do_chores(self._membership)  # what came back to a deleted queue may belong here
+        do_upkeep(self._membership)  # what came back to a deleted queue may belong here
         return self._census()["ready"]
 
     def statistics(self) -> QueueStatistics:
@@ -94,7 +94,7 @@ class QueueManagement(OpenQueue):
         from shmq.statistics import QueueStatistics  # here: most programs never look
 
         self._is_ready()  # or raises: deleted, closed
-        census, counters, crowd, settings = self._census(), self._counters(), self._waiters(), self._settings()
+        census, counters, users, settings = self._census(), self._counters(), self._waiters(), self._settings()
         age = None
         if census["oldest_ns"]:
             age = max(0.0, (time.monotonic_ns() - census["oldest_ns"]) / 1e9)
@@ -112,8 +112,8 @@ class QueueManagement(OpenQueue):
             oldest_age=age,
             first_position=None if first == (1 << 64) - 1 else first,
             next_position=census["next_position"],
-            consumers=crowd["consumers"],
-            producers_waiting=crowd["producers_waiting"],
+            consumers=users["consumers"],
+            producers_waiting=users["producers_waiting"],
             shut_down=settings["shut_down"] != OPEN,
             put=counters["put"],
             delivered=counters["got"] + counters["received"],
@@ -141,8 +141,8 @@ class QueueManagement(OpenQueue):
         timeout = check_timeout(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            do_chores(self._membership)  # what expires in the wait, too: nobody may come who would do it
-            bury_poisoned(self)
+            do_upkeep(self._membership)  # what expires in the wait, too: nobody may come who would do it
+            dead_letter_poisoned(self)
             left = BURIAL_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
             try:
                 self._join(min(left, BURIAL_LOOK))
@@ -194,7 +194,7 @@ class QueueManagement(OpenQueue):
             >>> queue.get()
             'b'
         """
-        do_chores(self._membership)
+        do_upkeep(self._membership)
         return transfer(self, to, selector, limit, copy)
 
     def alter(self, **options: Unpack[QueueOptions]) -> None:
@@ -272,17 +272,17 @@ class QueueManagement(OpenQueue):
 
     # ---- called by the native core -----------------------------------------------------------------------------
 
-    def _do_chores(self) -> None:
+    def _do_upkeep(self) -> None:
         """It has found that there is something."""
-        do_chores(self._membership)
+        do_upkeep(self._membership)
 
     def _tell_alerts(self) -> None:
         """Between two pieces of a put's wait."""
         if self._membership.member.alerts():
             tell_alerts(self._membership)
 
-    def _bury(self, delivery: Delivery) -> None:
-        bury_found(self, delivery)
+    def _dead_letter(self, delivery: Delivery) -> None:
+        dead_letter_found(self, delivery)
 
 
 def given_options(queue: OpenQueue) -> QueueOptions:

@@ -32,7 +32,7 @@ def parse_uris(text: str) -> tuple[str, ...]:
     for uri in uris:
         if not _URI.fullmatch(uri):
             raise ValueError(
-                f"option uri={text!r}: {uri!r} is no gateway; write grpc+tls://HOST:PORT, "
+                f"option uri={text!r}: {uri!r} is not a gateway; write grpc+tls://HOST:PORT, "
                 "or grpc://HOST:PORT for one without TLS"
             )
     if len(set(uris)) != len(uris):

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from shmq.engine.membership.membership import Membership
 
 __all__ = [
-    "bury",
+    "move_to_dead_letters",
     "check_error",
     "dead_letter_name",
     "default_name",
-    "grave_positions",
+    "dead_letter_positions",
     "is_for_the_dead",
     "is_named",
     "last_line",
-    "retry_graves",
+    "retry_dead_letters",
 ]
 
 SUFFIX: Final = ".dead"
@@ -44,7 +44,7 @@ _LOG: Final = logging.getLogger("shmq.broker")
 
 
 @dataclass(slots=True)
-class Grave:
+class DeadLetter:
     """A dead message that is locked by this process and not yet among the dead."""
 
     queue: OpenQueue
@@ -67,7 +67,7 @@ def dead_letter_name(queue: OpenQueue) -> str:
 
 
 def is_named(queue: OpenQueue) -> bool:
-    """Somebody has said where its dead go."""
+    """Was a queue for its dead named?"""
     return settings_of(queue)["given"] & _NAMED != 0
 
 
@@ -117,26 +117,28 @@ def _death_of(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: 
     return Death(queue=queue.name, reason=reason, error=_reason_text(error), at=time.time(), pids=pids, signal=number)
 
 
-def _entomb(grave: Grave) -> bool:
+def _try_move(letter: DeadLetter) -> bool:
     """Moves it. False: not ours any more. Raises Full, OutOfSpace, and it stays locked by this process."""
-    delivery = grave.delivery
-    target = _dead_letter_queue(grave.queue)
+    delivery = letter.delivery
+    target = _dead_letter_queue(letter.queue)
     try:
         block = decode_headers(delivery.head())
-        head = encode_headers(block.user, content_type=block.content_type, group=block.group, death=grave.death)
+        head = encode_headers(block.user, content_type=block.content_type, group=block.group, death=letter.death)
     except (DecodeError, ValueError, TypeError):
-        head = encode_headers(None, death=grave.death)  # damaged headers must not keep it out of the grave
+        head = encode_headers(None, death=letter.death)  # damaged headers must not keep it out of the dead letters
     view = delivery.view()
     body = memoryview(view) if view is not None else delivery.body()
     if body is False:
         if not delivery.ours():
             return False  # deleted with its queue: what was read is another message's
         body = b""  # damaged: the report says so, and its headers remain
-    why = EXPIRED if grave.death.reason == "expired" else DEAD
+    why = EXPIRED if letter.death.reason == "expired" else DEAD
     return delivery.move(target, delivery.content, head, (body,), why)
 
 
-def bury(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None) -> bool:
+def move_to_dead_letters(
+    queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseException | str | None = None
+) -> bool:
     """Move an acquired message to the dead.
 
     Arguments:
@@ -150,29 +152,29 @@ def bury(queue: OpenQueue, delivery: Delivery, reason: DeathReason, error: BaseE
     """
     if not delivery.lock():
         return False
-    grave = Grave(queue, delivery, _death_of(queue, delivery, reason, error))
+    letter = DeadLetter(queue, delivery, _death_of(queue, delivery, reason, error))
     pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
     try:
-        dead = _entomb(grave)
+        dead = _try_move(letter)
     except (Full, OutOfSpace, ShutDown) as full:
-        _say(grave, f", but it cannot go among the dead: {full}; it is tried again")
-        dead, told = _keep(grave), True
+        _say(letter, f", but it cannot go among the dead: {full}; it is tried again")
+        dead, told = _keep(letter), True
     except BaseException:
         delivery.release(True)
         raise
     else:
         told = reason not in _FAILURES or pool is not None
     if dead and not told:
-        _say(grave, f"; it went to queue {dead_letter_name(queue)!r}")
+        _say(letter, f"; it went to queue {dead_letter_name(queue)!r}")
     if dead and pool is not None:
-        pool.died(delivery, failure, grave.death.error)
+        pool.died(delivery, failure, letter.death.error)
     return dead
 
 
-def _say(grave: Grave, fate: str) -> None:
-    queue, death, message_id = grave.queue, grave.death, grave.delivery.message_id
+def _say(letter: DeadLetter, fate: str) -> None:
+    queue, death, message_id = letter.queue, letter.death, letter.delivery.message_id
     why = f": {last_line(death.error)}" if death.error else ""
     extra = {"queue": queue.name, "message_id": message_id, "reason": death.reason, "error": death.error}
     _LOG.warning(
@@ -185,32 +187,32 @@ def last_line(text: str) -> str:
     return text.rstrip().rpartition("\n")[2]
 
 
-def _keep(grave: Grave) -> bool:
+def _keep(letter: DeadLetter) -> bool:
     """Until there is room. In the name of the process: its consumer may be closed before, and the row be another's."""
-    mine = steal(grave.queue, grave.delivery.position)
+    mine = steal(letter.queue, letter.delivery.position)
     if mine is None:
         return False  # deleted with its queue
-    grave.delivery = mine
-    membership_of(grave.queue).keep(grave)
+    letter.delivery = mine
+    membership_of(letter.queue).keep(letter)
     return True
 
 
-def retry_graves(membership: Membership) -> None:
-    """Try again to bury what found no room. Called wherever somebody looks or takes."""
-    if not membership.graves:
+def retry_dead_letters(membership: Membership) -> None:
+    """Moves what found no room before. Called at each look and each take."""
+    if not membership.dead_letters:
         return
     with membership.lock:
-        waiting = membership.take_graves()
-        for grave in waiting:
+        waiting = membership.take_dead_letters()
+        for letter in waiting:
             try:
-                if grave.delivery.lock():  # else deleted with its queue
-                    _entomb(cast("Grave", grave))
+                if letter.delivery.lock():  # else deleted with its queue
+                    _try_move(cast("DeadLetter", letter))
             except ShmqError:
-                membership.keep(grave)
+                membership.keep(letter)
 
 
-def grave_positions(queue: OpenQueue) -> set[int]:
+def dead_letter_positions(queue: OpenQueue) -> set[int]:
     """Of its dead messages that this process holds, since there was no room for them."""
     mine = directory_entry(queue)
-    graves = cast("list[Grave]", membership_of(queue).graves)
-    return {grave.delivery.position for grave in graves if directory_entry(grave.queue) == mine}
+    letters = cast("list[DeadLetter]", membership_of(queue).dead_letters)
+    return {letter.delivery.position for letter in letters if directory_entry(letter.queue) == mine}

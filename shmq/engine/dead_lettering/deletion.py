@@ -1,4 +1,4 @@
-"""Deleting a queue: its messages go to the dead first, if somebody has said where these are."""
+"""Deleting a queue: its messages go to the dead first, if a queue for them was named."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from shmq.core.handles import browse_entry, delete_at_once, ends_of, settings_of, shut_down, steal, steal_left
 from shmq.core.queue import STOPPED, reap
-from shmq.engine.burial.dead_letter import bury, dead_letter_name, grave_positions, is_named, retry_graves
+from shmq.engine.dead_lettering.dead_letter import (
+    dead_letter_name,
+    dead_letter_positions,
+    is_named,
+    move_to_dead_letters,
+    retry_dead_letters,
+)
 from shmq.engine.handle.open_queue import membership_of
 from shmq.engine.handle.places import first_of
 from shmq.errors import Full
@@ -15,18 +21,18 @@ if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.engine.handle.open_queue import OpenQueue
 
-__all__ = ["bury_left", "delete"]
+__all__ = ["dead_letter_left", "delete"]
 
 
 def delete(queue: OpenQueue) -> None:
     """See Queue.delete."""
-    has_grave = is_named(queue)
-    if has_grave:
+    named = is_named(queue)
+    if named:
         before = settings_of(queue)["shut_down"]
-        retry_graves(membership_of(queue))
+        retry_dead_letters(membership_of(queue))
         shut_down(queue, STOPPED)
         _move_to_the_dead(queue)
-        if grave_positions(queue):
+        if dead_letter_positions(queue):
             shut_down(queue, before)
             raise Full(
                 f"queue {queue.name!r} cannot be deleted: no room for its messages among the dead",
@@ -34,12 +40,12 @@ def delete(queue: OpenQueue) -> None:
                 remedy="take messages out there, or purge() this queue first",
             )
     delete_at_once(queue)
-    if has_grave:
-        bury_left(queue)
+    if named:
+        dead_letter_left(queue)
 
 
 def _move_to_the_dead(queue: OpenQueue) -> None:
-    waiting = grave_positions(queue)
+    waiting = dead_letter_positions(queue)
     reap(membership_of(queue).live())  # a dead mover's message is to be in one queue before it is stolen from there
     for place in first_of(ends_of(queue)):
         while True:
@@ -50,10 +56,10 @@ def _move_to_the_dead(queue: OpenQueue) -> None:
                 continue
             delivery: Delivery | None = steal(queue, seen[0], True)
             if delivery is not None:
-                bury(queue, delivery, "queue_deleted")
+                move_to_dead_letters(queue, delivery, "queue_deleted")
 
 
-def bury_left(queue: OpenQueue) -> None:
+def dead_letter_left(queue: OpenQueue) -> None:
     """Of a deleted queue: what has come back, or was put, while it was deleted, or since."""
     while (delivery := steal_left(queue)) is not None:
-        bury(queue, delivery, "queue_deleted")
+        move_to_dead_letters(queue, delivery, "queue_deleted")

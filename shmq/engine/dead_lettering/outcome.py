@@ -1,4 +1,4 @@
-"""What becomes of a delivery that failed, or that nobody may have any more: back into its queue, or to the dead."""
+"""What becomes of a delivery that failed, or that no consumer may have: back into its queue, or to the dead."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import settings_of, steal_poisoned
 from shmq.core.queue import SETTINGS
-from shmq.engine.burial.dead_letter import bury, is_for_the_dead, retry_graves
+from shmq.engine.dead_lettering.dead_letter import is_for_the_dead, move_to_dead_letters, retry_dead_letters
 from shmq.engine.handle.open_queue import membership_of, pool_of
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
     from shmq.engine.handle.open_queue import OpenQueue
 
-__all__ = ["bury_expired_one", "bury_found", "bury_poisoned", "reject", "retry", "retry_delay_ns"]
+__all__ = ["dead_letter_found", "dead_letter_poisoned", "reject", "retry", "retry_delay_ns", "settle_expired"]
 
 _RETRY_DELAY_BIT: Final = 1 << SETTINGS.index("retry_delay")
 
@@ -32,14 +32,14 @@ def retry(queue: OpenQueue, delivery: Delivery, error: BaseException | str | Non
 
     Arguments:
         queue: where it was received.
-        error: as bury() takes it.
+        error: as move_to_dead_letters() takes it.
         delay_ns: until it is tried again; None: as the queue says.
     """
     pool = pool_of(queue)
     if pool is not None:
         pool.fails(delivery)
     if delivery.is_last_attempt:
-        return bury(queue, delivery, "max_deliveries", error)
+        return move_to_dead_letters(queue, delivery, "max_deliveries", error)
     return delivery.release(True, retry_delay_ns(queue, delivery) if delay_ns is None else delay_ns)
 
 
@@ -47,28 +47,28 @@ def reject(queue: OpenQueue, delivery: Delivery, error: BaseException | str | No
     """Dead at once. False: it is not ours any more."""
     if is_for_the_dead(queue):
         return delivery.release(True)  # nothing dies further from here
-    return bury(queue, delivery, "rejected", error)
+    return move_to_dead_letters(queue, delivery, "rejected", error)
 
 
-def bury_found(queue: OpenQueue, delivery: Delivery) -> None:
+def dead_letter_found(queue: OpenQueue, delivery: Delivery) -> None:
     """It died too often before this delivery, or has expired; it is not handed out again."""
-    retry_graves(membership_of(queue))
-    reason = delivery.why_buried or "max_deliveries"
+    retry_dead_letters(membership_of(queue))
+    reason = delivery.why_dead or "max_deliveries"
     if reason == "expired":
-        bury_expired_one(queue, delivery)
+        settle_expired(queue, delivery)
         return
-    bury(queue, delivery, reason)
+    move_to_dead_letters(queue, delivery, reason)
 
 
-def bury_expired_one(queue: OpenQueue, delivery: Delivery) -> None:
+def settle_expired(queue: OpenQueue, delivery: Delivery) -> None:
     """Its time is over."""
     if is_for_the_dead(queue):
         delivery.expire()  # nothing dies further from here
     else:
-        bury(queue, delivery, "expired")
+        move_to_dead_letters(queue, delivery, "expired")
 
 
-def bury_poisoned(queue: OpenQueue) -> None:
-    """What failed on its last attempt in a hand that could not bury it. A taker that comes does the same."""
+def dead_letter_poisoned(queue: OpenQueue) -> None:
+    """What failed on its last attempt in a process that could not move it to the dead. The next taker does the same."""
     while (delivery := steal_poisoned(queue)) is not None:
-        bury_found(queue, delivery)
+        dead_letter_found(queue, delivery)
