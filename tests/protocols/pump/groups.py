@@ -12,7 +12,6 @@ from tests.protocols.pump.words import (
     OFFERED,
     STEP,
     Group,
-    Level,
     Refused,
     Ring,
     Steps,
@@ -173,18 +172,3 @@ class GroupTaker(GroupTurner):
         self.in_hand[group] -= 1
         if self.in_hand[group] == 0:
             yield from self.give_back(group, self.number)
-
-    def is_behind(self, level: Level, group: int, place: int, epoch: int) -> Steps[bool]:
-        """A row of a group that may be ours now: was an earlier one refused, since the search began or before?
-
-        Whoever frees the group turns back first, then clears what was refused: so the one or the other says it.
-        """
-        yield STEP
-        is_free = self.queue.owners[group].owner == NOBODY
-        yield STEP
-        refused = self.queue.refused[group]
-        if is_free and refused.level != NOTHING and (refused.level, refused.place) < (level.number, place):
-            yield from self.turn_back(group)
-            return True
-        yield STEP
-        return level.back.lowest_released(epoch) < place

@@ -315,7 +315,7 @@ class Mover(Process):
                 return
         level.scattered = 0
 
-    def fetch(self, level: Level, place: int) -> Steps[int]:
+    def fetch(self, level: Level, place: int, is_next: bool = False) -> Steps[int]:
         """One row comes in by itself, before those below it. T22 is the decision."""
         front = level.front
         yield STEP
@@ -327,6 +327,7 @@ class Mover(Process):
         yield from front.write(tail, level.rows[place], place, self.number, self.judge.dead)
         front.ordinal[tail % front.slots] = level.fetched + 1
         front.fetched[tail % front.slots] = True
+        front.is_next[tail % front.slots] = is_next
         if self.is_fault("mark_early"):
             level.gone.add(place)
         yield STEP

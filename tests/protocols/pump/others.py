@@ -177,7 +177,7 @@ class Housekeeper(GroupTurner):
             yield STEP
             if self.queue.groups and self.happens(0.5):
                 yield from self.recheck(self.queue.chance.randrange(self.queue.groups))
-            elif self.happens(0.5):
+            elif self.happens(0.5) and not self.queue.progress:  # but for them, who brings takes, and passes the baton
                 yield from self.bring(level)
             else:
                 tail = level.back.tail

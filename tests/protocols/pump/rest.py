@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tests.protocols.pump.process import Queue
 from tests.protocols.pump.seeker import Searcher
-from tests.protocols.pump.words import AVAILABLE, FREE, NOBODY, Fault, Level
+from tests.protocols.pump.words import AVAILABLE, FREE, NOBODY, Fault, Level, Ring
 
 LONG = 4000  # steps without a put, a get or a settlement: they wake each other for ever
 
@@ -23,6 +23,10 @@ class Rest:
         is_open = not self.queue.groups or self.queue.owners[group].owner in (NOBODY, searcher.number)
         return is_open and searcher.wants(message)
 
+    def is_left(self, front: Ring, slot: int) -> bool:
+        """Of groups, only one that was fetched by a taker of all may go before what lies below it."""
+        return front.words[slot].state == AVAILABLE and (not self.queue.groups or front.is_next[slot])
+
     def is_starved(self, level: Level) -> bool:
         """The slots for what is fetched are all in hands, or their entries are for nobody who sleeps here."""
         front = level.front
@@ -31,7 +35,7 @@ class Rest:
             slots = list(range(front.slots))
             if self.queue.groups or any(word.state == FREE for word in front.words):
                 return False
-        left = [front.message[slot] for slot in slots if front.words[slot].state == AVAILABLE]
+        left = [front.message[slot] for slot in slots if self.is_left(front, slot)]
         return not any(self.is_for(searcher, message) for searcher in self.searchers for message in left)
 
     def look(self) -> bool:

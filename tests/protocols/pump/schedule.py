@@ -127,14 +127,14 @@ class Schedule:
         return any(until > self.steps - LONG for until in self.stopped.values())
 
     def look_at_rest(self) -> None:
-        if not self.searchers or self.queue.asleep - set(self.searchers):
+        asleep = self.queue.asleep & set(self.running)
+        if asleep - set(self.searchers):
             starved = [level.number for level in self.queue.levels if level.is_starved()]
             self.queue.judge.is_at_rest(starved)
             self.queue.count("starved rests", bool(starved))
             self.queue.count("rests")
-        asleep = [searcher for number, searcher in self.searchers.items() if number in self.queue.asleep]
-        asleep = [searcher for searcher in asleep if searcher.number in self.running]
-        self.queue.count("starved searchers", Rest(self.queue, asleep).look())
+        searchers = [searcher for number, searcher in self.searchers.items() if number in asleep]
+        self.queue.count("starved searchers", Rest(self.queue, searchers).look())
 
     def goes_on(self, resting: int) -> bool:
         if not self.is_sleeping:

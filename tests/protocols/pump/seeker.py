@@ -50,6 +50,7 @@ class Searcher(GroupTaker, Taker):
         self.is_choosy = is_choosy
         self.cursors: dict[Ring, tuple[int, int]] = {}  # position, and the epoch of the scan that ended there
         self.searches: dict[int, tuple[int, int]] = {}  # of a level: a place, and the epoch of its back ring
+        self.passed: dict[int, dict[int, int]] = {}  # of a level, by group: the first row that was another's then
         self.nothing_in: dict[Ring, int] = {}  # the version of a front in which nothing was to be had
         self.version = 0
         self.chances = 0
@@ -204,7 +205,10 @@ class Searcher(GroupTaker, Taker):
             turn = yield from self.search_rows(level, min(first.place, flow.p), seen.back)
             if turn == DONE:
                 continue
-            if turn == STARVED:
+            is_over = turn == STARVED and (yield from self.may_overtake(level, in_back, in_front))
+            if is_over:
+                first = in_front
+            elif turn == STARVED:
                 return WITHOUT_FRONT
             if not level.live_rows():
                 yield from self.pull(level)
@@ -216,6 +220,8 @@ class Searcher(GroupTaker, Taker):
             if not first.is_entry:
                 return (yield from self.end(level, seen, in_back.position))
             result = yield from self.offer(level, first, seen)
+            if isinstance(result, Offer):
+                return result._replace(overtakes=is_over)
             if result != AGAIN:
                 return result
 
@@ -224,27 +230,49 @@ class Searcher(GroupTaker, Taker):
         at, last = self.searches.get(level.number, (0, 0))
         if self.queue.groups and not self.is_fault("search_once"):
             at = min(at, level.back.lowest_released(last, epoch))
+        at = max(at, level.low)
+        passed = {group: place for group, place in self.passed.get(level.number, {}).items() if level.low <= place < at}
+        self.passed[level.number] = passed
         for place in level.live_rows():
-            if not max(at, level.low) <= place < end:
+            if not at <= place < end:
                 continue
             message = level.rows[place]
             group = self.queue.group_of(message)
-            if self.is_fault("fetch_blind") and self.wants(message):
-                pass
-            elif not (yield from self.considers(level.number, message, place)):
+            is_open = yield from self.considers(level.number, message, place)
+            if not is_open and not (self.is_fault("fetch_blind") and self.wants(message)):
+                if self.wants(message):
+                    passed.setdefault(group, place)
                 continue
-            elif group != NOTHING and not self.is_fault("fetch_behind"):
-                if (yield from self.is_behind(level, group, place, epoch)):
-                    self.queue.count("searched again")
-                    return DONE
-            turn = yield from self.fetch(level, place)
+            if group in passed and not self.is_fault("fetch_behind"):
+                # It has become free since an earlier one was passed: that one is next.
+                self.queue.count("searched again")
+                self.searches[level.number] = (passed[group], last)
+                return DONE
+            before = [level.rows[row] for row in level.live_rows() if row < place]
+            turn = yield from self.fetch(level, place, not self.is_choosy)
             if turn == DONE:
-                before = [level.rows[row] for row in level.live_rows() if row < place]
                 self.judge.fetches(message, before, self.wants)
                 self.searches[level.number] = (place + 1, epoch)
             return turn
         self.searches[level.number] = (max(at, end), epoch)
         return None
+
+    def may_overtake(self, level: Level, in_back: Found, in_front: Found) -> Steps[bool]:
+        """What was fetched, and has come back, may have all slots for that: then it goes before rows of other groups."""
+        if in_front.place == ENDLESS or self.is_fault("no_overtaking"):
+            return False
+        front, back = level.front, level.back
+        slot = in_front.position % front.slots
+        if not front.is_next[slot] and not self.is_fault("overtake_any"):
+            return False
+        group = self.queue.group_of(front.message[slot])
+        for index in range(back.slots if in_back.place < in_front.place and not self.is_fault("overtake_blind") else 0):
+            yield STEP
+            is_there = back.words[index].state in (AVAILABLE, OFFERED) and back.position[index] < in_front.place
+            if is_there and self.queue.group_of(back.message[index]) == group:
+                return False
+        self.queue.count("overtook")
+        return True
 
     def take_late(self, level: Level, seen: Seen) -> Steps[Offer | End | str]:
         """What lies above the rows, when the lock has been left: a fault."""
@@ -274,8 +302,8 @@ class Searcher(GroupTaker, Taker):
         is_good = yield from self.has_flow(level, seen)
         is_good = is_good and (yield from self.is_unreleased(level, ring, seen, first))
         if is_good and group != NOTHING:
-            is_good = yield from self.confirm(group)
             offer = offer._replace(wrong=self.judge.comes_too_soon(message, self.number, self.wants))
+            is_good = yield from self.confirm(group)
         other = level.front if ring is level.back else level.back
         if is_good and seen.flow != NEVER:
             is_good = yield from self.is_unreleased(level, other, seen, first)

@@ -65,6 +65,7 @@ class Offer(NamedTuple):
     tag: int
     head: tuple[int, int]
     group: int = NOTHING
+    overtakes: bool = False  # what lies before it on disk has no slot
     wrong: str = ""  # what would make the get a fault, if it is one
 
 
@@ -318,7 +319,8 @@ class Taker(Mover, Holder):
             raise Fault(offer.wrong)
         self.took(offer)
         message = offer.ring.message[offer.position % offer.ring.slots]
-        self.judge.takes(message, self.number, began, self.could_have(began))
+        could_have = (lambda other: False) if offer.overtakes else self.could_have(began)
+        self.judge.takes(message, self.number, began, could_have)
         self.held.append(Held(offer.level, offer.ring, offer.position, offer.tag, message, offer.group))
         self.queue.count("taken")
         yield STEP

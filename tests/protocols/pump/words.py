@@ -69,6 +69,7 @@ class Ring:
         self.message = [NOTHING] * slots
         self.ordinal = [NOTHING] * slots  # of a front slot: how many rows were pulled, or fetched, with it
         self.fetched = [False] * slots
+        self.is_next = [False] * slots  # fetched by one that wants all: no earlier row of its group was there
         self.writer = [NOBODY] * slots
         self.tail = 0
         self.head = (0, 0)
