@@ -27,8 +27,8 @@ static bool forget_passed(shmq_search *search, uint64_t place, uint64_t low) {
         search->passed = calloc(SHMQ_GROUPS, sizeof *search->passed);
     }
     for (uint32_t i = 0; i < SHMQ_GROUPS && search->passed != NULL; i++) {
-        bool known = search->passed[i] > low && search->passed[i] <= place;
-        search->passed[i] = known ? search->passed[i] : 0;
+        uint64_t from = search->passed[i] > low ? search->passed[i] : low + 1; /* what was below has come in */
+        search->passed[i] = search->passed[i] != 0 && from <= place ? from : 0;
     }
     return search->passed != NULL;
 }

@@ -50,7 +50,7 @@ class Searcher(GroupTaker, Taker):
         self.is_choosy = is_choosy
         self.cursors: dict[Ring, tuple[int, int]] = {}  # position, and the epoch of the scan that ended there
         self.searches: dict[int, tuple[int, int]] = {}  # of a level: a place, and the epoch of its back ring
-        self.passed: dict[int, dict[int, int]] = {}  # of a level, by group: the first row that was another's then
+        self.passed: dict[int, dict[int, int]] = {}  # of a level, by group: where rows that were another's begin
         self.nothing_in: dict[Ring, int] = {}  # the version of a front in which nothing was to be had
         self.version = 0
         self.chances = 0
@@ -231,7 +231,8 @@ class Searcher(GroupTaker, Taker):
         if self.queue.groups and not self.is_fault("search_once"):
             at = min(at, level.back.lowest_released(last, epoch))
         at = max(at, level.low)
-        passed = {group: place for group, place in self.passed.get(level.number, {}).items() if level.low <= place < at}
+        passed = {group: max(place, level.low) for group, place in self.passed.get(level.number, {}).items()}
+        passed = {group: place for group, place in passed.items() if place < at}
         self.passed[level.number] = passed
         for place in level.live_rows():
             if not at <= place < end:
