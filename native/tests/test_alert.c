@@ -1,6 +1,7 @@
 /* Alerts: who tells, how often, and what is left to tell. */
 #include "flow_pair.h"
 #include "shmq/alert.h"
+#include "shmq/ring_move.h"
 #include "shmq/wait.h"
 
 #define LONG UINT64_C(3600000000000)
@@ -48,6 +49,32 @@ static void the_largest_message_is_told_of_once(void) {
     say_terms(q, 300, 1);
     CHECK_EQUAL(shmq_alert_largest(q), 320);
     CHECK_EQUAL(shmq_alert_largest(q), 0);
+    end();
+}
+
+/* It was prepared, and its block taken; there was no place for it. */
+static void a_message_that_is_refused_is_not_told_of(void) {
+    begin();
+    unsigned char body[400] = {0};
+    shmq_queue *few = scratch_queue(m, "few", 1, false);
+    say_terms(few, 300, 1);
+    CHECK_EQUAL(put_bytes(few, body, 10, 0), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(few, body, 400, 0), SHMQ_FULL_COUNT);
+    CHECK_EQUAL(shmq_alert_largest(few), 0);
+    shmq_delivery d = receive(few, shmq_self(few)), moved;
+    CHECK_EQUAL(put_bytes(q, body, 350, 0), SHMQ_OK);
+    shmq_delivery large = receive(q, shmq_self(q));
+    shmq_outgoing o = {.headers_len = 0, .body_len = 350, .piece_count = 1, .pieces = &(struct iovec){body, 350}};
+    CHECK_EQUAL(shmq_move(q, &large, few, &o), SHMQ_FULL_COUNT);
+    CHECK_EQUAL(shmq_alert_largest(few), 0);
+    CHECK_EQUAL(shmq_settle(few, &d), SHMQ_OK);
+    CHECK_EQUAL(shmq_move(q, &large, few, &o), SHMQ_OK); /* as it is prepared already */
+    CHECK_EQUAL(shmq_alert_largest(few), 350);
+    moved = receive(few, shmq_self(few));
+    CHECK_EQUAL(shmq_settle(few, &moved), SHMQ_OK);
+    CHECK_EQUAL(put_bytes(few, body, 400, 0), SHMQ_OK);
+    CHECK_EQUAL(shmq_alert_largest(few), 400);
+    shmq_queue_unbind(few);
     end();
 }
 
@@ -162,6 +189,7 @@ static void a_process_that_tells_looks_now_and_then(void) {
 int main(void) {
     of_two_one_tells_each_kind_once_in_a_gap();
     the_largest_message_is_told_of_once();
+    a_message_that_is_refused_is_not_told_of();
     a_flow_is_told_of_in_pairs();
     the_disk_is_told_of_once_in_a_gap();
     a_process_that_tells_looks_now_and_then();

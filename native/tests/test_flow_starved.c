@@ -274,7 +274,7 @@ static void a_row_that_cannot_be_shown_gives_its_block_back(void) {
     CHECK_EQUAL(shmq_read_rows(&t, low, shmq_flow_place(flow), 0, &row, &count), SHMQ_OK);
     uint64_t used = blocks_used(), damage = shmq_load_seq(&m->header->damage);
     const shmq_ordinal last = {0};
-    CHECK_EQUAL(shmq_front_fill(&t, &row, tail, &last, false, &coming), SHMQ_OK);
+    CHECK_EQUAL(shmq_front_fill(&t, &row, tail, &last, 0, &coming), SHMQ_OK);
     CHECK_EQUAL(blocks_used(), used + 1);
     shmq_slot_shm *slot = shmq_slot_at(t.front, tail);
     uint64_t word = shmq_load_seq(&slot->word);

@@ -43,7 +43,8 @@ IN_GROUP: Final = 1 << 6
 INTENT: Final = 1 << 7
 IMMEDIATE: Final = 1 << 8
 FETCHED: Final = 1 << 9  # in a front ring: before what lies below it on disk
-RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE | FETCHED
+NEXT: Final = 1 << 10  # fetched, and no earlier one of its group was on disk
+RECORDED: Final = EXPIRES | NOT_BEFORE | IN_GROUP | INTENT | IMMEDIATE | FETCHED | NEXT
 
 # Rows of processes and consumers.
 ROW_FREE: Final = 0

@@ -35,7 +35,7 @@ bool shmq_alert_look(shmq_queue *q);
 /* Is it to be told now, and by this process? */
 bool shmq_alert_claim(shmq_queue *q, enum shmq_alert kind);
 enum shmq_flow_alert shmq_alert_flow(shmq_queue *q);
-/* A message is put; noted if its threshold says so. */
+/* A message has been put; noted if its threshold says so. */
 void shmq_alert_weigh(shmq_queue *q, uint64_t bytes);
 /* Are messages to be weighed? Asked of those that do not fit into their slots only: these take a block anyway. */
 static inline bool shmq_alert_weighs(const shmq_queue *q) {

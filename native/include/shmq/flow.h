@@ -122,6 +122,7 @@ typedef struct shmq_mover {
     const shmq_backing *backing;
     unsigned char *buffer; /* of rows that are written */
     uint64_t room, used;
+    uint32_t fetched_as; /* the props of what is fetched */
     bool unmarked; /* a row that came in by itself could not be marked: no row may be read before it is */
 } shmq_mover;
 
@@ -135,11 +136,15 @@ shmq_status shmq_pull(shmq_mover *t);
 /* As shmq_flow_peek, by whoever has the lock. */
 shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
 /* The first row from *place on, below `end`, that `wants` names comes in by itself. *place: its place; or, SHMQ_NOT_FOUND, where to go on
- * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. */
-typedef bool shmq_wants_row(void *context, const shmq_delivery *row);
+ * looking, which is `end`, or the end of the rows, when all were looked at. SHMQ_EMPTY: no slot for it. SHMQ_INTERRUPTED: `wants` says
+ * that the look has to begin anew. */
+typedef enum shmq_row_use { SHMQ_ROW_PASSED, SHMQ_ROW_WANTED, SHMQ_ROW_AGAIN } shmq_row_use;
+typedef shmq_row_use shmq_wants_row(void *context, const shmq_delivery *row);
 shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
+/* ... by a taker that wants all, so that no earlier one of its group is on disk? */
+bool shmq_is_next_of_group(const shmq_slot_shm *slot);
 /* A taker that has seen no fetched entry in the front ring of a level whose flow has ended says that its positions are in the order
  * of places again. A pull does this where the flow goes on. */
 void shmq_front_order(const shmq_ring *front);
@@ -193,15 +198,15 @@ typedef struct shmq_coming {
 
 /* A row into a slot of the front ring that is FREE. SHMQ_CORRUPT: the row is damaged. SHMQ_NOT_FOUND: it does not follow `last`, what
  * was in between has got lost; only c->ordinal is set. SHMQ_FULL_MEMORY ... for its body's block. */
-/* `alone`: it does not follow `last`, of which only the number of those that were erased counts, this one among them. */
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, bool alone, shmq_slot_shm *slot,
-                          shmq_coming *c);
+/* `props`: with SHMQ_PROP_FETCHED it does not follow `last`, of which only the number of those that were erased counts, this one among them. */
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, uint32_t props,
+                          shmq_slot_shm *slot, shmq_coming *c);
 /* As it stands in the record of a slot of the front ring. */
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot);
 /* How many slots from the front ring's tail on can be filled at once. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count);
 /* The slot of position p, still FREE; and T22: the row is an entry from here on. False: the slot was changed, which is damage. */
-shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, bool alone,
+shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c);
 bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c);
 /* shmq_backing.read, of the turn's level. */

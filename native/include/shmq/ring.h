@@ -114,6 +114,8 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns);
 /* Several prepared messages, in order: claim, fill, publish in order. `done` = how many were put. One ticket, the first
  * message's, serves all; it passes to the first message that was not put. */
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done);
+/* Behind the publish of an entry that others can have: what is due with it, and whether it is to be told of. */
+void shmq_published(shmq_ring *r, const shmq_outgoing *o);
 /* Where head and body of `o` go in a block: head first, body at the next multiple of 64. */
 static inline uint64_t shmq_body_start(uint32_t headers_len) { return ((uint64_t)headers_len + 63) & ~UINT64_C(63); }
 

@@ -177,9 +177,10 @@ static inline uint64_t shmq_body_ref(uint64_t offset, uint32_t bit) { return (of
 #define SHMQ_PROP_INTENT (1u << 7)
 #define SHMQ_PROP_IMMEDIATE (1u << 8)
 #define SHMQ_PROP_FETCHED (1u << 9) /* in a front ring: it came from disk before what lies below it */
-#define SHMQ_PROPS_KNOWN                                                                                 \
-    (SHMQ_PROP_FETCHED | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | SHMQ_PROP_INTENT | \
-     SHMQ_PROP_IMMEDIATE)
+#define SHMQ_PROP_NEXT (1u << 10) /* fetched by one that wants all: no earlier one of its group is on disk */
+#define SHMQ_PROPS_KNOWN                                                                               \
+    (SHMQ_PROP_FETCHED | SHMQ_PROP_NEXT | SHMQ_PROP_EXPIRES | SHMQ_PROP_NOT_BEFORE | SHMQ_PROP_GROUP | \
+     SHMQ_PROP_INTENT | SHMQ_PROP_IMMEDIATE)
 typedef struct shmq_cold_shm {
     uint64_t place;
     uint64_t back;    /* of an entry in a front ring: its position in the back ring, which is its place for life */

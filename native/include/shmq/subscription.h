@@ -30,6 +30,7 @@ typedef struct shmq_cursor {
  * free by now. Read and written by the holder of the mover's lock. */
 typedef struct shmq_search {
     uint64_t place, epoch;
+    uint64_t *passed; /* by group: 1 + where rows of it that were another's then begin, below `place`; 0: nowhere */
 } shmq_search;
 
 typedef struct shmq_subscription {

@@ -15,6 +15,10 @@ void shmq_subscription_begin(shmq_subscription *s, shmq_wants wants, void *conte
 }
 
 void shmq_subscription_end(shmq_subscription *s) {
+    for (uint32_t depth = 0; depth < SHMQ_LEVELS_MAX; depth++) {
+        free(s->searches[depth].passed);
+        s->searches[depth].passed = NULL;
+    }
     free(s->refused);
     s->refused = NULL;
     pthread_mutex_destroy(&s->lock);

@@ -17,6 +17,8 @@ shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slo
 
 bool shmq_is_fetched(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_FETCHED) != 0; }
 
+bool shmq_is_next_of_group(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_NEXT) != 0; }
+
 void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     const shmq_ordinal its = shmq_front_ordinal(front, slot);
     if (its.erased > shmq_load_relaxed(&front->shm->flushed)) { /* else the tail was carried back to an older one */
@@ -50,7 +52,7 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     shmq_coming coming;
     const shmq_ordinal with = {.erased = erased + 1,
                                .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
-    SHMQ_TRY(shmq_front_fill(t, row, tail, &with, true, &coming));
+    SHMQ_TRY(shmq_front_fill(t, row, tail, &with, SHMQ_PROP_FETCHED | t->fetched_as, &coming));
     shmq_store_seq(&front->low, tail + 1); /* before it is there: positions below are not in the order of places */
     if (!shmq_front_show(t, tail, &coming)) {
         return SHMQ_CORRUPT;
@@ -82,8 +84,9 @@ static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, 
                 rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* what was changed its taker is told of */
             *place = rows[i].place;
             d.depth = t->back->depth;
-            if (there && wants(context, &d)) {
-                return fetch_row(t, &rows[i]);
+            shmq_row_use use = there ? wants(context, &d) : SHMQ_ROW_PASSED;
+            if (use != SHMQ_ROW_PASSED) {
+                return use == SHMQ_ROW_WANTED ? fetch_row(t, &rows[i]) : SHMQ_INTERRUPTED;
             }
             *place = rows[i].place + 1;
         }
@@ -103,10 +106,10 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
     return shmq_is_short(status) ? SHMQ_EMPTY : status;
 }
 
-static bool any(void *context, const shmq_delivery *row) {
+static shmq_row_use any(void *context, const shmq_delivery *row) {
     (void)context;
     (void)row;
-    return true;
+    return SHMQ_ROW_WANTED;
 }
 
 shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {

@@ -47,11 +47,11 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
 }
 
 /* One slot, still FREE. */
-shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, bool alone,
+shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(t->front, p);
     shmq_fence_release(); /* SYNC ring.browse */
-    SHMQ_TRY(shmq_row_read(t, row, last, alone, slot, c));
+    SHMQ_TRY(shmq_row_read(t, row, last, props, slot, c));
     shmq_store_release(&slot->position, p); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     return SHMQ_OK;
 }
@@ -164,7 +164,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
     for (; i < count && status == SHMQ_OK; i++) {
         if (rows[i].bytes == NULL) {
             pass_erased(&last, &rows[i]);
-        } else if ((status = shmq_front_fill(t, &rows[i], tail + filled, &last, false, &all[filled])) == SHMQ_OK) {
+        } else if ((status = shmq_front_fill(t, &rows[i], tail + filled, &last, 0, &all[filled])) == SHMQ_OK) {
             last = said = all[filled++].ordinal;
             end = i + 1;
         }

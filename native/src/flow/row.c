@@ -151,8 +151,8 @@ static bool follows(const shmq_mover *t, const row_head *head, const shmq_ordina
     return head->ordinal <= last->count + 1 || head->ordinal > shmq_load_relaxed(&t->back->shm->flushed);
 }
 
-shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, bool alone, shmq_slot_shm *slot,
-                          shmq_coming *c) {
+shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal *last, uint32_t as,
+                          shmq_slot_shm *slot, shmq_coming *c) {
     row_head head;
     if (!is_sound(row, &head)) {
         return SHMQ_CORRUPT;
@@ -160,7 +160,7 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     c->ordinal = *last;
     c->ordinal.count = head.ordinal;
     c->ordinal.bytes = head.ordinal_bytes;
-    if (SHMQ_UNLIKELY(!alone && !follows(t, &head, last))) {
+    if (SHMQ_UNLIKELY((as & SHMQ_PROP_FETCHED) == 0 && !follows(t, &head, last))) {
         return SHMQ_NOT_FOUND;
     }
     shmq_cold_shm *cold = shmq_cold_at(t->front, slot);
@@ -171,8 +171,7 @@ shmq_status shmq_row_read(shmq_mover *t, const shmq_row *row, const shmq_ordinal
     const shmq_queue *q = t->q;
     uint32_t group =
         q->grouping != SHMQ_GROUPS_NONE ? shmq_group_of_headers(row->bytes + sizeof head, head.head_len) : 0;
-    uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | (alone ? SHMQ_PROP_FETCHED : 0) |
-                     (group != 0 ? SHMQ_PROP_GROUP : 0);
+    uint64_t props = (head.expires_ns != 0 ? SHMQ_PROP_EXPIRES : 0) | as | (group != 0 ? SHMQ_PROP_GROUP : 0);
     shmq_write_once(&cold->group, (uint64_t)group);
     shmq_write_once(&cold->back, row->place);
     shmq_store_relaxed(&cold->ordinal, head.ordinal);

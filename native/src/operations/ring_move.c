@@ -88,7 +88,7 @@ static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring
         done = status == SHMQ_OK ? show(to, slot, word) : withdraw(to, slot, word);
     }
     if (status == SHMQ_OK) {
-        shmq_time_published(to, o);
+        shmq_published(to, o);
         shmq_add_relaxed(&to->queue->counters->put, 1);
     }
     return status;

@@ -119,9 +119,6 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         }
         copy_pieces(to + start, o);
     }
-    if (o->block.offset != 0 && SHMQ_UNLIKELY(shmq_alert_weighs(q))) {
-        shmq_alert_weigh(q, weight_of(o));
-    }
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
     o->crc = q->crc_at_put ? crc_of_message(o) : 0;
     o->prepared = true;
@@ -356,11 +353,18 @@ SHMQ_INLINE shmq_status put(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq
     return status;
 }
 
+void shmq_published(shmq_ring *r, const shmq_outgoing *o) {
+    shmq_time_published(r, o);
+    if (o->block.offset != 0 && SHMQ_UNLIKELY(shmq_alert_weighs(r->queue))) {
+        shmq_alert_weigh(r->queue, weight_of(o));
+    }
+}
+
 /* Behind the publish: who is woken, what is counted. False: the queue was deleted under us, *done of them are in. */
 SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
     uint32_t count = *done, wake = count < 4 ? count : 4;
     for (uint32_t k = 0; k < count; k++) {
-        shmq_time_published(r, &o[k]);
+        shmq_published(r, &o[k]);
     }
     shmq_add_relaxed(&r->queue->counters->put, count);
     do { /* once in any case: browsers sleep without being idle */

@@ -5,7 +5,10 @@
  * The lock is held from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. What is released
  * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, but for those of a group
  * that has become free since: so each is looked at once, or from what was released on. */
+#include <stdlib.h>
+
 #include "operations/scan.h"
+#include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ring_memory.h"
@@ -15,16 +18,42 @@
 typedef struct seeker {
     shmq_ring *level;
     const shmq_delivery *as;
+    shmq_search *search;
 } seeker;
 
-/* As shmq_scan_considers. */
-static bool considers(void *context, const shmq_delivery *row) {
+/* What is looked at once more from this place on may be another's again, or not. False: there is no memory to remember that. */
+static bool forget_passed(shmq_search *search, uint64_t place, uint64_t low) {
+    if (search->passed == NULL) {
+        search->passed = calloc(SHMQ_GROUPS, sizeof *search->passed);
+    }
+    for (uint32_t i = 0; i < SHMQ_GROUPS && search->passed != NULL; i++) {
+        uint64_t from = search->passed[i] > low ? search->passed[i] : low + 1; /* what was below has come in */
+        search->passed[i] = search->passed[i] != 0 && from <= place ? from : 0;
+    }
+    return search->passed != NULL;
+}
+
+/* As shmq_scan_considers. A group that has become free since an earlier row of it was passed: that one is next. This one would have a slot
+ * until its turn came, and in the end those before it none to come in. */
+static shmq_row_use considers(void *context, const shmq_delivery *row) {
     const seeker *s = context;
     if (!shmq_is_wanted(s->as->by, s->level, row)) {
-        return false;
+        return SHMQ_ROW_PASSED;
     }
     uint32_t group = s->level->queue->book != NULL ? shmq_group_of_headers(row->headers, row->headers_len) : 0;
-    return SHMQ_LIKELY(group == 0) || shmq_group_open(s->level, group, s->as->owner, row->position);
+    if (SHMQ_LIKELY(group == 0)) {
+        return SHMQ_ROW_WANTED;
+    }
+    uint64_t *passed = &s->search->passed[group - 1];
+    if (!shmq_group_open(s->level, group, s->as->owner, row->position)) {
+        *passed = *passed != 0 ? *passed : row->position + 1;
+        return SHMQ_ROW_PASSED;
+    }
+    if (*passed != 0) {
+        s->search->place = *passed - 1;
+        return SHMQ_ROW_AGAIN;
+    }
+    return SHMQ_ROW_WANTED;
 }
 
 /* What a look at all slots has seen beside the best one. */
@@ -133,17 +162,47 @@ static uint64_t first_to_search(shmq_ring *back, const shmq_search *last, uint64
 /* A match among the rows below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all were looked at. `epoch`: of the back
  * ring, before the look. */
 static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t end, uint64_t epoch) {
-    seeker s = {.level = t->back, .as = d};
     shmq_search *last = &d->by->searches[t->back->depth];
+    seeker s = {.level = t->back, .as = d, .search = last};
     uint64_t at = first_to_search(t->back, last, epoch);
     if (at >= end) {
         return SHMQ_NOT_FOUND;
     }
+    if (SHMQ_UNLIKELY(t->q->book != NULL) && !forget_passed(last, at, shmq_load_relaxed(&t->back->shm->low))) {
+        return SHMQ_EMPTY; /* as if there were no memory for the row */
+    }
+    t->fetched_as = d->by->wants == NULL ? SHMQ_PROP_NEXT : 0;
     shmq_status status = shmq_fetch(t, &at, end, considers, &s);
     if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
-        *last = (shmq_search){.place = at + (status == SHMQ_OK), .epoch = epoch};
+        last->place = at + (status == SHMQ_OK);
+        last->epoch = epoch;
     }
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
+}
+
+/* Below this place. What comes back meanwhile raises an epoch. */
+static bool is_of_group_in_back(shmq_ring *back, uint32_t group, uint64_t place) {
+    for (uint64_t i = 0; i < shmq_slots_laid(back); i++) {
+        const shmq_slot_shm *slot = shmq_slot_at(back, i);
+        uint64_t word = shmq_load_seq((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
+        bool there = shmq_word_state(word) == SHMQ_AVAILABLE || shmq_word_state(word) == SHMQ_OFFERED;
+        if (there && shmq_group_of(back, slot, shmq_props(slot)) == group &&
+            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) < place) { /* SYNC ring.publish */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* There is no slot for the row that is next. What was fetched before, and has come back, may have them all, for its group was free
+ * when that of the row was not: then it is taken first, for groups have no order among them. Else nobody could have anything. */
+static bool may_overtake(const shmq_mover *t, const shmq_found *b, const shmq_found *f) {
+    const shmq_slot_shm *slot = f->place != UINT64_MAX ? shmq_slot_at(t->front, f->d.position) : NULL;
+    if (slot == NULL || !shmq_is_next_of_group(slot)) {
+        return false;
+    }
+    uint32_t group = shmq_group_of(t->front, slot, shmq_props(slot));
+    return b->place > f->place || !is_of_group_in_back(t->back, group, f->place);
 }
 
 static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
@@ -169,8 +228,12 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
         }
         uint64_t place = shmq_flow_place(d->flow_seen), first = b.place < f.place ? b.place : f.place;
         status = search_rows(t, d, first < place ? first : place, b.d.epoch_seen);
-        if (status == SHMQ_OK && !t->unmarked) {
+        if ((status == SHMQ_OK && !t->unmarked) || status == SHMQ_INTERRUPTED) {
             continue;
+        }
+        if (status == SHMQ_EMPTY && may_overtake(t, &b, &f)) {
+            b.place = UINT64_MAX;
+            status = SHMQ_NOT_FOUND;
         }
         if (status == SHMQ_OK) {
             return SHMQ_INTERRUPTED;

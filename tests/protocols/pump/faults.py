@@ -13,6 +13,10 @@ PEACEFUL = replace(CORE, kills=(0,), keepers=(0,), sleeping=0.0, purging=0.0)
 SLEEPING = replace(CORE, sleeping=1.0, kills=(0, 0, 1))
 CROWDED = replace(SLEEPING, front=(2,), takers=(3, 4), kills=(0,))
 SEEKING = replace(CORE, seeking=0.6, sleeping=0.0, takers=(2, 3))
+SEEKING_SLEEPING = replace(SLEEPING, seeking=0.6, takers=(2, 3, 4))
+GROUPS = replace(
+    CORE, groups=(2, 3, 4), back=(4, 6), front=(4, 8), puts=(6, 9, 12), takers=(2, 3), sleeping=0.0, purging=0.0
+)
 OFTEN_STOPPED = replace(PEACEFUL, takers=(3,), puts=(9,), stops=0.05)
 
 PLANS = {
@@ -32,6 +36,18 @@ PLANS = {
     "seeking failing": replace(SEEKING, kills=(0,), back=(2, 3), front=(2,), failing=0.5),
     "seeking levels": replace(SEEKING, levels=(2,), back=(2, 3), front=(2, 3)),
     "seeking delays": replace(SEEKING, delays=0.25),
+    "seeking sleeping": SEEKING_SLEEPING,
+    "seeking starving": replace(SEEKING_SLEEPING, leaving=0.1, working=0.2, keepers=(0,), kills=(0,)),
+    "seeking purging": replace(SEEKING_SLEEPING, purging=1.0, working=0.3, kills=(0,)),
+    "groups": GROUPS,
+    "groups deadly": replace(GROUPS, kills=(1, 2, 3), kill_in_turn=0.04),
+    "groups stopped": replace(GROUPS, kills=(0,), stops=0.05, stop_in_turn=0.05, releasing=0.5),
+    "groups failing": replace(GROUPS, kills=(0,), failing=0.5),
+    "groups levels": replace(GROUPS, levels=(2,), back=(2, 4)),
+    "groups delays": replace(GROUPS, delays=0.25),
+    "groups seeking": replace(GROUPS, seeking=0.4),
+    "groups sleeping": replace(GROUPS, sleeping=1.0, kills=(0, 0, 1), working=0.1, leaving=0.1),
+    "groups sleeping seeking": replace(GROUPS, sleeping=1.0, seeking=0.4, kills=(0, 0, 1), working=0.1, leaving=0.1),
 }
 
 

@@ -10,8 +10,12 @@ from tests.protocols.pump.words import ENDLESS, NOTHING, Fault
 class Judge:
     """Knows of each message what its producer and its holders have been told, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, groups: int = 0) -> None:
+        self.groups = groups
+        self.owner: dict[int, int] = {}  # of a group; nobody: it is free
+        self.free_since: dict[int, int] = {}  # and whoever was refused has been turned back
         self.clock = 0
+        self.last = 0  # when something was put, taken or settled last
         self.dead: set[int] = set()
         self.level: dict[int, int] = {}
         self.place: dict[int, int] = {}
@@ -36,6 +40,7 @@ class Judge:
             raise Fault(f"place of {message} is {place}, below that of an earlier put")
         self.top[level] = max(self.top.get(level, NOTHING), place)
         self.put.add(message)
+        self.last = self.clock
 
     def appears(self, message: int, by: int) -> None:
         """Who gave it up has told everybody; unless another has had it meanwhile."""
@@ -63,9 +68,13 @@ class Judge:
             raise Fault("half-written")
         if message in self.settled:
             raise Fault(f"{message} is taken after its settlement")
+        self.last = self.clock
         holder = self.holder.get(message)
         if holder is not None and holder not in self.dead:
             raise Fault(f"two hold {message}")
+        for other, its in self.holder.items():
+            if self.groups and self.is_same_group(message, other) and its != process and its not in self.dead:
+                raise Fault(f"{process} has {message} while {its} has {other} of its group")
         began = max(began, self.could[message])  # the get happened behind both
         for other, since in self.since.items():
             if since >= began or other == message or not wants(other):
@@ -81,6 +90,7 @@ class Judge:
     def settles(self, message: int) -> None:
         if message in self.settled:
             raise Fault(f"{message} is settled twice")
+        self.last = self.clock
         self.settled.add(message)
         self.holder.pop(message, None)
         self.since.pop(message, None)
@@ -90,6 +100,41 @@ class Judge:
         for message, since in self.since.items():
             if since < began and wants(message):
                 raise Fault(f"false Empty beside {message}")
+
+    # ---- groups
+
+    def is_same_group(self, message: int, other: int) -> bool:
+        return message % self.groups == other % self.groups
+
+    def is_owned(self, group: int, process: int) -> None:
+        self.owner[group] = process
+
+    def is_free(self, group: int) -> None:
+        if self.owner.pop(group, None) is not None:
+            self.free_since[group] = self.clock
+
+    def was_open(self, message: int, process: int, began: int) -> bool:
+        """Could the process have this message for all of the time since then, as far as groups say?"""
+        if not self.groups:
+            return True
+        group = message % self.groups
+        return self.owner.get(group, process) == process and self.free_since.get(group, NOTHING) < began
+
+    def comes_too_soon(self, message: int, process: int, wants: Callable[[int], bool]) -> str:
+        """An earlier one of the group is there to be had: this one must not be taken."""
+        for other in self.since:
+            is_earlier = self.level[other] == self.level[message] and self.place[other] < self.place[message]
+            if is_earlier and self.is_same_group(message, other) and wants(other):
+                return f"{process} takes {message} before {other} of its group"
+        return ""
+
+    def fetches(self, message: int, before: list[int], wants: Callable[[int], bool]) -> None:
+        """A row comes in by itself: it must be one that this process can have next of its group, as far as rows go."""
+        if not self.groups:
+            return
+        for other in before:
+            if self.is_same_group(message, other) and wants(other):
+                raise Fault(f"{message} comes in before {other} of its group")
 
     def is_at_rest(self, starved: list[int]) -> None:
         """Nobody moves any more. A starved level waits for who holds its front, and less important ones, too."""

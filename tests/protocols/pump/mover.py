@@ -57,7 +57,7 @@ class Mover(Process):
         yield STEP
         if self.queue.missed:
             self.queue.missed = False
-            yield from self.notify()
+            yield from self.notify_starved()
 
     def recover(self, level: Level) -> Steps[None]:
         """After a turn that was not ended: all of it is repeatable, and none of it needs the disk."""
@@ -229,13 +229,22 @@ class Mover(Process):
         front = level.front
         most = front.slots if self.is_fault("whole_front") else front.slots // 2
         for _ in range(self.queue.chance.choice((1, 2, 3))):
-            free = yield from self.free_slots(level, min(most, len(live)))
+            free = yield from self.free_slots(level, min(most, len(live), self.in_order_at_most(level)))
             if free == 0:
                 break
             yield from self.bring_in(level, live[:free])
             live = live[free:]
             result = DONE
         return result
+
+    def in_order_at_most(self, level: Level) -> int:
+        """With groups what comes in order may all be refused: it has a quarter of the front, what is fetched another."""
+        front = level.front
+        if not self.queue.groups or self.is_fault("all_in_order"):
+            return front.slots
+        words = enumerate(front.words)
+        used = [word.state in ENTRIES and not front.fetched[slot] for slot, word in words].count(True)
+        return max(0, max(1, front.slots // 4) - used)
 
     def leave(self, level: Level) -> Steps[None]:
         yield STEP
@@ -306,12 +315,11 @@ class Mover(Process):
                 return
         level.scattered = 0
 
-    def fetch(self, level: Level, place: int) -> Steps[int]:
+    def fetch(self, level: Level, place: int, is_next: bool = False) -> Steps[int]:
         """One row comes in by itself, before those below it. T22 is the decision."""
         front = level.front
         yield STEP
-        there = [front.fetched[index] and word.state in ENTRIES for index, word in enumerate(front.words)].count(True)
-        if there >= max(1, front.slots // 4) and not self.is_fault("fetch_endlessly"):
+        if len(level.fetched_slots()) >= level.most_fetched() and not self.is_fault("fetch_endlessly"):
             return STARVED  # else no slot is left to those that lie below
         if (yield from self.free_slots(level, 1)) == 0:
             return STARVED
@@ -319,6 +327,7 @@ class Mover(Process):
         yield from front.write(tail, level.rows[place], place, self.number, self.judge.dead)
         front.ordinal[tail % front.slots] = level.fetched + 1
         front.fetched[tail % front.slots] = True
+        front.is_next[tail % front.slots] = is_next
         if self.is_fault("mark_early"):
             level.gone.add(place)
         yield STEP
@@ -344,5 +353,5 @@ class Mover(Process):
             level.pulled = level.flushed - level.fetched
         yield from self.unlock()
         if not self.is_fault("purge_quiet"):
-            yield from self.notify()  # who slept, since rows came first and the front was full
+            yield from self.notify_starved()  # who slept, since rows came first and the front was full
         return DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.protocols.pump.groups import GroupTurner
 from tests.protocols.pump.mover import Mover
 from tests.protocols.pump.process import Held, Holder
 from tests.protocols.pump.words import (
@@ -107,7 +108,7 @@ class Producer(Mover):
         return False
 
 
-class Reaper(Mover):
+class Reaper(GroupTurner):
     """Settles the affairs of one dead process."""
 
     def run(self, dead: int) -> Steps[None]:
@@ -117,7 +118,14 @@ class Reaper(Mover):
                     yield from self.free_slot(ring, index, dead)
                 # Whatever that process was about to turn back, it may have died before it did.
                 yield from ring.rewind(0)
+        for group in range(self.queue.groups):
+            yield STEP
+            if self.queue.owners[group].owner == dead:
+                yield from self.give_back(group, dead)
+            else:
+                yield from self.turn_back(group)
         self.judge.buried(dead)
+        self.queue.progress.pop(dead, None)
         self.queue.idle.discard(dead)
         # The dead may have taken down an idle bit, and not woken that sleeper.
         self.queue.awake |= self.queue.sleepers - self.queue.idle
@@ -160,14 +168,16 @@ class Purger(Mover, Holder):
             yield from self.purge(level)
 
 
-class Housekeeper(Mover):
+class Housekeeper(GroupTurner):
     """Takes turns at any time: each of them must be harmless."""
 
     def run(self, times: int) -> Steps[None]:
         for _ in range(times):
             level = self.queue.chance.choice(self.queue.levels)
             yield STEP
-            if self.happens(0.5):
+            if self.queue.groups and self.happens(0.5):
+                yield from self.recheck(self.queue.chance.randrange(self.queue.groups))
+            elif self.happens(0.5) and not self.queue.progress:  # but for them, who brings takes, and passes the baton
                 yield from self.bring(level)
             else:
                 tail = level.back.tail

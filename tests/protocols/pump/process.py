@@ -12,24 +12,32 @@ from tests.protocols.pump.words import (
     FREE,
     HELD,
     NOBODY,
+    NOTHING,
     QUARANTINED,
     STEP,
     Fault,
+    Group,
     Level,
+    Refused,
     Ring,
     Steps,
     Word,
 )
 
 
+NOBODYS = Group(0, NOBODY)
+NOT_REFUSED = Refused(0, NOTHING, NOTHING)
+STARVED_TOO = 10**6  # in what a searcher publishes: it counts chances, too
+
+
 class Queue:
     """One queue: its levels, the mover's lock, the idle bits; and how this schedule is biased."""
 
-    def __init__(self, chance: random.Random, fault: str, levels: list[Level]) -> None:
+    def __init__(self, chance: random.Random, fault: str, levels: list[Level], groups: int = 0) -> None:
         self.chance = chance
         self.fault = fault
         self.levels = levels
-        self.judge = Judge()
+        self.judge = Judge(groups)
         self.lock = NOBODY
         self.unfinished = False  # a turn was begun, and not ended
         self.missed = False
@@ -45,10 +53,23 @@ class Queue:
         self.leaving = 0.0  # how often a consumer gets no more
         self.patience = 0.05
         self.dawdling = 0.0  # how long takers stand between a slot's word and its place
+        self.groups = groups
+        self.owners = [NOBODYS] * groups
+        self.refused = [NOT_REFUSED] * groups
+        self.chances = 0
+        self.progress: dict[int, int] = {}  # of searchers that sleep: what they have looked at; NOTHING: not at all of it
         self.counts: dict[str, int] = {}
 
     def count(self, what: str, many: int = 1) -> None:
         self.counts[what] = self.counts.get(what, 0) + many
+
+    def group_of(self, message: int) -> int:
+        return message % self.groups if self.groups else NOTHING
+
+    def version(self) -> int:
+        """Grows with whatever may give a taker work."""
+        rings = [ring for level in self.levels for ring in level.rings]
+        return sum(ring.tail + ring.head[0] for ring in rings)
 
     def is_locked(self) -> bool:
         return self.lock != NOBODY and self.lock not in self.judge.dead
@@ -73,11 +94,37 @@ class Process:
 
     def notify(self) -> Steps[None]:
         yield STEP
-        if self.queue.idle:
+        if self.queue.progress:
+            yield from self.notify_searchers()
+        elif self.queue.idle:
             sleeper = self.queue.chance.choice(sorted(self.queue.idle))
             self.queue.idle.discard(sleeper)
             yield STEP
             self.queue.awake.add(sleeper)
+
+    def notify_searchers(self) -> Steps[None]:
+        """Who has looked at all that there is need not be woken."""
+        queue = self.queue
+        for sleeper in queue.chance.sample(sorted(queue.idle), len(queue.idle)):
+            yield STEP
+            seen = queue.progress.get(sleeper, NOTHING)
+            yield STEP
+            now = queue.version() + (STARVED_TOO + queue.chances if seen >= STARVED_TOO else 0)
+            if seen == now and not self.is_fault("no_progress"):
+                continue
+            yield STEP
+            if sleeper in queue.idle:
+                queue.idle.discard(sleeper)
+                yield STEP
+                queue.awake.add(sleeper)
+                return
+
+    def notify_starved(self) -> Steps[None]:
+        """What kept starved takers from entries may be over."""
+        if self.queue.progress:
+            yield STEP
+        self.queue.chances += 1
+        yield from self.notify()
 
     def clear_claim(self, ring: Ring, position: int, word: Word) -> bool:
         """A claim or hole of a dead one is buried (T3, T6); a claim of a living one becomes a hole in time (T4)."""
@@ -108,12 +155,15 @@ class Process:
 class Held:
     """An entry in a process's hands."""
 
-    def __init__(self, level: Level, ring: Ring, position: int, tag: int, message: int) -> None:
+    def __init__(
+        self, level: Level, ring: Ring, position: int, tag: int, message: int, group: int = NOTHING
+    ) -> None:
         self.level = level
         self.ring = ring
         self.position = position
         self.tag = tag
         self.message = message
+        self.group = group
 
 
 class Holder(Process):
@@ -135,7 +185,10 @@ class Holder(Process):
         self.judge.settles(held.message)
         yield STEP
         if held.ring is held.level.front and held.level.flow.flowed and not self.is_fault("settle_quiet"):
-            yield from self.notify()
+            if self.is_fault("no_chance"):
+                yield from self.notify()
+            else:
+                yield from self.notify_starved()
 
     def release(self, held: Held, delay: int = 0) -> Steps[None]:
         """T15, then R2 to R5."""

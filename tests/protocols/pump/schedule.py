@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from tests.protocols.pump.others import Housekeeper, Producer, Purger, Reaper
 from tests.protocols.pump.process import Queue
-from tests.protocols.pump.seeker import Seeker
+from tests.protocols.pump.rest import LONG, Rest
+from tests.protocols.pump.seeker import Seeker, SleepingSeeker
 from tests.protocols.pump.taker import Consumer, Sleeper
 from tests.protocols.pump.words import FREE, HELD, QUARANTINED, Fault, Level, Steps
 
@@ -39,6 +40,7 @@ class Plan:
     stops: float = 0.004
     dawdling: float = 0.0
     seeking: float = 0.0
+    groups: tuple[int, ...] = (0,)
     stop_in_turn: float = 0.01
     kill: float = 0.003
     kill_in_turn: float = 0.01
@@ -57,13 +59,15 @@ class Schedule:
     stopped: dict[int, int] = field(default_factory=dict)
     next_reaper: int = REAPERS
     reaped: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    searchers: dict[int, SleepingSeeker] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         plan, choice = self.plan, self.chance.choice
         count = choice(plan.levels)
         levels = [Level(number, choice(plan.back), choice(plan.front)) for number in range(count)]
-        self.queue = Queue(self.chance, self.fault, levels)
+        groups = plan.groups[0] if len(plan.groups) == 1 else choice(plan.groups)
+        self.queue = Queue(self.chance, self.fault, levels, groups)
         self.queue.failing = plan.failing
         self.queue.crossing = plan.crossing
         self.is_sleeping = self.chance.random() < plan.sleeping
@@ -78,7 +82,7 @@ class Schedule:
             self.running[PRODUCERS + number] = Producer(self.queue, PRODUCERS + number).run(mine)
         for number in range(TAKERS, TAKERS + choice(plan.takers)):
             if self.is_sleeping:
-                self.running[number] = Sleeper(self.queue, number).run()
+                self.running[number] = self.sleeper(number).run()
                 self.queue.sleepers.add(number)
             else:
                 self.running[number] = self.consumer(number).run(choice((8, 20)))
@@ -87,10 +91,20 @@ class Schedule:
         if self.chance.random() < plan.purging:
             self.running[OTHERS + 5] = Purger(self.queue, OTHERS + 5).run(2)
 
-    def consumer(self, number: int) -> Consumer:
+    def is_choosy(self) -> bool:
+        return self.plan.seeking > 0 and self.chance.random() < self.plan.seeking
+
+    def consumer(self, number: int) -> Seeker | Consumer:
         """One that wants all, or some only."""
-        is_seeking = self.plan.seeking > 0 and self.chance.random() < self.plan.seeking
-        return Seeker(self.queue, number) if is_seeking else Consumer(self.queue, number)
+        is_choosy = self.is_choosy()
+        return Seeker(self.queue, number, is_choosy) if is_choosy or self.queue.groups else Consumer(self.queue, number)
+
+    def sleeper(self, number: int) -> SleepingSeeker | Sleeper:
+        is_choosy = self.is_choosy()
+        if not is_choosy and not self.queue.groups:
+            return Sleeper(self.queue, number)
+        self.searchers[number] = SleepingSeeker(self.queue, number, is_choosy)
+        return self.searchers[number]
 
     def run(self) -> dict[str, int]:
         """Raises Fault where a promise is broken."""
@@ -103,12 +117,24 @@ class Schedule:
                 continue
             resting = 0 if self.burst(number) else resting + 1
         if self.is_sleeping and not self.goes_on(resting) and self.queue.asleep & set(self.running):
+            self.look_at_rest()
+        elif self.is_sleeping and self.queue.judge.clock - self.queue.judge.last > LONG and not self.stopped_now():
+            raise Fault("nothing is got, and nobody rests")
+        self.drain()
+        return self.queue.counts
+
+    def stopped_now(self) -> bool:
+        return any(until > self.steps - LONG for until in self.stopped.values())
+
+    def look_at_rest(self) -> None:
+        asleep = self.queue.asleep & set(self.running)
+        if asleep - set(self.searchers):
             starved = [level.number for level in self.queue.levels if level.is_starved()]
             self.queue.judge.is_at_rest(starved)
             self.queue.count("starved rests", bool(starved))
             self.queue.count("rests")
-        self.drain()
-        return self.queue.counts
+        searchers = [searcher for number, searcher in self.searchers.items() if number in asleep]
+        self.queue.count("starved searchers", Rest(self.queue, searchers).look())
 
     def goes_on(self, resting: int) -> bool:
         if not self.is_sleeping:
@@ -164,19 +190,22 @@ class Schedule:
         for level in self.queue.levels:
             self.put_more(level)
         for _ in range(80):
-            consumer = Consumer(self.queue, LATE + 1)
-            self.finish(consumer.run(12))
+            self.finish(self.late_consumer().run(12))
             judge.clock += 50
             if judge.put <= judge.settled:
                 break
         judge.ends()
         self.queue.releasing = 0.0
-        self.finish(Consumer(self.queue, LATE + 1).run(30))  # what was put by those who died before their put returned
+        self.finish(self.late_consumer().run(30))  # what was put by those who died before their put returned
         for level in self.queue.levels:
             for ring in level.rings:
                 left = [word for word in ring.words if word.state not in (FREE, QUARANTINED)]
                 if left:
                     raise Fault(f"left in a ring: {left}")
+
+    def late_consumer(self) -> Seeker | Consumer:
+        number = LATE + 1
+        return Seeker(self.queue, number, False) if self.queue.groups else Consumer(self.queue, number)
 
     def put_more(self, level: Level) -> None:
         producer = Producer(self.queue, LATE + 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.protocols.pump.mover import BUSY, STARVED, Mover
@@ -20,6 +21,7 @@ from tests.protocols.pump.words import (
     OFFERED,
     QUARANTINED,
     STEP,
+    Fault,
     Flow,
     Level,
     Ring,
@@ -40,16 +42,12 @@ class Found(NamedTuple):
     position: int
     place: int
     word: Word
-    head: tuple[int, int]
+    head: tuple[int, int]  # of one with cursors: NOTHING, and the epoch of its look
+    is_scattered: bool = False  # its position says nothing of its place
 
     @property
     def is_entry(self) -> bool:
         return self.word.state in (AVAILABLE, OFFERED)
-
-    @property
-    def is_scattered(self) -> bool:
-        """Its position says nothing of its place."""
-        return self.head == NO_HEAD
 
 
 class Seen(NamedTuple):
@@ -66,6 +64,9 @@ class Offer(NamedTuple):
     position: int
     tag: int
     head: tuple[int, int]
+    group: int = NOTHING
+    overtakes: bool = False  # what lies before it on disk has no slot
+    wrong: str = ""  # what would make the get a fault, if it is one
 
 
 class End(NamedTuple):
@@ -161,7 +162,7 @@ class Taker(Mover, Holder):
 
     def scan(self, front: Ring, limit: int) -> Steps[Found | None]:
         """All slots, for the lowest place. None: something has changed."""
-        best = Found(front, 0, ENDLESS, Word(FREE, 0), NO_HEAD)
+        best = Found(front, 0, ENDLESS, Word(FREE, 0), NO_HEAD, is_scattered=True)
         for index in range(front.slots):
             yield STEP
             word, position, place = front.words[index], front.position[index], front.place[index]
@@ -170,7 +171,7 @@ class Taker(Mover, Holder):
             if word.state not in (AVAILABLE, OFFERED):
                 continue
             if place < min(limit, best.place) and self.wants(front.message[index]):
-                best = Found(front, position, place, word, NO_HEAD)
+                best = Found(front, position, place, word, NO_HEAD, is_scattered=True)
         return best
 
     def look_plainly(self, level: Level) -> Steps[Offer | End | str]:
@@ -220,7 +221,7 @@ class Taker(Mover, Holder):
 
     def offer(self, level: Level, first: Found, seen: Seen) -> Steps[Offer | str]:
         """T9, and the second look. T11 where that fails."""
-        ring, position, _, word, head = first
+        ring, position, word, head = first.ring, first.position, first.word, first.head
         offered = Word(OFFERED, word.lap, self.number, word.tag + 1, word.carried)
         yield STEP
         if not ring.swap(position, word, offered):
@@ -243,10 +244,26 @@ class Taker(Mover, Holder):
             yield STEP
             word = self.own_offer(offer)
             if word is None:
-                return
+                break
             if offer.ring.swap(offer.position, word, word._replace(state=AVAILABLE, owner=NOBODY)):
+                yield from self.end_offer(offer)
                 yield from self.notify()
                 return
+        yield from self.end_offer(offer)
+
+    def end_offer(self, offer: Offer) -> Steps[None]:
+        """What it took with the offer, it gives back with it."""
+        yield from ()
+
+    def took(self, offer: Offer) -> None:
+        """It has moved on in a path of its own."""
+
+    def says_end(self) -> None:
+        """It has looked at all that there is."""
+
+    def could_have(self, began: int) -> Callable[[int], bool]:
+        """The messages that a get which began then might have got."""
+        return self.wants
 
     def take(self) -> Steps[str]:
         """One get: "" and an entry in hand, or why there is none."""
@@ -267,7 +284,8 @@ class Taker(Mover, Holder):
                 return result
             else:
                 self.queue.count("empty")
-                self.judge.says_empty(began, self.wants)
+                self.says_end()
+                self.judge.says_empty(began, self.could_have(began))
                 return END
         return AGAIN
 
@@ -293,12 +311,17 @@ class Taker(Mover, Holder):
             yield STEP
             word = self.own_offer(offer)
             if word is None:
+                yield from self.end_offer(offer)
                 return AGAIN
             if offer.ring.swap(offer.position, word, word._replace(state=ACQUIRED)):
                 break
+        if offer.wrong:
+            raise Fault(offer.wrong)
+        self.took(offer)
         message = offer.ring.message[offer.position % offer.ring.slots]
-        self.judge.takes(message, self.number, began, self.wants)
-        self.held.append(Held(offer.level, offer.ring, offer.position, offer.tag, message))
+        could_have = (lambda other: False) if offer.overtakes else self.could_have(began)
+        self.judge.takes(message, self.number, began, could_have)
+        self.held.append(Held(offer.level, offer.ring, offer.position, offer.tag, message, offer.group))
         self.queue.count("taken")
         yield STEP
         if offer.ring.head == offer.head and not self.has_path:
@@ -314,6 +337,11 @@ class Taker(Mover, Holder):
             yield from self.release(held, delay)
         else:
             yield from self.settle(held)
+        yield from self.end_held(held)
+
+    def end_held(self, held: Held) -> Steps[None]:
+        """The same of what it had in hand."""
+        yield from ()
 
 
 class Consumer(Taker):

@@ -41,17 +41,35 @@ class Flow(NamedTuple):
 NEVER = Flow(False, 0)
 
 
+class Group(NamedTuple):
+    """The owner word of a group."""
+
+    version: int
+    owner: int
+    suspect: bool = False
+
+
+class Refused(NamedTuple):
+    """The lowest place where somebody was refused a group; level NOTHING: nobody was."""
+
+    version: int
+    level: int
+    place: int
+
+
 class Ring:
     """A ring of slots. The steps of head and cells are in `rewind.pml`; here a cell is written with its epoch."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, level: int) -> None:
         self.slots = slots
+        self.level = level
         self.words = [Word(FREE, 0)] * slots
         self.position = [NOTHING] * slots
         self.place = [NOTHING] * slots
         self.message = [NOTHING] * slots
         self.ordinal = [NOTHING] * slots  # of a front slot: how many rows were pulled, or fetched, with it
         self.fetched = [False] * slots
+        self.is_next = [False] * slots  # fetched by one that wants all: no earlier row of its group was there
         self.writer = [NOBODY] * slots
         self.tail = 0
         self.head = (0, 0)
@@ -91,8 +109,8 @@ class Ring:
             return word.lap > turn and self.position[position % self.slots] == position
         return word.lap == turn
 
-    def lowest_released(self, since: int) -> int:
-        return min(self.released[since:], default=ENDLESS)
+    def lowest_released(self, since: int, until: int | None = None) -> int:
+        return min(self.released[since:until], default=ENDLESS)
 
     def write(self, position: int, message: int, place: int, writer: int, is_dead: set[int]) -> Steps[None]:
         """Fills a slot: in two steps, so that a reader can meet it half-written."""
@@ -138,8 +156,8 @@ class Level:
 
     def __init__(self, number: int, back: int, front: int) -> None:
         self.number = number
-        self.back = Ring(back)
-        self.front = Ring(front)
+        self.back = Ring(back, number)
+        self.front = Ring(front, number)
         self.flow = NEVER
         self.low = 0
         self.rows: dict[int, int] = {}  # place -> message, on disk; those below `low`, and those from P on, are garbage
@@ -159,6 +177,14 @@ class Level:
         """Rows come first, and each slot of the front is in somebody's hands: the bound on what is unsettled."""
         has_rows = self.flow.flowed and bool(self.live_rows())
         return has_rows and all(word.state != FREE for word in self.front.words)
+
+    def fetched_slots(self) -> list[int]:
+        """Slots of the front with entries that came in by themselves."""
+        front = self.front
+        return [slot for slot, word in enumerate(front.words) if front.fetched[slot] and word.state in ENTRIES]
+
+    def most_fetched(self) -> int:
+        return max(1, self.front.slots // 4)
 
     def live_rows(self) -> list[int]:
         return sorted(place for place in self.rows if self.low <= place < self.flow.p and place not in self.gone)
