@@ -32,6 +32,7 @@ typedef struct shmq_ring {
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
     shmq_a64
         nothing; /* of a front ring whose positions are in no order: the version in which it had nothing to be taken; 0: none */
+    shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;
 
