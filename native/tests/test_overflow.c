@@ -209,7 +209,7 @@ static void put_until(uint64_t tail, uint64_t *next) {
     }
 }
 
-/* Who drops again looks at less of the bitmap, but at no less than what may have come: one that was locked is given back, and the tail
+/* A producer that drops again looks at less of the bitmap, but at no less than what may have come: one that was locked is given back, and the tail
  * carries one more, wherever it stands. */
 static void a_carried_entry_is_found_later_too(void) {
     enum { FULL = 300 };
