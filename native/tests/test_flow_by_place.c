@@ -175,6 +175,30 @@ static void the_oldest_is_dropped_wherever_it_is(void) {
     end();
 }
 
+/* What was fetched lies in the front ring between entries that are older than it. */
+static void what_was_fetched_is_dropped_in_its_turn(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t next = get_until_some_are_back();
+    shmq_delivery far, held;
+    CHECK_EQUAL(shmq_steal_at(&q->first, place_of_number(next + 9000), true, &far), SHMQ_OK);
+    CHECK_EQUAL(shmq_put_back(q, &far), SHMQ_OK);
+    CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->low) != 0);
+    for (uint64_t end = next + 12000; next < end; next++) {
+        if (next % 1000 != 0) {
+            CHECK(shmq_drop_oldest(next % 2 != 0 ? q : theirs, 0, SHMQ_FULL_COUNT));
+            continue;
+        }
+        held = receive(theirs, shmq_self(theirs));
+        CHECK_EQUAL(number_of(&held), next);
+        CHECK(shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT));
+        CHECK_EQUAL(shmq_settle(theirs, &held), SHMQ_SETTLED);
+    }
+    CHECK_EQUAL(shmq_load_seq(&shmq_front_of(&q->first)->shm->low), 0);
+    get_numbers(q, next, MANY - next);
+    end();
+}
+
 /* ---- what a consumer has refused ------------------------------------------------------------------------------------ */
 
 static void what_was_refused_is_refused_in_each_home(void) {
@@ -263,6 +287,7 @@ int main(void) {
     what_is_below_a_place_is_discarded_in_all_homes();
     all_of_it_may_be_discarded();
     the_oldest_is_dropped_wherever_it_is();
+    what_was_fetched_is_dropped_in_its_turn();
     what_was_refused_is_refused_in_each_home();
     whoever_moves_is_waited_for_no_longer_than_the_patience();
     what_is_on_its_way_is_waited_for();

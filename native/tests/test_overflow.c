@@ -203,6 +203,49 @@ static void of_the_carried_the_oldest_goes(void) {
     end();
 }
 
+static void put_until(uint64_t tail, uint64_t *next) {
+    while (shmq_load_seq(&qa->first.shm->tail) <= tail) {
+        CHECK_EQUAL(put_number(qa, (*next)++), SHMQ_OK);
+    }
+}
+
+/* A producer that drops again looks at less of the bitmap, but at no less than what may have come: one that was locked is given back, and the tail
+ * carries one more, wherever it stands. */
+static void a_carried_entry_is_found_later_too(void) {
+    enum { FULL = 300 };
+    begin(FULL, SHMQ_OVERFLOW_DROP_OLDEST);
+    uint64_t slots = shmq_slot_count(&qa->first), next = 1, before;
+    CHECK(slots >= 512); /* of many words */
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQUAL(put_number(qa, 0), SHMQ_OK);
+        CHECK_EQUAL(get_number(qa), 0);
+    }
+    CHECK_EQUAL(put_number(qa, 0), SHMQ_OK); /* amid a word */
+    shmq_delivery held = receive(qb, shmq_self(qb));
+    CHECK_EQUAL(shmq_lock(qb, &held), SHMQ_OK);
+    put_until(3 * slots + 200, &next);
+    CHECK_EQUAL(dropped(), next - FULL);
+    CHECK_EQUAL(shmq_release(qb, &held, false), SHMQ_OK);
+    CHECK_EQUAL(put_number(qa, next++), SHMQ_OK);
+    CHECK_EQUAL(get_number(qa), next - FULL); /* and not the one that was given back */
+    CHECK_EQUAL(put_number(qa, next++), SHMQ_OK);
+    for (uint64_t i = 0; i < 40; i++) {
+        put_until(shmq_load_seq(&qa->first.shm->tail) + 37 * i, &next); /* nothing is carried, and who drops knows it */
+        held = receive(qb, shmq_self(qb));
+        CHECK_EQUAL(number_of(&held), next - FULL);
+        for (uint64_t end = held.position + slots; shmq_load_seq(&qa->first.shm->tail) <= end; next++) {
+            CHECK_EQUAL(get_number(qb), next - FULL + 1);
+            CHECK_EQUAL(put_number(qa, next), SHMQ_OK);
+        }
+        CHECK(shmq_word_carried(shmq_load_seq(&shmq_slot_at(&qa->first, held.position)->word)));
+        before = dropped();
+        CHECK_EQUAL(put_number(qa, next++), SHMQ_OK);
+        CHECK_EQUAL(dropped(), before + 1);
+        CHECK_EQUAL(shmq_settle(qb, &held), SHMQ_SETTLED);
+    }
+    end();
+}
+
 /* The floor lies laps behind where nobody has counted. */
 static void the_oldest_is_found_behind_many_that_have_gone(void) {
     begin(1, SHMQ_OVERFLOW_DROP_OLDEST);
@@ -294,6 +337,7 @@ int main(void) {
     behind_a_claim_nothing_is_dropped();
     where_nothing_can_be_dropped_it_stays_full();
     of_the_carried_the_oldest_goes();
+    a_carried_entry_is_found_later_too();
     the_oldest_is_found_behind_many_that_have_gone();
     one_that_waits_for_its_time_may_go();
     the_least_important_goes_first();

@@ -10,8 +10,18 @@ Example:
 
 from shmq.mp.context import Context, get_context
 from shmq.mp.joinable_queue import JoinableQueue
+from shmq.mp.process_broker import set_encryption_key
 from shmq.mp.queue import Queue
 from shmq.mp.queue_like import JoinableQueueLike, QueueLike
 from shmq.mp.simple_queue import SimpleQueue
 
-__all__ = ["Context", "JoinableQueue", "JoinableQueueLike", "Queue", "QueueLike", "SimpleQueue", "get_context"]
+__all__ = [
+    "Context",
+    "JoinableQueue",
+    "JoinableQueueLike",
+    "Queue",
+    "QueueLike",
+    "SimpleQueue",
+    "get_context",
+    "set_encryption_key",
+]

@@ -13,7 +13,7 @@ from shmq.engine.handle.open_queue import membership_of
 from shmq.errors import Closed, Empty, ShmqError
 from shmq.mp.heirs import Bequest, bequeath
 from shmq.mp.object_queue import ObjectQueue
-from shmq.mp.process_broker import joined_broker, own_broker
+from shmq.mp.process_broker import joined_broker, key_of, own_broker
 from shmq.mp.watch import Watch
 from shmq.options import check_queue_options
 
@@ -71,13 +71,13 @@ class Queue(Generic[T]):
     def __getstate__(self) -> tuple[Any, ...]:
         if self._bequest is None or not self._bequest.hand_over():
             self._queue.publish()
-        return (membership_of(self._queue).key, self._queue.name, self._maxsize)
+        return (membership_of(self._queue).key, self._queue.name, self._maxsize, key_of(self._queue.broker))
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        key, name, self._maxsize = state
+        key, name, self._maxsize, encryption_key = state
         self._closed = False
         self._bequest = None
-        self._bind(ObjectQueue.find(joined_broker(key), name))
+        self._bind(ObjectQueue.find(joined_broker(key, encryption_key), name))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {told_of(self)}>"

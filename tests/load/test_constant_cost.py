@@ -50,6 +50,11 @@ def put_and_release(queue: Queue) -> None:
         queue.receive(timeout=0).release()
 
 
+def put_and_drop(queue: Queue) -> None:
+    for _ in range(2 * CALLS):
+        queue.put(b"x", timeout=0)
+
+
 def seconds(work: Callable[[Queue], None], queue: Queue) -> float:
     begin = time.perf_counter()
     work(queue)
@@ -78,6 +83,22 @@ def test_a_deep_queue_costs_no_more_than_a_shallow_one(broker: shmq.Broker, work
     print(f"{few / CALLS * 1e6:.1f} us at depth {SHALLOW}, {many / CALLS * 1e6:.1f} us at depth {DEEP:,}")
     assert many < few * FACTOR
     assert (shallow.qsize(), deep.qsize()) == (SHALLOW, DEEP)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("max_memory", [None, "16KiB"])
+def test_the_oldest_is_dropped_at_the_cost_of_a_get(broker: shmq.Broker, max_memory: shmq.Size | None) -> None:
+    """Also where messages come back from disk: it is found without a look at all of those that are back."""
+    full = broker.queue("full", maxsize=DEEP, max_memory=max_memory, overflow="drop_oldest")
+    taken = broker.queue("taken", maxsize=60_000, max_memory=max_memory)
+    for queue in (full, taken):
+        queue.put_many([b"x"] * DEEP)
+        assert (queue.statistics().flowed > 0) == bool(max_memory)
+    turns = [(seconds(put_and_drop, full), seconds(put_and_get, taken)) for _ in range(TURNS)]
+    dropping, getting = (statistics.median(turn) for turn in zip(*turns, strict=True))
+    print(f"{dropping / CALLS / 2 * 1e6:.1f} us a put that drops, {getting / CALLS * 1e6:.1f} us a put and a get")
+    assert dropping / 2 < getting * FACTOR
+    assert full.statistics().dropped == TURNS * 2 * CALLS
 
 
 @pytest.mark.alone

@@ -8,8 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from shmq.engine.broker.broker import broker_membership
 from shmq.errors import ShutDown
 from shmq.mp import Queue, get_context
+from shmq.mp.process_broker import own_broker
+
+KEY = bytes(range(32))
+SECRET = "a customer's secret "
 
 
 def put_each(queue: Any, objects: list[Any]) -> None:
@@ -123,3 +128,37 @@ def add_through_a_connection(queue: Any) -> None:
 
 def start_method_of_child(queue: Any) -> None:
     queue.put(multiprocessing.get_start_method(allow_none=True))
+
+
+def flowing(queue: Any) -> Any:
+    """The same, with so little memory that a few hundred objects flow to disk."""
+    own_broker().queue(queue._queue.name).alter(max_memory=20_000)
+    return queue
+
+
+def found_on_disk() -> dict[str, bool]:
+    """What can be read among what this process's own broker has there."""
+    folder = Path(broker_membership(own_broker()).disk)
+    all_of_it = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    return {"some": len(all_of_it) > 50_000, "secret": SECRET.encode() in all_of_it, "key": KEY in all_of_it}
+
+
+def put_secrets(queue: Any, numbers: range) -> None:
+    for number in numbers:
+        queue.put(f"{SECRET}{number}", timeout=5.0)
+
+
+def take_and_put_secrets(queue: Any, said: Any, count: int) -> None:
+    """As many as it has taken; and what can be read of a queue of its own."""
+    said.put([queue.get(timeout=5.0) for _ in range(count)])
+    put_secrets(queue, range(count))
+    own = flowing(Queue())
+    put_secrets(own, range(count))
+    said.put(found_on_disk())
+
+
+def send_a_queue_of_secrets(queue: Any, go: Any, count: int) -> None:
+    own = flowing(Queue())
+    put_secrets(own, range(count))
+    queue.put(own)
+    go.get()

@@ -15,7 +15,7 @@ from shmq.mp import get_context, process_broker
 def own_broker_per_test() -> Iterator[None]:
     yield
     gc.collect()
-    own, process_broker._own = process_broker._own, None
+    own, process_broker._own, process_broker._key = process_broker._own, None, None
     if own is not None:
         own[1].close()
 

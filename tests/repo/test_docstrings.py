@@ -10,6 +10,7 @@ import pytest
 
 import shmq
 from public_names import MODULES, Public, public
+from shmq.mp import process_broker
 
 ENOUGH = 40  # examples; fewer would mean that they are not found
 
@@ -70,7 +71,11 @@ def names(broker_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         queue = broker.queue("jobs")
         return {"shmq": shmq, "broker": broker, "queue": queue, "consumer": queue.consumer()}
 
+    monkeypatch.setattr(process_broker, "_own", None)  # whatever queue or key an example before has made
+    monkeypatch.setattr(process_broker, "_key", None)
     yield made
+    if process_broker._own is not None:
+        process_broker._own[1].close()
     for broker in brokers:
         broker.close()
 

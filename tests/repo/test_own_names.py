@@ -34,6 +34,10 @@ EXCEPTIONS = {
         "_loop",
     ): "the number of the loop, written where each message is lent: no frame",
     ("shmq/mp/object_queue.py", "_extra_reducers"): "multiprocessing has no other way to its reducers",
+    (
+        "shmq/mp/process_broker.py",
+        "_inheriting",
+    ): "multiprocessing has no other way to say that a child is being set up",
     ("shmq/pool/importable.py", "_inheriting"): "multiprocessing has no other way to say that a child is being set up",
     ("shmq/spark/session.py", "_active_spark_context"): "PySpark has no other way to a context that is not to be made",
     ("shmq/spark/warm/function.py", "_jc"): "PySpark has no other way to the JVM's column",

@@ -41,7 +41,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         call = getattr(warm_calls, handler) if isinstance(handler, str) else handler
         initializer = None if load is None else getattr(warm_calls, load)
         calls = pickle.dumps((call, initializer, () if load is None else (tmp_path,)))
-        chosen = {"processes": 1, "memory": 16 << 20, "idle": 1.0, "in_flight": 4, **fields}
+        chosen = {"processes": 1, "memory": 16 << 20, "idle": 1.0, "in_flight": 4, "key_file": None, **fields}
         schema = pa.schema([("id", pa.int64())]).serialize().to_pybytes()
         return Job(calls=calls, run="test", directory=str(tmp_path), schema=schema, **chosen)
 
@@ -213,6 +213,44 @@ def test_more_batches_than_the_memory_holds_wait_for_room(make: Make) -> None:
     for batch in through_pool(batches(20, rows=200_000), job):
         total += batch.num_rows
     assert total == 20 * 200_000
+
+
+@pytest.mark.parametrize("encrypts", [False, True])
+def test_what_does_not_fit_into_memory_can_be_read_on_disk_only_without_a_key_file(
+    make: Make, tmp_path: Path, encrypts: bool
+) -> None:
+    from shmq.spark.warm.task import through_pool
+    from tests.spark.warm_calls import SECRET, SECRETS
+
+    key = tmp_path / "key"
+    key.write_bytes(bytes(range(32)))
+    job = make("secrets", in_flight=100, key_file=str(key) if encrypts else None)
+    found = b""
+
+    def on_disk() -> bytes:
+        return b"".join(path.read_bytes() for path in Place.of(job).broker.glob("disk/**/*") if path.is_file())
+
+    def given() -> Iterator[pyarrow.RecordBatch]:
+        nonlocal found
+        yield from batches(30)
+        deadline = time.monotonic() + SECONDS
+        while len(found) < 4 << 20:  # of 30 MiB: nothing is taken before all are given
+            assert time.monotonic() < deadline
+            with suppress(FileNotFoundError):
+                found = on_disk()
+
+    assert sum(batch.num_rows for batch in through_pool(given(), job)) == 30 * SECRETS
+    assert (SECRET * 2 in found) == (not encrypts)
+    assert key.read_bytes() not in found
+
+
+def test_a_key_file_makes_another_pool_and_has_to_be_there(make: Make, tmp_path: Path) -> None:
+    job = make(key_file=str(tmp_path / "no-key"))
+    assert job.key != make().key
+    with pytest.raises(FileNotFoundError, match="no-key"):
+        ids(job, 1)
+    Place.of(job).lock.unlink()
+    Place.of(job).directory.rmdir()
 
 
 def test_what_a_killed_pool_has_left_goes_with_the_next_pool(make: Make) -> None:

@@ -29,6 +29,15 @@ def twice(batch: Any) -> Any:
     return pa.Table.from_batches([batch, batch])
 
 
+SECRET = b"a secret"
+SECRETS = 1 << 17  # of each batch: 1 MiB
+
+
+def secrets(batch: Any) -> Any:
+    """Numbers whose bytes can be read."""
+    return pa.RecordBatch.from_pydict({"id": [int.from_bytes(SECRET, "little")] * SECRETS})
+
+
 def wide(batch: Any) -> Any:
     return pa.RecordBatch.from_pydict({"id": list(range(1 << 20))})
 

@@ -3,7 +3,9 @@
 # The public surface, decided before the code. A mark such as [log] names the stage that builds a thing; no mark: it is there.
 # tests/typing/test_surface.py compares the package with this listing, signature by signature.
 """[core] Takes the place of multiprocessing's queues: same signatures, same exceptions, no feeder thread."""
+from collections.abc import Callable
 from multiprocessing.context import BaseContext
+from os import PathLike
 from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -41,6 +43,8 @@ class Context(BaseContext):                          # of multiprocessing; its q
     def get_context(self, method: str | None = None) -> Context: ...  # type: ignore[override]
 
 def get_context(method: str | None = None) -> Context: ...
+# Of what goes to disk; before the first queue is made. Children have it, too.
+def set_encryption_key(encryption_key: bytes | str | PathLike[str] | Callable[[], bytes]) -> None: ...
 
 class QueueLike(Protocol[T]):                        # what a function says that takes ours or multiprocessing's
     def put(self, obj: T, /, block: bool = True, timeout: float | None = None) -> None: ...

@@ -30,9 +30,9 @@ typedef struct shmq_ring {
     uint32_t depth; /* of its level; 0: the most important. Of a front ring: its level's, behind all levels' */
     const shmq_a64 *flow; /* the flow word of its level */
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
-    shmq_a64
-        nothing; /* the version in which it had nothing to be taken, 0: none. Of a front ring whose positions are in no order; of a
-                         back ring: nothing below P */
+    /* The version in which it had nothing to be taken; 0: none. Of a front ring whose positions are in no order; of a back ring: nothing below P. */
+    shmq_a64 nothing;
+    shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;
 

@@ -16,18 +16,27 @@ typedef struct found {
     uint64_t word, position;
 } found;
 
-/* Of the carried ones: older than all in their turn. */
-static bool oldest_carried(const shmq_ring *r, found *f) {
+/* Of the carried ones: older than all in their turn. The tail carries what it passes, and nobody else does: where there was none below a
+ * tail, who drops again looks at what the tail has passed since then. */
+static bool oldest_carried(shmq_ring *r, found *f) {
+    uint64_t tail = shmq_load_seq(&r->shm->tail), from = shmq_load_relaxed(&r->uncarried);
+    uint64_t words = (shmq_slot_count(r) + 63) / 64, first = from / 64;
+    bool all = tail < from || tail / 64 - first >= words, any = false; /* positions may have begun anew */
     f->position = UINT64_MAX;
-    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+    for (uint64_t i = 0; i < (all ? words : tail / 64 - first + 1); i++) {
+        uint64_t w = (first + i) % words;
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
             shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word);         /* SYNC ring.publish */
             uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+            any = any || (shmq_word_carried(word) && shmq_word_state(word) != SHMQ_FREE);
             if (shmq_word_carried(word) && can_be_dropped(word) && position < f->position) {
                 *f = (found){slot, word, position};
             }
         }
+    }
+    if (!any) {
+        shmq_store_relaxed(&r->uncarried, tail);
     }
     return f->position != UINT64_MAX;
 }
@@ -50,6 +59,8 @@ static bool oldest_in_turn(shmq_ring *r, found *f) {
     return p < tail;
 }
 
+static bool oldest_by_position(shmq_ring *r, found *f) { return oldest_carried(r, f) || oldest_in_turn(r, f); }
+
 /* Then it is a matter of patience: taking others out would not help. */
 static bool claim_under_the_tail(const shmq_ring *r) {
     uint64_t t = shmq_load_seq(&r->shm->tail);
@@ -58,7 +69,7 @@ static bool claim_under_the_tail(const shmq_ring *r) {
 
 static bool drop_of_level(shmq_ring *r) {
     found f = {0};
-    while (oldest_carried(r, &f) || oldest_in_turn(r, &f)) {
+    while (oldest_by_position(r, &f)) {
         shmq_delivery d = {0};
         if (shmq_seize(r, f.slot, f.word, f.position, &d) && shmq_ring_settle(r, &d) == SHMQ_OK) { /* T13, T14 */
             shmq_add_relaxed(&r->queue->counters->dropped, 1);
@@ -68,9 +79,18 @@ static bool drop_of_level(shmq_ring *r) {
     return false;
 }
 
-/* Of the front ring: the one with the lowest place. */
-static uint64_t oldest_in_front(const shmq_ring *front, found *f) {
+/* Of the front ring: the one with the lowest place. What came in order lies in it in this order; what is fetched meanwhile comes in behind,
+ * and lies above `low`. Among what was fetched, or beside a damaged record, each has to be asked. */
+static uint64_t oldest_in_front(shmq_ring *front, found *f) {
     uint64_t lowest = UINT64_MAX;
+    if (SHMQ_LIKELY(shmq_load_seq(&front->shm->low) == 0)) {
+        if (!oldest_by_position(front, f)) {
+            return UINT64_MAX;
+        }
+        if (SHMQ_LIKELY((lowest = shmq_front_place(front, f->slot)) != UINT64_MAX)) {
+            return lowest;
+        }
+    }
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
         shmq_slot_shm *slot = shmq_slot_at(front, i);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
@@ -87,7 +107,7 @@ static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
     for (;;) {
         found in_front = {0};
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low);
-        bool in_back = oldest_carried(back, f) || oldest_in_turn(back, f), on = shmq_flow_is_on(flow);
+        bool in_back = oldest_by_position(back, f), on = shmq_flow_is_on(flow);
         uint64_t lowest = oldest_in_front(shmq_front_of(back), &in_front);
         lowest = on && lowest >= low ? UINT64_MAX : lowest; /* it came in before what lies below it */
         if (lowest != UINT64_MAX && (!in_back || lowest < f->position)) {

@@ -32,6 +32,7 @@ def map_in_pool(
     memory: int | str = "256MiB",
     idle: float = 60.0,
     directory: str | os.PathLike[str] | None = None,
+    encryption_key_file: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
     """What the handler makes of each batch of the frame, in processes that stay warm.
 
@@ -50,6 +51,8 @@ def map_in_pool(
         memory: for the batches in the pool, a third of it for those that wait.
         idle: seconds without a task after which the pool ends.
         directory: where pools keep their files; None: the one for temporary files. All tasks of a host have to see it.
+        encryption_key_file: on each host, with the key by which batches on disk, which do not fit into memory, are
+            encrypted; None: they lie there in clear, readable by this user.
 
     A process of the pool that dies is replaced, and its batch is handled again: handlers may see a batch twice, the
     results have it once. A batch with which three processes have died fails its task. So does a handler that
@@ -86,6 +89,7 @@ def map_in_pool(
         memory=parse_size(memory, "memory"),
         idle=float(idle),
         directory=None if directory is None else os.path.abspath(directory),
+        key_file=None if encryption_key_file is None else os.path.abspath(encryption_key_file),
         in_flight=in_flight,
         schema=_arrow_schema(df, wanted).serialize().to_pybytes(),
     )

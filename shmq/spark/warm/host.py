@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import shmq
 from shmq.errors import BrokerNotFound, Empty, NotFound, WorkerError
 from shmq.pool.worker_pool import WorkerPool
 
@@ -53,7 +52,7 @@ def _serve(job: Job, place: Place) -> None:
     from shmq.spark.warm.queues import requests_of
 
     while True:
-        with suppress(NotFound, BrokerNotFound), shmq.open(place.broker, memory=job.memory) as broker:
+        with suppress(NotFound, BrokerNotFound), place.opened(job) as broker:
             requests = requests_of(broker, job.memory)
             try:
                 _handle(job, place, requests)

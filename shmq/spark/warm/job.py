@@ -22,6 +22,7 @@ class Job:
         memory: of its broker, in bytes.
         idle: seconds without a task after which the pool ends.
         directory: where the pools of the host have their directories; None: below that for temporary files.
+        key_file: with the key of what the broker has on disk, on each host; None: that is not encrypted.
         in_flight: batches that a task has in the pool at most.
         schema: of the results, an Arrow schema as Arrow writes it.
     """
@@ -32,13 +33,14 @@ class Job:
     memory: int
     idle: float
     directory: str | None
+    key_file: str | None
     in_flight: int
     schema: bytes
 
     @property
     def key(self) -> str:
         """Tasks with the same one share a pool; what only a task needs has no part in it."""
-        shared = astuple(self)[:6]
+        shared = astuple(self)[:7]
         return hashlib.sha256(repr(shared).encode()).hexdigest()[:24]
 
     @property

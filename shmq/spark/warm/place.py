@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import shmq
 from shmq.errors import BrokerNotFound, ShmqError
+from shmq.runtime import open_to_look
 from shmq.spark.warm.job import Job
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Place:
         """The pool's broker, while this process uses it. The pool is started if it does not live."""
         _sweep(self.directory)
         with self.locked():
-            broker = shmq.open(self.broker, memory=job.memory)
+            broker = self.opened(job)
             try:
                 self._start(job)
             except BaseException:
@@ -124,6 +125,10 @@ class Place:
 
     # ---- for both ----------------------------------------------------------------------------------------------
 
+    def opened(self, job: Job) -> Broker:
+        """The pool's broker, made if it is not there. Raises OSError, ValueError for a key file that is none."""
+        return shmq.open(self.broker, memory=job.memory, encryption_key=job.key_file)
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the lock of the directory, which is made if it is not there."""
@@ -154,7 +159,7 @@ class Place:
     def users(self) -> set[int]:
         """Other processes that use the broker."""
         try:
-            with shmq.open(self.broker, create=False) as broker:
+            with open_to_look(self.broker) as broker:
                 found = broker.statistics().processes
         except BrokerNotFound:
             return set()
@@ -162,7 +167,7 @@ class Place:
 
     def remove(self) -> None:
         """Under the lock: the broker, then the directory, with the lock as the last file."""
-        with suppress(BrokerNotFound), shmq.open(self.broker, create=False) as broker:
+        with suppress(BrokerNotFound), open_to_look(self.broker) as broker:
             broker.delete(force=True)
         shutil.rmtree(self.broker, ignore_errors=True)
         for file in (self.alive, self.log, self.lock):
