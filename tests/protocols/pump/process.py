@@ -24,7 +24,6 @@ from tests.protocols.pump.words import (
     Word,
 )
 
-
 NOBODYS = Group(0, NOBODY)
 NOT_REFUSED = Refused(0, NOTHING, NOTHING)
 STARVED_TOO = 10**6  # in what a searcher publishes: it counts chances, too
