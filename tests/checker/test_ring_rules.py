@@ -5,6 +5,7 @@ What is expected is the whole answer: the rule, and with it only what the same d
 
 from checker import Image
 from checker.layout import CONSUMER
+from checker.words import NEXT
 from tests.checker.damage import Damage, Damages
 from tests.checker.scene import Scene
 
@@ -77,6 +78,11 @@ def a_flag_of_a_later_stage(s: Scene) -> None:
 @breaks("slot.props")
 def a_property_of_a_later_stage(s: Scene) -> None:
     s.write(s.slot("jobs", PLAIN_SLOT, "props"), 1, 2)
+
+
+@breaks("slot.props", "slot.cold")
+def one_that_is_next_of_its_group_and_was_not_fetched(s: Scene) -> None:
+    s.write(s.slot("jobs", PLAIN_SLOT, "props"), NEXT, 2)
 
 
 @breaks("slot.held")

@@ -19,6 +19,7 @@ from checker.words import (
     INTENT,
     LOCKED,
     MOVING,
+    NEXT,
     NOT_BEFORE,
     OFFERED,
     PENDING,
@@ -134,6 +135,7 @@ def judge_records(ring: Ring, findings: Findings) -> None:
     held = use.state == HELD
     unknown = use.is_entry & (use.props & ~numpy.uint64(RECORDED) != 0)
     unknown |= use.is_entry & (use.props & FETCHED != 0) & (not ring.is_front)
+    unknown |= use.is_entry & (use.props & NEXT != 0) & (use.props & FETCHED == 0)
     tell(ring, findings, "slot.props", unknown, "properties that are not written yet")
     tell(ring, findings, "slot.held", held & (use.props & NOT_BEFORE == 0), "held, and does not say until when")
     pending = use.state == PENDING

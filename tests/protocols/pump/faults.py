@@ -14,6 +14,25 @@ SLEEPING = replace(CORE, sleeping=1.0, kills=(0, 0, 1))
 CROWDED = replace(SLEEPING, front=(2,), takers=(3, 4), kills=(0,))
 SEEKING = replace(CORE, seeking=0.6, sleeping=0.0, takers=(2, 3))
 SEEKING_SLEEPING = replace(SLEEPING, seeking=0.6, takers=(2, 3, 4))
+DROWSY = replace(
+    SLEEPING,
+    seeking=1.0,
+    takers=(4,),
+    front=(2,),
+    puts=(9, 12),
+    producers=(2,),
+    stops=0.05,
+    bursts=(1, 1, 1, 2, 3),
+    dawdling=0.98,
+    leaving=0.3,
+    working=0.0,
+    releasing=0.0,
+    purging=0.0,
+    failing=0.0,
+    crossing=0.0,
+    keepers=(0,),
+    kills=(0,),
+)
 GROUPS = replace(
     CORE, groups=(2, 3, 4), back=(4, 6), front=(4, 8), puts=(6, 9, 12), takers=(2, 3), sleeping=0.0, purging=0.0
 )
@@ -38,6 +57,8 @@ PLANS = {
     "seeking delays": replace(SEEKING, delays=0.25),
     "seeking sleeping": SEEKING_SLEEPING,
     "seeking starving": replace(SEEKING_SLEEPING, leaving=0.1, working=0.2, keepers=(0,), kills=(0,)),
+    "seeking drowsy": DROWSY,
+    "seeking working": replace(SEEKING_SLEEPING, seeking=1.0, working=0.3, purging=0.0, keepers=(0,), kills=(0,)),
     "seeking purging": replace(SEEKING_SLEEPING, purging=1.0, working=0.3, kills=(0,)),
     "groups": GROUPS,
     "groups deadly": replace(GROUPS, kills=(1, 2, 3), kill_in_turn=0.04),
@@ -85,14 +106,31 @@ FAULTS = {
     "no_missed": Seeded("sleeping", 72, "who finds the lock taken leaves no mark"),
     "settle_quiet": Seeded("starving", 87, "who frees a slot of the front tells nobody"),
     "purge_quiet": Seeded("purging", 1879, "who settles all rows tells nobody"),
-    "mark_early": Seeded("seeking deadly", 224, "a row that is fetched is marked before it is an entry"),
-    "mark_lost": Seeded("seeking deadly", 268, "who comes after a dead mover does not mark the row that it fetched"),
+    "mark_early": Seeded("seeking deadly", 34, "a row that is fetched is marked before it is an entry"),
+    "mark_lost": Seeded("seeking deadly", 120, "who comes after a dead mover does not mark the row that it fetched"),
     "fetch_uncounted": Seeded(
-        "seeking deadly", 88, "who comes after a dead mover does not count the row that it fetched"
+        "seeking deadly", 120, "who comes after a dead mover does not count the row that it fetched"
     ),
-    "by_position": Seeded("seeking stopped", 5, "takers go by positions in a front to which rows were fetched"),
+    "by_position": Seeded("seeking stopped", 3, "takers go by positions in a front to which rows were fetched"),
     "search_unlocked": Seeded(
         "seeking stopped", 0, "a taker that has searched the rows leaves the lock before it offers what lies above"
     ),
-    "fetch_endlessly": Seeded("seeking stopped", 0, "what was fetched may have all of the front"),
+    "fetch_endlessly": Seeded("seeking stopped", 122, "what was fetched may have all of the front"),
+    "nothing_late": Seeded("seeking", 817, "the version in which a front had nothing is read behind the look"),
+    "chances_late": Seeded("seeking drowsy", 1939, "`chances` is read behind the look at the rings"),
+    "no_chance": Seeded("seeking drowsy", 19, "who frees a slot of the front does not raise `chances`"),
+    "no_progress": Seeded("seeking working", 9, "who has looked at all is woken nevertheless"),
+    "fetch_blind": Seeded("groups", 18, "a row is fetched while another one has an earlier one of its group in hand"),
+    "fetch_behind": Seeded(
+        "groups stopped", 405, "a row is fetched though an earlier one was refused before its group was free"
+    ),
+    "search_once": Seeded("groups stopped", 34, "a search does not begin anew at what was refused"),
+    "front_forgotten": Seeded("groups stopped", 73, "who frees a group turns back the back ring only"),
+    "in_order_only": Seeded("groups sleeping", 1, "who finds only groups of others does not look behind them"),
+    "all_in_order": Seeded("groups sleeping", 0, "what comes in order may have all of the front"),
+    "no_overtaking": Seeded(
+        "groups sleeping", 255, "what was fetched, and came back, is not taken where an earlier row has no slot"
+    ),
+    "overtake_any": Seeded("groups sleeping seeking", 91, "... also what was fetched by one that wanted some only"),
+    "overtake_blind": Seeded("groups delays", 7802, "... without a look at its group in the back ring"),
 }

@@ -55,6 +55,7 @@ class GroupTurner(Mover):
         if self.queue.owners[group] != word:
             return False
         self.queue.owners[group] = Group(word.version + 1, NOBODY)
+        self.judge.is_given_up(group)
         yield from self.turn_back(group)
         return True
 

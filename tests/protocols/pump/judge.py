@@ -13,6 +13,7 @@ class Judge:
     def __init__(self, groups: int = 0) -> None:
         self.groups = groups
         self.owner: dict[int, int] = {}  # of a group; nobody: it is free
+        self.owned_since: dict[int, int] = {}
         self.free_since: dict[int, int] = {}  # and whoever was refused has been turned back
         self.clock = 0
         self.last = 0  # when something was put, taken or settled last
@@ -108,6 +109,11 @@ class Judge:
 
     def is_owned(self, group: int, process: int) -> None:
         self.owner[group] = process
+        self.owned_since[group] = self.clock
+
+    def is_given_up(self, group: int) -> None:
+        """Those who were refused are still to be turned back."""
+        self.owned_since[group] = ENDLESS
 
     def is_free(self, group: int) -> None:
         if self.owner.pop(group, None) is not None:
@@ -128,10 +134,13 @@ class Judge:
                 return f"{process} takes {message} before {other} of its group"
         return ""
 
-    def fetches(self, message: int, before: list[int], wants: Callable[[int], bool]) -> None:
-        """A row comes in by itself: it must be one that this process can have next of its group, as far as rows go."""
+    def fetches(self, message: int, before: list[int], process: int, began: int, wants: Callable[[int], bool]) -> None:
+        """A row comes in by itself: it must be one that this process could have next of its group."""
         if not self.groups:
             return
+        owner = self.owner.get(message % self.groups, process)
+        if owner != process and owner not in self.dead and self.owned_since[message % self.groups] < began:
+            raise Fault(f"{message} comes in for {process}, while {owner} has its group")
         for other in before:
             if self.is_same_group(message, other) and wants(other):
                 raise Fault(f"{message} comes in before {other} of its group")

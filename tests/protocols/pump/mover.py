@@ -238,7 +238,7 @@ class Mover(Process):
         return result
 
     def in_order_at_most(self, level: Level) -> int:
-        """With groups what comes in order may all be refused: it has a quarter of the front, what is fetched another."""
+        """With groups what comes in order may all be refused: it has a quarter of the front, the fetched another."""
         front = level.front
         if not self.queue.groups or self.is_fault("all_in_order"):
             return front.slots

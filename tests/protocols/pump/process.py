@@ -51,12 +51,14 @@ class Queue:
         self.working = 0.0  # how often one works for ever
         self.leaving = 0.0  # how often a consumer gets no more
         self.patience = 0.05
-        self.dawdling = 0.0  # how long takers stand between a slot's word and its place
+        self.dawdling = 0.0  # how long processes stand where that matters most
         self.groups = groups
         self.owners = [NOBODYS] * groups
         self.refused = [NOT_REFUSED] * groups
         self.chances = 0
-        self.progress: dict[int, int] = {}  # of searchers that sleep: what they have looked at; NOTHING: not at all of it
+        self.progress: dict[
+            int, int
+        ] = {}  # of searchers that sleep: what they have looked at; NOTHING: not at all of it
         self.counts: dict[str, int] = {}
 
     def count(self, what: str, many: int = 1) -> None:
@@ -123,6 +125,8 @@ class Process:
         if self.queue.progress:
             yield STEP
         self.queue.chances += 1
+        while self.queue.progress and self.happens(self.queue.dawdling):
+            yield STEP
         yield from self.notify()
 
     def clear_claim(self, ring: Ring, position: int, word: Word) -> bool:
@@ -154,9 +158,7 @@ class Process:
 class Held:
     """An entry in a process's hands."""
 
-    def __init__(
-        self, level: Level, ring: Ring, position: int, tag: int, message: int, group: int = NOTHING
-    ) -> None:
+    def __init__(self, level: Level, ring: Ring, position: int, tag: int, message: int, group: int = NOTHING) -> None:
         self.level = level
         self.ring = ring
         self.position = position

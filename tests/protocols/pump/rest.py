@@ -1,4 +1,4 @@
-"""What must hold when nobody moves any more: no taker sleeps beside what it could have, and none was woken for nothing for ever."""
+"""What must hold when nobody moves any more: no taker that wants some only sleeps beside what it could have."""
 
 from __future__ import annotations
 

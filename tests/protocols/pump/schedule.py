@@ -118,13 +118,15 @@ class Schedule:
             resting = 0 if self.burst(number) else resting + 1
         if self.is_sleeping and not self.goes_on(resting) and self.queue.asleep & set(self.running):
             self.look_at_rest()
-        elif self.is_sleeping and self.queue.judge.clock - self.queue.judge.last > LONG and not self.stopped_now():
+        elif self.steps >= MOST_STEPS and self.queue.judge.clock - self.queue.judge.last > LONG and self.all_choosy():
             raise Fault("nothing is got, and nobody rests")
         self.drain()
         return self.queue.counts
 
-    def stopped_now(self) -> bool:
-        return any(until > self.steps - LONG for until in self.stopped.values())
+    def all_choosy(self) -> bool:
+        """Only these say what they have looked at, whatever they have found."""
+        is_searching = self.queue.sleepers == set(self.searchers)
+        return self.is_sleeping and is_searching and all(its.is_choosy for its in self.searchers.values())
 
     def look_at_rest(self) -> None:
         asleep = self.queue.asleep & set(self.running)
@@ -144,6 +146,8 @@ class Schedule:
     def burst(self, number: int) -> bool:
         """Some steps of one process. False: it sleeps."""
         judge, plan = self.queue.judge, self.plan
+        if number not in self.searchers:
+            judge.last = judge.clock  # as long as others go on, nobody need rest
         for _ in range(self.chance.choice(plan.bursts)):
             self.steps += 1
             judge.clock += 1

@@ -1,4 +1,4 @@
-"""Takers that do not want all: some messages only, or none of a group that another one has. Each has cursors of its own."""
+"""Takers with cursors of their own: they want some messages only, or none of a group that another one has."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from tests.protocols.pump.words import (
 
 
 class Searcher(GroupTaker, Taker):
-    """Finds what it wants among the rows, too. A choosy one wants those whose numbers are as odd, or even, as its own."""
+    """Finds what it wants among the rows, too. A choosy one wants those whose numbers are as odd as its own."""
 
     has_path = True
 
@@ -172,21 +172,17 @@ class Searcher(GroupTaker, Taker):
         return (yield from self.offer(level, first, seen))
 
     def look_at_rows(self, level: Level) -> Steps[Offer | End | str]:
-        """Who wants all but those of others' groups has them brought in order first, as long as there is room for that."""
+        """A taker that wants all but others' groups has them brought in order first, while there is room for that."""
         if not self.is_choosy:
             turn = yield from self.bring(level)
             if turn != STARVED or self.is_fault("in_order_only"):
                 return AT_LOCK if turn == BUSY else WITHOUT_FRONT if turn == STARVED else AGAIN
-        if self.is_fault("chances_late"):
-            self.chances = NOTHING
         result: Offer | End | Seen | str = AT_LOCK
         if (yield from self.lock()):
             # As a whole: nothing is on its way then, and rows neither come nor go.
             result = yield from self.search(level)
             yield from self.unlock()
         if result in (AT_LOCK, WITHOUT_FRONT):
-            if self.chances == NOTHING:
-                self.chances = self.queue.chances
             self.seen = self.version + STARVED_TOO + self.chances
         if isinstance(result, Seen):
             return (yield from self.take_late(level, result))
@@ -227,6 +223,7 @@ class Searcher(GroupTaker, Taker):
 
     def search_rows(self, level: Level, end: int, epoch: int) -> Steps[int | None]:
         """The first that it wants, below this place, comes in by itself. Those that were looked at once are passed."""
+        began = self.judge.clock
         at, last = self.searches.get(level.number, (0, 0))
         if self.queue.groups and not self.is_fault("search_once"):
             at = min(at, level.back.lowest_released(last, epoch))
@@ -252,14 +249,14 @@ class Searcher(GroupTaker, Taker):
             before = [level.rows[row] for row in level.live_rows() if row < place]
             turn = yield from self.fetch(level, place, not self.is_choosy)
             if turn == DONE:
-                self.judge.fetches(message, before, self.wants)
+                self.judge.fetches(message, before, self.number, began, self.wants)
                 self.searches[level.number] = (place + 1, epoch)
             return turn
         self.searches[level.number] = (max(at, end), epoch)
         return None
 
     def may_overtake(self, level: Level, in_back: Found, in_front: Found) -> Steps[bool]:
-        """What was fetched, and has come back, may have all slots for that: then it goes before rows of other groups."""
+        """What was fetched, and has come back, may have all slots for that: then it goes before others' rows."""
         if in_front.place == ENDLESS or self.is_fault("no_overtaking"):
             return False
         front, back = level.front, level.back
@@ -289,10 +286,8 @@ class Searcher(GroupTaker, Taker):
         ring, position, place, word = first.ring, first.position, first.place, first.word
         message = ring.message[position % ring.slots]
         group = self.queue.group_of(message)
-        if group != NOTHING:
-            as_place = position if self.is_fault("refused_position") else place
-            if (yield from self.claim(group, level.number, as_place)) != OURS:
-                return AGAIN
+        if group != NOTHING and (yield from self.claim(group, level.number, place)) != OURS:
+            return AGAIN
         offered = Word(OFFERED, word.lap, self.number, word.tag + 1, word.carried)
         yield STEP
         if not ring.swap(position, word, offered):
@@ -359,6 +354,8 @@ class SleepingSeeker(Searcher):
     """Gets for ever. It says what it has looked at before it sleeps, and is not woken for that."""
 
     def publish(self) -> Steps[None]:
+        if self.seen >= STARVED_TOO and self.is_fault("chances_late"):
+            self.seen = self.version + STARVED_TOO + self.queue.chances
         yield STEP
         self.queue.progress[self.number] = self.seen
 
