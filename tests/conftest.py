@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,31 @@ def _brokers_end_with_their_test(request: pytest.FixtureRequest) -> Iterator[Non
     for record in files.rglob("segment"):
         for name in re.findall(rb"shmq-[0-9]+-[0-9a-f]{32}", record.read_bytes()) if record.is_file() else ():
             (SHARED_MEMORY / name.decode()).unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `tools/test --flow` every queue that a test makes may have one byte in memory, but for those that say
+    otherwise: what holds of a queue holds of one whose messages lie on disk.
+    """
+    if os.environ.get("SHMQ_TEST_FLOW", "0") != "1":
+        return
+    import shmq
+    from shmq.mp import object_queue
+
+    declared, declared_for, test = shmq.Broker.queue, object_queue.declared_for, os.getpid()
+
+    def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
+        if os.getpid() == test and options.get("create", True):
+            options.setdefault("max_memory", 1)
+        return declared(self, name, **options)
+
+    def object_queue_of(broker: Any, name: str, codec: Any, settings: Any, *, create: bool) -> Any:
+        limited = replace(settings, max_memory=1) if create and os.getpid() == test else settings
+        return declared_for(broker, name, codec, limited, create=create)
+
+    monkeypatch.setattr(shmq.Broker, "queue", queue)
+    monkeypatch.setattr(object_queue, "declared_for", object_queue_of)
 
 
 @pytest.fixture

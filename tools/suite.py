@@ -7,8 +7,8 @@
                                      break: step kills, stops, flips, soak, the judge, models, weak memory, sanitizers
     tools/test --all                 both
     tools/test --spark               as without it, and the tests that run Spark; so with each of the others
-    tools/test --flow                the tests of the engine with one byte of memory for each queue, so that all of them
-                                     flow to disk; but those that say what holds in memory
+    tools/test --flow                the tests of queues, with one byte of memory for each, so that all of them flow to
+                                     disk, and front rings of four slots; but those that say what holds in memory
     tools/test tests/engine -k line  these tests, instruments or not
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
@@ -40,6 +40,10 @@ SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "load", "--maxschedchunk", "1"]
 # A Spark takes 1 GiB and, in bursts, every processor. The tests of a file share the one of their worker.
 TWO_SPARKS = ["-n", "2", "--dist", "loadfile"]
 OPTIONS = ("--all", "--strict", "--full", "--instruments", "--spark", "--flow")
+FLOWING = ["tests/engine", "tests/unit", "tests/mp", "tests/cli"]
+# The fewest: a quarter of a front ring is for what is fetched from the middle, and one at least is to be there.
+FRONT_SHIFT = "2"
+FLOW_BUILD = ROOT / "build" / "flow-extension"
 FULL_SECONDS = 3600  # that the longest test may take with --full: no stacks are shown before
 
 
@@ -64,15 +68,17 @@ class Wish:
 
     def variables(self) -> dict[str, str]:
         strict = {"SHMQ_TEST_STRICT": "1"} if self.strict else {}
-        flow = {"SHMQ_TEST_FLOW": "1"} if self.flow else {}
+        flow = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_FRONT_SHIFT": FRONT_SHIFT, "PYTHONPATH": ""} if self.flow else {}
         return {**strict, **flow, "SHMQ_TEST_SPARK": str(int(self.spark))}
 
 
-def run_stage(name: str, *command: str | Path, variables: Mapping[str, str] | None = None) -> Stage:
+def run_stage(
+    name: str, *command: str | Path, variables: Mapping[str, str] | None = None, folder: Path = ROOT
+) -> Stage:
     """Runs one checker with its output shown, and takes the time."""
     print(f"\n=== {name}", flush=True)
     start = time.monotonic()
-    status = subprocess.run(command, cwd=ROOT, env={**activated(), **(variables or {})}).returncode
+    status = subprocess.run(command, cwd=folder, env={**activated(), **(variables or {})}).returncode
     return Stage(name, time.monotonic() - start, status)
 
 
@@ -86,12 +92,19 @@ def run_lint() -> list[Stage]:
     ]
 
 
+def run_flow_build() -> Stage:
+    """The extension whose front rings are small, beside the installed one."""
+    tool = ROOT / "tools" / "extension_tree.py"
+    return run_stage("flow build", "python", tool, FLOW_BUILD, f"-DSHMQ_FRONT_SHIFT={FRONT_SHIFT}")
+
+
 def run_pytest(name: str, arguments: Sequence[str], wish: Wish) -> Stage:
     """Runs pytest and reads its counts and the reasons of its skips from the report."""
     with tempfile.TemporaryDirectory(prefix="suite-") as directory:
         report = Path(directory) / "report.xml"
-        command = ("python", "-m", "pytest", f"--junitxml={report}", *arguments)
-        stage = run_stage(name, *command, variables=wish.variables())
+        python, folder = (FLOW_BUILD / "venv/bin/python", FLOW_BUILD / "tree") if wish.flow else ("python", ROOT)
+        command = (python, "-m", "pytest", f"--rootdir={folder}", f"--junitxml={report}", *arguments)
+        stage = run_stage(name, *command, variables=wish.variables(), folder=folder)
         if not report.exists():
             return stage
         for case in ElementTree.parse(report).iter("testcase"):
@@ -153,7 +166,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--full" in arguments:
         os.environ["SHMQ_FULL"] = "1"  # read by tests/support/size.py
     extra = [word for word in arguments if word not in OPTIONS]
-    extra = extra or ["tests/engine"] * wish.flow
+    extra = extra or FLOWING * wish.flow
     run_options = ["-o", f"faulthandler_timeout={FULL_SECONDS}"] if "--full" in arguments else []
     if extra and extra[0] in {"-h", "--help"}:
         print(__doc__)
@@ -162,6 +175,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with prepared(spark=wish.spark):
             stages = [Stage("environment", time.monotonic() - start, 0)]
+            if wish.flow:
+                stages.append(run_flow_build())
             if not extra and "--instruments" not in arguments:
                 stages += run_lint()
             stages += run_tests([*run_options, *extra], wish, among(arguments, extra))

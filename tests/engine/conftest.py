@@ -1,10 +1,5 @@
-"""A broker and a queue for each test, and the three ways to take a message.
+"""A broker and a queue for each test, and the three ways to take a message."""
 
-With `tools/test --flow` every queue may have one byte in memory, but for those that say otherwise: what holds of a
-queue holds of one whose messages lie on disk.
-"""
-
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,20 +11,6 @@ import shmq
 MEMORY = "16MiB"
 
 Taker = Callable[[shmq.Queue[Any], float | None], Any]
-
-
-@pytest.fixture(autouse=True)
-def one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    if os.environ.get("SHMQ_TEST_FLOW", "0") != "1":
-        return
-    declared, test = shmq.Broker.queue, os.getpid()
-
-    def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
-        if os.getpid() == test and options.get("create", True):
-            options.setdefault("max_memory", 1)
-        return declared(self, name, **options)
-
-    monkeypatch.setattr(shmq.Broker, "queue", queue)
 
 
 @pytest.fixture

@@ -32,6 +32,10 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "small": ({"maxsize": 5, "max_bytes": 6000}, LARGE),
     "dropping": ({"maxsize": 4, "overflow": "drop_oldest", "priorities": 2}, LARGE),
     "reserve": ({"maxsize": 1000, "live_consumers": 1, "temporary": True, "slot_size": 128, "checksum": False}, LARGE),
+    "flowing": ({"maxsize": 1000, "max_memory": 1}, SMALL),
+    "flowing blocks": ({"maxsize": 1000, "max_memory": 6000, "priorities": 3}, LARGE),
+    "flowing groups": ({"maxsize": 1000, "max_memory": 1, "groups": "shared", "priorities": 2}, SMALL),
+    "flowing, dropping": ({"maxsize": 4, "max_memory": 1, "overflow": "drop_oldest", "priorities": 2}, LARGE),
     "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
 }
 BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}

@@ -23,6 +23,7 @@ ALTERED = {
         "max_deaths": (0, 1, 2, 3),
         "maxsize": (0, 2, 5, 1000),
         "max_bytes": (0, 50, 6000),
+        "max_memory": (None, 1, 200, 6000),
         "retry_delay": ((0.0,), (0.0, FAR), (TINY, 0.0)),
         "dead_letter_expired": (False, True),
         "overflow": ("wait", "reject", "drop_oldest"),

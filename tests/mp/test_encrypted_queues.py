@@ -50,7 +50,10 @@ def test_what_a_process_puts_can_be_read_on_disk_only_without_a_key(
     queue = flowing(make())
     children.put_secrets(queue, range(COUNT))
     assert found_on_disk() == {"some": True, "secret": key is None, "key": False}
-    assert [queue.get() for _ in range(COUNT)] == [f"{SECRET}{number}" for number in range(COUNT)]
+    for number in range(COUNT):
+        assert queue.get() == f"{SECRET}{number}"
+        if isinstance(queue, JoinableQueue):
+            queue.task_done()
 
 
 def test_a_child_encrypts_what_it_puts_there_and_in_queues_of_its_own(ctx: Any, start: Start) -> None:

@@ -1,15 +1,14 @@
 """The binding under AddressSanitizer and UndefinedBehaviorSanitizer: tests of Python against a sanitized extension."""
 
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from extension_tree import interpreter_of, linked_tree
 
-from native_build import ROOT, call, command
+from native_build import ROOT
 from tests.support.size import FULL, sized
 
 # Together they call every function of native/python; the rest of the suite with SHMQ_FULL=1.
@@ -30,34 +29,6 @@ WHOLE = ["tests/unit", "tests/engine", "tests/mp"]
 RUN_SECONDS = sized(2400, 3600)
 
 
-def build(directory: Path) -> Path:
-    """Builds the extension with both sanitizers and lays a tree of links around it; answers the tree."""
-    make = f"-DCMAKE_MAKE_PROGRAM={command('ninja')}"
-    options = ["-DSHMQ_SANITIZE=address", f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_C_COMPILER=gcc", make]
-    call(command("cmake"), "-S", ROOT / "native", "-B", directory, "-G", "Ninja", *options)
-    call(command("cmake"), "--build", directory)
-    tree = directory / "tree"
-    shutil.rmtree(tree, ignore_errors=True)
-    (tree / "shmq").mkdir(parents=True)
-    for path in (ROOT / "shmq").iterdir():
-        if path.name != "__pycache__" and path.suffix != ".so":
-            (tree / "shmq" / path.name).symlink_to(path)
-    for name in ("tests", "tools", "docs", "bench", "native", "pyproject.toml", "README.md"):
-        (tree / name).symlink_to(ROOT / name)
-    for library in directory.glob("_native*.so"):
-        (tree / "shmq" / library.name).symlink_to(library)
-    return tree
-
-
-def environment_of(directory: Path) -> Path:
-    """An interpreter that sees this one's packages, but for the shmq that is installed there."""
-    call(sys.executable, "-m", "venv", "--without-pip", "--clear", directory / "venv")
-    site = next((directory / "venv" / "lib").glob("python*")) / "site-packages"
-    packages = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "tree.pth").write_text("\n".join([str(directory / "tree"), *packages]) + "\n")
-    return directory / "venv" / "bin" / "python"
-
-
 def library(name: str) -> str:
     """The sanitizer's library has to be the first one that the interpreter loads."""
     answer = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
@@ -71,8 +42,8 @@ def library(name: str) -> str:
 def test_the_binding_passes_its_tests_under_the_sanitizers(tool: Callable[[str], str], tmp_path: Path) -> None:
     tool("gcc")
     directory = ROOT / "build" / "sanitized-extension"
-    tree = build(directory)
-    python = environment_of(directory)
+    tree = linked_tree(directory, "-DSHMQ_SANITIZE=address", "-DCMAKE_C_COMPILER=gcc")
+    python = interpreter_of(directory)
     # Not SHMQ_TEST_STRICT either: beside it runs the whole suite, whose segments it would take for its own.
     left_out = ("PYTEST_", "SHMQ_TEST_STRICT")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}

@@ -266,6 +266,7 @@ def test_the_instruments_are_left_out_before_a_commit_and_can_be_asked_for(
 
     monkeypatch.setattr(suite, "run_pytest", run_pytest)
     monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "run_flow_build", lambda: suite.Stage("flow build", 0.0, 0))
     monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
     assert suite.main(words) == 0
     assert chosen == [side_by_side, alone]
@@ -282,6 +283,7 @@ def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_
 
     monkeypatch.setattr(suite, "run_pytest", run_pytest)
     monkeypatch.setattr(suite, "run_lint", list)
+    monkeypatch.setattr(suite, "run_flow_build", lambda: suite.Stage("flow build", 0.0, 0))
     monkeypatch.setattr(suite, "prepared", lambda spark: nullcontext())
     assert suite.main(["--spark", "--strict"]) == 0
     assert [markers for markers, _ in chosen] == [
@@ -295,7 +297,7 @@ def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_
     assert [told for _, told in chosen] == [{"SHMQ_TEST_SPARK": "0"}] * 2
     chosen.clear()
     assert suite.main(["--flow"]) == 0
-    told = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_SPARK": "0"}
+    told = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_FRONT_SHIFT": "2", "PYTHONPATH": "", "SHMQ_TEST_SPARK": "0"}
     assert chosen == [("not alone and not memory", told), ("alone and not memory", told)]
 
 

@@ -10,11 +10,10 @@ from functools import cached_property
 
 from checker.image import Entry, Image
 from checker.layout import GRANULE, QUEUE, RING, SETTINGS, TICKET, TICKETS, round_up
-from checker.ring import Flow, Geometry, Ring, geometry_at, geometry_fault
+from checker.ring import FRONT_SHIFT, Flow, Geometry, Ring, geometry_at, geometry_fault
 from checker.words import BACK, FRONT
 
 LEVELS = 10
-FRONT_SHIFT = 12  # at most
 
 
 @dataclass(frozen=True)

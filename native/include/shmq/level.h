@@ -116,7 +116,9 @@ typedef struct shmq_run {
     uint64_t granules;    /* all of it */
 } shmq_run;
 
+#ifndef SHMQ_FRONT_SHIFT /* tools/test --flow makes front rings of four slots, of which one is for what is fetched */
 #define SHMQ_FRONT_SHIFT 12u /* of a front ring's slots, at most: so many entries from disk can be in hand at once */
+#endif
 
 static inline uint32_t shmq_front_shift(uint32_t shift) {
     return shift < 3 ? 1 : shift - 2 < SHMQ_FRONT_SHIFT ? shift - 2 : SHMQ_FRONT_SHIFT;
