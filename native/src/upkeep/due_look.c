@@ -44,7 +44,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budge
         }
         earliest = due[i] < earliest ? due[i] : earliest;
     }
-    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds);
+    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds) || shmq_is_half_passed(q, now, &m->rounds.rows);
     shmq_queue_unbind(q);
     return earliest;
 }
