@@ -30,7 +30,7 @@ typedef struct shmq_rows_pass {
 typedef struct shmq_rounds {
     shmq_a32 busy;
     uint32_t high; /* how many entries of the directory the circle has */
-    uint32_t turn; /* the duty that comes first in the next round */
+    uint32_t turn, queue_turn; /* the duty that comes first in the next round, and that of a queue */
     shmq_a32 row; /* the process that is asked for next; 0: a new look begins */
     shmq_a32 half; /* the look at the directory is unfinished */
     uint64_t go_on_ns; /* when an unfinished look at what is due goes on */

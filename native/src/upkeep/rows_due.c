@@ -205,7 +205,8 @@ uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     shmq_rows_pass *p = &q->m->rounds.rows;
     uint32_t first = shmq_is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another one would forget it */
     uint64_t earliest = SHMQ_DUE_NEVER;
-    for (uint32_t i = 0; i < q->levels; i++) {
+    bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; /* another duty may have ended it */
+    for (uint32_t i = 0; i < q->levels && is_in_service; i++) {
         uint32_t depth = (first + i) % q->levels;
         uint64_t due = due_of(q, depth, now);
         due = due <= now && b->left != 0 ? step(shmq_level(q, depth), now, p, b) : due;
