@@ -189,6 +189,22 @@ static void a_round_fetches_no_more_than_it_may_spend(void) {
     end();
 }
 
+/* Whatever is due beside it, and however little may be spent at once: each has its turn, and there is an end. */
+static void the_smallest_pieces_come_to_an_end(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 100 == 0 ? stands_at + MS : 0);
+    }
+    stands_at += 2 * MS;
+    for (uint64_t pieces = 0, left = true; left || expired() < MANY / 100; pieces++) {
+        shmq_budget budget = {.left = 2 * SHMQ_PRICE_QUEUE};
+        left = shmq_times_step(m, stands_at, &budget);
+        stands_at += MS;
+        CHECK(pieces < 8 * MANY);
+    }
+    end();
+}
+
 /* Two of a mind: each goes over the rows for itself, a piece at a time. */
 static void two_processes_share_the_work(void) {
     begin_still();
@@ -408,6 +424,7 @@ int main(void) {
     what_is_to_be_buried_comes_in_and_frees_the_disk();
     a_round_does_a_piece_and_the_next_one_goes_on();
     a_round_fetches_no_more_than_it_may_spend();
+    the_smallest_pieces_come_to_an_end();
     two_processes_share_the_work();
     a_mover_at_work_only_delays_it();
     without_a_slot_it_waits_for_one();

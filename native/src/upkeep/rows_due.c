@@ -97,8 +97,8 @@ static shmq_status look_at_each(piece *x, const shmq_row_life *lives, uint32_t c
             p->earliest = ends < p->earliest ? ends : p->earliest;
             continue;
         }
-        if (fetched == FETCHED_AT_ONCE || x->b->left == 0 || x->t.unmarked) {
-            return SHMQ_OK;
+        if (fetched == FETCHED_AT_ONCE || (fetched != 0 && x->b->left == 0) || x->t.unmarked) {
+            return SHMQ_OK; /* but for one: the look alone may have spent all */
         }
         shmq_status status = fetch(x, lives[i].place);
         if (status != SHMQ_OK && status != SHMQ_NOT_FOUND) {
