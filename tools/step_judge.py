@@ -12,6 +12,7 @@ from checker.violation import Findings
 # Kinds, processes and phases of a mark, as in native/killstep/board.h.
 OPERATIONS: Final = {1: "put", 2: "get", 3: "receive", 4: "ack", 5: "release", 6: "purge", 7: "delete"}
 REMOVALS: Final = {6, 7}
+TAKEN: Final = ("expire", "flow-expire", "lease", "move-all", "claim")  # how names of such scenarios begin
 ROBBED: Final = frozenset(
     (
         "group-steal",
@@ -112,7 +113,7 @@ def is_strange(history: History, marks: list[list[int]]) -> bool:
     released = [mark for mark in marks if mark[KIND] == RELEASE and mark[PHASE] == BEGUN]
     leaving = history.where.get("scenario", "").startswith("leave") and bool(released)
     scenario = history.where.get("scenario", "")
-    taken = scenario == "steal" or scenario.startswith(("expire", "lease", "move-all", "claim")) or scenario in ROBBED
+    taken = scenario == "steal" or scenario.startswith(TAKEN) or scenario in ROBBED
     return leaving or taken or any(mark[KIND] in REMOVALS for mark in marks)
 
 

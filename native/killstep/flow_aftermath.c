@@ -5,6 +5,7 @@
 
 #include "rows.h"
 #include "shmq/alert.h"
+#include "shmq/due.h"
 #include "shmq/ring_memory.h"
 #include "virtual.h"
 
@@ -68,6 +69,10 @@ const char *flow_look(const stage *s) {
     }
     if (pulled > flushed) {
         return say("more rows have left than came", pulled, flushed);
+    }
+    uint64_t ends = on ? rows_life_end(q, low, place) : SHMQ_NEVER, due = shmq_due_time(peek(&ring->rows_due));
+    if (ends != SHMQ_NEVER && due > ends) {
+        return say("the life of a row ends before anybody looks: ns, and ns", ends, due);
     }
     if (shmq_load_seq((shmq_a32 *)(uintptr_t)&q->page->unfinished) != 0) {
         return NULL; /* the next mover puts the rest right */

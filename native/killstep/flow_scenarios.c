@@ -4,6 +4,7 @@
 #include "act_claim.h"
 #include "act_flow.h"
 #include "act_select.h"
+#include "act_time.h"
 
 #define VALUE 2000u /* the victim's first message */
 
@@ -30,6 +31,8 @@ static void receive_and_pass(act *a) { /* the get fetches what is of another gro
     receive(a);
     get(a);
 }
+static void look(act *a) { act_look(a); }
+static void look_in_pieces(act *a) { act_look_in_pieces(a); }
 static void purge(act *a) { act_purge(a, QUEUE_A); }
 static void reap(act *a) { act_reap(a); }
 
@@ -75,6 +78,12 @@ const scenario flow_scenarios[] = {
     {"flow-get-dead-decided", state_flow_dead_decided, NULL, get, SHMQ_OK, FLOWS},
     {"flow-put-dead-written", state_flow_dead_written_full, body_small, put, SHMQ_OK, FLOWS},
     {"flow-put-dead-decided", state_flow_dead_decided_full, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-expire-put", state_flow_full_mortals, body_small, put, SHMQ_OK, FLOWS | TIMED},
+    {"flow-expire-first", state_mortal_rows_first, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED | ON_SLOTS},
+    {"flow-expire-between", state_mortal_rows_between, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED | ON_SLOTS},
+    {"flow-expire-all", state_mortal_rows_only, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED},
+    {"flow-expire-fetched", state_mortal_rows_fetched, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED},
+    {"flow-expire-rounds", state_mortal_rows_between, act_wait_till_later, look_in_pieces, SHMQ_OK, FLOWS | TIMED},
     {"flow-alerts", state_flowing, NULL, act_tell_alerts, SHMQ_OK, FLOWS},
     {"flow-reap-mover", state_flow_dead_decided_full, NULL, reap, SHMQ_OK, FLOWS | LONG},
 };

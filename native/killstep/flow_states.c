@@ -2,6 +2,7 @@
 #include "scenario.h"
 
 #include "act_flow.h"
+#include "act_time.h"
 #include "rows.h"
 #include "shmq/sleepers.h"
 
@@ -183,6 +184,46 @@ void state_fetched_all(stage *s) {
     state_rows_last_all(s);
     act_steal_rows(&s->survivor);
     expect_rows(s, 0);
+}
+
+/* Its life ends later; from now on it may be gone. */
+static void put_mortal(stage *s, uint64_t value) {
+    act_put_timed(&s->survivor, QUEUE_A, value, 0, LATER_NS);
+    act_begin(&s->survivor, CALL_SETTLE, QUEUE_A, value);
+}
+
+/* Of eight messages, of which four are about to become rows, the lives of those in [first, last] end. */
+static void fill_with_mortals(stage *s, uint64_t first, uint64_t last) {
+    may_flow(s, FEW);
+    for (uint64_t value = 1; value <= 8; value++) {
+        if (value >= first && value <= last) {
+            put_mortal(s, value);
+        } else {
+            put(s, value, 1, SMALL_BYTES);
+        }
+    }
+}
+
+void state_flow_full_mortals(stage *s) { fill_with_mortals(s, 6, 7); }
+
+static void flow_with_mortals(stage *s, uint64_t first, uint64_t last) {
+    fill_with_mortals(s, first, last);
+    put(s, 9, 2, SMALL_BYTES);
+    expect_rows(s, 4);
+}
+
+void state_mortal_rows_first(stage *s) { flow_with_mortals(s, 5, 6); }
+
+void state_mortal_rows_between(stage *s) { flow_with_mortals(s, 6, 7); }
+
+void state_mortal_rows_only(stage *s) { flow_with_mortals(s, 5, 8); }
+
+/* The life of a row in between is over, and it has come in by itself: what lies below it goes with it. */
+void state_mortal_rows_fetched(stage *s) {
+    flow_with_mortals(s, 5, 6);
+    limit(s, MUCH);
+    act_steal_row(&s->survivor);
+    expect_rows(s, 3);
 }
 
 void state_flow_dead_moving(stage *s) {

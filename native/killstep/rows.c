@@ -7,7 +7,8 @@
 
 typedef struct row {
     uint64_t place, at, length; /* `at` in the table's bytes */
-    shmq_a64 gone;              /* 1: erased */
+    uint64_t enqueued_ns, expires_ns;
+    shmq_a64 gone; /* 1: erased */
 } row;
 
 typedef struct table {
@@ -41,14 +42,28 @@ static table *in_force(void) { return &all->tables[shmq_load_seq(&all->current) 
 
 static bool is_gone(const row *r) { return shmq_load_seq((shmq_a64 *)(uintptr_t)&r->gone) != 0; }
 
-static bool append(table *to, uint64_t place, const unsigned char *bytes, uint64_t length, bool gone) {
-    if (to->count == ROWS_MOST || length > ROWS_ROOM - to->used) {
+static bool append(table *to, const shmq_row *r, bool gone) {
+    if (to->count == ROWS_MOST || r->length > ROWS_ROOM - to->used) {
         return false;
     }
-    memcpy(to->bytes + to->used, bytes, length);
-    to->rows[to->count++] = (row){.place = place, .at = to->used, .length = length, .gone = gone};
-    to->used += length;
+    memcpy(to->bytes + to->used, r->bytes, r->length);
+    to->rows[to->count++] = (row){.place = r->place,
+                                  .at = to->used,
+                                  .length = r->length,
+                                  .enqueued_ns = r->enqueued_ns,
+                                  .expires_ns = r->expires_ns,
+                                  .gone = gone};
+    to->used += r->length;
     return true;
+}
+
+static bool append_again(table *to, const table *from, const row *r) {
+    const shmq_row as = {.place = r->place,
+                         .bytes = from->bytes + r->at,
+                         .length = r->length,
+                         .enqueued_ns = r->enqueued_ns,
+                         .expires_ns = r->expires_ns};
+    return append(to, &as, is_gone(r));
 }
 
 static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t from, const shmq_row *rows,
@@ -65,10 +80,10 @@ static shmq_status write_rows(void *context, bool sweeps, uint64_t low, uint64_t
     for (uint64_t i = 0; i < now->count && fits; i++) {
         const row *r = &now->rows[i];
         bool goes = r->place < low || (sweeps && r->place >= from);
-        fits = goes || append(next, r->place, now->bytes + r->at, r->length, is_gone(r));
+        fits = goes || append_again(next, now, r);
     }
     for (uint32_t i = 0; i < count && fits; i++) {
-        fits = append(next, rows[i].place, rows[i].bytes, rows[i].length, false);
+        fits = append(next, &rows[i], false);
     }
     if (!fits) {
         return shmq_fail(SHMQ_NO_SPACE, "no room for so many rows");
@@ -100,6 +115,26 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
     return SHMQ_OK;
 }
 
+static shmq_status list_rows(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
+                             uint32_t *count) {
+    (void)context;
+    (void)low;
+    const table *now = in_force();
+    uint32_t most = *count;
+    *count = 0;
+    for (uint64_t i = 0; i < now->count && *count < most; i++) {
+        const row *r = &now->rows[i];
+        if (r->place >= from && r->place < below) {
+            lives[(*count)++] = (shmq_row_life){.place = r->place,
+                                                .length = r->length,
+                                                .enqueued_ns = r->enqueued_ns,
+                                                .expires_ns = r->expires_ns,
+                                                .gone = is_gone(r)};
+        }
+    }
+    return SHMQ_OK;
+}
+
 static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     (void)context;
     (void)erased;
@@ -115,7 +150,8 @@ static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
 static shmq_status clear_rows(void *context) { return write_rows(context, true, UINT64_MAX, UINT64_MAX, NULL, 0); }
 
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing) {
-    static const shmq_backing calls = {.write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
+    static const shmq_backing calls = {
+        .write = write_rows, .read = read_rows, .list = list_rows, .erase = erase_row, .clear = clear_rows};
     (void)q; /* "a": the limited one has no front ring */
     (void)depth;
     *backing = &calls;
@@ -129,6 +165,19 @@ uint32_t rows_count(uint64_t from, uint64_t below) {
         count += now->rows[i].place >= from && now->rows[i].place < below && !is_gone(&now->rows[i]);
     }
     return count;
+}
+
+uint64_t rows_life_end(const shmq_queue *q, uint64_t from, uint64_t below) {
+    const table *now = in_force();
+    uint64_t earliest = SHMQ_NEVER;
+    for (uint64_t i = 0; i < now->count; i++) {
+        const row *r = &now->rows[i];
+        uint64_t end = r->place >= from && r->place < below && !is_gone(r)
+                           ? shmq_life_end(q, r->enqueued_ns, r->expires_ns)
+                           : SHMQ_NEVER;
+        earliest = end < earliest ? end : earliest;
+    }
+    return earliest;
 }
 
 uint64_t rows_weight(uint64_t from, uint64_t below) {

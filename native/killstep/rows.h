@@ -7,7 +7,7 @@
 
 #define ROWS_MOST 640u
 #define ROWS_ROOM (UINT64_C(40) << 10) /* of the rows of one transaction's end */
-#define ROWS_BYTES (UINT64_C(31) * 4096)
+#define ROWS_BYTES (UINT64_C(36) * 4096)
 
 /* Once for the driver; no rows afterwards. */
 void rows_open(void);
@@ -16,6 +16,8 @@ unsigned char *rows_bytes(void);
 shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);
 /* Rows with keys in [from, below). */
 uint32_t rows_count(uint64_t from, uint64_t below);
+/* When the life of one of them ends first; SHMQ_NEVER. */
+uint64_t rows_life_end(const shmq_queue *q, uint64_t from, uint64_t below);
 /* Bytes of their headers and bodies. */
 uint64_t rows_weight(uint64_t from, uint64_t below);
 /* JSON: [first place, first place behind] of each run of places. */

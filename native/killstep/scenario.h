@@ -150,6 +150,11 @@ void state_rows_gone(stage *s); /* it flows, all rows have left, and there are m
 void state_rows_last(stage *s); /* and none are */
 void state_fetched(stage *s); /* one of the rows has come in by itself, and is gone */
 void state_fetched_free(stage *s); /* ... and lies in the front ring */
+void state_flow_full_mortals(stage *s); /* two of those that are about to become rows expire */
+void state_mortal_rows_first(stage *s); /* of four rows the first two */
+void state_mortal_rows_between(stage *s); /* those behind the first one */
+void state_mortal_rows_only(stage *s); /* all of them */
+void state_mortal_rows_fetched(stage *s); /* the first one, and the second was taken */
 void state_fetched_all(stage *s); /* all have, and are gone */
 void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
 void state_flow_dead_written(stage *s); /* before it said so */

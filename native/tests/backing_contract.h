@@ -69,7 +69,11 @@ static inline shmq_status contract_write(uint32_t which, bool sweeps, uint64_t l
     for (uint32_t i = 0; i < count; i++) {
         uint64_t place = first + i * step;
         contract_fill(place, version, bytes[i]);
-        rows[i] = (shmq_row){.place = place, .bytes = bytes[i], .length = contract_length(place)};
+        rows[i] = (shmq_row){.place = place,
+                             .bytes = bytes[i],
+                             .length = contract_length(place),
+                             .enqueued_ns = place + 1,
+                             .expires_ns = place % 3 * version};
     }
     return views[which]->write(views[which]->context, sweeps, low, from, rows, count);
 }
@@ -248,6 +252,45 @@ static void an_erased_row_is_gone_for_everybody_and_no_other(void) {
     }
 }
 
+/* Of [from, below), as they were written; how many of them are there. What was erased may be told of. */
+static uint32_t contract_lives(uint32_t which, uint64_t from, uint64_t below, uint64_t version) {
+    shmq_row_life lives[7];
+    uint32_t there = 0;
+    for (uint32_t got = 7; from < below && got != 0; from = got != 0 ? lives[got - 1].place + 1 : below) {
+        got = 7;
+        CHECK_EQUAL(views[which]->list(views[which]->context, lowest, from, below, lives, &got), SHMQ_OK);
+        CHECK(got <= 7);
+        for (uint32_t i = 0; i < got; i++) {
+            uint64_t place = lives[i].place;
+            CHECK(place >= from && place < below && (i == 0 || place > lives[i - 1].place));
+            CHECK_EQUAL(lives[i].length, contract_length(place));
+            CHECK(lives[i].enqueued_ns == place + 1 && lives[i].expires_ns == place % 3 * version);
+            there += !lives[i].gone;
+        }
+    }
+    return there;
+}
+
+static void lives_are_listed_as_they_were_put_and_without_what_is_gone(void) {
+    CHECK_EQUAL(contract_lives(0, 0, UINT64_MAX, 5), 0);
+    contract_put(0, 10, 30, 5);
+    contract_put(1, 50, 30, 5);
+    CHECK_EQUAL(contract_write(0, false, 10, 100, 100, 4, 10, 5), SHMQ_OK);
+    for (uint32_t which = 0; which < 2; which++) {
+        CHECK_EQUAL(contract_lives(which, 0, UINT64_MAX, 5), 70);
+        CHECK_EQUAL(contract_lives(which, 35, 55, 5), 10);
+        CHECK_EQUAL(contract_lives(which, 40, 50, 5), 0);
+        CHECK_EQUAL(contract_lives(which, 97, 109, 5), 3);
+    }
+    contract_erase(0, 12);
+    contract_erase(1, 79);
+    for (uint32_t which = 0; which < 2; which++) {
+        CHECK_EQUAL(contract_lives(which, 0, UINT64_MAX, 5), 68);
+        CHECK_EQUAL(contract_lives(which, 12, 13, 5), 0);
+        CHECK_EQUAL(contract_lives(which, 79, 101, 5), 1);
+    }
+}
+
 static void nothing_is_left_of_what_was_cleared(void) {
     contract_put(0, 0, 30, 1);
     contract_put(0, 30, 30, 1);
@@ -343,6 +386,7 @@ static void a_changed_byte_is_never_delivered(uint64_t seed, uint64_t flips) {
             from = got != 0 ? rows[got - 1].place + 1 : 48;
         }
         CHECK(sound >= 31 && seen <= 48); /* two files of three are as they were */
+        CHECK(contract_lives(1, 0, 48, 1) >= 31); /* and of the third one nothing else is said */
         spoilt += sound < 47 && seen == 48;
         missing += seen < 48;
         subject->flip(byte, bits);
@@ -370,6 +414,7 @@ static inline void contract_hold(const contract_subject *of, uint64_t seed, uint
                                         rows_stay_until_low_has_passed_them,
                                         what_was_read_stays_until_the_next_call,
                                         an_erased_row_is_gone_for_everybody_and_no_other,
+                                        lives_are_listed_as_they_were_put_and_without_what_is_gone,
                                         nothing_is_left_of_what_was_cleared,
                                         without_room_nothing_is_written_and_all_else_goes_on,
                                         without_room_all_can_be_cleared,

@@ -10,7 +10,7 @@ enum faulty_death { FAULTY_LIVES, FAULTY_DIES_BEFORE, FAULTY_DIES_BEHIND };
 
 /* How many calls of each kind fail from now on, and whether the next one that does not is the last of its process. */
 static struct faulty {
-    int openings, writes, reads, erasures;
+    int openings, writes, reads, lists, erasures;
     enum faulty_death at_write, at_erase;
     const shmq_backing *real;
     shmq_status (*real_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
@@ -42,6 +42,15 @@ static inline shmq_status faulty_read(void *context, uint64_t low, uint64_t eras
     return faulty.real->read(context, low, erased, from, below, bytes, rows, count);
 }
 
+static inline shmq_status faulty_list(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
+                                      uint32_t *count) {
+    if (faulty.lists > 0) {
+        faulty.lists--;
+        return shmq_fail(SHMQ_OS, "the disk cannot be read");
+    }
+    return faulty.real->list(context, low, from, below, lives, count);
+}
+
 static inline shmq_status faulty_erase(void *context, uint64_t erased, uint64_t place) {
     if (faulty.erasures > 0) {
         faulty.erasures--;
@@ -67,6 +76,7 @@ static inline shmq_status faulty_backing_of(shmq_queue *queue, uint32_t depth, c
     calls = *faulty.real;
     calls.write = faulty_write;
     calls.read = faulty_read;
+    calls.list = faulty_list;
     calls.erase = faulty_erase;
     *backing = &calls;
     return SHMQ_OK;

@@ -68,8 +68,11 @@ static inline shmq_status memory_rows_write(void *context, bool sweeps, uint64_t
         unsigned char *bytes = malloc(added[i].length);
         CHECK(bytes != NULL);
         memcpy(bytes, added[i].bytes, added[i].length);
-        memory_rows[memory_row_count++] =
-            (shmq_row){.place = added[i].place, .bytes = bytes, .length = added[i].length};
+        memory_rows[memory_row_count++] = (shmq_row){.place = added[i].place,
+                                                     .bytes = bytes,
+                                                     .length = added[i].length,
+                                                     .enqueued_ns = added[i].enqueued_ns,
+                                                     .expires_ns = added[i].expires_ns};
     }
     return SHMQ_OK;
 }
@@ -84,6 +87,23 @@ static inline shmq_status memory_rows_read(void *context, uint64_t low, uint64_t
         if (memory_rows[i].place >= from && memory_rows[i].place < below) {
             used += memory_rows[i].length;
             found[(*count)++] = memory_rows[i];
+        }
+    }
+    return SHMQ_OK;
+}
+
+static inline shmq_status memory_rows_list(void *context, uint64_t low, uint64_t from, uint64_t below,
+                                           shmq_row_life *found, uint32_t *count) {
+    uint32_t most = *count;
+    (void)context, (void)low;
+    *count = 0;
+    for (uint32_t i = 0; i < memory_row_count && *count < most; i++) {
+        const shmq_row *row = &memory_rows[i];
+        if (row->place >= from && row->place < below) {
+            found[(*count)++] = (shmq_row_life){.place = row->place,
+                                                .length = row->length,
+                                                .enqueued_ns = row->enqueued_ns,
+                                                .expires_ns = row->expires_ns};
         }
     }
     return SHMQ_OK;
@@ -113,8 +133,11 @@ static inline shmq_status memory_rows_clear(void *context) {
 }
 
 static inline shmq_status memory_rows_of(shmq_queue *of, uint32_t depth, const shmq_backing **backing) {
-    static const shmq_backing calls = {
-        .write = memory_rows_write, .read = memory_rows_read, .erase = memory_rows_erase, .clear = memory_rows_clear};
+    static const shmq_backing calls = {.write = memory_rows_write,
+                                       .read = memory_rows_read,
+                                       .list = memory_rows_list,
+                                       .erase = memory_rows_erase,
+                                       .clear = memory_rows_clear};
     (void)of, (void)depth;
     *backing = &calls;
     return SHMQ_OK;

@@ -290,7 +290,7 @@ static void a_file_counts_only_where_it_was_written(void) {
         if (way == 2) { /* two rows of equal length change their places, ciphertext and tag */
             uint32_t count;
             memcpy(&count, all + 12, sizeof count);
-            unsigned char *first = all + 64 + 17 * (uint64_t)count, copy[512];
+            unsigned char *first = all + 64 + 33 * (uint64_t)count, copy[512];
             uint64_t length;
             memcpy(&length, all + 64 + 8, sizeof length);
             length += SHMQ_TAG_BYTES;

@@ -1,19 +1,23 @@
 /* Processes that put and take on a queue which flows are killed at random moments, movers amid their turns among them: no message
- * is lost, none comes twice, and those of one producer stay in their order. Arguments: rounds, seed. */
+ * is lost, none comes twice, and those of one producer stay in their order. Some expire, and housekeeping, which is killed as well, looks for them: none
+ * comes late, and none is left. Arguments: rounds, seed. */
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "scratch_flow.h"
+#include "shmq/due.h"
 
 #define NUMBERS (1u << 22)
 #define PROCESSES 4
 #define MEMORY UINT64_C(200000)
 #define HELD 6
+#define LONGEST_LIFE_NS UINT64_C(20000000)
 
 typedef struct record {
     uint32_t producer; /* 1 + process; 0: nobody has put it */
     shmq_a32 accepted, settling, settled;
+    uint64_t ends_ns; /* of its life; 0: it has none */
 } record;
 
 typedef struct board {
@@ -34,6 +38,7 @@ typedef struct worker {
     uint32_t producer;
     uint64_t random;
     shmq_delivery held[HELD];
+    uint64_t numbers[HELD];
     uint32_t held_count;
 } worker;
 
@@ -55,8 +60,17 @@ static void put_one(worker *w) {
               .length = (uint32_t)(sizeof b + next_random(w) % (number % 8 == 0 ? 2900 : 80))};
     memset(bytes, (int)(number % 251), b.length);
     memcpy(bytes, &b, sizeof b);
+    struct iovec piece = {.iov_base = bytes, .iov_len = b.length};
+    shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = b.length};
+    if (next_random(w) % 4 == 0) {
+        o.expires_ns = shmq_now_ns() + 1 + next_random(w) % LONGEST_LIFE_NS;
+    }
+    all->of[number].ends_ns = o.expires_ns;
     all->of[number].producer = w->producer;
-    if (put_bytes(w->q, bytes, b.length, 0) == SHMQ_OK) {
+    shmq_status status = shmq_put(w->q, &o, 0);
+    if (status != SHMQ_OK) {
+        shmq_unprepare(w->q, &o);
+    } else {
         shmq_store_seq(&all->of[number].accepted, 1);
     }
 }
@@ -70,12 +84,17 @@ static body body_of(const shmq_delivery *d) {
     return b;
 }
 
-static void settle(shmq_queue *q, shmq_delivery *d) {
-    body b = body_of(d);
-    CHECK_EQUAL(shmq_load_seq(&all->of[b.number].settled), 0);
-    shmq_store_seq(&all->of[b.number].settling, 1);
-    CHECK_EQUAL(shmq_settle(q, d), SHMQ_OK);
-    CHECK_EQUAL(shmq_swap_seq(&all->of[b.number].settled, 1), 0);
+/* Its bytes may be others' by now: the life of one in hand may end. */
+static void settle(shmq_queue *q, shmq_delivery *d, uint64_t number) {
+    record *r = &all->of[number];
+    CHECK_EQUAL(shmq_load_seq(&r->settled), 0);
+    shmq_store_seq(&r->settling, 1);
+    shmq_status status = shmq_settle(q, d);
+    if (status == SHMQ_SETTLED && r->ends_ns != 0) {
+        return;
+    }
+    CHECK_EQUAL(status, SHMQ_OK);
+    CHECK_EQUAL(shmq_swap_seq(&r->settled, 1), 0);
 }
 
 static void take_one(worker *w) {
@@ -84,13 +103,23 @@ static void take_one(worker *w) {
         return;
     }
     shmq_delivery *d = &w->held[w->held_count];
+    uint64_t before = shmq_now_ns();
     shmq_status status = shmq_receive(w->q, &t, d);
     if (status != SHMQ_OK && status != SHMQ_EMPTY && status != SHMQ_INTERRUPTED) {
         fprintf(stderr, "take: %s %s\n", shmq_status_name(status), shmq_trail());
         abort();
     }
     if (status == SHMQ_OK) {
-        CHECK_EQUAL(shmq_load_seq(&all->of[body_of(d).number].settled), 0);
+        uint64_t number;
+        memcpy(&number, d->bytes, sizeof number);
+        if (shmq_own_word(w->q, d) == 0) { /* its life has just ended, and what was copied may be another's */
+            CHECK_EQUAL(shmq_settle(w->q, d), SHMQ_SETTLED);
+            return;
+        }
+        CHECK(number < NUMBERS && (all->of[number].ends_ns != 0 || body_of(d).number == number));
+        CHECK_EQUAL(shmq_load_seq(&all->of[number].settled), 0);
+        CHECK(all->of[number].ends_ns == 0 || all->of[number].ends_ns > before);
+        w->numbers[w->held_count] = number;
         w->held_count++;
     }
 }
@@ -101,11 +130,14 @@ static void end_one(worker *w) {
     }
     uint32_t i = (uint32_t)(next_random(w) % w->held_count);
     if (next_random(w) % 4 == 0) {
-        CHECK_EQUAL(shmq_release(w->q, &w->held[i], false), SHMQ_OK);
+        bool mortal = all->of[w->numbers[i]].ends_ns != 0;
+        shmq_status status = shmq_release(w->q, &w->held[i], false);
+        CHECK(status == SHMQ_OK || (mortal && status == SHMQ_SETTLED));
     } else {
-        settle(w->q, &w->held[i]);
+        settle(w->q, &w->held[i], w->numbers[i]);
     }
     w->held[i] = w->held[--w->held_count];
+    w->numbers[i] = w->numbers[w->held_count];
 }
 
 static _Noreturn void work(uint32_t producer, uint64_t seed) {
@@ -115,6 +147,9 @@ static _Noreturn void work(uint32_t producer, uint64_t seed) {
         uint64_t burst = next_random(&w) % 400;
         bool puts = next_random(&w) % 16 < 9;
         for (uint64_t i = 0; i < burst; i++) {
+            if (next_random(&w) % 64 == 0) {
+                shmq_due_look(w.m);
+            }
             if (puts) {
                 put_one(&w);
             } else {
@@ -141,6 +176,15 @@ static void kill_and_wait(pid_t child) {
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* else a check of its own has failed */
 }
 
+/* Nobody has put anything for as long as the longest life. */
+static void wait_for_ends(shmq_queue *q) {
+    uint64_t over = shmq_now_ns() + LONGEST_LIFE_NS;
+    while (shmq_now_ns() < over || (shmq_load_seq(&q->first.shm->rows_due) | shmq_load_seq(&q->first.shm->due) |
+                                    shmq_load_seq(&shmq_front_of(&q->first)->shm->due)) != 0) {
+        shmq_due_look(q->m);
+    }
+}
+
 static void drain_and_check(uint32_t producers) {
     shmq_member *m = scratch_attach_flowing();
     shmq_queue *q = scratch_flowing(m, "jobs", MEMORY);
@@ -148,22 +192,24 @@ static void drain_and_check(uint32_t producers) {
     shmq_delivery d;
     uint32_t reaped;
     CHECK_EQUAL(shmq_reap_dead(m, &reaped), SHMQ_OK);
+    wait_for_ends(q);
     shmq_census c = census_of(q);
     const shmq_taking t = {.owner = shmq_self(q)};
     shmq_status status;
     while ((status = shmq_receive(q, &t, &d)) == SHMQ_OK || status == SHMQ_INTERRUPTED) {
         if (status == SHMQ_OK) {
             body b = body_of(&d);
+            CHECK_EQUAL(all->of[b.number].ends_ns, 0);
             CHECK(last[b.producer] == 0 || b.number > last[b.producer]);
             last[b.producer] = b.number;
-            settle(q, &d);
+            settle(q, &d, b.number);
             left++;
         }
     }
     CHECK_EQUAL(status, SHMQ_EMPTY);
     for (uint64_t i = 0; i < at_most && i < NUMBERS; i++) {
         const record *r = &all->of[i];
-        lost += shmq_load_seq((shmq_a32 *)&r->accepted) && !shmq_load_seq((shmq_a32 *)&r->settled) &&
+        lost += r->ends_ns == 0 && shmq_load_seq((shmq_a32 *)&r->accepted) && !shmq_load_seq((shmq_a32 *)&r->settled) &&
                 !shmq_load_seq((shmq_a32 *)&r->settling);
     }
     CHECK_EQUAL(lost, 0);

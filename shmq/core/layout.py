@@ -216,6 +216,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("dropping_at", "<u8", 0, 1224),
             ("dropping_count", "<u8", 0, 1232),
             ("dropping_bytes", "<u8", 0, 1240),
+            ("rows_due", "<u8", 0, 1248),
         ),
     ),
     "sleepers": (

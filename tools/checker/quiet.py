@@ -159,6 +159,9 @@ def judge_queue(image: Image, consumers: Consumers, live: Collection[int], slack
         findings.expect(process in live, "quiet.consumer", where, f"row {row} is process {process}'s, which is dead")
     for ring in queue.rings:
         judge_slots(ring, consumers, live, slack, findings)
+    for back in queue.backs:
+        known = back.rows_due == 0 or image.u64(SEGMENT["due"]) != 0
+        findings.expect(known, "quiet.due", back.title, "messages expire on disk, and nobody is to look")
     turn = f"unfinished {queue.flow.unfinished}, missed {queue.flow.missed}, and {slack.deaths} processes died"
     findings.expect(slack.deaths or not (queue.flow.is_amid or queue.flow.missed), "quiet.mover", where, turn)
     waiting, tickets = waiting_lines(image, queue), len(line_of(queue).held)

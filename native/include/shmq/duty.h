@@ -20,6 +20,8 @@
 #define SHMQ_PRICE_CHANGE 8u /* brought forward, dropped, or taken back: with the sleeper that is woken for it */
 #define SHMQ_PRICE_QUEUE 4u /* looked at: its page and its rings are checked */
 #define SHMQ_PRICE_ROW 8u /* a lock byte: a system call */
+#define SHMQ_PRICE_FILE 64u /* what the index of a file of rows says; the mover's lock */
+#define SHMQ_PRICE_FETCH 32u /* a row comes in by itself */
 
 typedef struct shmq_budget {
     uint32_t left;
@@ -59,7 +61,7 @@ typedef struct shmq_queue_duty {
     uint64_t (*step)(shmq_queue *q, uint64_t now, shmq_budget *b);
 } shmq_queue_duty;
 
-#define SHMQ_QUEUE_DUTIES 3u
+#define SHMQ_QUEUE_DUTIES 4u
 
 extern const shmq_duty shmq_duties[SHMQ_DUTIES]; /* in the order of enum shmq_duty_number */
 extern const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES];
@@ -71,6 +73,12 @@ bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b);
 bool shmq_is_half_looked_at(const shmq_queue *q, uint32_t depth, const shmq_rounds *u);
 /* A part of shmq_ring_time (ring_time.h); `u` is this process's, or that of a look that goes to the end. */
 void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b);
+
+/* The queue duty "rows" (rows_due.c). */
+uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now);
+uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b);
+/* Are these the rows over which we have begun to go? */
+bool shmq_is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p);
 
 /* One step of each that is due and asked for, within one budget; true: more is left, and the next caller goes on. */
 bool shmq_upkeep_round(shmq_member *m, uint32_t duties);

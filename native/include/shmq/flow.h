@@ -29,7 +29,15 @@ typedef struct shmq_row {
     uint64_t place;
     const unsigned char *bytes; /* NULL: the mover fetched it before those below it, and erased it */
     uint64_t length;
+    uint64_t enqueued_ns, expires_ns; /* 0: never. Said by who writes it; what was read has them in its bytes */
 } shmq_row;
+
+/* What is known of a row without a look at its bytes. */
+typedef struct shmq_row_life {
+    uint64_t place, length;
+    uint64_t enqueued_ns, expires_ns; /* as it was written */
+    bool gone; /* it was fetched, and is here no more */
+} shmq_row_life;
 
 /* How many rows of a level there were up to one and with it, since the queue was made, and the bytes of their headers and bodies. Each
  * row says its own, so the mover sees what has got lost before it. */
@@ -54,6 +62,10 @@ typedef struct shmq_backing {
      * were, in all of the level's life; another number than the last one: others have erased some. Needs no room. */
     shmq_status (*read)(void *context, uint64_t low, uint64_t erased, uint64_t from, uint64_t below, uint64_t bytes,
                         shmq_row *rows, uint32_t *count);
+    /* What the rows with keys in [from, below) say of their lives: the first ones in order, at most *count, those that are gone among them
+     * or not. 0: there are none. Needs no room, nor the key of what is encrypted. What makes no sense is passed. */
+    shmq_status (*list)(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
+                        uint32_t *count);
     /* The row with this key is gone, if there is one. Needs no room. `erased` as above, without this one. Repeatable. */
     shmq_status (*erase)(void *context, uint64_t erased, uint64_t place);
     /* There are no rows any more. Needs no room. */
@@ -141,6 +153,8 @@ shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d);
 typedef enum shmq_row_use { SHMQ_ROW_PASSED, SHMQ_ROW_WANTED, SHMQ_ROW_AGAIN } shmq_row_use;
 typedef shmq_row_use shmq_wants_row(void *context, const shmq_delivery *row);
 shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
+/* The row of this place. As shmq_fetch. */
+shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* ... by a taker that wants all, so that no earlier one of its group is on disk? */
@@ -152,6 +166,14 @@ void shmq_front_order(const shmq_ring *front);
 uint64_t shmq_bytes_free(const shmq_queue *q);
 /* Rows with keys below this one are settled. Answers how many they were. */
 shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped);
+/* The same of these, the lowest rows that there are; needs no look at them. */
+void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count);
+/* No row is left: the flow ends, if it is so. */
+void shmq_rows_end_flow(shmq_mover *t);
+/* The lives of rows. Something of it ends at `at`; called before they are rows, so a death leaves the word too early. */
+void shmq_rows_due_at(shmq_ring *back, uint64_t at);
+/* When the life of such a message ends; SHMQ_NEVER. */
+uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns);
 /* Ends what a mover has decided to drop. */
 void shmq_drop_end(shmq_ring *back);
 /* The ordinal of a row. False: it was changed on disk. */
@@ -166,13 +188,15 @@ uint64_t shmq_front_tail(shmq_ring *front);
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes);
 /* Rows that are settled leave the limits, too. */
 void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes);
+/* Of one level: how many are there. */
+shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front);
 /* All rows of a level are gone: settled, or lost. Answers how many they were. */
 shmq_ordinal shmq_rows_end(shmq_ring *back);
 /* Bytes of headers and body in a row of so many bytes. */
 uint64_t shmq_row_weight(uint64_t length);
 /* Bytes on disk of so many rows with so many bytes of headers and bodies, at most. */
-#define SHMQ_ROW_BESIDE 33u /* that a backing needs for one beside its bytes: index, mark, and head of a file */
-#define SHMQ_ROW_BESIDE_ENCRYPTED 97u /* if it is encrypted */
+#define SHMQ_ROW_BESIDE 49u /* that a backing needs for one beside its bytes: index, mark, and head of a file */
+#define SHMQ_ROW_BESIDE_ENCRYPTED 113u /* if it is encrypted */
 static inline uint64_t shmq_row_beside(const shmq_member *m) {
     return m->encrypts ? SHMQ_ROW_BESIDE_ENCRYPTED : SHMQ_ROW_BESIDE;
 }

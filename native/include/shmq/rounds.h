@@ -15,10 +15,22 @@ typedef struct shmq_circle {
     uint64_t left; /* how many there are still to look at */
 } shmq_circle;
 
+/* A pass over the rows of one level whose lives may be over: from its lowest row on. The level's word stays as it is until the end, so a
+ * pass that is given up is begun anew by whoever comes next. */
+typedef struct shmq_rows_pass {
+    bool unfinished;
+    bool again; /* something was fetched: what lies below a row can go when all of it was */
+    uint32_t index, incarnation, depth; /* of that level */
+    uint64_t next; /* place where it goes on */
+    uint64_t earliest; /* end of a life, of those that were looked at */
+    uint64_t word, max_ttl_ns; /* the level's word, and the option, at its beginning */
+    uint64_t began_ns;
+} shmq_rows_pass;
+
 typedef struct shmq_rounds {
     shmq_a32 busy;
     uint32_t high; /* how many entries of the directory the circle has */
-    uint32_t turn; /* the duty that comes first in the next round */
+    uint32_t turn, queue_turn; /* the duty that comes first in the next round, and that of a queue */
     shmq_a32 row; /* the process row that the reaper looks at next; 0: a new look begins */
     shmq_a32 half; /* the look at the directory is unfinished */
     uint64_t go_on_ns; /* when an unfinished look at what is due goes on */
@@ -29,6 +41,7 @@ typedef struct shmq_rounds {
     uint64_t carried; /* below which slots its carried entries are still to be looked at */
     bool
         carried_first; /* in this circle; the next circle begins with the others, so that both get on if none comes to its end */
+    shmq_rows_pass rows;
     uint64_t rechecked_ns; /* when owners of its groups were looked at last */
 } shmq_rounds;
 

@@ -2,6 +2,7 @@
  * which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 behind all that it did. */
 #include "shmq/cold.h"
 #include "shmq/check.h"
+#include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/fault_text.h"
 
@@ -77,6 +78,10 @@ const char *shmq_flow_fault(shmq_ring *r) {
     }
     if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
         return "the queue has flowed to disk, but its front ring has no cold records, which order what comes back";
+    }
+    const char *wrong = shmq_due_fault(shmq_load_seq(&r->shm->rows_due));
+    if (wrong != NULL) {
+        return wrong;
     }
     return shmq_load_seq(&q->page->missed) > 1 ? "the word for a missed turn has a value that no process writes"
                                                : check_rows(r, front.shm, &w);

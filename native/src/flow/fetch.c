@@ -112,12 +112,16 @@ static shmq_row_use any(void *context, const shmq_delivery *row) {
     return SHMQ_ROW_WANTED;
 }
 
+shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place) {
+    uint64_t at = place;
+    return shmq_fetch(t, &at, place + 1, any, NULL);
+}
+
 shmq_status shmq_flow_fetch(shmq_ring *back, uint64_t place) {
     shmq_mover t;
     SHMQ_TRY(shmq_turn_begin(&t, back));
-    uint64_t at = place;
     bool on = shmq_flow_is_on(shmq_load_seq(&back->shm->flow));
-    shmq_status status = on ? shmq_fetch(&t, &at, place + 1, any, NULL) : SHMQ_NOT_FOUND;
+    shmq_status status = on ? shmq_fetch_at(&t, place) : SHMQ_NOT_FOUND;
     shmq_turn_end(&t);
     return status;
 }

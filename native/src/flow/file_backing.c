@@ -337,6 +337,54 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
     return SHMQ_OK;
 }
 
+/* As `load` says of a file. */
+static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from, uint64_t below, shmq_row_life *lives,
+                            uint32_t *count, uint64_t *last) {
+    const shmq_row_cipher by = cipher_of(b);
+    int fd = open_file(b, first, O_RDONLY);
+    shmq_status status = fd >= 0           ? shmq_row_file_lives(fd, &by, from, below, lives, count, last)
+                         : errno == ENOENT ? SHMQ_NOT_FOUND
+                                           : SHMQ_OS;
+    bool senseless = status == SHMQ_OS && (errno == ELOOP || errno == ENXIO || errno == EISDIR);
+    if (status == SHMQ_OS && !senseless) {
+        (void)failed(b, "read a file of");
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return senseless ? SHMQ_CORRUPT : status;
+}
+
+static shmq_status list_lives(void *context, uint64_t low, uint64_t from, uint64_t below, shmq_row_life *lives,
+                              uint32_t *count) {
+    file_backing *b = context;
+    const uint32_t most = *count;
+    bool above = false;
+    while (from < below) {
+        uint64_t first, last = 0;
+        shmq_status status = find_file(b, from, below, above, &first);
+        if (status == SHMQ_EMPTY) {
+            break;
+        }
+        SHMQ_TRY(status);
+        forget_before(b, low);
+        *count = most;
+        status = lives_in(b, first, from, below, lives, count, &last);
+        if (status == SHMQ_NOT_FOUND) {
+            b->known = 0;
+            continue;
+        }
+        if ((status != SHMQ_OK && status != SHMQ_CORRUPT) || (status == SHMQ_OK && *count != 0)) {
+            return status;
+        }
+        last = last > first ? last : first;
+        from = last >= from ? last + 1 : from;
+        above = true;
+    }
+    *count = 0;
+    return SHMQ_OK;
+}
+
 /* SHMQ_OK: the row of this place is marked, or there is none. */
 static shmq_status erase_row(void *context, uint64_t erased, uint64_t place) {
     file_backing *b = context;
@@ -386,8 +434,12 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
         b->m = q->m;
         snprintf(b->place, sizeof b->place, "%s%s", q->m->name, b->path + strlen(q->m->spill));
         forget(b);
-        b->calls = (shmq_backing){
-            .context = b, .write = write_rows, .read = read_rows, .erase = erase_row, .clear = clear_rows};
+        b->calls = (shmq_backing){.context = b,
+                                  .write = write_rows,
+                                  .read = read_rows,
+                                  .list = list_lives,
+                                  .erase = erase_row,
+                                  .clear = clear_rows};
     }
     *backing = &b->calls;
     return SHMQ_OK;

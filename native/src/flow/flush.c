@@ -10,6 +10,7 @@ typedef struct batch {
     uint32_t count;
     shmq_ordinal last;  /* of the last one */
     uint64_t from, end; /* places that were looked at */
+    uint64_t life_end;  /* of the one whose life ends first */
 } batch;
 
 /* What a flush does with the slot of a place. */
@@ -78,6 +79,8 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
                 return SHMQ_OK;
             }
             if (status == SHMQ_OK) {
+                uint64_t ends = shmq_life_end(t->q, b->rows[b->count].enqueued_ns, b->rows[b->count].expires_ns);
+                b->life_end = ends < b->life_end ? ends : b->life_end;
                 b->last.count++;
                 b->last.bytes += shmq_row_weight(b->rows[b->count++].length);
             }
@@ -171,6 +174,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     static _Thread_local batch b;
     shmq_ring_shm *ring = t->back->shm;
     b.count = 0;
+    b.life_end = SHMQ_NEVER;
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
     if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
         /* Nothing lies in between, and recovery looks for what this flush has MOVING near the flow's place. */
@@ -198,6 +202,9 @@ shmq_status shmq_flush(shmq_mover *t) {
     if (status != SHMQ_OK) {
         shmq_flow_recover(t->back, t->front); /* everything is available again */
         return refused(t, status);
+    }
+    if (b.life_end != SHMQ_NEVER) {
+        shmq_rows_due_at(t->back, b.life_end); /* before they are rows: the word is never too late */
     }
     shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */

@@ -25,7 +25,7 @@ static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *
 static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
 
 /* Of one level: what was flushed and has not left again; of that, what was fetched by itself is there no more. */
-static shmq_ordinal rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
+shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
     uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
     uint64_t passed = peek_at(&front->pulled), passed_bytes = peek_at(&front->pulled_bytes);
     uint64_t erased = less(peek_at(&front->flushed), passed),
@@ -37,7 +37,7 @@ static shmq_ordinal rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *fron
 static shmq_ordinal all_rows(const shmq_queue *q) {
     shmq_ordinal all = {.count = 0};
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        shmq_ordinal rows = rows_of(shmq_level_ring(q, depth), shmq_level_ring(q, q->levels + depth));
+        shmq_ordinal rows = shmq_rows_of(shmq_level_ring(q, depth), shmq_level_ring(q, q->levels + depth));
         all.count += rows.count;
         all.bytes += rows.bytes;
     }
@@ -69,7 +69,7 @@ void shmq_rows_gone(shmq_queue *q, uint64_t rows, uint64_t bytes) {
 
 shmq_ordinal shmq_rows_end(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    shmq_ordinal rows = rows_of(ring, front);
+    shmq_ordinal rows = shmq_rows_of(ring, front);
     shmq_pulled_say(back, &(shmq_ordinal){.count = shmq_load_relaxed(&ring->flushed),
                                           .bytes = shmq_load_relaxed(&ring->flushed_bytes),
                                           .erased = shmq_load_relaxed(&front->flushed),

@@ -4,6 +4,7 @@
 #include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
+#include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 
 /* The tail of the front ring is the mover's alone, so nothing is claimed there: a slot that is used at its turn was filled, and its
@@ -86,8 +87,7 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     if (shmq_word_carried(word)) {
         shmq_and_seq(&front->carried[(p & front->mask) >> 6], ~(UINT64_C(1) << (p & 63)));
     }
-    uint64_t expires =
-        (shmq_props(slot) & SHMQ_PROP_EXPIRES) != 0 ? shmq_load_relaxed(&shmq_cold_at(front, slot)->expires_ns) : 0;
+    uint64_t expires = shmq_expires_of(front, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
     if (expires != 0) {
         shmq_make_due(front, expires);
     }
@@ -281,6 +281,20 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     return SHMQ_OK;
 }
 
+/* What has got lost among them is not counted: the ordinal of whatever follows says so to its taker. */
+void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count) {
+    shmq_ordinal last = last_pulled(t->back);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t weight = shmq_row_weight(lives[i].length);
+        last.count++;
+        last.bytes += weight;
+        last.erased += lives[i].gone;
+        last.erased_bytes += lives[i].gone ? weight : 0;
+    }
+    const shmq_ordinal gone = drop(t->back, lives[count - 1].place + 1, &last);
+    shmq_rows_gone(t->q, gone.count, gone.bytes);
+}
+
 /* The back ring is the queue again. If there should still be rows, they are lost. */
 static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ring_shm *ring = t->back->shm;
@@ -290,6 +304,13 @@ static shmq_status leave(shmq_mover *t, uint64_t place) {
     (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
     shmq_alerts_hurry(t->q->m);
     return SHMQ_UNLIKELY(rows.count != 0) ? tell_lost(t, rows.count, rows.bytes) : SHMQ_OK;
+}
+
+void shmq_rows_end_flow(shmq_mover *t) {
+    uint64_t flow = shmq_load_seq(&t->back->shm->flow);
+    if (shmq_flow_is_on(flow) && shmq_rows_of(t->back->shm, t->front->shm).count == 0) {
+        (void)leave(t, shmq_flow_place(flow));
+    }
 }
 
 uint64_t shmq_bytes_free(const shmq_queue *q) {

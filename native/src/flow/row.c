@@ -28,6 +28,21 @@ uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes) {
     return rows * (sizeof(row_head) + shmq_row_beside(m)) + bytes;
 }
 
+uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns) {
+    uint64_t max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns),
+             end = expires_ns != 0 ? expires_ns : SHMQ_NEVER;
+    bool ages = max_ttl != SHMQ_NEVER && enqueued_ns + max_ttl >= enqueued_ns;
+    return ages && enqueued_ns + max_ttl < end ? enqueued_ns + max_ttl : end;
+}
+
+void shmq_rows_due_at(shmq_ring *back, uint64_t at) {
+    shmq_member *m = back->queue->m;
+    (void)shmq_due_at(&back->shm->rows_due, at);
+    if (shmq_due_at(&m->header->due, at)) {
+        shmq_watch_hurry(m);
+    }
+}
+
 uint64_t shmq_row_weight(uint64_t length) { return length > sizeof(row_head) ? length - sizeof(row_head) : 0; }
 
 static bool grow(shmq_mover *t, uint64_t bytes) {
@@ -77,6 +92,8 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     memcpy(at + sizeof head, d.headers, d.headers_len);
     memcpy(at + sizeof head + d.headers_len, d.bytes, d.body_len);
     row->place = place;
+    row->enqueued_ns = head.enqueued_ns;
+    row->expires_ns = head.expires_ns;
     row->length = sizeof head + d.headers_len + d.body_len;
     head.sum = shmq_crc32c(0, at + SUMMED, row->length - SUMMED);
     memcpy(at, &head.sum, sizeof head.sum);

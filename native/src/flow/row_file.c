@@ -8,8 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PLAIN UINT64_C(0x3230574f524d4853) /* "SHMROW02" */
-#define ENCRYPTED UINT64_C(0x3330574f524d4853) /* "SHMROW03" */
+#define PLAIN UINT64_C(0x3430574f524d4853) /* "SHMROW04" */
+#define ENCRYPTED UINT64_C(0x3530574f524d4853) /* "SHMROW05" */
 #define PIECES 512
 #define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows */
 #define HERE 0x00 /* marks; all others are damage */
@@ -29,6 +29,7 @@ typedef struct file_salt {
 
 typedef struct file_entry {
     uint64_t place, length;
+    uint64_t enqueued_ns, expires_ns; /* as in the row: who looks for those whose life is over reads no row */
 } file_entry;
 
 /* Authenticated with a row: what the index says of it. Its ordinal is in its own bytes. */
@@ -134,7 +135,10 @@ bool shmq_row_file_write(int fd, const shmq_row *rows, uint32_t count, const shm
     unsigned char marks[SHMQ_TURN_ENTRIES] = {HERE};
     file_head head = {.count = count};
     for (uint32_t i = 0; i < count; i++) {
-        entries[i] = (file_entry){.place = rows[i].place, .length = rows[i].length};
+        entries[i] = (file_entry){.place = rows[i].place,
+                                  .length = rows[i].length,
+                                  .enqueued_ns = rows[i].enqueued_ns,
+                                  .expires_ns = rows[i].expires_ns};
     }
     return by->wanted ? write_encrypted(fd, &head, entries, marks, rows, by)
                       : write_plain(fd, &head, entries, marks, rows);
@@ -195,14 +199,23 @@ static bool marks_make_sense(const shmq_row_file *f, uint32_t count) {
     return true;
 }
 
-/* The index is sound, and the file as long as it says. */
-static bool is_sound(const shmq_row_file *f) {
-    file_head head = head_of(f);
-    if (head.count == 0 || head.count > SHMQ_TURN_ENTRIES || marks_at(f) + head.count > f->size ||
-        head.sum != shmq_crc32c(0, f->bytes + sizeof head, marks_at(f) - sizeof head) ||
-        !marks_make_sense(f, head.count)) {
+static bool index_is_sound(const shmq_row_file *f, bool encrypted) {
+    if (f->size < f->index_at) {
         return false;
     }
+    file_head head = head_of(f);
+    return head.magic == (encrypted ? ENCRYPTED : PLAIN) && head.count != 0 && head.count <= SHMQ_TURN_ENTRIES &&
+           marks_at(f) + head.count <= f->size &&
+           head.sum == shmq_crc32c(0, f->bytes + sizeof head, marks_at(f) - sizeof head) &&
+           marks_make_sense(f, head.count);
+}
+
+/* The index is sound, and the file as long as it says. */
+static bool is_sound(const shmq_row_file *f, bool encrypted) {
+    if (!index_is_sound(f, encrypted)) {
+        return false;
+    }
+    file_head head = head_of(f);
     uint64_t left = f->size - marks_at(f) - head.count;
     for (uint32_t i = 0; i < head.count; i++) {
         uint64_t length = entry_of(f, i).length;
@@ -236,10 +249,14 @@ static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
     return status;
 }
 
+static uint32_t index_begin(const shmq_row_cipher *by) {
+    return (uint32_t)(sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0));
+}
+
 shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by) {
-    f->index_at = sizeof(file_head) + (by->wanted ? sizeof(file_salt) : 0);
+    f->index_at = index_begin(by);
     f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
-    if (f->size < f->index_at || head_of(f).magic != (by->wanted ? ENCRYPTED : PLAIN) || !is_sound(f)) {
+    if (!is_sound(f, by->wanted)) {
         return SHMQ_CORRUPT; /* a plain one among encrypted ones, too: nobody of us has written it */
     }
     if (by->wanted) {
@@ -301,4 +318,38 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
     }
     f->next_row = i;
     f->next_at = at;
+}
+
+shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from, uint64_t below, shmq_row_life *lives,
+                                uint32_t *count, uint64_t *last) {
+    static _Thread_local unsigned char
+        index[sizeof(file_head) + sizeof(file_salt) + SHMQ_TURN_ENTRIES * (sizeof(file_entry) + 1)];
+    shmq_row_file f = {.bytes = index, .index_at = index_begin(by)};
+    uint32_t most = *count;
+    ssize_t got;
+    *count = 0;
+    do {
+        got = pread(fd, index, sizeof index, 0);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) {
+        return SHMQ_OS;
+    }
+    f.size = (uint64_t)got;
+    if (!index_is_sound(&f, by->wanted)) {
+        return SHMQ_CORRUPT;
+    }
+    const unsigned char *marks = index + marks_at(&f);
+    uint32_t all = head_of(&f).count;
+    *last = entry_of(&f, all - 1).place;
+    for (uint32_t i = 0; i < all && *count < most; i++) {
+        file_entry entry = entry_of(&f, i);
+        if (entry.place >= from && entry.place < below) {
+            lives[(*count)++] = (shmq_row_life){.place = entry.place,
+                                                .length = entry.length,
+                                                .enqueued_ns = entry.enqueued_ns,
+                                                .expires_ns = entry.expires_ns,
+                                                .gone = marks[i] != HERE};
+        }
+    }
+    return SHMQ_OK;
 }

@@ -1,4 +1,4 @@
-/* One file of rows: its head, an index of (place, length), a mark for each, then their bytes. Written once, but for the marks: a row that
+/* One file of rows: its head, an index of (place, length, times of its life), a mark for each, then their bytes. Written once, but for the marks: a row that
  * was fetched by itself is marked as gone. Read as a whole. Of a broker with a key the bytes of each row are encrypted, with a tag behind
  * them; index and marks are not. */
 #ifndef SHMQ_ROW_FILE_H
@@ -32,6 +32,10 @@ bool shmq_row_file_read(shmq_row_file *f, int fd, uint64_t size);
 shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by);
 /* The marks of a file that was read before. False: errno says why; 0: they make no sense. */
 bool shmq_row_file_look_again(shmq_row_file *f, int fd);
+/* What its index says of the lives of rows with keys in [from, below), at most *count; *last: the last place in it. Reads no row, and
+ * needs no key. SHMQ_CORRUPT: it makes no sense. SHMQ_OS: see errno. */
+shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from, uint64_t below, shmq_row_life *lives,
+                                uint32_t *count, uint64_t *last);
 /* Marks the row of this place as gone, if the file has it. */
 bool shmq_row_file_mark(shmq_row_file *f, int fd, uint64_t place);
 /* Rows with keys in [from, below), at most *count and no more than `bytes` beyond the first. They point to what was

@@ -58,7 +58,11 @@ shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {
             SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* said by who sets it, not by who receives */
         }
         if (given & (1u << SHMQ_SET_MAX_TTL)) {
-            shmq_due_recover(shmq_level(q, depth)); /* what is there already has an age, too */
+            shmq_ring *r = shmq_level(q, depth);
+            if (!shmq_is_front(r) && shmq_flow_at(r) != 0) {
+                (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word, which is next */
+            }
+            shmq_due_recover(r); /* what is there already has an age, too */
         }
     }
     return SHMQ_OK;

@@ -14,6 +14,24 @@ static uint64_t due_in(const shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEU
     return earliest;
 }
 
+/* Answers when to come again. As of the broker's duties, the one that would come next when the budget is spent is the first the next time. */
+static uint64_t do_due(shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTIES], shmq_budget *b) {
+    uint32_t *turn = &q->m->rounds.queue_turn, first = *turn;
+    uint64_t earliest = SHMQ_DUE_NEVER;
+    bool left = false;
+    for (uint32_t k = 0; k < SHMQ_QUEUE_DUTIES; k++) {
+        uint32_t i = (first + k) % SHMQ_QUEUE_DUTIES;
+        if (due[i] <= now && b->left != 0) {
+            due[i] = shmq_queue_duties[i].step(q, now, b);
+        } else if (due[i] <= now && !left) {
+            *turn = i;
+            left = true;
+        }
+        earliest = due[i] < earliest ? due[i] : earliest;
+    }
+    return earliest;
+}
+
 /* One queue; answers when it is to be looked at next. *half: we have come to the middle of a ring. `view` is for a look only:
  * memory that others use is not written to before the queue is bound. */
 static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budget *b, bool *half) {
@@ -37,14 +55,8 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budge
     if (status != SHMQ_OK) {
         return status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT ? SHMQ_DUE_NEVER : now + SHMQ_TICK_NS;
     }
-    earliest = SHMQ_DUE_NEVER;
-    for (uint32_t i = 0; i < SHMQ_QUEUE_DUTIES; i++) {
-        if (due[i] <= now) {
-            due[i] = b->left != 0 ? shmq_queue_duties[i].step(q, now, b) : now;
-        }
-        earliest = due[i] < earliest ? due[i] : earliest;
-    }
-    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds);
+    earliest = do_due(q, now, due, b);
+    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds) || shmq_is_half_passed(q, now, &m->rounds.rows);
     shmq_queue_unbind(q);
     return earliest;
 }

@@ -53,6 +53,7 @@ static uint64_t deleted_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
 
 const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES] = {
     {"messages", messages_due, messages_step}, /* delays, lives, leases */
+    {"rows", shmq_rows_due, shmq_rows_step}, /* lives that end on disk */
     {"unused queue", unused_due, unused_step}, /* the option expires */
     {"deleted queue", deleted_due, deleted_step}, /* what has come back to it */
 };

@@ -1,0 +1,216 @@
+/* Rows whose lives are over. A pass goes over what the backing's indexes say of lives, in pieces of a file, each under the mover's lock for
+ * itself. What is over goes where it lies, if it is the lowest and nobody buries it; else it comes in by itself, and what is due in
+ * the front ring is done as ever.
+ *
+ * A level's word is never later than the end of the first life among its rows. It is made earlier by whoever writes rows, before they are
+ * rows, and by whoever sets max_ttl; later by the end of a pass only, under the lock under which rows are written. */
+#include "shmq/duty.h"
+#include "shmq/facts.h"
+#include "shmq/flow.h"
+#include "shmq/level.h"
+#include "shmq/ring_time.h"
+#include "shmq/sleepers.h"
+
+#define FETCHED_AT_ONCE 32u /* others wait for the lock meanwhile */
+
+/* One piece. */
+typedef struct piece {
+    shmq_mover t;
+    shmq_rows_pass *p;
+    uint64_t now;
+    shmq_budget *b;
+    bool changed; /* rows went: who waits for something may get on */
+} piece;
+
+static bool is_of(const shmq_rows_pass *p, const shmq_ring *back) {
+    return p->unfinished && p->index == back->queue->index && p->incarnation == back->queue->incarnation &&
+           p->depth == back->depth;
+}
+
+static uint64_t max_ttl_of(const shmq_queue *q) { return shmq_load_relaxed(&q->page->settings.max_ttl_ns); }
+
+static void begin(shmq_rows_pass *p, const shmq_ring *back, uint64_t now) {
+    const shmq_queue *q = back->queue;
+    *p = (shmq_rows_pass){.unfinished = true,
+                          .index = q->index,
+                          .incarnation = q->incarnation,
+                          .depth = back->depth,
+                          .earliest = SHMQ_DUE_NEVER,
+                          .word = shmq_load_seq(&back->shm->rows_due),
+                          .max_ttl_ns = max_ttl_of(q),
+                          .began_ns = now};
+}
+
+static bool is_over(const piece *x, const shmq_row_life *life) {
+    return shmq_life_end(x->t.q, life->enqueued_ns, life->expires_ns) <= x->now;
+}
+
+/* How many of the lowest rows can go where they lie; *over: of these, those that were there. */
+static uint32_t count_lowest(const piece *x, const shmq_row_life *lives, uint32_t count, uint32_t *over) {
+    bool buried = shmq_expired_are_buried(x->t.q);
+    uint32_t i = 0;
+    *over = 0;
+    for (; i < count && (lives[i].gone || (!buried && is_over(x, &lives[i]))); i++) {
+        *over += !lives[i].gone;
+    }
+    return i;
+}
+
+static void drop_lowest(piece *x, const shmq_row_life *lives, uint32_t count, uint32_t over) {
+    shmq_rows_drop_first(&x->t, lives, count);
+    if (x->t.q->counters != NULL) {
+        shmq_add_relaxed(&x->t.q->counters->expired, over);
+    }
+    x->p->next = lives[count - 1].place + 1;
+    x->changed = true;
+    shmq_budget_spend_all(x->b);
+}
+
+/* It is the newest entry of the front ring. */
+static void end_fetched(const shmq_mover *t) {
+    uint64_t last = shmq_load_seq(&t->front->shm->tail) - 1;
+    shmq_slot_shm *slot = shmq_slot_at(t->front, last);
+    (void)shmq_drop_expired(t->front, slot, shmq_load_seq(&slot->word)); /* else it waits for its burial */
+}
+
+/* SHMQ_EMPTY: there is no slot for it. SHMQ_NOT_FOUND: whoever takes it is told that it is damaged. */
+static shmq_status fetch(piece *x, uint64_t place) {
+    shmq_budget_spend(x->b, SHMQ_PRICE_FETCH);
+    shmq_status status = shmq_fetch_at(&x->t, place);
+    if (status == SHMQ_OK) {
+        end_fetched(&x->t);
+        x->p->again = x->changed = true;
+    }
+    return status;
+}
+
+static shmq_status look_at_each(piece *x, const shmq_row_life *lives, uint32_t count) {
+    shmq_rows_pass *p = x->p;
+    uint32_t fetched = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        p->next = lives[i].place;
+        if (lives[i].gone) {
+            continue;
+        }
+        if (!is_over(x, &lives[i])) {
+            uint64_t ends = shmq_life_end(x->t.q, lives[i].enqueued_ns, lives[i].expires_ns);
+            p->earliest = ends < p->earliest ? ends : p->earliest;
+            continue;
+        }
+        if (fetched == FETCHED_AT_ONCE || (fetched != 0 && x->b->left == 0) || x->t.unmarked) {
+            return SHMQ_OK; /* but for one: the look alone may have spent all */
+        }
+        shmq_status status = fetch(x, lives[i].place);
+        if (status != SHMQ_OK && status != SHMQ_NOT_FOUND) {
+            return status;
+        }
+        fetched++;
+    }
+    p->next = lives[count - 1].place + 1;
+    return SHMQ_OK;
+}
+
+/* SHMQ_OK: there is more. SHMQ_NOT_FOUND: there is not. SHMQ_EMPTY: no slot for what is over. */
+static shmq_status look_at_some(piece *x) {
+    static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
+    const shmq_mover *t = &x->t;
+    uint64_t flow = shmq_load_seq(&t->back->shm->flow), low = shmq_load_relaxed(&t->back->shm->low);
+    uint32_t count = SHMQ_TURN_ENTRIES, over;
+    x->p->next = x->p->next > low ? x->p->next : low;
+    if (!shmq_flow_is_on(flow) || x->p->next >= shmq_flow_place(flow)) {
+        return SHMQ_NOT_FOUND;
+    }
+    SHMQ_TRY(t->backing->list(t->backing->context, low, x->p->next, shmq_flow_place(flow), lives, &count));
+    if (count == 0) {
+        return SHMQ_NOT_FOUND;
+    }
+    shmq_budget_spend(x->b, SHMQ_PRICE_FILE + count / 16);
+    uint32_t lowest = x->p->next == low ? count_lowest(x, lives, count, &over) : 0;
+    if (lowest != 0) {
+        drop_lowest(x, lives, lowest, over);
+        return SHMQ_OK;
+    }
+    return look_at_each(x, lives, count);
+}
+
+/* What was lowered meanwhile stays. Under the lock: no row has come that was not looked at. */
+static void end(piece *x) {
+    shmq_rows_pass *p = x->p;
+    uint64_t rest = shmq_due_rest(p->began_ns), next = p->again ? rest : p->earliest;
+    shmq_rows_end_flow(&x->t);
+    next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
+    if (p->max_ttl_ns == max_ttl_of(x->t.q)) {
+        (void)shmq_cas_seq(&x->t.back->shm->rows_due, p->word, next);
+    }
+    p->unfinished = false;
+}
+
+/* As look_at_some. */
+static shmq_status do_piece(shmq_ring *back, shmq_rows_pass *p, uint64_t now, shmq_budget *b) {
+    piece x = {.p = p, .now = now, .b = b};
+    SHMQ_TRY(shmq_turn_begin(&x.t, back));
+    shmq_status status = look_at_some(&x);
+    if (status == SHMQ_NOT_FOUND) {
+        end(&x);
+    }
+    shmq_turn_end(&x.t);
+    if (x.changed) {
+        shmq_wake_waiters(back->queue);
+        shmq_notify_starved(back->queue);
+    }
+    return status;
+}
+
+/* When to come again. */
+static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budget *b) {
+    if (!shmq_may_flow(back->queue)) {
+        return now + SHMQ_BURIAL_NS; /* another process can */
+    }
+    if (!is_of(p, back)) {
+        begin(p, back, now);
+    }
+    shmq_status status = SHMQ_OK;
+    while (status == SHMQ_OK && b->left != 0) {
+        status = do_piece(back, p, now, b);
+    }
+    if (status == SHMQ_OK) {
+        return now;
+    }
+    p->unfinished = false;
+    shmq_trail_clear(); /* nothing has failed for who called */
+    uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
+    return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_BURIAL_NS);
+}
+
+static uint64_t due_of(const shmq_queue *q, uint32_t depth, uint64_t now) {
+    uint64_t due = shmq_due_time(shmq_load_seq(&shmq_level_ring(q, depth)->rows_due));
+    return shmq_is_due(due, now) ? now : due;
+}
+
+uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now) {
+    uint64_t earliest = SHMQ_DUE_NEVER;
+    bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE;
+    for (uint32_t depth = 0; depth < q->levels && is_in_service; depth++) {
+        uint64_t due = due_of(q, depth, now);
+        earliest = due < earliest ? due : earliest;
+    }
+    return earliest;
+}
+
+bool shmq_is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p) {
+    return p->unfinished && p->index == q->index && p->incarnation == q->incarnation && shmq_rows_due(q, now) <= now;
+}
+
+uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
+    shmq_rows_pass *p = &q->m->rounds.rows;
+    uint32_t first = shmq_is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another one would forget it */
+    uint64_t earliest = SHMQ_DUE_NEVER;
+    bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; /* another duty may have ended it */
+    for (uint32_t i = 0; i < q->levels && is_in_service; i++) {
+        uint32_t depth = (first + i) % q->levels;
+        uint64_t due = due_of(q, depth, now);
+        due = due <= now && b->left != 0 ? step(shmq_level(q, depth), now, p, b) : due;
+        earliest = due < earliest ? due : earliest;
+    }
+    return earliest;
+}

@@ -1,0 +1,438 @@
+/* The queue duty "rows": lives that end on disk. Time stands still but where a test lets it pass. */
+#include "faulty_backing.h"
+#include "flow_select.h"
+#include "shmq/duty.h"
+#include "shmq/ring_memory.h"
+#include "shmq/ring_time.h"
+
+#define MS UINT64_C(1000000)
+
+static uint64_t stands_at;
+
+uint64_t __real_shmq_now_ns(void);
+uint64_t __wrap_shmq_now_ns(void);
+uint64_t __wrap_shmq_now_ns(void) { return stands_at != 0 ? stands_at : __real_shmq_now_ns(); }
+
+static void begin_still(void) {
+    stands_at = __real_shmq_now_ns();
+    begin();
+}
+
+static shmq_outgoing timed(const struct iovec *piece, uint64_t expires_ns) {
+    return (shmq_outgoing){.pieces = piece, .piece_count = 1, .body_len = piece->iov_len, .expires_ns = expires_ns};
+}
+
+/* expires_ns 0: never. */
+static void put_timed(shmq_queue *to, uint64_t number, uint64_t expires_ns) {
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    shmq_outgoing o = timed(&piece, expires_ns);
+    CHECK_EQUAL(shmq_put(to, &o, 0), SHMQ_OK);
+}
+
+static void put_many(uint64_t from, uint64_t below, uint64_t expires_ns) {
+    for (uint64_t i = from; i < below; i++) {
+        put_timed(q, i, expires_ns);
+    }
+}
+
+static shmq_ring_shm *words(void) { return q->first.shm; }
+
+static uint64_t expired(void) {
+    return shmq_load_relaxed(&q->counters->expired) + shmq_load_relaxed(&theirs->counters->expired);
+}
+
+static bool flows(void) { return shmq_flow_is_on(shmq_load_seq(&words()->flow)); }
+
+/* All that is due now, as who counts does it; and once more, for what lies below is looked for when others were fetched. */
+static void look(void) {
+    shmq_due_look(m);
+    shmq_due_look(m);
+    scratch_examine_queue(q->index, true);
+}
+
+static void alter(enum shmq_setting setting, uint64_t value) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, setting, value);
+    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
+}
+
+static void bury_the_expired(bool on) { alter(SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
+
+/* A flush says when the first life among its rows ends, and leaves it as it is for what ends later. */
+static void the_word_says_when_the_first_life_ends(void) {
+    begin_still();
+    uint64_t first = (stands_at + 1000 * MS) & ~UINT64_C(1), second = first + 10 * MS;
+    put_many(0, MANY, 0);
+    CHECK(flows());
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), 0);
+    put_many(MANY, 2 * MANY, first);
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), first);
+    CHECK(shmq_due_time(shmq_load_seq(&m->header->due)) <= first);
+    put_many(2 * MANY, 3 * MANY, second);
+    put_many(3 * MANY, 4 * MANY, 0);
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), first);
+    stands_at = first + MS;
+    look();
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), second);
+    CHECK_EQUAL(expired(), MANY);
+    stands_at = second;
+    look();
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), 0);
+    CHECK_EQUAL(expired(), 2 * MANY);
+    get_numbers(q, 0, MANY);
+    get_numbers(theirs, 3 * MANY, MANY);
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    end();
+}
+
+/* Nobody reads: the disk is free, and the flow ends. */
+static void when_all_are_over_nothing_is_left_on_disk(void) {
+    begin_still();
+    put_many(0, MANY, stands_at + MS);
+    CHECK(flows() && scratch_spill_files(false) > 4);
+    stands_at += 2 * MS;
+    look();
+    CHECK_EQUAL(census_of(q).ready, 0);
+    CHECK_EQUAL(expired(), MANY);
+    CHECK(!flows() && scratch_spill_files(false) == 0);
+    CHECK(shmq_flow_rows(q) == 0 && shmq_flow_bytes(q) == 0);
+    put_many(0, MANY, 0);
+    get_numbers(theirs, 0, MANY);
+    end();
+}
+
+/* What lies before them stays: each comes in by itself, and is dropped there. */
+static void those_in_the_middle_go_and_the_others_stay_in_order(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 3 == 0 ? 0 : stands_at + (i % 3) * MS);
+    }
+    stands_at += MS;
+    look();
+    CHECK_EQUAL(expired(), MANY / 3);
+    CHECK_EQUAL(census_of(q).ready, MANY - MANY / 3);
+    stands_at += MS;
+    look();
+    CHECK_EQUAL(expired(), MANY / 3 * 2);
+    CHECK_EQUAL(census_of(q).ready, MANY / 3);
+    for (uint64_t i = 0; i < MANY; i += 3) {
+        get_numbers(i % 2 == 0 ? q : theirs, i, 1);
+    }
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+    CHECK(!flows());
+    end();
+}
+
+/* As many as have slots come in, and the next ones when these are buried; then the disk is free. */
+static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
+    begin_still();
+    bury_the_expired(true);
+    put_many(0, MANY, stands_at + MS);
+    stands_at += 2 * MS;
+    uint64_t buried = 0, looks = 0;
+    static bool seen[MANY];
+    while (buried < MANY) {
+        shmq_delivery d;
+        look();
+        CHECK(shmq_is_chore_due(m, SHMQ_CHORE_BURIALS));
+        while (shmq_steal_expired(q, &d) == SHMQ_OK) {
+            uint64_t number = number_of(&d);
+            CHECK(number < MANY && !seen[number]);
+            seen[number] = true;
+            buried++;
+            CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+        }
+        stands_at += SHMQ_BURIAL_NS;
+        CHECK(++looks < MANY);
+    }
+    look();
+    CHECK(!flows() && scratch_spill_files(false) == 0);
+    CHECK_EQUAL(census_of(q).ready, 0);
+    CHECK_EQUAL(expired(), 0); /* whoever buries counts */
+    bury_the_expired(false);
+    end();
+}
+
+/* A round drops the rows of a file, and no more: some thousand bytes of words, whatever is due. */
+static void a_round_does_a_piece_and_the_next_one_goes_on(void) {
+    begin_still();
+    put_many(0, MANY, stands_at + MS);
+    stands_at += 2 * MS;
+    uint64_t before = shmq_flow_rows(q), rounds = 0;
+    while (flows()) {
+        (void)shmq_upkeep_round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
+        uint64_t now = shmq_flow_rows(q);
+        CHECK(before - now <= SHMQ_TURN_ENTRIES);
+        before = now;
+        CHECK(++rounds < 1000);
+    }
+    CHECK(rounds > MANY / 2 / SHMQ_TURN_ENTRIES);
+    look();
+    CHECK_EQUAL(expired(), MANY);
+    end();
+}
+
+static void a_round_fetches_no_more_than_it_may_spend(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 2 == 0 ? 0 : stands_at + MS);
+    }
+    stands_at += 2 * MS;
+    for (uint64_t left = shmq_flow_rows(q), rounds = 0; expired() < MANY / 2; rounds++) {
+        (void)shmq_upkeep_round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
+        CHECK(left - shmq_flow_rows(q) <= SHMQ_ROUND_BUDGET / SHMQ_PRICE_FETCH);
+        left = shmq_flow_rows(q);
+        CHECK(rounds < MANY);
+    }
+    CHECK_EQUAL(census_of(q).ready, MANY / 2);
+    end();
+}
+
+/* Whatever is due beside it, and however little may be spent at once: each has its turn, and there is an end. */
+static void the_smallest_pieces_come_to_an_end(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 100 == 0 ? stands_at + MS : 0);
+    }
+    stands_at += 2 * MS;
+    for (uint64_t pieces = 0, left = true; left || expired() < MANY / 100; pieces++) {
+        shmq_budget budget = {.left = 2 * SHMQ_PRICE_QUEUE};
+        left = shmq_times_step(m, stands_at, &budget);
+        stands_at += MS;
+        CHECK(pieces < 8 * MANY);
+    }
+    end();
+}
+
+/* Two of a mind: each goes over the rows for itself, a piece at a time. */
+static void two_processes_share_the_work(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 2 == 0 ? 0 : stands_at + MS);
+    }
+    for (uint64_t turn = 0; expired() < MANY / 2; turn++) {
+        stands_at += 2 * MS; /* so that what the other one has left half done is anybody's */
+        (void)shmq_upkeep_round(turn % 2 == 0 ? m : other, SHMQ_DUTY(SHMQ_DUTY_TIMES));
+        CHECK(turn < 2 * MANY);
+    }
+    CHECK_EQUAL(expired(), MANY / 2);
+    for (uint64_t i = 0; i < MANY; i += 2) {
+        get_numbers(q, i, 1);
+    }
+    end();
+}
+
+/* The lock is tried, and whoever has it delays us: then it is done a tick later. */
+static void a_mover_at_work_only_delays_it(void) {
+    begin_still();
+    put_many(0, MANY, stands_at + MS);
+    stands_at += 2 * MS;
+    shmq_mover t;
+    CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
+    uint64_t rows = shmq_flow_rows(q);
+    shmq_due_look(m);
+    CHECK_EQUAL(shmq_flow_rows(q), rows);
+    CHECK(shmq_due_time(shmq_load_seq(&m->header->due)) <= stands_at + SHMQ_TICK_NS);
+    shmq_turn_end(&t);
+    stands_at += SHMQ_TICK_NS;
+    look();
+    CHECK_EQUAL(expired(), MANY);
+    end();
+}
+
+/* All slots of the front ring are in hands. */
+static void without_a_slot_it_waits_for_one(void) {
+    static shmq_delivery held[MANY];
+    begin_still();
+    put_many(0, MANY - 1, 0);
+    const uint64_t end_of_life = stands_at + 3600 * SECOND;
+    put_timed(q, MANY - 1, end_of_life);
+    put_many(MANY, MANY + 8000, 0);
+    uint64_t count = 0;
+    const shmq_taking all = {.owner = shmq_self(q)};
+    stands_at = 0; /* a receive may sleep */
+    while (shmq_receive(q, &all, &held[count]) == SHMQ_OK) {
+        count++;
+    }
+    CHECK(count < MANY - 1);
+    stands_at = end_of_life;
+    look();
+    CHECK_EQUAL(expired(), 0);
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_settle(q, &held[i]), SHMQ_OK);
+    }
+    stands_at += SHMQ_BURIAL_NS;
+    look();
+    CHECK_EQUAL(expired(), 1);
+    get_numbers(theirs, count, MANY - 1 - count);
+    get_numbers(theirs, MANY, 8000);
+    end();
+}
+
+static void set_max_ttl(uint64_t ns) { alter(SHMQ_SET_MAX_TTL, ns); }
+
+/* Also of what was on disk before the option was given; and without it nothing is over. */
+static void max_ttl_holds_on_disk(void) {
+    begin_still();
+    uint64_t first = stands_at;
+    put_many(0, MANY / 2, 0);
+    stands_at += 100 * MS;
+    put_many(MANY / 2, MANY, 0);
+    look();
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), 0);
+    set_max_ttl(200 * MS);
+    look();
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), (first + 200 * MS) & ~UINT64_C(1));
+    set_max_ttl(SHMQ_NEVER);
+    stands_at = first + 250 * MS;
+    look();
+    CHECK_EQUAL(expired(), 0);
+    set_max_ttl(200 * MS);
+    look();
+    CHECK_EQUAL(expired(), MANY / 2);
+    stands_at = first + 300 * MS;
+    look();
+    CHECK_EQUAL(expired(), MANY);
+    CHECK(!flows());
+    end();
+}
+
+/* What comes back in order is due in the front ring, too. */
+static void what_came_back_is_over_in_its_time_by_max_ttl(void) {
+    begin_still();
+    set_max_ttl(100 * MS);
+    put_many(0, MANY, 0);
+    shmq_delivery d;
+    while (shmq_load_seq(&shmq_front_of(&q->first)->shm->tail) == 0) {
+        CHECK(get_number(q) != UINT64_MAX);
+    }
+    CHECK(shmq_load_seq(&shmq_front_of(&q->first)->shm->due) != 0);
+    uint64_t left = census_of(q).ready;
+    stands_at += 101 * MS;
+    look();
+    CHECK_EQUAL(expired(), left);
+    CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_EMPTY);
+    end();
+}
+
+static void each_level_has_its_own_word(void) {
+    begin_still();
+    shmq_queue *levels = scratch_levels(m, "levels", 0, 3);
+    for (uint64_t i = 0; i < MANY; i++) {
+        struct iovec piece = {.iov_base = &i, .iov_len = sizeof i};
+        shmq_outgoing o = timed(&piece, i % 3 == 1 ? 0 : stands_at + (i % 3 + 1) * MS);
+        o.priority = (uint8_t)(i % 3 * 4);
+        CHECK_EQUAL(shmq_put(levels, &o, 0), SHMQ_OK);
+    }
+    for (uint32_t depth = 0; depth < 3; depth++) {
+        CHECK_EQUAL(shmq_flow_make_room(levels, shmq_level(levels, depth)), SHMQ_OK);
+        CHECK_EQUAL(shmq_load_seq(&shmq_level_ring(levels, depth)->rows_due) == 0, depth == 1);
+    }
+    stands_at += MS;
+    shmq_due_look(m);
+    CHECK_EQUAL(census_of(levels).ready, MANY - MANY / 3);
+    stands_at += 2 * MS;
+    shmq_due_look(m);
+    CHECK_EQUAL(census_of(levels).ready, MANY / 3);
+    for (uint64_t i = 1; i < MANY; i += 3) {
+        CHECK_EQUAL(get_number(levels), i);
+    }
+    CHECK_EQUAL(get_number(levels), UINT64_MAX);
+    shmq_queue_unbind(levels);
+    end();
+}
+
+/* Nothing has failed for who called; when the disk works again, it is done. */
+static void a_disk_that_fails_only_delays_it(void) {
+    begin_still();
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(q, i, i % 100 == 50 ? stands_at + MS : 0);
+    }
+    stands_at += 2 * MS;
+    faulty_begin(m);
+    for (int fault = 0; fault < 4; fault++) {
+        faulty.lists = fault == 0;
+        faulty.reads = fault == 1;
+        faulty.erasures = fault == 2 ? 2 : 0;
+        faulty.openings = fault == 3;
+        shmq_due_look(m);
+        CHECK_EQUAL(strlen(shmq_trail()), 0);
+        stands_at += SHMQ_BURIAL_NS;
+    }
+    look();
+    faulty_end(m);
+    CHECK_EQUAL(expired(), MANY / 100);
+    CHECK_EQUAL(census_of(q).ready, MANY - MANY / 100);
+    for (uint64_t i = 0; i < MANY; i++) {
+        get_numbers(theirs, i, i % 100 != 50);
+    }
+    end();
+}
+
+/* A file that has got lost is no message that has expired: the next taker is told. */
+static void what_is_lost_is_told_and_has_not_expired(void) {
+    begin_still();
+    put_many(0, MANY, stands_at + MS);
+    put_many(MANY, 2 * MANY, 0);
+    uint64_t rows = shmq_flow_rows(q), number;
+    CHECK_EQUAL(scratch_spill_files(false) > 10, true);
+    char path[400], first[300] = "";
+    snprintf(path, sizeof path, "%s/%u.%u", scratch_spill, q->index, q->incarnation);
+    DIR *all = opendir(path);
+    for (struct dirent *e; (e = readdir(all)) != NULL;) {
+        if (e->d_name[0] != '.' && (first[0] == '\0' || strcmp(e->d_name, first) < 0)) {
+            snprintf(first, sizeof first, "%s", e->d_name);
+        }
+    }
+    CHECK(unlinkat(dirfd(all), first, 0) == 0);
+    closedir(all);
+    stands_at += 2 * MS;
+    shmq_due_look(m);
+    CHECK(expired() < MANY && expired() > MANY / 2);
+    uint64_t lost = MANY - expired();
+    CHECK(shmq_flow_rows(q) < rows && lost <= SHMQ_TURN_ENTRIES);
+    unsigned long long told, bytes;
+    CHECK_EQUAL(try_number(q, &number), SHMQ_CORRUPT);
+    CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &told, &bytes), 2);
+    CHECK_EQUAL(told, lost);
+    get_numbers(theirs, MANY, MANY);
+    shmq_store_seq(&m->header->damage, 0); /* it was told */
+    end();
+}
+
+/* A word that nobody writes is looked at at once, and put right. */
+static void a_damaged_word_is_put_right(void) {
+    begin_still();
+    uint64_t at = (stands_at + 10 * MS) & ~UINT64_C(1);
+    put_many(0, MANY, at);
+    shmq_store_seq(&words()->rows_due, UINT64_MAX - 1);
+    CHECK(shmq_flow_fault(&q->first) != NULL);
+    (void)shmq_due_at(&m->header->due, 1);
+    look();
+    CHECK_EQUAL(shmq_load_seq(&words()->rows_due), at);
+    stands_at += 20 * MS;
+    look();
+    CHECK_EQUAL(expired(), MANY);
+    end();
+}
+
+int main(void) {
+    the_word_says_when_the_first_life_ends();
+    when_all_are_over_nothing_is_left_on_disk();
+    those_in_the_middle_go_and_the_others_stay_in_order();
+    what_is_to_be_buried_comes_in_and_frees_the_disk();
+    a_round_does_a_piece_and_the_next_one_goes_on();
+    a_round_fetches_no_more_than_it_may_spend();
+    the_smallest_pieces_come_to_an_end();
+    two_processes_share_the_work();
+    a_mover_at_work_only_delays_it();
+    without_a_slot_it_waits_for_one();
+    max_ttl_holds_on_disk();
+    what_came_back_is_over_in_its_time_by_max_ttl();
+    each_level_has_its_own_word();
+    a_disk_that_fails_only_delays_it();
+    what_is_lost_is_told_and_has_not_expired();
+    a_damaged_word_is_put_right();
+    return 0;
+}
