@@ -90,9 +90,9 @@ def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.environ.get("SHMQ_TEST_FLOW", "0") != "1":
         return
     import shmq
-    from shmq.mp import object_queue
+    from shmq.engine.broker.broker import declared_for
 
-    declared, declared_for, test = shmq.Broker.queue, object_queue.declared_for, os.getpid()
+    declared, test = shmq.Broker.queue, os.getpid()
 
     def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
         if os.getpid() == test and options.get("create", True):
@@ -104,7 +104,7 @@ def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         return declared_for(broker, name, codec, limited, create=create)
 
     monkeypatch.setattr(shmq.Broker, "queue", queue)
-    monkeypatch.setattr(object_queue, "declared_for", object_queue_of)
+    monkeypatch.setattr("shmq.mp.object_queue.declared_for", object_queue_of)
 
 
 @pytest.fixture
