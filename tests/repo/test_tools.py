@@ -232,7 +232,7 @@ def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whol
 ) -> None:
     ran: list[str] = []
 
-    def stage(name: str, *command: object, variables: object = None) -> object:
+    def stage(name: str, *command: object, **settings: object) -> object:
         ran.append(name)
         return suite.Stage(name, 0.0, int(name == "ruff check"))
 
@@ -242,7 +242,7 @@ def test_a_failed_stage_does_not_keep_the_others_from_running_and_fails_the_whol
     assert ran[0] == "ruff check"
     assert ran[-1] == "pytest (alone)"
     assert "mypy" in ran
-    monkeypatch.setattr(suite, "run_stage", lambda name, *command, variables=None: suite.Stage(name, 0.0, 0))
+    monkeypatch.setattr(suite, "run_stage", lambda name, *command, **settings: suite.Stage(name, 0.0, 0))
     assert suite.main([]) == 0
 
 
