@@ -119,7 +119,7 @@ FAULTS = {
     "nothing_late": Seeded("seeking", 817, "the version in which a front had nothing is read behind the look"),
     "chances_late": Seeded("seeking drowsy", 1939, "`chances` is read behind the look at the rings"),
     "no_chance": Seeded("seeking drowsy", 19, "who frees a slot of the front does not raise `chances`"),
-    "no_progress": Seeded("seeking working", 9, "who has looked at all is woken nevertheless"),
+    "no_progress": Seeded("seeking working", 48, "who has looked at all is woken nevertheless"),
     "fetch_blind": Seeded("groups", 18, "a row is fetched while another one has an earlier one of its group in hand"),
     "fetch_behind": Seeded(
         "groups stopped", 405, "a row is fetched though an earlier one was refused before its group was free"

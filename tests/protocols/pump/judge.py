@@ -16,7 +16,7 @@ class Judge:
         self.owned_since: dict[int, int] = {}
         self.free_since: dict[int, int] = {}  # and whoever was refused has been turned back
         self.clock = 0
-        self.last = 0  # when something was put, taken or settled last
+        self.last = 0  # when something was put, taken or settled last, or the lock was missed
         self.dead: set[int] = set()
         self.level: dict[int, int] = {}
         self.place: dict[int, int] = {}

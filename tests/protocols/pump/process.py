@@ -125,6 +125,7 @@ class Process:
         if self.queue.progress:
             yield STEP
         self.queue.chances += 1
+        self.judge.last = self.judge.clock
         while self.queue.progress and self.happens(self.queue.dawdling):
             yield STEP
         yield from self.notify()

@@ -8,7 +8,7 @@ from tests.protocols.pump.process import Queue
 from tests.protocols.pump.seeker import Searcher
 from tests.protocols.pump.words import AVAILABLE, FREE, NOBODY, Fault, Level, Ring
 
-LONG = 4000  # steps without a put, a get or a settlement: they wake each other for ever
+LONG = 4000  # steps in which nothing happens: they wake each other for nothing
 
 
 class Rest:

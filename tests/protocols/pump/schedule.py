@@ -123,6 +123,11 @@ class Schedule:
         self.drain()
         return self.queue.counts
 
+    def all_asleep(self) -> bool:
+        its = [self.searchers[number] for number in self.running if number in self.searchers]
+        asleep = self.queue.asleep - self.queue.awake
+        return all(searcher.works_on or searcher.number in asleep for searcher in its)
+
     def all_choosy(self) -> bool:
         """Only these say what they have looked at, whatever they have found."""
         is_searching = self.queue.sleepers == set(self.searchers)
@@ -146,7 +151,7 @@ class Schedule:
     def burst(self, number: int) -> bool:
         """Some steps of one process. False: it sleeps."""
         judge, plan = self.queue.judge, self.plan
-        if number not in self.searchers:
+        if number not in self.searchers or self.all_asleep():
             judge.last = judge.clock  # as long as others go on, nobody need rest
         for _ in range(self.chance.choice(plan.bursts)):
             self.steps += 1

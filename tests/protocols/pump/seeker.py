@@ -353,6 +353,8 @@ class Seeker(Searcher, Consumer):
 class SleepingSeeker(Searcher):
     """Gets for ever. It says what it has looked at before it sleeps, and is not woken for that."""
 
+    works_on = False  # it keeps what it has for ever
+
     def publish(self) -> Steps[None]:
         if self.seen >= STARVED_TOO and self.is_fault("chances_late"):
             self.seen = self.version + STARVED_TOO + self.queue.chances
@@ -381,8 +383,6 @@ class SleepingSeeker(Searcher):
             yield from self.give_up(queue.releasing)
             if self.happens(queue.leaving):
                 return
-
-    works_on = False
 
     def wait_round(self) -> Steps[str]:
         queue = self.queue
