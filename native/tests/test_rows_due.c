@@ -1,63 +1,5 @@
-/* The queue duty "rows": lives that end on disk. Time stands still but where a test lets it pass. */
-#include "faulty_backing.h"
-#include "flow_select.h"
-#include "shmq/duty.h"
-#include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
-
-#define MS UINT64_C(1000000)
-
-static uint64_t stands_at;
-
-uint64_t __real_shmq_now_ns(void);
-uint64_t __wrap_shmq_now_ns(void);
-uint64_t __wrap_shmq_now_ns(void) { return stands_at != 0 ? stands_at : __real_shmq_now_ns(); }
-
-static void begin_still(void) {
-    stands_at = __real_shmq_now_ns();
-    begin();
-}
-
-static shmq_outgoing timed(const struct iovec *piece, uint64_t expires_ns) {
-    return (shmq_outgoing){.pieces = piece, .piece_count = 1, .body_len = piece->iov_len, .expires_ns = expires_ns};
-}
-
-/* expires_ns 0: never. */
-static void put_timed(shmq_queue *to, uint64_t number, uint64_t expires_ns) {
-    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
-    shmq_outgoing o = timed(&piece, expires_ns);
-    CHECK_EQUAL(shmq_put(to, &o, 0), SHMQ_OK);
-}
-
-static void put_many(uint64_t from, uint64_t below, uint64_t expires_ns) {
-    for (uint64_t i = from; i < below; i++) {
-        put_timed(q, i, expires_ns);
-    }
-}
-
-static shmq_ring_shm *words(void) { return q->first.shm; }
-
-static uint64_t expired(void) {
-    return shmq_load_relaxed(&q->counters->expired) + shmq_load_relaxed(&theirs->counters->expired);
-}
-
-static bool flows(void) { return shmq_flow_is_on(shmq_load_seq(&words()->flow)); }
-
-/* All that is due now, as who counts does it; and once more, for what lies below is looked for when others were fetched. */
-static void look(void) {
-    shmq_due_look(m);
-    shmq_due_look(m);
-    scratch_examine_queue(q->index, true);
-}
-
-static void alter(enum shmq_setting setting, uint64_t value) {
-    shmq_declaration d = {0};
-    int differs = -1;
-    shmq_declaration_give(&d, setting, value);
-    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
-}
-
-static void bury_the_expired(bool on) { alter(SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
+/* The queue duty "rows": lives that end on disk. */
+#include "mortal_rows.h"
 
 /* A flush says when the first life among its rows ends, and leaves it as it is for what ends later. */
 static void the_word_says_when_the_first_life_ends(void) {
@@ -270,8 +212,6 @@ static void without_a_slot_it_waits_for_one(void) {
     end();
 }
 
-static void set_max_ttl(uint64_t ns) { alter(SHMQ_SET_MAX_TTL, ns); }
-
 /* Also of what was on disk before the option was given; and without it nothing is over. */
 static void max_ttl_holds_on_disk(void) {
     begin_still();
@@ -343,61 +283,47 @@ static void each_level_has_its_own_word(void) {
     end();
 }
 
-/* Nothing has failed for who called; when the disk works again, it is done. */
-static void a_disk_that_fails_only_delays_it(void) {
+/* Given while a pass is unfinished: the word stays due. */
+static void a_max_ttl_that_comes_amid_a_pass_is_not_forgotten(void) {
     begin_still();
-    for (uint64_t i = 0; i < MANY; i++) {
-        put_timed(q, i, i % 100 == 50 ? stands_at + MS : 0);
+    put_many(0, 4 * MANY, 0);
+    set_max_ttl(3600 * SECOND);
+    (void)shmq_upkeep_round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
+    while (!m->rounds.rows.unfinished) {
+        stands_at += MS;
+        (void)shmq_upkeep_round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
     }
-    stands_at += 2 * MS;
-    faulty_begin(m);
-    for (int fault = 0; fault < 4; fault++) {
-        faulty.lists = fault == 0;
-        faulty.reads = fault == 1;
-        faulty.erasures = fault == 2 ? 2 : 0;
-        faulty.openings = fault == 3;
-        shmq_due_look(m);
-        CHECK_EQUAL(strlen(shmq_trail()), 0);
-        stands_at += SHMQ_BURIAL_NS;
-    }
+    set_max_ttl(1800 * SECOND);
+    stands_at += 1800 * SECOND;
     look();
-    faulty_end(m);
-    CHECK_EQUAL(expired(), MANY / 100);
-    CHECK_EQUAL(census_of(q).ready, MANY - MANY / 100);
-    for (uint64_t i = 0; i < MANY; i++) {
-        get_numbers(theirs, i, i % 100 != 50);
-    }
+    look();
+    CHECK_EQUAL(expired(), 4 * MANY);
     end();
 }
 
-/* A file that has got lost is no message that has expired: the next taker is told. */
-static void what_is_lost_is_told_and_has_not_expired(void) {
+/* A queue that is deleted amid a pass hinders nobody. */
+static void a_queue_that_is_deleted_amid_a_pass_is_left(void) {
     begin_still();
-    put_many(0, MANY, stands_at + MS);
-    put_many(MANY, 2 * MANY, 0);
-    uint64_t rows = shmq_flow_rows(q), number;
-    CHECK_EQUAL(scratch_spill_files(false) > 10, true);
-    char path[400], first[300] = "";
-    snprintf(path, sizeof path, "%s/%u.%u", scratch_spill, q->index, q->incarnation);
-    DIR *all = opendir(path);
-    for (struct dirent *e; (e = readdir(all)) != NULL;) {
-        if (e->d_name[0] != '.' && (first[0] == '\0' || strcmp(e->d_name, first) < 0)) {
-            snprintf(first, sizeof first, "%s", e->d_name);
-        }
+    put_many(0, 4 * MANY, 0);
+    set_max_ttl(3600 * SECOND);
+    for (int i = 0; i < 1000 && !m->rounds.rows.unfinished; i++) {
+        stands_at += MS;
+        (void)shmq_upkeep_round(m, SHMQ_DUTY(SHMQ_DUTY_TIMES));
     }
-    CHECK(unlinkat(dirfd(all), first, 0) == 0);
-    closedir(all);
+    CHECK(m->rounds.rows.unfinished);
+    shmq_queue *second = scratch_queue(other, "second", 0, true);
+    put_timed(second, 1, stands_at + MS);
+    CHECK_EQUAL(shmq_queue_delete(theirs), SHMQ_OK);
     stands_at += 2 * MS;
     shmq_due_look(m);
-    CHECK(expired() < MANY && expired() > MANY / 2);
-    uint64_t lost = MANY - expired();
-    CHECK(shmq_flow_rows(q) < rows && lost <= SHMQ_TURN_ENTRIES);
-    unsigned long long told, bytes;
-    CHECK_EQUAL(try_number(q, &number), SHMQ_CORRUPT);
-    CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &told, &bytes), 2);
-    CHECK_EQUAL(told, lost);
-    get_numbers(theirs, MANY, MANY);
-    shmq_store_seq(&m->header->damage, 0); /* it was told */
+    stands_at += SHMQ_BURIAL_NS;
+    shmq_due_look(m);
+    CHECK_EQUAL(census_of(second).ready, 0);
+    shmq_queue_unbind(second);
+    shmq_queue_unbind(q);
+    shmq_queue_unbind(theirs);
+    q = scratch_flowing(m, "jobs", MEMORY);
+    theirs = scratch_flowing(other, "jobs", MEMORY);
     end();
 }
 
@@ -431,8 +357,8 @@ int main(void) {
     max_ttl_holds_on_disk();
     what_came_back_is_over_in_its_time_by_max_ttl();
     each_level_has_its_own_word();
-    a_disk_that_fails_only_delays_it();
-    what_is_lost_is_told_and_has_not_expired();
+    a_max_ttl_that_comes_amid_a_pass_is_not_forgotten();
+    a_queue_that_is_deleted_amid_a_pass_is_left();
     a_damaged_word_is_put_right();
     return 0;
 }

@@ -345,7 +345,7 @@ static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from
     shmq_status status = fd >= 0           ? shmq_row_file_lives(fd, &by, from, below, lives, count, last)
                          : errno == ENOENT ? SHMQ_NOT_FOUND
                                            : SHMQ_OS;
-    bool senseless = status == SHMQ_OS && (errno == ELOOP || errno == ENXIO || errno == EISDIR);
+    bool senseless = status == SHMQ_OS && (errno == ELOOP || errno == ENXIO || errno == EISDIR || errno == ESPIPE);
     if (status == SHMQ_OS && !senseless) {
         (void)failed(b, "read a file of");
     }
