@@ -246,7 +246,7 @@ def depth(context: click.Context, depth: int, messages: int, rounds: int, memory
     bytes of disk for each.
 
     \b
-    Examples:
+    Example:
       shmq bench depth --depth 10000000
       shmq bench depth --depth 10000000 --memory 64MiB
     """
