@@ -9,7 +9,7 @@ static uint32_t attempts[MESSAGES];
 static void set_up(void) {
     ring_set_up(0);
     for (int t = 0; t < WEAK_THREADS; t++) {
-        ring_queues[t]->checksum = true; /* it tells one message from another */
+        ring_queues[t]->checksum = ring_queues[t]->crc_at_put = true; /* it tells one message from another */
         weak_keep(ring_queues[t], sizeof *ring_queues[t]);
     }
 }
