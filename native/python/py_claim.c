@@ -33,7 +33,8 @@ static PyObject *claimed(py_queue *self, py_queue *to, const shmq_claim_limits *
         bool own = status == SHMQ_REFUSED || status == SHMQ_CORRUPT || shmq_queue_usable(self->q) != SHMQ_OK;
         return queue_raise(own ? self : to, status);
     }
-    bool full = shmq_no_room(result.ended) || result.ended == SHMQ_FULL_MEMORY || result.ended == SHMQ_NO_SPACE;
+    bool full =
+        result.ended != SHMQ_OK && result.ended != SHMQ_EMPTY; /* or it cannot be reached: the next call says why */
     return Py_BuildValue("(KKO)", (unsigned long long)result.entries, (unsigned long long)result.bytes,
                          full ? Py_True : Py_False);
 }

@@ -304,9 +304,8 @@ class Publication:
         claimer = Claimer(queue, self._target) if plain else None
         while True:
             try:
-                if claimer is not None and not claimer.claim(_ALL, _ALL).full:
-                    break
-                queue.move(self._target)  # which says what there is no room for
+                if claimer is None or claimer.claim(_ALL, _ALL).full or queue.qsize():
+                    queue.move(self._target)  # which says what there is no room for, or what cannot be read
                 break
             except Full:
                 if deadline is not None and time.monotonic() >= deadline:

@@ -77,13 +77,15 @@ static shmq_row_cipher cipher_of(const file_backing *b) {
     return (shmq_row_cipher){.wanted = b->m->encrypts, .cipher = b->m->cipher, .place = b->place};
 }
 
-static bool name_to_place(const char *name, uint64_t *place) {
-    char *end;
-    *place = strtoull(name, &end, 16);
-    return strlen(name) == 16 && *end == '\0';
-}
-
 static void file_name(char name[17], uint64_t place) { snprintf(name, 17, "%016llx", (unsigned long long)place); }
+
+/* Only a name that file_name() gives: no file of another name could be opened by its place. */
+static bool name_to_place(const char *name, uint64_t *place) {
+    char same[17];
+    *place = strtoull(name, NULL, 16);
+    file_name(same, *place);
+    return strcmp(name, same) == 0;
+}
 
 /* SHMQ_NOT_FOUND: no directory, so no rows. */
 static shmq_status open_directory(const file_backing *b, DIR **directory) {

@@ -130,11 +130,14 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         /* Before the look: what was put before the shutdown is seen by it. */
         bool shut = shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN;
         status = anything_at(q, positions, &level, &d);
-        if (status != SHMQ_EMPTY) {
+        bool moves =
+            status ==
+            SHMQ_INTERRUPTED; /* another process has moved entries for longer than the patience: that may take long */
+        if (status != SHMQ_EMPTY && !moves) {
             break;
         }
         uint64_t now = shmq_now_ns();
-        if (shut && level == NULL) { /* behind a claim there may be some that were put before, too */
+        if (shut && level == NULL && !moves) { /* behind a claim there may be some that were put before, too */
             status = SHMQ_SHUT_DOWN;
         } else if (now >= until_ns) {
             status = SHMQ_EMPTY;
@@ -147,7 +150,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         if (level != NULL && shmq_patience_over(level, &level->browsing, d.position, d.word)) {
             shmq_notify(q);
         }
-        uint64_t limit = level != NULL ? SHMQ_SHORT_SLEEP_NS : q->m->patience_ns;
+        uint64_t limit = level != NULL || moves ? SHMQ_SHORT_SLEEP_NS : q->m->patience_ns;
         status = shmq_sleep(q->m, &consumer->wake, seen, until_ns - now < limit ? until_ns : now + limit);
         (void)shmq_withdraw(q, row, true);
         if (status == SHMQ_INTERRUPTED || shmq_now_ns() >= slice_end) {

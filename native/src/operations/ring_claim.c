@@ -3,7 +3,7 @@
  * attempt and no death is counted, and it comes back. */
 #include "shmq/ring_claim.h"
 
-#include "shmq/flow.h"
+#include "shmq/level.h"
 #include "shmq/ring_move.h"
 #include "shmq/ring_time.h"
 #include "shmq/ring_wait.h"
@@ -78,15 +78,15 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
     return SHMQ_OK;
 }
 
-/* As a get that does not wait: for a mover it does, as long as a stopped process may delay others. Rows that it cannot bring then for
- * want of memory are not the end of the queue. */
+/* As a get that does not wait: for a mover it does, as long as a stopped process may delay others. What it cannot bring then, for want of
+ * memory or for the mover, is not the end of the queue. */
 static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
     uint32_t which;
     shmq_status status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);
     if (status != SHMQ_EMPTY && status != SHMQ_SHUT_DOWN) {
         return status;
     }
-    return SHMQ_UNLIKELY(shmq_flow_rows(of->q) != 0) && !of->searched ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
+    return SHMQ_UNLIKELY(shmq_flows(of->q)) && !of->searched ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
 }
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,

@@ -107,7 +107,7 @@ static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     u->depth = r->depth;
     u->floor = low;
     u->tail = tail <= low ? low : tail - low < count ? tail : low + count;
-    u->carried = same && u->carried != 0 ? u->carried : count;
+    u->carried = count;
     u->carried_first = same && !u->carried_first;
     u->entries.mark = mark;
     u->entries.earliest = SHMQ_DUE_NEVER;
