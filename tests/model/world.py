@@ -203,6 +203,10 @@ class Scene(RuleBasedStateMachine):
             assert view.rows == rows, f"{who} sees {view.rows} instead of {rows}"
             seen = {key: view.statistics[key] for key in statistics}
             differ = {key: (seen[key], value) for key, value in statistics.items() if seen[key] != value}
+            if view.statistics["flowed"] and differ.get("first_position", (1, None))[1] is not None:
+                seen_first, first_position = differ.get("first_position", (0, 0))
+                if seen_first is not None and seen_first <= first_position:
+                    differ.pop("first_position", None)  # rows have gaps, which only a look at the disk would tell
             assert not differ, f"{who}: (statistics, model) differ: {differ}"
 
     def teardown(self) -> None:

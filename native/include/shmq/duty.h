@@ -77,8 +77,6 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
 /* The queue duty "rows" (rows_due.c). */
 uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now);
 uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b);
-/* Are these the rows over which we have begun to go? */
-bool shmq_is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p);
 
 /* One step of each that is due and asked for, within one budget; true: more is left, and the next caller goes on. */
 bool shmq_upkeep_round(shmq_member *m, uint32_t duties);

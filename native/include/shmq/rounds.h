@@ -24,7 +24,7 @@ typedef struct shmq_rows_pass {
     uint64_t next; /* place where it goes on */
     uint64_t earliest; /* end of a life, of those that were looked at */
     uint64_t word, max_ttl_ns; /* the level's word, and the option, at its beginning */
-    uint64_t began_ns;
+    uint64_t began_ns, looked_ns; /* looked_ns: of the last piece */
 } shmq_rows_pass;
 
 typedef struct shmq_rounds {

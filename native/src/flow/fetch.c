@@ -73,7 +73,7 @@ static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, 
     uint64_t below = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
     below = end < below ? end : below;
     *place = *place > low ? *place : low;
-    while (*place < below && shmq_now_ns() < until) {
+    for (bool first = true; *place < below && (first || shmq_now_ns() < until); first = false) {
         uint32_t count = AT_ONCE;
         SHMQ_TRY(shmq_read_rows(t, *place, below, SHMQ_TURN_BYTES, rows, &count));
         if (count == 0) {

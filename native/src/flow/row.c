@@ -31,6 +31,9 @@ uint64_t shmq_rows_size(const shmq_member *m, uint64_t rows, uint64_t bytes) {
 uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expires_ns) {
     uint64_t max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns),
              end = expires_ns != 0 ? expires_ns : SHMQ_NEVER;
+    if (SHMQ_UNLIKELY(end != SHMQ_NEVER && end > enqueued_ns && end - enqueued_ns > SHMQ_DUE_LONGEST)) {
+        end = SHMQ_NEVER; /* a damaged one, by which each look would find it due */
+    }
     bool ages = max_ttl != SHMQ_NEVER && enqueued_ns + max_ttl >= enqueued_ns;
     return ages && enqueued_ns + max_ttl < end ? enqueued_ns + max_ttl : end;
 }

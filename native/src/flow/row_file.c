@@ -326,15 +326,14 @@ shmq_status shmq_row_file_lives(int fd, const shmq_row_cipher *by, uint64_t from
         index[sizeof(file_head) + sizeof(file_salt) + SHMQ_TURN_ENTRIES * (sizeof(file_entry) + 1)];
     shmq_row_file f = {.bytes = index, .index_at = index_begin(by)};
     uint32_t most = *count;
-    ssize_t got;
     *count = 0;
-    do {
-        got = pread(fd, index, sizeof index, 0);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) {
-        return SHMQ_OS;
+    for (ssize_t got = 1; got != 0 && f.size < sizeof index;) {
+        got = pread(fd, index + f.size, sizeof index - f.size, (off_t)f.size);
+        if (got < 0 && errno != EINTR) {
+            return SHMQ_OS;
+        }
+        f.size += got > 0 ? (uint64_t)got : 0;
     }
-    f.size = (uint64_t)got;
     if (!index_is_sound(&f, by->wanted)) {
         return SHMQ_CORRUPT;
     }

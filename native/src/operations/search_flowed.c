@@ -207,7 +207,7 @@ static bool may_overtake(const shmq_mover *t, const shmq_found *b, const shmq_fo
 
 static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
     shmq_ring *back = t->back;
-    const uint64_t version = d->version;
+    const uint64_t version = d->version, until = shmq_now_ns() + SHMQ_SEARCH_NS;
     for (;;) {
         shmq_found b, f;
         d->version = version;
@@ -228,9 +228,10 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
         }
         uint64_t place = shmq_flow_place(d->flow_seen), first = b.place < f.place ? b.place : f.place;
         status = search_rows(t, d, first < place ? first : place, b.d.epoch_seen);
-        if ((status == SHMQ_OK && !t->unmarked) || status == SHMQ_INTERRUPTED) {
+        if ((status == SHMQ_OK && !t->unmarked) || (status == SHMQ_INTERRUPTED && shmq_now_ns() < until)) {
             continue;
         }
+        status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status; /* groups come and go: others are to have the lock, too */
         if (status == SHMQ_EMPTY && may_overtake(t, &b, &f)) {
             b.place = UINT64_MAX;
             status = SHMQ_NOT_FOUND;

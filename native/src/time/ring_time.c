@@ -53,16 +53,12 @@ uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t
 }
 
 shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {
+    for (uint32_t depth = 0; depth < q->rings && (given & (1u << SHMQ_SET_MAX_TTL)) != 0; depth++) {
+        shmq_due_recover(shmq_level(q, depth)); /* what is there already has an age, too */
+    }
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (given & (1u << SHMQ_SET_LEASE) && shmq_load_relaxed(&q->page->settings.lease_ns) != SHMQ_NEVER) {
             SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* said by who sets it, not by who receives */
-        }
-        if (given & (1u << SHMQ_SET_MAX_TTL)) {
-            shmq_ring *r = shmq_level(q, depth);
-            if (!shmq_is_front(r) && shmq_flow_at(r) != 0) {
-                (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word, which is next */
-            }
-            shmq_due_recover(r); /* what is there already has an age, too */
         }
     }
     return SHMQ_OK;

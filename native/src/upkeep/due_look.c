@@ -56,7 +56,7 @@ static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budge
         return status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT ? SHMQ_DUE_NEVER : now + SHMQ_TICK_NS;
     }
     earliest = do_due(q, now, due, b);
-    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds) || shmq_is_half_passed(q, now, &m->rounds.rows);
+    *half = shmq_is_half_looked_at(q, m->rounds.depth, &m->rounds);
     shmq_queue_unbind(q);
     return earliest;
 }

@@ -137,7 +137,9 @@ static shmq_status look_at_some(piece *x) {
 static void end(piece *x) {
     shmq_rows_pass *p = x->p;
     uint64_t rest = shmq_due_rest(p->began_ns), next = p->again ? rest : p->earliest;
+    uint64_t flow = shmq_load_seq(&x->t.back->shm->flow);
     shmq_rows_end_flow(&x->t);
+    x->changed = x->changed || shmq_load_seq(&x->t.back->shm->flow) != flow; /* what lies behind the rows can be had */
     next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
     if (p->max_ttl_ns == max_ttl_of(x->t.q)) {
         (void)shmq_cas_seq(&x->t.back->shm->rows_due, p->word, next);
@@ -167,16 +169,20 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
         return now + SHMQ_BURIAL_NS; /* another process can */
     }
     if (!is_of(p, back)) {
+        if (p->unfinished && now - p->looked_ns < back->queue->m->patience_ns) {
+            return now + SHMQ_TICK_NS; /* the pass over another level ends first: a process has one, and would forget it */
+        }
         begin(p, back, now);
     }
     shmq_status status = SHMQ_OK;
     while (status == SHMQ_OK && b->left != 0) {
         status = do_piece(back, p, now, b);
     }
+    p->looked_ns = now;
     if (status == SHMQ_OK) {
         return now;
     }
-    p->unfinished = false;
+    p->unfinished = status == SHMQ_IN_USE; /* beside busy movers a pass would never end if it began anew each time */
     shmq_trail_clear(); /* nothing has failed for who called */
     uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
     return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_BURIAL_NS);
@@ -197,13 +203,14 @@ uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now) {
     return earliest;
 }
 
-bool shmq_is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p) {
+/* Are these the rows over which we have begun to go? */
+static bool is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p) {
     return p->unfinished && p->index == q->index && p->incarnation == q->incarnation && shmq_rows_due(q, now) <= now;
 }
 
 uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     shmq_rows_pass *p = &q->m->rounds.rows;
-    uint32_t first = shmq_is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another one would forget it */
+    uint32_t first = is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another one would forget it */
     uint64_t earliest = SHMQ_DUE_NEVER;
     bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; /* another duty may have ended it */
     for (uint32_t i = 0; i < q->levels && is_in_service; i++) {

@@ -65,6 +65,10 @@ void shmq_due_recover(shmq_ring *r) {
     if (shmq_load_relaxed(&q->page->settings.expires_ns) != SHMQ_NEVER) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
+    if (r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) { /* a setting may have come before its due words */
+        (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
+        (void)shmq_due_at(&q->m->header->due, 1);
+    }
     if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* else nothing is ever due there */
         shmq_make_due(r, 1);
     }
