@@ -43,6 +43,8 @@ static shmq_status attach_counters(const shmq_member *m, shmq_queue *q) {
 /* The page must say that it is this queue's, for a damaged entry may lead to another one's. */
 static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *q) {
     SHMQ_TRY(shmq_queue_view(m, index, q));
+    q->crc_at_put =
+        q->checksum || !shmq_settings_sealed(q->page); /* by a handle alone: no message is put through a view */
     bool own = q->page->index == index && q->page->incarnation == incarnation;
     return own ? SHMQ_OK : shmq_damage(m, "the page of a queue is that of another, at queue", index);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "shmq/level.h"
-#include "shmq/settings.h"
 
 /* Everything is read once, checked, and kept: no later use looks at the shared copy. */
 static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {
@@ -19,7 +18,6 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->page = shmq_at(m, page);
     q->incarnation = q->page->incarnation;
     q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
-    q->crc_at_put = q->checksum || !shmq_settings_sealed(q->page);
     q->grouping = shmq_load_relaxed(&q->page->settings.grouping);
     q->grouping = q->grouping > SHMQ_GROUPS_STICKY ? SHMQ_GROUPS_NONE : q->grouping;
     q->serial = m->serial;
