@@ -92,7 +92,8 @@ def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     import shmq
     from shmq.mp import object_queue
 
-    declared, declared_for, test = shmq.Broker.queue, object_queue.declared_for, os.getpid()
+    module: Any = object_queue
+    declared, declared_for, test = shmq.Broker.queue, module.declared_for, os.getpid()
 
     def queue(self: shmq.Broker, name: str | None = None, **options: Any) -> shmq.Queue[Any]:
         if os.getpid() == test and options.get("create", True):
@@ -104,7 +105,7 @@ def _one_byte_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         return declared_for(broker, name, codec, limited, create=create)
 
     monkeypatch.setattr(shmq.Broker, "queue", queue)
-    monkeypatch.setattr(object_queue, "declared_for", object_queue_of)
+    monkeypatch.setattr(module, "declared_for", object_queue_of)
 
 
 @pytest.fixture

@@ -219,6 +219,8 @@ const char *shmq_count_fault(shmq_queue *q);
 bool shmq_patience_over(shmq_ring *r, shmq_patience *wait, uint64_t position, uint64_t word);
 
 /* Inner steps, shared by the files that make up the ring. */
+/* Of the slot of p in its word of the bitmap; a ring may have less than 64 slots. */
+static inline uint64_t shmq_carried_bit(const shmq_ring *r, uint64_t p) { return UINT64_C(1) << (p & r->mask & 63); }
 static inline uint64_t shmq_head_position(const shmq_ring *r, uint64_t head) {
     return shmq_position_near(shmq_load_relaxed(&r->near), head);
 }

@@ -84,7 +84,7 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_cas_seq(&front->shm->tail, p, p + 1); /* SYNC ring.tail */
     shmq_tail_passed(front, p);
     if (shmq_word_carried(word)) {
-        shmq_and_seq(&front->carried[(p & front->mask) >> 6], ~(UINT64_C(1) << (p & 63)));
+        shmq_and_seq(&front->carried[(p & front->mask) >> 6], ~(shmq_carried_bit(front, p)));
     }
     uint64_t expires =
         (shmq_props(slot) & SHMQ_PROP_EXPIRES) != 0 ? shmq_load_relaxed(&shmq_cold_at(front, slot)->expires_ns) : 0;

@@ -177,7 +177,7 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
             shmq_cas_seq(&ring->tail, t, t + 1); /* SYNC ring.tail */
             shmq_tail_passed(r, t);
             if (shmq_word_carried(word)) {
-                shmq_and_seq(&r->carried[(t & r->mask) >> 6], ~(UINT64_C(1) << (t & 63)));
+                shmq_and_seq(&r->carried[(t & r->mask) >> 6], ~(shmq_carried_bit(r, t)));
             }
             o->position = t;
             return SHMQ_OK;

@@ -46,7 +46,7 @@ bool shmq_carry(shmq_ring *r, uint64_t t) {
             uint64_t bumped = word + (UINT64_C(1) << 32);
             if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
                 /* The bit first: the bitmap may have one too many, never one too few. */
-                shmq_or_seq(&r->carried[(p & r->mask) >> 6], UINT64_C(1) << (p & 63));
+                shmq_or_seq(&r->carried[(p & r->mask) >> 6], shmq_carried_bit(r, p));
                 bumped |= SHMQ_FLAG_CARRIED; /* T17 */
             } else if (state != SHMQ_QUARANTINED && state != SHMQ_BROKEN) {
                 break;
