@@ -23,7 +23,7 @@ from tests.support.health import usage
 MEMORY = "16MiB"
 # A machine under load stops who waits for longer than the usual patience; who is first by rank is to stay first.
 PATIENCE = 20.0  # seconds
-LIMIT = 20.0  # seconds; a machine under load is slow, a hang lasts for ever
+LIMIT = 60.0  # seconds; a machine under load is slow, a hang lasts for ever
 
 compiled("a = 1")  # its parser is made once, and not in each child
 
@@ -332,9 +332,6 @@ class Player:
     def answer(self) -> Any:
         try:
             if not self.pipe.poll(LIMIT):
-                import subprocess
-                for _ in range(4):
-                    subprocess.run(f"(date; gdb -p {self.pid} -batch -ex bt 2>/dev/null | grep '^#' | head -16) >> /tmp/w/a3tmp/bt.log", shell=True)
                 raise AssertionError(f"player {self.pid} said nothing for {LIMIT} s")
             answer = self.pipe.recv()
         except (AssertionError, EOFError, OSError) as error:
