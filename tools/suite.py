@@ -8,7 +8,8 @@
     tools/test --all                 both
     tools/test --spark               as without it, and the tests that run Spark; so with each of the others
     tools/test --flow                the tests of queues, with one byte of memory for each, so that all of them flow to
-                                     disk, and front rings of four slots; but those that say what holds in memory
+                                     disk, and front rings of four slots; but those that say what holds in memory. Those
+                                     that have more in hand at once run with front rings as usual
     tools/test tests/engine -k line  these tests, instruments or not
 
 All stages run even if an earlier one failed; the exit code is 1 if any did. With arguments for pytest only pytest runs.
@@ -26,7 +27,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import figures
@@ -65,10 +66,13 @@ class Wish:
     strict: bool = False
     spark: bool = False
     flow: bool = False
+    few: bool = False  # slots of front rings
 
     def variables(self) -> dict[str, str]:
         strict = {"SHMQ_TEST_STRICT": "1"} if self.strict else {}
-        flow = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_FRONT_SHIFT": FRONT_SHIFT, "PYTHONPATH": ""} if self.flow else {}
+        flow = {"SHMQ_TEST_FLOW": "1"} if self.flow else {}
+        if self.few:
+            flow |= {"SHMQ_TEST_FRONT_SHIFT": FRONT_SHIFT, "PYTHONPATH": ""}
         return {**strict, **flow, "SHMQ_TEST_SPARK": str(int(self.spark))}
 
 
@@ -102,7 +106,7 @@ def run_pytest(name: str, arguments: Sequence[str], wish: Wish) -> Stage:
     """Runs pytest and reads its counts and the reasons of its skips from the report."""
     with tempfile.TemporaryDirectory(prefix="suite-") as directory:
         report = Path(directory) / "report.xml"
-        python, folder = (FLOW_BUILD / "venv/bin/python", FLOW_BUILD / "tree") if wish.flow else ("python", ROOT)
+        python, folder = (FLOW_BUILD / "venv/bin/python", FLOW_BUILD / "tree") if wish.few else ("python", ROOT)
         command = (python, "-m", "pytest", f"--rootdir={folder}", f"--junitxml={report}", *arguments)
         stage = run_stage(name, *command, variables=wish.variables(), folder=folder)
         if not report.exists():
@@ -122,9 +126,16 @@ def run_tests(extra: Sequence[str], wish: Wish, among: str = "") -> list[Stage]:
     """Runs the tests (`among`: of those markers) side by side, then those that watch a clock, one after another, then
     those with a Spark, two at a time.
     """
-    meant = f" and {among}" if among else ""
     if any(word.startswith("-m") for word in extra):
         return [run_pytest("pytest", ["-n", "0", *extra], wish)]
+    if wish.flow and not wish.few:
+        few, many = f"{among} and not in_hand", f"{among} and in_hand"
+        return some_ran(run_parts(extra, replace(wish, few=True), few) + run_parts(extra, wish, many))
+    return some_ran(run_parts(extra, wish, among))
+
+
+def run_parts(extra: Sequence[str], wish: Wish, among: str) -> list[Stage]:
+    meant = f" and {among}" if among else ""
     here = f"{meant} and not spark" if wish.spark else meant  # without the wish they are skipped, and counted as such
     stages = [
         run_pytest("pytest", [*SIDE_BY_SIDE, "-m", f"not alone{here}", *extra], wish),
@@ -132,6 +143,10 @@ def run_tests(extra: Sequence[str], wish: Wish, among: str = "") -> list[Stage]:
     ]
     if wish.spark:
         stages.append(run_pytest("pytest (spark)", [*TWO_SPARKS, "-m", f"spark{meant}", *extra], wish))
+    return stages
+
+
+def some_ran(stages: list[Stage]) -> list[Stage]:
     # A selection may well lie in one of the parts; only nothing in all of them is a mistake.
     if any(stage.status != NO_TESTS_COLLECTED for stage in stages):
         for stage in stages:

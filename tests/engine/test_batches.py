@@ -56,6 +56,7 @@ def test_a_waiting_put_many_goes_on_when_there_is_room(broker: shmq.Broker) -> N
     assert results == [None]
 
 
+@pytest.mark.in_hand
 @pytest.mark.parametrize("way", ["get_many", "receive_many", "consumer"])
 def test_takers_of_many_wait_for_the_first_and_take_what_is_there(queue: shmq.Queue[Any], way: str) -> None:
     source: Any = queue.consumer() if way == "consumer" else queue

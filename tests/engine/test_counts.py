@@ -182,6 +182,7 @@ for n in range(300):
     assert len(ids) == len(set(ids)) == 1200
 
 
+@pytest.mark.in_hand
 def test_positions_grow_by_one_in_the_order_of_delivery(queue: shmq.Queue[Any]) -> None:
     """Shows S1."""
     queue.put_many(range(3000))
@@ -210,6 +211,7 @@ def test_queues_are_listed_by_name(broker: shmq.Broker) -> None:
     assert [queue.name for queue in broker.queues()] == ["a", "c"]
 
 
+@pytest.mark.in_hand
 def test_a_long_life_of_wraps_and_stragglers_keeps_counts_and_places(broker: shmq.Broker) -> None:
     """Many laps of the smallest ring, while some messages stay for long."""
     queue = broker.queue("jobs", maxsize=1000)

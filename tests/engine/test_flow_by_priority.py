@@ -75,6 +75,7 @@ def test_an_urgent_one_is_next_however_much_is_on_disk(queue: shmq.Queue[Any]) -
         assert number_of(queue.get(timeout=0)) == 10_000 + number
 
 
+@pytest.mark.in_hand
 @pytest.mark.parametrize("levels", [2, 10])
 def test_puts_takes_and_returns_in_any_order_keep_the_order(
     broker: shmq.Broker, broker_dir: Path, levels: int, seed: int

@@ -63,6 +63,7 @@ def test_one_taker_gets_all_of_them_in_the_order_of_the_queue(broker: shmq.Broke
     check_sound(broker, flowed)
 
 
+@pytest.mark.in_hand
 def test_a_group_is_with_one_consumer_at_a_time_and_in_order(broker: shmq.Broker, flowed: shmq.Queue[Any]) -> None:
     """Consumers that hold several at once, settle them in any order, and give some back."""
     rng = random.Random(11)
@@ -149,6 +150,7 @@ def test_a_group_that_becomes_free_is_found_where_it_was_passed_on_disk(broker: 
     check_sound(broker, queue)
 
 
+@pytest.mark.in_hand
 def test_a_consumer_that_waits_gets_what_a_settlement_frees_on_disk(broker: shmq.Broker) -> None:
     queue = broker.queue("backlog", groups="shared", **LIMITS)
     for number in range(8000):

@@ -36,6 +36,7 @@ def test_maxsize_and_max_bytes_count_what_is_on_disk(broker: shmq.Broker) -> Non
     assert queue.statistics().bytes == 0
 
 
+@pytest.mark.in_hand
 def test_a_maxsize_may_be_more_than_memory_has_slots_for_and_is_exact(broker_dir: Path) -> None:
     most = 200_000
     with shmq.open(broker_dir, memory="8MiB") as broker:

@@ -75,6 +75,7 @@ def test_each_kind_comes_in_order_to_who_wants_it(broker: shmq.Broker, flowed: s
     check_sound(broker, flowed)
 
 
+@pytest.mark.in_hand
 def test_what_comes_back_is_next_for_its_kind_and_in_its_place_for_others(flowed: shmq.Queue[Any]) -> None:
     with flowed.consumer(selector="kind = 3", prefetch=100) as consumer:
         held = [consumer.receive(timeout=0) for _ in range(100)]

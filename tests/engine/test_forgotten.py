@@ -182,6 +182,7 @@ def test_the_nth_unsettled_message_stops_a_consumer_with_prefetch(queue: shmq.Qu
         assert consumer.receive(timeout=0).body == 2
 
 
+@pytest.mark.in_hand
 def test_a_consumer_that_is_stopped_by_its_prefetch_says_so_with_the_positions(
     queue: shmq.Queue[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

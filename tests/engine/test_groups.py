@@ -50,6 +50,7 @@ def taken(consumer: shmq.Consumer[Any] | shmq.Queue[Any], body: str) -> shmq.Mes
     return m
 
 
+@pytest.mark.in_hand
 def test_while_one_consumer_has_a_message_nobody_else_gets_one_of_its_group(grouped: shmq.Queue[Any]) -> None:
     """Shows R6."""
     fill(grouped, "aab.")
@@ -137,6 +138,7 @@ def test_one_that_is_rejected_frees_its_group(broker: shmq.Broker, shared: shmq.
         assert (dead.body, dead.group) == ("a1", "a")
 
 
+@pytest.mark.in_hand
 def test_closing_a_consumer_gives_its_groups_to_others_in_order(grouped: shmq.Queue[Any]) -> None:
     fill(grouped, "abab")
     with grouped.consumer() as two:
@@ -208,6 +210,7 @@ def test_a_sleeping_process_is_woken_for_what_it_had_to_pass(broker_dir: Path, s
         child.end()
 
 
+@pytest.mark.in_hand
 def test_the_groups_of_a_dead_process_are_free_and_in_order(broker_dir: Path, grouped: shmq.Queue[Any]) -> None:
     """Shows R6, R3."""
     fill(grouped, "aaab")
@@ -323,6 +326,7 @@ def test_get_passes_what_others_have_in_hand(shared: shmq.Queue[Any]) -> None:
         assert shared.get(timeout=0) == "a2"
 
 
+@pytest.mark.in_hand
 def test_a_batch_in_and_out_keeps_to_groups(shared: shmq.Queue[Any]) -> None:
     shared.put_many(["a1", "a2", "a3"], group="a")
     shared.put_many(["b1", "b2"], group="b")
@@ -467,6 +471,7 @@ def test_groups_are_settled_when_a_queue_is_made(broker: shmq.Broker, grouped: s
         grouped.alter(groups=None)
 
 
+@pytest.mark.memory  # what is on disk expires when it comes back
 def test_an_expired_message_does_not_keep_its_group(broker: shmq.Broker) -> None:
     queue = broker.queue("changes", groups="shared")
     queue.put("a1", group="a", ttl=0.001)

@@ -40,6 +40,7 @@ def test_a_consumer_takes_what_it_selects_in_order_and_leaves_the_rest(queue: sh
     assert queue.get_many(99, timeout=0) == [n for n in range(30) if n % 3]
 
 
+@pytest.mark.in_hand
 def test_what_is_given_back_comes_again_first_to_whoever_selects_it(queue: shmq.Queue[Any]) -> None:
     """Everybody who is past it can see it again. Shows S2, S81."""
     fill(queue, 12)

@@ -90,6 +90,7 @@ def test_purge_by_selector_beside_takers_settles_each_message_once(broker: shmq.
     queue.join(timeout=60)
 
 
+@pytest.mark.in_hand
 @pytest.mark.parametrize("empty", ["", "  "])
 def test_an_empty_selector_is_none(images: Queue, empty: str) -> None:
     everything = bodies(images, None)

@@ -2,6 +2,8 @@
 
 import signal
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -297,3 +299,18 @@ def test_a_message_that_is_taken_away_gives_its_credit_back(broker: shmq.Broker)
         third.ack()
         with consumer.receive(timeout=0) as m:
             assert m.body == "drops the oldest"
+
+
+@pytest.mark.alone
+def test_one_that_stands_by_is_told_at_once_also_where_messages_lie_on_disk(broker_dir: Path) -> None:
+    """It would wait for whoever moves messages, as long as one that was stopped may delay others: here for a minute."""
+    with shmq.open(broker_dir, memory="16MiB", patience=60.0) as patient:
+        queue = patient.queue("backlog", codec="bytes", max_memory=20_000, live_consumers=1)
+        queue.put_many(bytes(100) for _ in range(1000))
+        assert queue.statistics().flowed
+        with queue.consumer() as live, queue.consumer() as other:
+            assert take(live) == bytes(100)
+            begin = time.monotonic()
+            with pytest.raises(Empty):
+                other.receive(timeout=0)
+            assert time.monotonic() - begin < SLOW

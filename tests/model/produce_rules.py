@@ -23,6 +23,7 @@ class ProduceRules(Scene):
         group: str | None = None,
     ) -> tuple[bytes, dict[str, Any], dict[str, Any]]:  # fmt: skip
         """The body; the options for the queue; the same for its model. A delay beyond its life a put refuses."""
+        ttl = None if self.world.flows and ttl == 0 else ttl
         lives = (ttl, self.model.options["max_ttl"])
         if any(life is not None and life <= delay for life in lives):
             delay = 0

@@ -18,8 +18,6 @@ from tests.model.queue_rules import ALTERED
 
 # Options of a queue that are neither in a kind of the test nor altered at random.
 QUEUE_RULES = {"expires": "let_expire"}
-# What is on disk is not weighed by statistics(), and expires when it comes back: tests/engine/test_flow_to_disk.py.
-QUEUES_IN_MEMORY = {"max_memory"}
 
 PUT_RULES = {
     "headers": "put",
@@ -83,7 +81,7 @@ LEFT_OUT = {
 
 def test_every_option_of_a_queue_is_given() -> None:
     in_kinds = {name for options, _ in KINDS.values() for name in options}
-    assert set(QUEUE_OPTIONS) == in_kinds | set(ALTERED) | set(QUEUE_RULES) | QUEUES_IN_MEMORY
+    assert set(QUEUE_OPTIONS) == in_kinds | set(ALTERED) | set(QUEUE_RULES)
 
 
 def test_every_option_of_a_message_is_given() -> None:

@@ -64,6 +64,7 @@ def test_it_is_waited_for_like_a_connection(queue: Any) -> None:
         assert wait([queue], timeout=0) == []
 
 
+@pytest.mark.in_hand
 @pytest.mark.parametrize("kind", [Queue, JoinableQueue, SimpleQueue])
 def test_with_the_last_object_it_is_not_readable_any_more(kind: Callable[[], Any]) -> None:
     """A loop that waits, and gets one each time, as it may with multiprocessing's queue, never waits in get()."""

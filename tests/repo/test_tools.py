@@ -297,8 +297,14 @@ def test_tests_that_run_spark_have_a_stage_of_their_own_and_all_are_told_of_the_
     assert [told for _, told in chosen] == [{"SHMQ_TEST_SPARK": "0"}] * 2
     chosen.clear()
     assert suite.main(["--flow"]) == 0
-    told = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_FRONT_SHIFT": "2", "PYTHONPATH": "", "SHMQ_TEST_SPARK": "0"}
-    assert chosen == [("not alone and not memory", told), ("alone and not memory", told)]
+    many = {"SHMQ_TEST_FLOW": "1", "SHMQ_TEST_SPARK": "0"}
+    few = many | {"SHMQ_TEST_FRONT_SHIFT": "2", "PYTHONPATH": ""}
+    assert chosen == [
+        ("not alone and not memory and not in_hand", few),
+        ("alone and not memory and not in_hand", few),
+        ("not alone and not memory and in_hand", many),
+        ("alone and not memory and in_hand", many),
+    ]
 
 
 def test_continuous_integration_calls_nothing_but_the_suite() -> None:

@@ -409,6 +409,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
+        d->searched = !d->left; /* whatever lies on disk, nothing is for one that is not served */
         return status;
     }
     for (;;) {
