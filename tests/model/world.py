@@ -59,7 +59,7 @@ class World:
         """A queue that nobody has used yet, and all players at it; the second one only if it takes the dead."""
         self.players = [player for player in self.players if player.alive]
         for player in self.players:
-            player.ask("bury_the_dead")
+            player.ask("reap_the_dead")
         while len(self.players) < PLAYERS:
             self.players.append(Player(self.path, self.make))
         self.queues += 1
