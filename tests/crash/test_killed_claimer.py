@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import shmq
-from tests.support.health import reap_the_dead, check_empty, check_sound
+from tests.support.health import check_empty, check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 

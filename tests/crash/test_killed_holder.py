@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import reap_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.size import sized
 

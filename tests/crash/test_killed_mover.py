@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import reap_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 

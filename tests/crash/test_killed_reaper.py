@@ -9,7 +9,7 @@ from typing import Any
 
 import shmq
 from shmq.core.queue import reap
-from tests.support.health import reap_the_dead, check_empty, check_sound, usage
+from tests.support.health import check_empty, check_sound, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.size import sized
 

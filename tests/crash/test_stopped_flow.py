@@ -14,7 +14,7 @@ import pytest
 
 import shmq
 from checker.queue import queues_of
-from tests.support.health import reap_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.segment_image import image_of, is_stopped
 

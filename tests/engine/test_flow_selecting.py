@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import reap_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.killed_takers import kill, start_taker, wait_for_results
 
 from .numbered import number_of, numbered

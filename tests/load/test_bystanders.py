@@ -13,7 +13,7 @@ import pytest
 
 import shmq
 from tests.support.board import Board
-from tests.support.health import reap_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
