@@ -12,7 +12,7 @@ __all__ = [
     "CREDIT_LOOK",
     "DRAFT_AGE",
     "EARLY_DEATH",
-    "BURIAL_LOOK",
+    "DEAD_LETTER_LOOK",
     "LEFT_TO_TAKE_LOOK",
     "LONG_WAIT",
     "NOTED_WITHIN",
@@ -28,7 +28,7 @@ __all__ = [
 # Of the engine.
 LONG_WAIT = 5.0  # without room, or at the prefetch: then the log says so
 LEFT_TO_TAKE_LOOK = 0.1  # what comes back from a consumer, or from a delay, ends no wait
-BURIAL_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
+DEAD_LETTER_LOOK = 0.25  # for what nobody may be given any more, by whoever waits until a queue is empty
 CREDIT_LOOK = 0.5  # a lease that ends and a purge give credit back, and tell nobody
 THREAD_END = 1.0  # a thread that was told to end is left alone after it: the interpreter may be ending, too
 DRAFT_AGE = 60.0  # the maker of a file locks it at once: one that is older and not locked is left behind

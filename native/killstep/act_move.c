@@ -60,14 +60,14 @@ void act_move_all(act *a) {
     }
 }
 
-void act_bury(act *a, unsigned to) {
+void act_dead_letter(act *a, unsigned to) {
     SHMQ_ASSERT(a->held_count != 0);
     if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) == SHMQ_OK) {
         act_move(a, to);
     }
 }
 
-void act_bury_block(act *a, unsigned to, const char *name) {
+void act_dead_letter_block(act *a, unsigned to, const char *name) {
     SHMQ_ASSERT(a->held_count != 0);
     if (shmq_lock(a->q[a->held[0].queue], &a->held[0].d) != SHMQ_OK) {
         return;

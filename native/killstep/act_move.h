@@ -7,9 +7,9 @@
 /* The oldest in hand. Without room there it stays in hand, in the name of the process. */
 void act_move(act *a, unsigned to);
 /* What dead-lettering does: lock, and move. */
-void act_bury(act *a, unsigned to);
+void act_dead_letter(act *a, unsigned to);
 /* The same with a body in a block, pinned while it is copied, into a queue that is made for it. */
-void act_bury_block(act *a, unsigned to, const char *name);
+void act_dead_letter_block(act *a, unsigned to, const char *name);
 /* All of QUEUE_A to the limited one, as Queue.move takes it: who is dead has given back what he had, then one after the
  * other in the order of the queue. */
 void act_move_all(act *a);

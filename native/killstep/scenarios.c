@@ -53,10 +53,10 @@ static void settle(act *a) { act_settle(a); }
 static void release(act *a) { act_release(a, false); }
 static void retry(act *a) { act_release(a, true); }
 static void release_all(act *a) { act_release_all(a); }
-static void bury(act *a) { act_bury(a, QUEUE_LIMITED); }
+static void bury(act *a) { act_dead_letter(a, QUEUE_LIMITED); }
 static void move_on(act *a) { act_move(a, QUEUE_LIMITED); }
 static void move_back(act *a) { act_move(a, QUEUE_A); }
-static void bury_block(act *a) { act_bury_block(a, QUEUE_EXTRA, "extra"); }
+static void dead_letter_block(act *a) { act_dead_letter_block(a, QUEUE_EXTRA, "extra"); }
 static void as_consumer(act *a) { act_row_open(a, QUEUE_A); }
 static void receive_as_consumer(act *a) {
     act_row_open(a, QUEUE_A);
@@ -319,7 +319,7 @@ const scenario scenarios[] = {
     {"claim-carried", state_carried, NULL, act_claim_all, SHMQ_OK, LONG},
     {"claim-without-room", state_few_beside_full, NULL, act_claim_all, SHMQ_FULL_COUNT, LONG},
     {"claim-groups", state_groups_both, NULL, act_claim_all, SHMQ_OK, STEADY | GROUPED | BOTH_GROUPED | LONG},
-    {"bury-block", state_blocks, receive_as_consumer, bury_block, SHMQ_OK, MAKES},
+    {"bury-block", state_blocks, receive_as_consumer, dead_letter_block, SHMQ_OK, MAKES},
     {"bury-without-room", state_few_beside_full, receive_as_consumer, bury, SHMQ_FULL_COUNT, LONG},
     {"loan", state_slab, NULL, loan, SHMQ_OK, 0},
     {"loan-commit", state_slab, loan_filled, commit, SHMQ_OK, 0},

@@ -148,7 +148,7 @@ static PyObject *delivery_move(PyObject *o, PyObject *args) {
         if (why == MOVED) {
             shmq_count_purged(self->q, 1);
         } else {
-            shmq_count_buried(self->q, why == EXPIRED);
+            shmq_count_dead_letter(self->q, why == EXPIRED);
         }
     }
     self->over = self->over || status == SHMQ_OK || status == SHMQ_SETTLED;
@@ -344,7 +344,7 @@ static PyObject *delivery_why_dead(PyObject *o, void *unused) {
     static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
     py_delivery *self = (py_delivery *)o;
     (void)unused;
-    return Py_BuildValue("z", reasons[shmq_why_buried(self->q, &self->d)]);
+    return Py_BuildValue("z", reasons[shmq_why_dead(self->q, &self->d)]);
 }
 
 static PyObject *delivery_is_last(PyObject *o, void *unused) {

@@ -368,13 +368,13 @@ static PyGetSetDef attributes[] = {
 /* dead_letters_due() -> has anything expired that is to be taken to the dead? Asks once. */
 static PyObject *member_dead_letters_due(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyBool_FromLong(shmq_chore_take(as_member(self)->member, SHMQ_CHORE_BURIALS));
+    return PyBool_FromLong(shmq_upcall_take(as_member(self)->member, SHMQ_UPCALL_DEAD_LETTERS));
 }
 
 /* alerts() -> is it time to look for what is to be told? Asks once. */
 static PyObject *member_alerts(PyObject *self, PyObject *unused) {
     (void)unused;
-    return PyBool_FromLong(shmq_chore_take(as_member(self)->member, SHMQ_CHORE_ALERTS));
+    return PyBool_FromLong(shmq_upcall_take(as_member(self)->member, SHMQ_UPCALL_ALERTS));
 }
 
 /* disk_alerts() -> (are nine tenths of the budget used, and is it to be told; was somebody refused room, likewise; bytes on disk) */

@@ -33,7 +33,7 @@ bool queue_ready(py_queue *self) {
 }
 
 static bool do_upkeep(py_queue *self) {
-    if (SHMQ_LIKELY(!shmq_is_chore_due(self->q->m, SHMQ_ANY_CHORE))) {
+    if (SHMQ_LIKELY(!shmq_is_upcall_due(self->q->m, SHMQ_ANY_UPCALL))) {
         return true;
     }
     PyObject *done = PyObject_CallMethod((PyObject *)self, "_do_upkeep", NULL);
@@ -43,7 +43,7 @@ static bool do_upkeep(py_queue *self) {
 
 /* While a put waits: it may be the only one who could tell that the queue is full of old messages. */
 static bool tell_alerts(py_queue *self) {
-    if (!shmq_is_chore_due(self->q->m, SHMQ_CHORE_ALERTS)) {
+    if (!shmq_is_upcall_due(self->q->m, SHMQ_UPCALL_ALERTS)) {
         return true;
     }
     PyObject *told = PyObject_CallMethod((PyObject *)self, "_tell_alerts", NULL);

@@ -61,7 +61,7 @@ static inline void alter(enum shmq_setting setting, uint64_t value) {
     CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
 }
 
-static inline void bury_the_expired(bool on) { alter(SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
+static inline void dead_letter_the_expired(bool on) { alter(SHMQ_SET_DEAD_LETTER_EXPIRED, on); }
 
 static inline void set_max_ttl(uint64_t ns) { alter(SHMQ_SET_MAX_TTL, ns); }
 

@@ -144,10 +144,10 @@ static void the_disk_is_told_of_once_in_a_gap(void) {
     end();
 }
 
-static uint32_t chores(void) { return shmq_load_seq(&m->chores) & SHMQ_CHORE_ALERTS; }
+static uint32_t upcalls(void) { return shmq_load_seq(&m->upcalls) & SHMQ_UPCALL_ALERTS; }
 
 static void look_later(uint64_t ns) {
-    shmq_store_seq(&m->chores, 0);
+    shmq_store_seq(&m->upcalls, 0);
     shmq_store_seq(&m->alerts_ns, shmq_now_ns() + ns);
 }
 
@@ -155,34 +155,34 @@ static void a_process_that_tells_looks_now_and_then(void) {
     begin();
     shmq_alerts_tick(m);
     shmq_alerts_hurry(m);
-    CHECK_EQUAL(chores(), 0); /* it tells nothing */
+    CHECK_EQUAL(upcalls(), 0); /* it tells nothing */
     shmq_alerts_begin(m);
     CHECK(shmq_load_seq(&m->alerts_ns) > shmq_now_ns());
     look_later(LONG);
     shmq_alerts_tick(m);
-    CHECK_EQUAL(chores(), 0);
+    CHECK_EQUAL(upcalls(), 0);
     shmq_alerts_hurry(m);
-    CHECK(chores() != 0);
+    CHECK(upcalls() != 0);
     look_later(0);
     (void)shmq_sleep(m, &m->header->memory_full, shmq_load_seq(&m->header->memory_full), shmq_now_ns() + 1000);
-    CHECK(chores() != 0 && shmq_load_seq(&m->alerts_ns) > shmq_now_ns());
+    CHECK(upcalls() != 0 && shmq_load_seq(&m->alerts_ns) > shmq_now_ns());
     look_later(0);
     shmq_store_seq(&m->gone_looked_ns, shmq_now_ns() - SHMQ_SLICE_NS - 1);
     CHECK_EQUAL(put_number(q, 1), SHMQ_OK);
-    CHECK(chores() != 0);
+    CHECK(upcalls() != 0);
     look_later(0);
     for (uint32_t i = 0; i < 1024; i++) {
         CHECK_EQUAL(shmq_queue_enter(q), SHMQ_OK);
     }
-    CHECK(chores() != 0);
+    CHECK(upcalls() != 0);
     look_later(LONG);
     put_numbers(q, 2, 100);
     flush(); /* begins to flow, which is told at once */
-    CHECK(chores() != 0);
+    CHECK(upcalls() != 0);
     look_later(LONG);
     get_numbers(q, 1, 101);
     empty(); /* it leaves */
-    CHECK(chores() != 0);
+    CHECK(upcalls() != 0);
     end();
 }
 

@@ -194,7 +194,7 @@ static shmq_outgoing outgoing(struct iovec *piece, const void *bytes, size_t len
 
 /* Shows R16. A put that looked at the queue before it was deleted, and publishes behind it. */
 static void test_a_put_that_comes_too_late_takes_its_message_back(void) {
-    begin_with("graves");
+    begin_with("dead_letters");
     static const unsigned char big[1000];
     struct iovec pieces[4];
     shmq_outgoing one = outgoing(&pieces[0], big, sizeof big), some[3];
@@ -247,14 +247,14 @@ static uint64_t due(void) { return shmq_due_time(shmq_load_seq(&a->header->due))
 
 /* Shows E15, R16. */
 static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_burial(void) {
-    begin_with("graves");
+    begin_with("dead_letters");
     char name[SHMQ_NAME_MAX + 1];
     uint32_t incarnation;
     shmq_delivery taken = receive(qb, shmq_self(qb)), left;
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
     CHECK_EQUAL(entries(), 4);
-    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->upcalls), 1);
     CHECK(due() != SHMQ_DUE_NEVER);
     for (int i = 0; i < 3; i++) {
         CHECK(shmq_queue_ending(b, qa->index, name, &incarnation) && incarnation == qa->incarnation);
@@ -265,16 +265,16 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
     CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_EMPTY);
     CHECK(!shmq_queue_ending(a, qa->index, name, &incarnation));
     CHECK_EQUAL(shmq_ending_due(qa, shmq_now_ns()), SHMQ_DUE_NEVER);
-    shmq_store_seq(&b->chores, 0);
+    shmq_store_seq(&b->upcalls, 0);
     CHECK_EQUAL(shmq_release(qb, &taken, true), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&b->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&b->upcalls), 1);
     CHECK_EQUAL(entries(), 1);
     uint64_t now = shmq_now_ns();
     CHECK_EQUAL(shmq_ending_due(qa, now), now);
-    shmq_store_seq(&a->chores, 0);
+    shmq_store_seq(&a->upcalls, 0);
     shmq_store_seq(&a->header->due, 2);
     shmq_due_look(a);
-    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->upcalls), 1);
     CHECK(due() > now && due() < now + 10 * SECOND); /* and it is looked at again */
     CHECK_EQUAL(shmq_steal_left(qa, &left), SHMQ_OK);
     CHECK_EQUAL(left.delivery, 1);
@@ -288,7 +288,7 @@ static void test_where_the_dead_go_to_a_queue_what_comes_back_waits_for_its_buri
 
 /* The ring turns under the oldest: the next ones lie in slots before its own. */
 static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(void) {
-    begin_with("graves");
+    begin_with("dead_letters");
     shmq_delivery old = {0}, left;
     for (uint64_t i = 0; i < 4; i++) {
         old = receive(qb, shmq_self(qb));
@@ -318,16 +318,16 @@ static void test_what_is_left_is_buried_in_order_however_the_ring_has_turned(voi
 }
 
 static void test_what_a_dead_holder_had_waits_for_its_burial(void) {
-    begin_with("graves");
+    begin_with("dead_letters");
     shmq_delivery left;
     for (int i = 0; i < 4; i++) {
         (void)receive(qb, shmq_self(qb));
     }
     CHECK_EQUAL(shmq_queue_delete(qa), SHMQ_OK);
-    CHECK_EQUAL(shmq_load_seq(&a->chores), 0);
+    CHECK_EQUAL(shmq_load_seq(&a->upcalls), 0);
     scratch_kill(b);
     reap_all(a, 1);
-    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->upcalls), 1);
     CHECK_EQUAL(entries(), 4);
     while (shmq_steal_left(qa, &left) == SHMQ_OK) {
         CHECK_EQUAL(left.deaths, 1);

@@ -19,7 +19,7 @@ static bool is_reaped(const shmq_member *m) {
 static void each_duty_has_a_name_and_a_question(void) {
     for (uint32_t i = 0; i < SHMQ_DUTIES; i++) {
         CHECK(shmq_duties[i].name != NULL && shmq_duties[i].is_due != NULL);
-        CHECK((shmq_duties[i].step == NULL) == (i == SHMQ_DUTY_BURIALS));
+        CHECK((shmq_duties[i].step == NULL) == (i == SHMQ_DUTY_DEAD_LETTERS));
     }
     for (uint32_t i = 0; i < SHMQ_QUEUE_DUTIES; i++) {
         CHECK(shmq_queue_duties[i].name != NULL && shmq_queue_duties[i].due != NULL &&
@@ -127,21 +127,21 @@ static void alerts_are_looked_for_when_it_is_time(void) {
     begin();
     CHECK(!is_due(SHMQ_DUTY_ALERTS));
     shmq_alerts_begin(a);
-    CHECK(!is_due(SHMQ_DUTY_ALERTS) && !shmq_is_chore_due(a, SHMQ_CHORE_ALERTS));
+    CHECK(!is_due(SHMQ_DUTY_ALERTS) && !shmq_is_upcall_due(a, SHMQ_UPCALL_ALERTS));
     stands_at += SHMQ_ALERT_LOOK_NS;
     CHECK(is_due(SHMQ_DUTY_ALERTS));
     CHECK(!round_of(SHMQ_DUTY_ALERTS));
-    CHECK(shmq_chore_take(a, SHMQ_CHORE_ALERTS) && !is_due(SHMQ_DUTY_ALERTS));
+    CHECK(shmq_upcall_take(a, SHMQ_UPCALL_ALERTS) && !is_due(SHMQ_DUTY_ALERTS));
     end();
 }
 
-/* Duty "burials": the interpreter's, and no round of the core takes it away. */
+/* Duty "dead letters": the interpreter's, and no round of the core takes it away. */
 static void burials_are_left_to_the_interpreter(void) {
     begin();
-    shmq_store_seq(&a->chores, SHMQ_CHORE_BURIALS);
-    CHECK(is_due(SHMQ_DUTY_BURIALS));
+    shmq_store_seq(&a->upcalls, SHMQ_UPCALL_DEAD_LETTERS);
+    CHECK(is_due(SHMQ_DUTY_DEAD_LETTERS));
     CHECK(!shmq_upkeep_round(a, SHMQ_EVERY_DUTY));
-    CHECK(is_due(SHMQ_DUTY_BURIALS));
+    CHECK(is_due(SHMQ_DUTY_DEAD_LETTERS));
     end();
 }
 

@@ -39,7 +39,7 @@ static uint64_t word_at(uint64_t position) { return shmq_load_seq(&slot_at(posit
 
 static uint64_t expired(void) { return shmq_load_seq(&q->counters->expired); }
 
-static void bury_the_expired(bool buried) { shmq_store_seq(&q->page->settings.dead_letter_expired, buried); }
+static void dead_letter_the_expired(bool buried) { shmq_store_seq(&q->page->settings.dead_letter_expired, buried); }
 
 static void max_ttl(uint64_t ns) { shmq_store_seq(&q->page->settings.max_ttl_ns, ns); }
 
@@ -60,10 +60,10 @@ static void what_is_with_somebody_is_not_dropped_by_who_walks_by(void) {
     begin();
     put_timed(1, shmq_now_ns(), 0);
     uint64_t before = word_at(0);
-    bury_the_expired(true); /* so that it is offered at all */
+    dead_letter_the_expired(true); /* so that it is offered at all */
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
-    bury_the_expired(false);
+    dead_letter_the_expired(false);
     CHECK(!shmq_drop_expired(&q->first, slot_at(0), word_at(0)));
     CHECK(shmq_drop_expired(&q->first, slot_at(0), before)); /* changed: look again */
     CHECK_EQUAL(state_at(q, 0), SHMQ_OFFERED);
@@ -96,7 +96,7 @@ static void what_is_settled_does_not_expire(void) {
 static void what_is_released_too_late_may_go_to_the_dead_letters(void) {
     begin();
     put_timed(1, shmq_now_ns() + SECOND / 4, 0); /* time enough to receive it, on a busy machine, too */
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     shmq_delivery d = receive(q, shmq_self(q));
     while (shmq_now_ns() < d.expires_ns) {
         shmq_pause();
@@ -117,7 +117,7 @@ static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
     uint64_t at = shmq_now_ns() + SECOND / 4;
     put_timed(1, at, shmq_now_ns() + 3600 * SECOND);
     put_timed(2, at, 0);
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     shmq_delivery d = receive(q, shmq_self(q));
     CHECK_EQUAL(number_of(&d), 2);
     while (shmq_now_ns() < at) {
@@ -139,7 +139,7 @@ static void what_goes_to_the_dead_is_taken_out_of_holds_and_hands(void) {
 /* The ring turns under the oldest: the next ones lie in slots before its own. */
 static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
     begin();
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     uint64_t passed = q->first.mask / 2, past = shmq_now_ns() + SECOND / 4;
     for (uint64_t i = 0; i < passed; i++) {
         CHECK_EQUAL(put_number(q, i), SHMQ_OK);
@@ -169,7 +169,7 @@ static void the_expired_are_buried_in_order_however_the_ring_has_turned(void) {
 static void the_expired_are_found_on_every_level(void) {
     begin_levels(3);
     uint64_t now = shmq_now_ns();
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     for (uint64_t i = 0; i < 3; i++) {
         struct iovec piece = {.iov_base = &i, .iov_len = sizeof i};
         shmq_outgoing o = {.pieces = &piece,
@@ -198,7 +198,7 @@ static void the_expired_are_found_on_every_level(void) {
 /* In order, level by level; not what is in a hand, was never tried, or has expired, which goes another way. */
 static void what_failed_too_often_is_found_on_every_level(void) {
     begin_levels(3);
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     for (uint64_t i = 1; i <= 3; i++) {
         CHECK_EQUAL(put_as(q, i, 9), SHMQ_OK);
     }
@@ -270,7 +270,7 @@ static void without_its_record_a_message_does_not_expire(void) {
     uint64_t cold = lose_records();
     CHECK_EQUAL(shmq_expires_of(&q->first, slot_at(0), shmq_props(slot_at(0)), shmq_now_ns()), 0);
     CHECK(!shmq_drop_expired(&q->first, slot_at(0), word_at(0)));
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     shmq_delivery d;
     CHECK_EQUAL(shmq_steal_expired(q, &d), SHMQ_EMPTY);
     CHECK_EQUAL(get_number(q), 1);

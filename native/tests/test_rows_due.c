@@ -69,7 +69,7 @@ static void those_in_the_middle_go_and_the_others_stay_in_order(void) {
 /* As many as have slots come in, and the next ones when these are buried; then the disk is free. */
 static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
     begin_still();
-    bury_the_expired(true);
+    dead_letter_the_expired(true);
     put_many(0, MANY, stands_at + MS);
     stands_at += 2 * MS;
     uint64_t buried = 0, looks = 0;
@@ -77,7 +77,7 @@ static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
     while (buried < MANY) {
         shmq_delivery d;
         look();
-        CHECK(shmq_is_chore_due(m, SHMQ_CHORE_BURIALS));
+        CHECK(shmq_is_upcall_due(m, SHMQ_UPCALL_DEAD_LETTERS));
         while (shmq_steal_expired(q, &d) == SHMQ_OK) {
             uint64_t number = number_of(&d);
             CHECK(number < MANY && !seen[number]);
@@ -85,14 +85,14 @@ static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
             buried++;
             CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
         }
-        stands_at += SHMQ_BURIAL_NS;
+        stands_at += SHMQ_DEAD_LETTER_NS;
         CHECK(++looks < MANY);
     }
     look();
     CHECK(!flows() && scratch_spill_files(false) == 0);
     CHECK_EQUAL(census_of(q).ready, 0);
     CHECK_EQUAL(expired(), 0); /* whoever buries counts */
-    bury_the_expired(false);
+    dead_letter_the_expired(false);
     end();
 }
 
@@ -204,7 +204,7 @@ static void without_a_slot_it_waits_for_one(void) {
     for (uint64_t i = 0; i < count; i++) {
         CHECK_EQUAL(shmq_settle(q, &held[i]), SHMQ_OK);
     }
-    stands_at += SHMQ_BURIAL_NS;
+    stands_at += SHMQ_DEAD_LETTER_NS;
     look();
     CHECK_EQUAL(expired(), 1);
     get_numbers(theirs, count, MANY - 1 - count);
@@ -316,7 +316,7 @@ static void a_queue_that_is_deleted_amid_a_pass_is_left(void) {
     CHECK_EQUAL(shmq_queue_delete(theirs), SHMQ_OK);
     stands_at += 2 * MS;
     shmq_due_look(m);
-    stands_at += SHMQ_BURIAL_NS;
+    stands_at += SHMQ_DEAD_LETTER_NS;
     shmq_due_look(m);
     CHECK_EQUAL(census_of(second).ready, 0);
     shmq_queue_unbind(second);

@@ -16,7 +16,7 @@ static void a_disk_that_fails_only_delays_it(void) {
         faulty.openings = fault == 3;
         shmq_due_look(m);
         CHECK_EQUAL(strlen(shmq_trail()), 0);
-        stands_at += SHMQ_BURIAL_NS;
+        stands_at += SHMQ_DEAD_LETTER_NS;
     }
     look();
     faulty_end(m);
@@ -138,8 +138,8 @@ static void who_may_not_flow_leaves_it_to_others(void) {
     shmq_due_look(m);
     CHECK(flows());
     m->backing_of = faulty.real_of;
-    CHECK(shmq_due_time(shmq_load_seq(&m->header->due)) <= stands_at + SHMQ_BURIAL_NS);
-    stands_at += SHMQ_BURIAL_NS;
+    CHECK(shmq_due_time(shmq_load_seq(&m->header->due)) <= stands_at + SHMQ_DEAD_LETTER_NS);
+    stands_at += SHMQ_DEAD_LETTER_NS;
     shmq_due_look(other);
     CHECK(expired() == MANY && !flows());
     end();

@@ -314,7 +314,7 @@ static void what_goes_to_the_dead_is_left_for_its_burial(void) {
     put_with(1, shmq_now_ns());
     put_with(2, shmq_now_ns());
     shmq_due_look(m);
-    CHECK_EQUAL(shmq_load_seq(&m->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&m->upcalls), 1);
     CHECK_EQUAL(expired(), 0);
     shmq_delivery d;
     CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK); /* a taker is told, and buries it */

@@ -164,7 +164,7 @@ static void what_goes_to_the_dead_is_left_to_the_interpreter(void) {
     let_it_be_old();
     look();
     CHECK(is_there());
-    CHECK_EQUAL(shmq_load_seq(&a->chores), 1);
+    CHECK_EQUAL(shmq_load_seq(&a->upcalls), 1);
     uint64_t due = shmq_due_time(shmq_load_seq(&a->header->due));
     CHECK(due != SHMQ_DUE_NEVER && due > shmq_now_ns() - SECOND); /* and it is looked at again */
     end();

@@ -9,7 +9,7 @@ from typing import Any
 
 import shmq
 from checker import judge, judge_quiet
-from tests.support.health import bury_the_dead
+from tests.support.health import reap_the_dead
 from tests.support.offspring import Offspring, Say, family
 from tests.support.segment_image import image_of, standing_still
 from tests.support.size import sized
@@ -118,5 +118,5 @@ def test_no_moment_of_processes_that_do_everything_and_die_breaks_a_rule(
             image = image_of(broker_dir)
             dead = {process.row for process in image.processes if process.row != 0 and process.state != 0}
             assert judge(image, dead) == [], f"round {number}, all dead"
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         assert judge_quiet(image_of(broker_dir), {0}) == [], f"round {number}, reaped"

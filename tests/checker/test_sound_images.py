@@ -11,7 +11,7 @@ import pytest
 import shmq
 from checker import Image, entries, judge, judge_quiet
 from checker.queue import queues_of
-from tests.support.health import bury_the_dead
+from tests.support.health import reap_the_dead
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.segment_image import check_image, image_of, standing_still
 from tests.support.size import sized
@@ -191,7 +191,7 @@ def test_sleeping_consumers_and_blocked_producers(broker_dir: Path, broker: shmq
         for child in children:
             child.line()
             child.wait()
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     check_image(broker_dir, {0})
 
 
@@ -268,5 +268,5 @@ def test_any_moment_at_which_processes_were_killed_and_what_the_reaper_makes_of_
             image = image_of(broker_dir)
             dead = {process.row for process in image.processes if process.row != 0 and process.state != 0}
             assert judge(image, dead) == []
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         check_image(broker_dir, {0})

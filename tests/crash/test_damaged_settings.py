@@ -17,7 +17,7 @@ OPTIONS: dict[str, Any] = {
     "max_ttl": 3600.0,
     "lease": 600.0,
     "retry_delay": [0.5, 1.0],
-    "dead_letter": "graves",
+    "dead_letter": "dead_letters",
     "priorities": 3,
     "overflow": "reject",
     "live_consumers": 2,
@@ -137,5 +137,5 @@ def test_a_damaged_name_is_damage_and_no_second_queue_is_made_beside_it(
         with pytest.raises(shmq.CorruptionError):
             call()
     memory.write(at, ord("o"), 1)
-    assert sorted(found.name for found in broker.queues()) == ["graves", "jobs", "other"][1:]
+    assert sorted(found.name for found in broker.queues()) == ["dead_letters", "jobs", "other"][1:]
     assert broker.queue("jobs").get(timeout=0) == "kept"

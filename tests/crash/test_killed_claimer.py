@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import shmq
-from tests.support.health import bury_the_dead, check_empty, check_sound
+from tests.support.health import check_empty, check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
@@ -49,7 +49,7 @@ def test_each_entry_is_in_exactly_one_queue_whenever_its_claimer_is_killed(broke
                 time.sleep(numbers.uniform(0, 0.01))
                 for claimer in claimers:
                     claimer.kill()
-            bury_the_dead(broker)
+            reap_the_dead(broker)
             claimed, left = numbers_in(there), numbers_in(here)
             assert sorted(claimed + left) == list(range(done, put))
             if count == 1:
@@ -81,7 +81,7 @@ def test_what_a_killed_discarder_has_left_the_next_one_discards(broker_dir: Path
                 discarder.expect("here")
                 time.sleep(numbers.uniform(0, 0.002))
                 discarder.kill()
-            bury_the_dead(broker)
+            reap_the_dead(broker)
             there._discard_below(MESSAGES // 2)
             assert numbers_in(there) == list(range(MESSAGES // 2, MESSAGES))
             there._discard_below(MESSAGES)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import bury_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.size import sized
 
@@ -201,7 +201,7 @@ def test_messages_of_a_killed_consumer_come_before_later_ones_and_count_the_deat
         holder.expect("held")
         holder.kill()
         seen = []
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         for _ in range(20):
             with queue.receive(timeout=10) as m:
                 seen.append((m.body, m.redelivered, m.delivery_count))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import bury_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
@@ -110,13 +110,13 @@ def test_a_message_is_in_exactly_one_queue_whenever_its_mover_is_killed(broker_d
                 continue
             for child in children:
                 child.kill()
-            bury_the_dead(broker)
+            reap_the_dead(broker)
             assert all_there() == dict.fromkeys(range(MESSAGES), 1)
             check_sound(broker, *queues)
             children[:] = [start() for _ in children]
         for child in children:
             child.kill()
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         got = Counter(number_in(queue.get(timeout=0)) for queue in queues for _ in range(queue.qsize()))
         assert got == dict.fromkeys(range(MESSAGES), 1)
         check_sound(broker, *queues)

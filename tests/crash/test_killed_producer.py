@@ -11,7 +11,7 @@ import pytest
 
 import shmq
 from tests.support.board import Board
-from tests.support.health import bury_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
@@ -87,7 +87,7 @@ def test_killed_producers_lose_nothing_that_was_accepted(
         for body in iter(lambda: take(queue), None):
             ledger.note(body)
     ledger.check(accepted)
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     check_empty(broker, queue)
     assert 0 < usage(broker)["deaths"] <= kills  # some were not members yet
     if maxsize:
@@ -136,7 +136,7 @@ def test_a_producer_that_is_killed_while_it_waits_for_room_leaves_the_others_wai
             for number in left:
                 children[number].expect("put")
                 assert children[number].wait() == 0
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     check_empty(broker, queue)
     queue.put("last", timeout=1)
     with pytest.raises(shmq.Full):

@@ -9,7 +9,7 @@ from typing import Any
 
 import shmq
 from shmq.core.queue import reap
-from tests.support.health import bury_the_dead, check_empty, check_sound, usage
+from tests.support.health import check_empty, check_sound, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.size import sized
 
@@ -54,7 +54,7 @@ def test_reapers_that_are_killed_leave_nothing_undone(broker: shmq.Broker, seed:
             time.sleep(rng.random() * 0.004)
             for reaper in reapers:
                 reaper.kill()
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         census = queue._census()
         assert (census["ready"], census["unsettled"]) == (dead * EACH, 0)
         seen = []
@@ -107,7 +107,7 @@ def test_kills_amid_making_joining_deleting_and_leaving_leave_a_sound_broker(
             alive.pop(rng.randrange(len(alive))).kill()
         for child in alive:
             child.kill()
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     check_sound(broker, keep)
     assert keep.get(timeout=5) == b"kept"
     for queue in broker.queues():
@@ -141,7 +141,7 @@ def test_temporary_queues_go_with_their_maker_however_it_ends(broker: shmq.Broke
         maker.expect("made")
         assert "temporary" in [queue.name for queue in broker.queues()]
         maker.kill()
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     assert [queue.name for queue in broker.queues()] == []
     with Offspring(make_and_leave, broker) as maker:
         assert maker.wait() == 0
@@ -173,7 +173,7 @@ def test_a_storm_of_200_processes_a_third_of_them_killed_leaves_a_clean_table(
             else:
                 assert child.wait() == 0
     assert sorted(queue.get_many(count, timeout=5)) == list(range(count))
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     check_empty(broker, queue)
     rows = broker._membership.live().processes()
     assert [row[3] for row in rows] == [os.getpid()]

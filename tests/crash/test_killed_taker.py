@@ -10,7 +10,7 @@ import pytest
 
 import shmq
 from tests.support.board import Board
-from tests.support.health import bury_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, eventually, family
 from tests.support.size import sized
 
@@ -63,7 +63,7 @@ def test_a_kill_in_get_costs_at_most_the_message_in_hand_and_doubles_none(
                 time.sleep(rng.random() * 0.002)
                 alive.pop(rng.randrange(len(alive))).kill()
                 killed += 1
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         queue.join(timeout=30)
         eventually(lambda: all(queue._waiters()["asleep"] >= 1 for _ in range(3)), "the last ones sleep again")
         for child in alive:
@@ -94,7 +94,7 @@ def test_no_wake_up_is_lost_with_a_killed_sleeper(broker: shmq.Broker, seed: int
             assert sorted(int(child.line(5)) for child in left) == list(range(messages))
             for child in left:
                 assert child.wait() == 0
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     assert usage(broker)["rescues"] == 0, "somebody was woken by the clock alone"
     check_empty(broker, queue)
 
@@ -153,7 +153,7 @@ def test_blocks_of_a_killed_loan_holder_come_back(broker: shmq.Broker) -> None:
             holder.expect("held")
             assert usage(broker)["blocks_used"] == 3
             holder.kill()
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         assert usage(broker)["blocks_used"] == 1
         body = queue.get(timeout=5)
         assert (len(body), body[:5]) == (LARGE, b"hello")
@@ -169,7 +169,7 @@ def test_blocks_of_a_killed_view_holder_come_back(broker: shmq.Broker) -> None:
             holder.expect("held")
             assert usage(broker)["blocks_used"] == 2
             holder.kill()
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         assert usage(broker)["blocks_used"] == 1
         with queue.receive(timeout=5) as m:
             assert m.redelivered

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import bury_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, family
 
 Queue = shmq.Queue[Any]
@@ -118,7 +118,7 @@ def killed(work: Any, word: str, *arguments: object) -> None:
 
 
 def drain(broker: shmq.Broker, *queues: Queue) -> None:
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     for queue in queues:
         with contextlib.suppress(shmq.Empty):
             while True:

@@ -14,7 +14,7 @@ import pytest
 
 import shmq
 from checker.queue import queues_of
-from tests.support.health import bury_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.offspring import Offspring, Say, eventually
 from tests.support.segment_image import image_of, is_stopped
 
@@ -135,7 +135,7 @@ def test_while_a_mover_is_stopped_others_put_take_and_settle_what_is_in_memory(
         child.signal(ending)
         theirs = int(child.line()) if ending == signal.SIGCONT else None
         assert child.wait() == (0 if theirs is not None else -signal.SIGKILL)
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         rest: list[tuple[int, int]] = []
         for number in range(mine, mine + 500):  # puts go on, by moving
             queue.put(body_of(0, number), timeout=PATIENCE)

@@ -24,9 +24,9 @@ while listen():
 """
     with Child(program, broker_dir) as child:
         assert child.line() == "20"
-        queue.alter(max_deliveries=5, dead_letter="graves")
+        queue.alter(max_deliveries=5, dead_letter="dead_letters")
         child.tell("look")
-        assert child.line() == "5 3 graves"
+        assert child.line() == "5 3 dead_letters"
         queue.alter(dead_letter="elsewhere")
         child.tell("look")
         assert child.line() == "5 3 elsewhere"
@@ -131,7 +131,7 @@ def test_what_is_no_option_is_refused(broker: shmq.Broker, queue: shmq.Queue[Any
     with pytest.raises(ValueError, match="out of range"):
         queue.alter(max_deaths=-1)
     with shmq.open(memory="8MiB") as other, pytest.raises(ValueError, match="another broker"):
-        queue.alter(dead_letter=other.queue("graves"))
+        queue.alter(dead_letter=other.queue("dead_letters"))
     assert queue.options == before
     queue.delete()
     with pytest.raises(shmq.NotFound):

@@ -180,13 +180,13 @@ def test_the_death_can_be_read_when_the_broker_is_closed(broker_dir: Path, broke
 
 @pytest.mark.parametrize("given", ["name", "queue"])
 def test_a_named_queue_for_the_dead_gets_them(broker: shmq.Broker, given: str) -> None:
-    graves = broker.queue("graves")
-    queue = broker.queue("jobs", dead_letter=graves if given == "queue" else "graves")
-    assert queue.options["dead_letter"] == "graves"
+    dead_letters = broker.queue("dead_letters")
+    queue = broker.queue("jobs", dead_letter=dead_letters if given == "queue" else "dead_letters")
+    assert queue.options["dead_letter"] == "dead_letters"
     queue.put("a")
     queue.receive(timeout=0).reject()
-    assert the_dead(broker, "graves").body == "a"
-    assert [q.name for q in broker.queues()] == ["graves", "jobs"]
+    assert the_dead(broker, "dead_letters").body == "a"
+    assert [q.name for q in broker.queues()] == ["dead_letters", "jobs"]
 
 
 def test_nothing_dies_further_from_the_queue_of_the_dead(broker: shmq.Broker) -> None:
@@ -215,19 +215,19 @@ def test_a_dead_message_can_be_mended_and_sent_back(broker: shmq.Broker) -> None
 def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_again(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    graves = broker.queue("graves", maxsize=1)
-    queue = broker.queue("jobs", dead_letter="graves")
+    dead_letters = broker.queue("dead_letters", maxsize=1)
+    queue = broker.queue("jobs", dead_letter="dead_letters")
     queue.put_many(["a", "b"])
     queue.receive(timeout=0).reject()
     with caplog.at_level(logging.WARNING, "shmq.broker"):
         queue.receive(timeout=0).reject("no room for me")
-    assert "cannot go among the dead: queue 'graves' is full" in caplog.text
-    assert (queue.statistics().unsettled, queue.qsize(), graves.qsize()) == (1, 0, 1)
+    assert "cannot go among the dead: queue 'dead_letters' is full" in caplog.text
+    assert (queue.statistics().unsettled, queue.qsize(), dead_letters.qsize()) == (1, 0, 1)
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
-    assert graves.get(timeout=0) == "a"
+    assert dead_letters.get(timeout=0) == "a"
     queue.join(timeout=0)
-    with graves.receive(timeout=0) as m:
+    with dead_letters.receive(timeout=0) as m:
         assert m.body == "b"
         assert m.death is not None
         assert m.death.error == "no room for me"
@@ -235,11 +235,11 @@ def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_ag
 
 def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Broker) -> None:
     """It is as one without room: what is dead waits, and all else goes on."""
-    graves = broker.queue("graves")
-    queue = broker.queue("jobs", dead_letter="graves", max_deliveries=1, dead_letter_expired=True)
+    dead_letters = broker.queue("dead_letters")
+    queue = broker.queue("jobs", dead_letter="dead_letters", max_deliveries=1, dead_letter_expired=True)
     queue.put_many(["rejected", "failed", "good", "too"])
     queue.put("late", ttl=0)
-    graves.shutdown()
+    dead_letters.shutdown()
     queue.receive(timeout=0).reject("no")
     with pytest.raises(ZeroDivisionError), queue.receive(timeout=0):
         _ = 1 / 0
@@ -248,9 +248,9 @@ def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Bro
         consumer.receive(timeout=0).ack()
         with pytest.raises(shmq.Empty):
             consumer.receive(timeout=0)
-    graves.reopen()
+    dead_letters.reopen()
     queue.join(timeout=60)
-    assert {m.body for m in graves.browse()} == {"rejected", "failed", "late"}
+    assert {m.body for m in dead_letters.browse()} == {"rejected", "failed", "late"}
 
 
 TAKES = {
@@ -265,8 +265,8 @@ TAKES = {
 def test_what_waits_for_room_among_the_dead_is_in_its_queue_again_when_its_process(
     broker_dir: Path, broker: shmq.Broker, name: str, end: str
 ) -> None:
-    broker.queue("graves", maxsize=1).put("stone")
-    queue = broker.queue("jobs", dead_letter="graves")
+    broker.queue("dead_letters", maxsize=1).put("stone")
+    queue = broker.queue("jobs", dead_letter="dead_letters")
     queue.put("a")
     program = f"""
 q = shmq.open(sys.argv[1]).queue("jobs")
@@ -287,16 +287,16 @@ listen()
 
 
 def test_what_waits_for_room_among_the_dead_is_tried_again_after_its_consumer_was_closed(broker: shmq.Broker) -> None:
-    graves = broker.queue("graves", maxsize=1)
-    graves.put("stone")
-    queue = broker.queue("jobs", dead_letter="graves")
+    dead_letters = broker.queue("dead_letters", maxsize=1)
+    dead_letters.put("stone")
+    queue = broker.queue("jobs", dead_letter="dead_letters")
     queue.put("a" * 5000)
     with queue.consumer() as consumer:
         consumer.receive(timeout=0).reject()
     assert queue.statistics().unsettled == 1
-    assert graves.get(timeout=0) == "stone"
+    assert dead_letters.get(timeout=0) == "stone"
     assert queue.statistics().unsettled == 0
-    assert graves.get(timeout=0) == "a" * 5000
+    assert dead_letters.get(timeout=0) == "a" * 5000
     (process,) = broker.statistics().processes
     assert (process.unsettled, process.pinned_bytes) == (0, 0)
 

@@ -81,19 +81,19 @@ listen()
 
 
 @pytest.mark.memory
-@pytest.mark.parametrize("grave", [None, "graves"])
+@pytest.mark.parametrize("dead_letter", [None, "dead_letters"])
 @pytest.mark.parametrize("end", ["kill", "leave"])
 def test_what_a_process_holds_of_a_deleted_queue_goes_with_it(
-    broker_dir: Path, broker: shmq.Broker, grave: str | None, end: str
+    broker_dir: Path, broker: shmq.Broker, dead_letter: str | None, end: str
 ) -> None:
     """Shows E15, R3, R16."""
-    queue = broker.queue("jobs", dead_letter=grave) if grave else broker.queue("jobs")
+    queue = broker.queue("jobs", dead_letter=dead_letter) if dead_letter else broker.queue("jobs")
     queue.put_many([str(i) * 10_000 for i in range(4)])
-    graves = broker.queue("graves")
+    dead_letters = broker.queue("dead_letters")
     with Child(HOLDER, broker_dir) as child:
         assert child.line() == "holds"
         queue.delete()
-        assert graves.qsize() == (1 if grave else 0)
+        assert dead_letters.qsize() == (1 if dead_letter else 0)
         child.tell("go")
         assert child.line() == "settled"
         if end == "kill":
@@ -101,14 +101,14 @@ def test_what_a_process_holds_of_a_deleted_queue_goes_with_it(
         else:
             child.tell("go")
             child.end()
-    wanted = 3 if grave else 0
+    wanted = 3 if dead_letter else 0
 
     def is_buried() -> bool:
         reap(broker._membership.live())
-        return graves.statistics().ready == wanted
+        return dead_letters.statistics().ready == wanted
 
     eventually(is_buried, "the burial")
-    assert sorted(m.body[0] for m in graves.browse()) == (["1", "2", "3"] if grave else [])
+    assert sorted(m.body[0] for m in dead_letters.browse()) == (["1", "2", "3"] if dead_letter else [])
     eventually(lambda: broker._membership.live().usage()["blocks_used"] == wanted, "the blocks")
 
 
@@ -116,7 +116,7 @@ def test_statistics_of_the_dead_letters_count_what_a_dead_holder_of_a_deleted_qu
     broker_dir: Path, broker: shmq.Broker
 ) -> None:
     """Shows E15. Also where somebody else, who then left, has given it back and not buried it."""
-    queue, graves = broker.queue("jobs", dead_letter="graves"), broker.queue("graves")
+    queue, dead_letters = broker.queue("jobs", dead_letter="dead_letters"), broker.queue("dead_letters")
     queue.put_many(["a", "b", "c"])
     with Child(HOLDER, broker_dir) as child:
         assert child.line() == "holds"
@@ -124,19 +124,19 @@ def test_statistics_of_the_dead_letters_count_what_a_dead_holder_of_a_deleted_qu
         child.kill()
     with Child("shmq.open(sys.argv[1])", broker_dir) as other:  # whoever opens gives back what the dead held
         other.end()
-    assert graves.statistics().ready == 3
-    assert broker.statistics().queues["graves"].ready == 3
+    assert dead_letters.statistics().ready == 3
+    assert broker.statistics().queues["dead_letters"].ready == 3
 
 
 def test_a_closed_handle_hinders_no_burial(broker_dir: Path, broker: shmq.Broker) -> None:
-    broker.queue("graves")
+    broker.queue("dead_letters")
     with shmq.open(broker_dir) as other:
-        queue = other.queue("jobs", dead_letter="graves", dead_letter_expired=True)
+        queue = other.queue("jobs", dead_letter="dead_letters", dead_letter_expired=True)
     queue.put("late", ttl=0)
     queue.put("bad")
     queue.receive(timeout=0).reject("no")
     assert queue.statistics().ready == 0
-    found = [m.death.reason for m in broker.queue("graves").browse() if m.death]
+    found = [m.death.reason for m in broker.queue("dead_letters").browse() if m.death]
     assert sorted(found) == ["expired", "rejected"]
 
 

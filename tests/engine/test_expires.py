@@ -28,15 +28,15 @@ def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Brok
         queue.put("x")
 
 
-@pytest.mark.parametrize("grave", [{}, {"dead_letter": "graves"}], ids=["dropped", "buried"])
-def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Broker, grave: Any) -> None:
+@pytest.mark.parametrize("dead_letter", [{}, {"dead_letter": "dead_letters"}], ids=["dropped", "buried"])
+def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Broker, dead_letter: Any) -> None:
     """Though nobody calls anything else."""
-    broker.queue("graves")
-    broker.queue("jobs", expires=0.3, **grave).put("x")
+    broker.queue("dead_letters")
+    broker.queue("jobs", expires=0.3, **dead_letter).put("x")
     past = time.monotonic() + 0.31
     eventually(lambda: time.monotonic() > past)
-    assert names(broker) == {"graves"}
-    assert broker.queue("graves").qsize() == len(grave)
+    assert names(broker) == {"dead_letters"}
+    assert broker.queue("dead_letters").qsize() == len(dead_letter)
 
 
 def test_a_queue_from_which_get_takes_something_stays(broker: shmq.Broker) -> None:
@@ -86,11 +86,11 @@ def test_the_consumer_that_is_killed_was_the_last_one(broker_dir: Path, broker: 
 
 
 def test_its_messages_go_to_the_dead_letters_if_they_were_named(broker: shmq.Broker) -> None:
-    graves: shmq.Queue[Any] = broker.queue("graves")
-    queue = broker.queue("jobs", expires=0.3, dead_letter="graves")
+    dead_letters: shmq.Queue[Any] = broker.queue("dead_letters")
+    queue = broker.queue("jobs", expires=0.3, dead_letter="dead_letters")
     queue.put("kept")
     eventually(lambda: gone(broker, "jobs"))
-    with graves.receive(timeout=0) as m:
+    with dead_letters.receive(timeout=0) as m:
         assert m.body == "kept"
         assert m.death is not None
         assert m.death.reason == "queue_deleted"

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 import shmq
-from tests.support.health import bury_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.killed_takers import kill, start_taker, wait_for_results
 from tests.support.offspring import Offspring, eventually
 
@@ -216,11 +216,11 @@ def test_consumers_are_killed_and_each_group_stays_in_order(
         at = rng.randrange(len(children))
         kill(children[at])
         kills += 1
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         children[at] = start_worker(queue, results, rng.getrandbits(32))
     for child in children:
         kill(child)
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     done = [number_of(results.get(timeout=0)) for _ in range(results.qsize())]
     assert set(done) == set(range(COUNT))
     assert len(done) <= COUNT + kills, "twice is only what was in hand as its taker was killed"

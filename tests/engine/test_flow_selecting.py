@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import shmq
-from tests.support.health import bury_the_dead, check_sound
+from tests.support.health import check_sound, reap_the_dead
 from tests.support.killed_takers import kill, start_taker, wait_for_results
 
 from .numbered import number_of, numbered
@@ -152,7 +152,7 @@ def test_takers_of_all_kinds_are_killed_and_nothing_is_lost(broker: shmq.Broker,
         wait_for_results(results, queue, rng.randrange(1, 300))
         for child in children:
             kill(child)
-        bury_the_dead(broker)
+        reap_the_dead(broker)
     rest = []
     while True:
         try:

@@ -10,7 +10,7 @@ import pytest
 
 import shmq
 from tests.engine.conftest import MEMORY
-from tests.support.health import bury_the_dead
+from tests.support.health import reap_the_dead
 from tests.support.offspring import Offspring, Say, eventually, family
 
 Queue = shmq.Queue[Any]
@@ -113,7 +113,7 @@ def test_those_who_are_killed_in_line_give_their_places_up(broker: shmq.Broker) 
         for number in (0, 2, 3):
             children[number].kill()
         assert [queue.get(timeout=LONG) for _ in range(4)] == ["old", 1, 4, 5]
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     assert queue.statistics().producers_waiting == 0
 
 

@@ -20,7 +20,7 @@ GIVEN: dict[str, tuple[Any, Any]] = {
     "max_deliveries": (5, 6),
     "max_deaths": (2, 0),
     "checksum": (False, True),
-    "dead_letter": ("graves", "others"),
+    "dead_letter": ("dead_letters", "others"),
     "max_bytes": (1 << 20, 1 << 21),
     "overflow": ("reject", "wait"),
     "priorities": (10, 3),
@@ -189,7 +189,7 @@ say(q.options["maxsize"])
 
 def test_a_dead_letter_queue_of_another_broker_is_refused(broker: shmq.Broker) -> None:
     with shmq.open(memory="8MiB") as other, pytest.raises(ValueError, match="another broker"):
-        broker.queue("jobs", dead_letter=other.queue("graves"))
+        broker.queue("jobs", dead_letter=other.queue("dead_letters"))
 
 
 @pytest.mark.parametrize("by_name", [True, False])

@@ -222,31 +222,31 @@ def test_messages_of_a_deleted_queue_go_with_it_and_give_their_memory_back(broke
 
 def test_messages_of_a_deleted_queue_go_to_the_queue_that_was_named_for_the_dead(broker: shmq.Broker) -> None:
     """Shows E5, E15, E16, R16."""
-    queue, graves = broker.queue("jobs", dead_letter="graves"), broker.queue("graves")
+    queue, dead_letters = broker.queue("jobs", dead_letter="dead_letters"), broker.queue("dead_letters")
     queue.put_many(["a", "b", "c", "d"])
     held = [queue.receive(timeout=0) for _ in range(3)]
     queue.delete()
-    assert [m.body for m in graves.browse()] == ["d"]
+    assert [m.body for m in dead_letters.browse()] == ["d"]
     held[0].ack()
     held[1].release()
     held[2].retry("too late")
-    assert graves.statistics().ready == 3  # whoever looks buries what has come back
-    dead = list(graves.browse())
+    assert dead_letters.statistics().ready == 3  # whoever looks buries what has come back
+    dead = list(dead_letters.browse())
     assert sorted(m.body for m in dead) == ["b", "c", "d"]
     assert {m.death.reason for m in dead if m.death} == {"queue_deleted"}
     assert broker._membership.live().usage()["damage"] == 0
 
 
 def test_a_queue_whose_messages_find_no_room_among_the_dead_is_not_deleted(broker: shmq.Broker) -> None:
-    graves = broker.queue("graves", maxsize=1)
-    queue = broker.queue("jobs", dead_letter="graves")
+    dead_letters = broker.queue("dead_letters", maxsize=1)
+    queue = broker.queue("jobs", dead_letter="dead_letters")
     queue.put_many(["a", "b"])
     with pytest.raises(shmq.Full, match="no room"):
         queue.delete()
     assert not queue.statistics().shut_down
-    assert [graves.get(timeout=0)] == ["a"]
+    assert [dead_letters.get(timeout=0)] == ["a"]
     queue.delete()
-    assert graves.get(timeout=0) == "b"
+    assert dead_letters.get(timeout=0) == "b"
 
 
 def test_a_queue_of_the_same_name_is_another_one(broker: shmq.Broker) -> None:

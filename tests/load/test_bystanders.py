@@ -13,7 +13,7 @@ import pytest
 
 import shmq
 from tests.support.board import Board
-from tests.support.health import bury_the_dead, check_empty, usage
+from tests.support.health import check_empty, reap_the_dead, usage
 from tests.support.offspring import Offspring, Say, family
 from tests.support.size import sized
 
@@ -178,7 +178,7 @@ def test_maxsize_is_exact_under_load_and_after_kills(broker: shmq.Broker, seed: 
             group.pop(rng.randrange(len(group))).kill()
         for child in children:
             child.kill()
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     print(f"{looked} looks, {put.total()} puts")
     while True:
         try:

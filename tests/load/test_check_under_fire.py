@@ -15,7 +15,7 @@ import shmq
 import shmq._native
 from shmq.cli.check import Report, examine
 from tests.support.fire import QUEUES, queue_of
-from tests.support.health import bury_the_dead
+from tests.support.health import reap_the_dead
 from tests.support.size import sized
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def test_no_check_of_a_sound_broker_under_fire_finds_anything(broker_dir: Path, 
                     fire.kill_one()
         assert verified > CHECKS
         assert sum(queue.statistics().put for queue in queues) > CHECKS
-        bury_the_dead(broker)
+        reap_the_dead(broker)
         last = look(broker_dir)
         assert last.findings == [], last
         print(f"{CHECKS} checks, {fire.kills} kills, {verified:,} checksums")

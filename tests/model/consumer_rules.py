@@ -85,7 +85,7 @@ class ConsumerRules(ProduceRules):
         dead.kill()
         self.model.die(victim, dead.pid)
         self.is_out(victim)
-        self.ask(witness, "bury_the_dead")
+        self.ask(witness, "reap_the_dead")
 
     # ---- somebody waits, somebody else puts
 

@@ -242,7 +242,7 @@ class Actor:
         self.broker.close()
         self.open()
 
-    def bury_the_dead(self) -> None:
+    def reap_the_dead(self) -> None:
         reap(self.broker._membership.live())
 
     # ---- look and manage

@@ -215,10 +215,10 @@ class QueueModel(CrowdModel):
                 self.counters["delivered"] += 1
                 self.counters["redelivered"] += entry.redelivered
                 return entry
-            self.bury_poisoned(entry)
+            self.end_poisoned(entry)
         return None
 
-    def bury_poisoned(self, entry: Entry) -> None:
+    def end_poisoned(self, entry: Entry) -> None:
         deaths = self.options["max_deaths"]
         self.bury(entry, "max_deaths" if deaths and entry.deaths >= deaths else "max_deliveries")
 
@@ -226,7 +226,7 @@ class QueueModel(CrowdModel):
         """Is nothing left? Who asks buries what nobody may be given any more."""
         for entry in self.in_order():
             if entry.state == READY and not entry.expired and self.is_poisoned(entry):
-                self.bury_poisoned(entry)
+                self.end_poisoned(entry)
         return not self.entries
 
     def nothing(self) -> str:
@@ -300,10 +300,10 @@ class QueueModel(CrowdModel):
 
     def to_the_dead(self, entry: Entry, reason: str, error: str | None = None) -> None:
         death: Death = (reason, error, entry.pids)
-        grave = entry.elsewhere()
-        grave.state, grave.mortal, grave.death = READY, False, death
+        dead_letter = entry.elsewhere()
+        dead_letter.state, dead_letter.mortal, dead_letter.death = READY, False, death
         self.dead = self.dead or QueueModel({"max_deliveries": 0, "max_deaths": 0})
-        assert self.dead.accept(grave) is None
+        assert self.dead.accept(dead_letter) is None
         self.counters["dead_lettered"] += 1
 
     # ---- consumers and processes

@@ -183,7 +183,7 @@ def test_what_dies_by_a_consumer_is_told_once_with_its_error(
 def test_what_expires_or_was_deleted_with_its_queue_is_no_failure(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = broker.queue("jobs", dead_letter_expired=True, dead_letter="graves")
+    jobs = broker.queue("jobs", dead_letter_expired=True, dead_letter="dead_letters")
     jobs.put("a", ttl=0)
     jobs.put("b")
     jobs.join(timeout=0) if jobs.get(timeout=0) == "b" else None
@@ -191,7 +191,7 @@ def test_what_expires_or_was_deleted_with_its_queue_is_no_failure(
     jobs.put("c")
     jobs.delete()
     assert said(caplog, "shmq.broker") == []
-    assert broker.queue("graves").qsize() == 2
+    assert broker.queue("dead_letters").qsize() == 2
 
 
 @pytest.mark.parametrize("processes", [0, 1])

@@ -94,17 +94,17 @@ def test_a_message_that_always_fails_is_dead_with_its_traceback_and_the_others_a
 def test_a_message_that_dies_at_its_first_failure_has_its_traceback_and_its_last_line(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    graves = broker.queue("graves", maxsize=1)
-    jobs = broker.queue("jobs", max_deliveries=1, dead_letter="graves")
+    dead_letters = broker.queue("dead_letters", maxsize=1)
+    jobs = broker.queue("jobs", max_deliveries=1, dead_letter="dead_letters")
     jobs.put_many(["a", "b"])
     with caplog.at_level(logging.ERROR, "shmq.pool"), shmq.WorkerPool(jobs, handlers.fail, processes=0) as running:
         eventually(lambda: jobs.statistics().dead_lettered != 0 and len(caplog.records) >= 4, "both are dead")
-        assert [m.body for m in graves.browse()] == ["a"]
+        assert [m.body for m in dead_letters.browse()] == ["a"]
         running.stop()
     texts = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert [text.count("\n") > 0 for text in texts] == [True, False, True, False]
-    assert texts[1].endswith("it went to queue 'graves'")
-    assert texts[3].endswith("it waits for room in queue 'graves'")
+    assert texts[1].endswith("it went to queue 'dead_letters'")
+    assert texts[3].endswith("it waits for room in queue 'dead_letters'")
 
 
 def test_a_handler_that_leaves_by_sys_exit_fails_like_any_other(broker: shmq.Broker) -> None:
@@ -159,7 +159,7 @@ def test_a_message_that_kills_three_workers_is_dead_with_signal_and_pids(
 
 def test_a_pool_without_processes_says_what_it_found_dead(broker_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
     broker = shmq.open(broker_dir, memory="16MiB")
-    jobs = broker.queue("jobs", max_deaths=1, dead_letter="graves")
+    jobs = broker.queue("jobs", max_deaths=1, dead_letter="dead_letters")
     jobs.put_many(["deadly", "usual"])
     with Child('m = shmq.open(sys.argv[1]).queue("jobs").receive(); say(m.body); listen()', broker_dir) as child:
         assert child.line() == "deadly"
@@ -167,7 +167,9 @@ def test_a_pool_without_processes_says_what_it_found_dead(broker_dir: Path, capl
     with caplog.at_level(logging.ERROR, "shmq.pool"):
         shmq.WorkerPool(jobs, handlers.pid, processes=0).run(until_empty=True)
     (record,) = caplog.records
-    said = "message 1 of queue 'jobs' is dead now (1 process died with it, max_deaths=1); it went to queue 'graves'"
+    said = (
+        "message 1 of queue 'jobs' is dead now (1 process died with it, max_deaths=1); it went to queue 'dead_letters'"
+    )
     assert (record.getMessage(), record.message_id) == (said, 1)  # type: ignore[attr-defined]
     assert jobs._pool is None
     broker.close()

@@ -11,14 +11,14 @@ def usage(broker: shmq.Broker) -> dict[str, int]:
     return dict(broker._membership.live().usage())  # type: ignore[arg-type]
 
 
-def bury_the_dead(broker: shmq.Broker) -> None:
+def reap_the_dead(broker: shmq.Broker) -> None:
     """Reaps every member that has died; returns when none is left."""
     reap(broker._membership.live())
 
 
 def check_sound(broker: shmq.Broker, *queues: shmq.Queue[Any]) -> None:
     """No damage, map and blocks and rings make sense, and nobody but this process is in the table."""
-    bury_the_dead(broker)
+    reap_the_dead(broker)
     member = broker._membership.live()
     assert member.valid() is None
     assert usage(broker)["damage"] == 0

@@ -63,7 +63,7 @@ static inline void shmq_count_acked(shmq_queue *q) { shmq_add_relaxed(&q->counte
 static inline void shmq_count_purged(shmq_queue *q, uint64_t entries) {
     shmq_add_relaxed(&q->counters->purged, entries);
 }
-static inline void shmq_count_buried(shmq_queue *q, bool expired) {
+static inline void shmq_count_dead_letter(shmq_queue *q, bool expired) {
     shmq_add_relaxed(&q->counters->dead_lettered, 1);
     shmq_add_relaxed(&q->counters->expired, expired);
 }

@@ -16,8 +16,8 @@
 /* shmq_member.closed: CLOSING refuses every call and keeps the row while views are alive. */
 enum { SHMQ_MEMBER_LEFT = 1, SHMQ_MEMBER_CLOSING = 2 };
 
-/* BURIALS: messages have expired, and are to be taken to the dead. ALERTS: it is time to look for what is to be told. */
-enum shmq_chore { SHMQ_CHORE_BURIALS = 1, SHMQ_CHORE_ALERTS = 2, SHMQ_ANY_CHORE = 3 };
+/* DEAD_LETTERS: messages have expired, and are to be moved to the dead letters. ALERTS: it is time to look for what is to be told. */
+enum shmq_upcall { SHMQ_UPCALL_DEAD_LETTERS = 1, SHMQ_UPCALL_ALERTS = 2, SHMQ_ANY_UPCALL = 3 };
 
 struct shmq_backing;
 struct shmq_cipher;
@@ -69,7 +69,7 @@ typedef struct shmq_member {
     shmq_a64 watched_ns;           /* when this process last watched a process that held something; 0: never */
     shmq_a32 wake_words_taken; /* bit n: process->wake_words[n] is in use by a wait */
     shmq_a64 receipts; /* bit n: page->receipts[n] is in use by a put */
-    shmq_a32 chores; /* bits of enum shmq_chore: what the interpreter is to do at its next call */
+    shmq_a32 upcalls; /* bits of enum shmq_upcall: what the interpreter is to do at its next call */
     shmq_a64 alerts_ns; /* when this process looks next whether something is to be told; 0: it tells nothing */
     shmq_a64 gone_looked_ns; /* and whether the directory is still there */
     shmq_a64 movers[SHMQ_QUEUES / 64]; /* queues of which one of our threads has the mover's lock, or tries to get it */
@@ -136,13 +136,13 @@ static inline bool shmq_member_close_begin(shmq_member *m) {
     return shmq_cas32_seq(&m->closed, 0, SHMQ_MEMBER_CLOSING);
 }
 
-/* Has this process found one of these chores for its interpreter? */
-static inline bool shmq_is_chore_due(const shmq_member *m, uint32_t chores) {
-    return (shmq_load_relaxed((shmq_a32 *)(uintptr_t)&m->chores) & chores) != 0;
+/* Has this process found one of these upcalls for its interpreter? */
+static inline bool shmq_is_upcall_due(const shmq_member *m, uint32_t upcalls) {
+    return (shmq_load_relaxed((shmq_a32 *)(uintptr_t)&m->upcalls) & upcalls) != 0;
 }
 /* The same, and it is the caller's now. */
-static inline bool shmq_chore_take(shmq_member *m, uint32_t chore) {
-    return shmq_is_chore_due(m, chore) && (shmq_and_seq(&m->chores, ~chore) & chore) != 0;
+static inline bool shmq_upcall_take(shmq_member *m, uint32_t upcall) {
+    return shmq_is_upcall_due(m, upcall) && (shmq_and_seq(&m->upcalls, ~upcall) & upcall) != 0;
 }
 
 static inline bool shmq_member_forked(const shmq_member *m) { return *m->alive == 0; }

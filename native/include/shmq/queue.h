@@ -308,7 +308,7 @@ SHMQ_OFFSET(shmq_queue_shm, group_table, 4096);
 
 /* A ticket of a blocked producer. 256 of them lie at the beginning of the queue's run.
  *
- *   0   word    its holder, by CAS from FREE; whoever calls, passes or buries it   who is served, and whom to wake
+ *   0   word    its holder, by CAS from FREE; who calls, passes or repairs it      who is served, and whom to wake
  *   8   wake    +1 by whoever has called it                                        its holder sleeps on it
  *   12  bytes  its holder, before it looks: what it wants; SHMQ_WANTS_ALL     who comes later: what is left to it
  *

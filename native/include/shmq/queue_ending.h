@@ -12,7 +12,7 @@ static inline bool shmq_is_loose(uint32_t state) {
 /* Do its dead go to a queue? Then the interpreter takes them there. */
 bool shmq_has_dead_letter(const shmq_queue *q);
 /* Asks the interpreter of this process to dead-letter them, and, should it do nothing more, the next process that looks. */
-void shmq_burial_ask(shmq_member *m);
+void shmq_dead_letters_ask(shmq_member *m);
 /* Settle what is loose in this slot, until nothing is. */
 void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot);
 

@@ -220,7 +220,7 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns);
 #define SHMQ_NO_SLOT UINT64_MAX
 const char *shmq_ring_fault(shmq_ring *r, uint64_t *where);
 
-/* The reaper settles everything that words of the ring say of the dead: it buries claims, gives deliveries back to their place
+/* The reaper settles everything that words of the ring say of the dead: it ends claims, gives deliveries back to their place
  * and counts the death, wakes sleepers and blocked producers. Repeatable, by any number of reapers at once. */
 void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l);
 /* The checker compares queue.count with the slots, when no process is between the two. NULL: right, or nothing can be said now. */
@@ -260,7 +260,7 @@ static inline bool shmq_is_here(const shmq_slot_shm *slot, uint64_t word, int32_
 bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving, uint64_t *position);
 bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* CAS to FREE@lap+1, count, wake full */
 bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool overdue); /* T3, T4, T6 as it applies */
-bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
+bool shmq_claim_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word); /* T3, T6, T16: its owner is dead */
 shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d); /* the consumer lost it: lets it go. SHMQ_SETTLED */
 void shmq_let_go(
     shmq_queue *q,

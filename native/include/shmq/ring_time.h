@@ -46,22 +46,22 @@ static inline bool shmq_may_expire(const shmq_queue *q, const shmq_slot_shm *slo
     return (shmq_read_once(&slot->props) & SHMQ_PROP_EXPIRES) != 0 || shmq_ring_ages(q);
 }
 /* AVAILABLE, seen as `word`, and it may expire. True: it was past its time, and is gone, or the word has changed. Where
- * the expired go to the dead, it is offered all the same: its taker gets SHMQ_POISONED, and buries it. */
+ * the expired go to the dead, it is offered all the same: its taker gets SHMQ_POISONED, and moves it to the dead letters. */
 bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word);
 /* When what is delivered here expires: 0 for never. */
 uint64_t shmq_expires_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props, uint64_t enqueued_ns);
-/* Is it past its time, and to be dropped (shmq_expires_now), or to be buried (shmq_is_for_dead_letter)? */
+/* Is it past its time, and to be dropped (shmq_expires_now), or to go to the dead letters (shmq_is_for_dead_letter)? */
 bool shmq_expires_now(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_is_past_for_dead_letter(const shmq_queue *q, const shmq_delivery *d);
 static inline bool shmq_is_for_dead_letter(const shmq_queue *q, const shmq_delivery *d) {
     return SHMQ_UNLIKELY(d->expires_ns != 0) && shmq_is_past_for_dead_letter(q, d);
 }
 /* Do the expired of this queue go to its dead? */
-static inline bool shmq_expired_are_buried(const shmq_queue *q) {
+static inline bool shmq_expired_are_dead_letters(const shmq_queue *q) {
     return shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
 }
 /* What becomes of a message that a consumer would take: the one place that decides whether it failed too often. */
-static inline shmq_why shmq_why_buried(const shmq_queue *q, const shmq_delivery *d) {
+static inline shmq_why shmq_why_dead(const shmq_queue *q, const shmq_delivery *d) {
     if (shmq_is_for_dead_letter(q, d)) {
         return SHMQ_WHY_EXPIRED;
     }
@@ -69,7 +69,7 @@ static inline shmq_why shmq_why_buried(const shmq_queue *q, const shmq_delivery 
 }
 /* Settle what has expired, and count it. */
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d);
-/* The first message that has expired and waits for its burial, LOCKED by this process. SHMQ_EMPTY. */
+/* The first message that has expired and waits for its move to the dead letters, LOCKED by this process. SHMQ_EMPTY. */
 shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d);
 /* The same of one that is available, and has failed, or died with its takers, as often as its queue allows. SHMQ_EMPTY. */
 shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d);

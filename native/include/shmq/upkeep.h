@@ -12,7 +12,7 @@ enum shmq_duty_number {
     SHMQ_DUTY_DEATHS, /* look for other dead processes, and reap them */
     SHMQ_DUTY_SEGMENT, /* is the broker still there? */
     SHMQ_DUTY_TIMES, /* delays, lives, leases; queues that expire, or are deleted */
-    SHMQ_DUTY_BURIALS, /* for the interpreter: it moves what has expired to the dead */
+    SHMQ_DUTY_DEAD_LETTERS, /* for the interpreter: it moves what has expired to the dead */
     SHMQ_DUTY_ALERTS, /* for the interpreter: it looks for alerts that are to be told */
     SHMQ_DUTIES
 };

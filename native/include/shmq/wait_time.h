@@ -38,7 +38,7 @@
 #define SHMQ_LONGEST_SLEEP_NS UINT64_C(10000000000)
 /* A process that has found something for its interpreter to dead-letter does so at its next call. If there is none others look
  * again after this time: an application that works for as long between two calls is not stopped. */
-#define SHMQ_BURIAL_NS UINT64_C(200000000)
+#define SHMQ_DEAD_LETTER_NS UINT64_C(200000000)
 /* What people are to be told is looked for once in this time: each look counts the messages of a queue that has thresholds. */
 #define SHMQ_ALERT_LOOK_NS UINT64_C(1000000000)
 /* What is so for long is told so seldom, where a queue's users have not said how often. */

@@ -49,7 +49,7 @@ static void empty_out(shmq_queue *q) {
     }
     if (shmq_has_dead_letter(q)) {
         if (any(q, shmq_is_loose) || any_rows(q)) {
-            shmq_burial_ask(q->m);
+            shmq_dead_letters_ask(q->m);
         }
         return;
     }

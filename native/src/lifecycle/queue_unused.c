@@ -10,8 +10,9 @@ uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
         return shmq_unused_due(q);
     }
     if (shmq_dead_letter(q->page, dead_letter) != 0) {
-        (void)shmq_or_seq(&q->m->chores, SHMQ_CHORE_BURIALS); /* the interpreter's: it has the queue for the dead */
-        return now + SHMQ_BURIAL_NS;
+        (void)shmq_or_seq(&q->m->upcalls,
+                          SHMQ_UPCALL_DEAD_LETTERS); /* the interpreter's: it has the queue for the dead */
+        return now + SHMQ_DEAD_LETTER_NS;
     }
     shmq_status status = shmq_queue_delete_unused(q, now);
     shmq_trail_clear(); /* nothing has failed for who called */

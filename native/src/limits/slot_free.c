@@ -42,7 +42,7 @@ bool shmq_owner_dead(shmq_queue *q, uint32_t owner) {
     return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
-bool shmq_claim_bury(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
+bool shmq_claim_end(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t body = shmq_word_state(word) == SHMQ_DEQUEUED ? shmq_read_once(&slot->body) : 0;
     if (body != 0) {
         uint32_t generation = shmq_read_once(&slot->body_gen);
@@ -61,13 +61,13 @@ bool shmq_claim_clear(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, bool ove
     switch (state) {
     case SHMQ_CLAIMED:
         if (shmq_owner_dead(q, owner)) {
-            return shmq_claim_bury(r, slot, word);
+            return shmq_claim_end(r, slot, word);
         }
         return overdue && owner != shmq_self(q) &&
                shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_QUARANTINED, owner, 0)); /* T4, SYNC ring.hole */
     case SHMQ_QUARANTINED:
     case SHMQ_DEQUEUED:
-        return shmq_owner_dead(q, owner) && shmq_claim_bury(r, slot, word);
+        return shmq_owner_dead(q, owner) && shmq_claim_end(r, slot, word);
     default:
         return false;
     }

@@ -20,16 +20,16 @@ void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
     }
 }
 
-void shmq_burial_ask(shmq_member *m) {
-    (void)shmq_or_seq(&m->chores, SHMQ_CHORE_BURIALS);
-    if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_BURIAL_NS)) {
+void shmq_dead_letters_ask(shmq_member *m) {
+    (void)shmq_or_seq(&m->upcalls, SHMQ_UPCALL_DEAD_LETTERS);
+    if (shmq_due_at(&m->header->due, shmq_now_ns() + SHMQ_DEAD_LETTER_NS)) {
         shmq_watch_hurry(m);
     }
 }
 
 void shmq_goes_with_queue(shmq_ring *r, shmq_slot_shm *slot) {
     if (shmq_has_dead_letter(r->queue)) {
-        shmq_burial_ask(r->queue->m);
+        shmq_dead_letters_ask(r->queue->m);
     } else {
         shmq_loose_settle(r, slot);
     }

@@ -41,7 +41,7 @@ static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_d
 static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by, shmq_delivery *d,
                         shmq_claimed *result) {
     SHMQ_TRY(shmq_offer_seize(from, d));
-    if (shmq_why_buried(from, d) != SHMQ_LIVES) {
+    if (shmq_why_dead(from, d) != SHMQ_LIVES) {
         result->dead = *d;
         result->dead.by = NULL;
         return SHMQ_POISONED;

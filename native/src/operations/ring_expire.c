@@ -14,7 +14,7 @@ shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
 bool shmq_drop_expired(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t expires = shmq_expires_of(r, slot, shmq_props(slot), shmq_read_once(&slot->enqueued_ns));
     uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-    if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_buried(r->queue) ||
+    if (expires == 0 || shmq_word_state(word) != SHMQ_AVAILABLE || shmq_expired_are_dead_letters(r->queue) ||
         shmq_now_ns() < expires) {
         return false;
     }
@@ -42,7 +42,7 @@ shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
     return status;
 }
 
-/* In order, and so they are buried. Counts only grow, so what was poisoned when it was seen still is. */
+/* In order, and so they become dead letters. Counts only grow, so what was poisoned when it was seen still is. */
 static shmq_status steal_poisoned_of(shmq_ring *r, shmq_delivery *d) {
     for (uint64_t p = 0; shmq_browse(r, &p, d) == SHMQ_OK; p++) {
         bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */

@@ -51,7 +51,7 @@ static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     do {
         word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     } while (shmq_word_state(word) == SHMQ_DEQUEUED && shmq_word_owner(word) == owner &&
-             !shmq_claim_bury(r, slot, word)); /* T16 */
+             !shmq_claim_end(r, slot, word)); /* T16 */
     return true;
 }
 

@@ -102,8 +102,8 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         }
         shmq_delivery_read(r, slot, d); /* delivery and deaths cannot change any more */
         took(r, d);
-        if (shmq_why_buried(q, d) != SHMQ_LIVES) {
-            return SHMQ_POISONED; /* nobody is given it: it is buried, which is no delivery */
+        if (shmq_why_dead(q, d) != SHMQ_LIVES) {
+            return SHMQ_POISONED; /* nobody is given it: it becomes a dead letter, which is no delivery */
         }
         if (word & SHMQ_FLAG_REDELIVERED) {
             shmq_add_relaxed(&q->counters->redelivered, 1);

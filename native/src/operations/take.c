@@ -206,7 +206,7 @@ shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_status status;
     do {
         SHMQ_TRY(next_offer(q, &t, d));
-        bool simple = d->body == 0 && d->content < g->contents && shmq_why_buried(q, d) == SHMQ_LIVES;
+        bool simple = d->body == 0 && d->content < g->contents && shmq_why_dead(q, d) == SHMQ_LIVES;
         status = SHMQ_LIKELY(simple) ? get_offered(q, g, d) : get_acquired(q, g, d);
     } while (status == SHMQ_SETTLED);
     return status;

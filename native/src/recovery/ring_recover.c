@@ -35,7 +35,7 @@ static void repair(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const shmq_
     case SHMQ_QUARANTINED:
     case SHMQ_DEQUEUED:
         if (!l->leaving) {
-            (void)shmq_claim_bury(r, slot, word); /* T3, T6, T16 */
+            (void)shmq_claim_end(r, slot, word); /* T3, T6, T16 */
         }
         break;
     case SHMQ_OFFERED:

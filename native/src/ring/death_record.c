@@ -14,7 +14,7 @@ uint32_t shmq_death_records_of(const shmq_member *m, uint64_t id, shmq_death_rec
     return count;
 }
 
-/* By itself, too: the death records of what the process held may come later, or their messages may be buried already. */
+/* By itself, too: the death records of what the process held may come later, or their messages may be dead letters already. */
 void shmq_death_record_signal(shmq_member *m, uint32_t pid, int32_t signal) {
     for (uint32_t i = 0; i < SHMQ_DEATH_RECORDS; i++) {
         shmq_death_record_shm *note = &m->header->death_records[i];

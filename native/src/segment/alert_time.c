@@ -7,13 +7,13 @@ void shmq_alerts_tick(shmq_member *m) {
     uint64_t next = shmq_load_relaxed(&m->alerts_ns), now;
     if (next != 0 && (now = shmq_now_ns()) >= next) {
         shmq_store_relaxed(&m->alerts_ns, now + SHMQ_ALERT_LOOK_NS);
-        (void)shmq_or_seq(&m->chores, SHMQ_CHORE_ALERTS);
+        (void)shmq_or_seq(&m->upcalls, SHMQ_UPCALL_ALERTS);
     }
 }
 
 void shmq_alerts_hurry(shmq_member *m) {
     if (shmq_load_relaxed(&m->alerts_ns) != 0) {
-        (void)shmq_or_seq(&m->chores, SHMQ_CHORE_ALERTS);
+        (void)shmq_or_seq(&m->upcalls, SHMQ_UPCALL_ALERTS);
     }
 }
 

@@ -65,9 +65,9 @@ static bool look_whether_gone(shmq_member *m, uint64_t now, shmq_budget *b) {
     return false;
 }
 
-static bool is_burial_due(const shmq_member *m, uint64_t now) {
+static bool are_dead_letters_due(const shmq_member *m, uint64_t now) {
     (void)now;
-    return shmq_is_chore_due(m, SHMQ_CHORE_BURIALS);
+    return shmq_is_upcall_due(m, SHMQ_UPCALL_DEAD_LETTERS);
 }
 
 static bool may_be_told(const shmq_member *m, uint64_t now) {
@@ -87,7 +87,7 @@ const shmq_duty shmq_duties[SHMQ_DUTIES] = {
     [SHMQ_DUTY_DEATHS] = {"deaths", may_be_dead, look_for_dead},
     [SHMQ_DUTY_SEGMENT] = {"segment", may_be_gone, look_whether_gone},
     [SHMQ_DUTY_TIMES] = {"times", shmq_is_time, shmq_times_step},
-    [SHMQ_DUTY_BURIALS] = {"burials", is_burial_due, NULL},
+    [SHMQ_DUTY_DEAD_LETTERS] = {"dead letters", are_dead_letters_due, NULL},
     [SHMQ_DUTY_ALERTS] = {"alerts", may_be_told, look_for_alerts},
 };
 

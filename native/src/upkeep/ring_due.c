@@ -42,19 +42,20 @@ static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p
 static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, uint64_t now) {
     shmq_queue *q = r->queue;
     uint32_t state = shmq_word_state(word);
-    bool buried = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
-    if (state == SHMQ_AVAILABLE && buried) {
-        (void)shmq_or_seq(&q->m->chores, SHMQ_CHORE_BURIALS); /* the interpreter's: it has the queue for the dead */
-        return now + SHMQ_BURIAL_NS;
+    bool dead_letters = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
+    if (state == SHMQ_AVAILABLE && dead_letters) {
+        (void)shmq_or_seq(&q->m->upcalls,
+                          SHMQ_UPCALL_DEAD_LETTERS); /* the interpreter's: it has the queue for the dead */
+        return now + SHMQ_DEAD_LETTER_NS;
     }
-    if (state == SHMQ_HELD && buried) {
+    if (state == SHMQ_HELD && dead_letters) {
         (void)shmq_hold_end_now(r, slot, word);
         return now;
     }
     if (state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_ACQUIRED) {
         take_back(r, slot, word, position,
-                  false); /* what has expired is not released, but dropped, or left for its burial */
-        return buried ? now : SHMQ_DUE_NEVER;
+                  false); /* what has expired is not released, but dropped, or left for its move to the dead letters */
+        return dead_letters ? now : SHMQ_DUE_NEVER;
     }
     return now + q->m->patience_ns; /* offered, or being settled: it is the other's for a moment */
 }

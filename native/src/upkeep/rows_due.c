@@ -1,5 +1,5 @@
 /* Rows whose lives are over. A pass goes over what the backing's indexes say of lives, in pieces of a file, each under the mover's lock for
- * itself. What is over goes where it lies, if it is the lowest and nobody buries it; else it comes in by itself, and what is due in
+ * itself. What is over goes where it lies, if it is the lowest and it is to be no dead letter; else it comes in by itself, and what is due in
  * the front ring is done as ever.
  *
  * A level's word is never later than the end of the first life among its rows. It is made earlier by whoever writes rows, before they are
@@ -47,10 +47,10 @@ static bool is_over(const piece *x, const shmq_row_life *life) {
 
 /* How many of the lowest rows can go where they lie; *over: of these, those that were there. */
 static uint32_t count_lowest(const piece *x, const shmq_row_life *lives, uint32_t count, uint32_t *over) {
-    bool buried = shmq_expired_are_buried(x->t.q);
+    bool dead_letters = shmq_expired_are_dead_letters(x->t.q);
     uint32_t i = 0;
     *over = 0;
-    for (; i < count && (lives[i].gone || (!buried && is_over(x, &lives[i]))); i++) {
+    for (; i < count && (lives[i].gone || (!dead_letters && is_over(x, &lives[i]))); i++) {
         *over += !lives[i].gone;
     }
     return i;
@@ -70,7 +70,8 @@ static void drop_lowest(piece *x, const shmq_row_life *lives, uint32_t count, ui
 static void end_fetched(const shmq_mover *t) {
     uint64_t last = shmq_load_seq(&t->front->shm->tail) - 1;
     shmq_slot_shm *slot = shmq_slot_at(t->front, last);
-    (void)shmq_drop_expired(t->front, slot, shmq_load_seq(&slot->word)); /* else it waits for its burial */
+    (void)shmq_drop_expired(t->front, slot,
+                            shmq_load_seq(&slot->word)); /* else it waits for its move to the dead letters */
 }
 
 /* SHMQ_EMPTY: there is no slot for it. SHMQ_NOT_FOUND: whoever takes it is told that it is damaged. */
@@ -166,7 +167,7 @@ static shmq_status do_piece(shmq_ring *back, shmq_rows_pass *p, uint64_t now, sh
 /* When to come again. */
 static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budget *b) {
     if (!shmq_may_flow(back->queue)) {
-        return now + SHMQ_BURIAL_NS; /* another process can */
+        return now + SHMQ_DEAD_LETTER_NS; /* another process can */
     }
     if (!is_of(p, back)) {
         if (p->unfinished && now - p->looked_ns < back->queue->m->patience_ns) {
@@ -185,7 +186,7 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
     p->unfinished = status == SHMQ_IN_USE; /* beside busy movers a pass would never end if it began anew each time */
     shmq_trail_clear(); /* nothing has failed for who called */
     uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
-    return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_BURIAL_NS);
+    return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_DEAD_LETTER_NS);
 }
 
 static uint64_t due_of(const shmq_queue *q, uint32_t depth, uint64_t now) {

@@ -20,7 +20,7 @@ from shmq.engine.message.selection import loaded
 from shmq.engine.queue.transfer import transfer
 from shmq.errors import SelectorError, Timeout
 from shmq.options import QueueOptions, QueueSettings, as_given, check_bool, check_queue_options, check_timeout
-from shmq.wait_time import BURIAL_LOOK
+from shmq.wait_time import DEAD_LETTER_LOOK
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -143,12 +143,12 @@ class QueueManagement(OpenQueue):
         while True:
             do_upkeep(self._membership)  # what expires in the wait, too: nobody may come who would do it
             dead_letter_poisoned(self)
-            left = BURIAL_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
+            left = DEAD_LETTER_LOOK if deadline is None else max(0.0, deadline - time.monotonic())
             try:
-                self._join(min(left, BURIAL_LOOK))
+                self._join(min(left, DEAD_LETTER_LOOK))
                 return
             except Timeout:
-                if left <= BURIAL_LOOK and deadline is not None:
+                if left <= DEAD_LETTER_LOOK and deadline is not None:
                     raise
 
     # ---- manage ------------------------------------------------------------------------------------------------
