@@ -29,7 +29,7 @@ class QueueStatistics:
         disk_bytes: that the queue takes on disk.
         flowed: whether part of it lies on disk.
         oldest_age: seconds since the oldest ready message was put; None: none is ready.
-        first_position: of the oldest message, or, while the queue is on disk, one that is not behind it; None: there is none.
+        first_position: of the oldest message; while the queue is on disk, of that one or one before; None: no message.
         next_position: of the next newcomer.
         consumers: that are open, in all processes.
         producers_waiting: threads that wait for room.
