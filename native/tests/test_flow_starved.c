@@ -145,6 +145,26 @@ static void starved_takers_sleep_until_a_slot_is_free(void) {
     end();
 }
 
+/* It would last for hours if it waited for a mover. */
+static void a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free(void) {
+    static shmq_delivery held[MANY];
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t count = 0, patience = m->patience_ns;
+    const shmq_taking all = {.owner = shmq_self(q)};
+    m->patience_ns = 3600 * SECOND;
+    while (shmq_receive(q, &all, &held[count]) == SHMQ_OK) {
+        count++;
+    }
+    CHECK(count < MANY);
+    m->patience_ns = patience;
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_settle(q, &held[i]), SHMQ_OK);
+    }
+    get_what_is_left(MANY - count);
+    end();
+}
+
 /* The mover's lock of this queue, held by another process. */
 static void lock_by_another(short how) {
     struct flock lock = {
@@ -350,6 +370,7 @@ static void a_thread_that_has_looked_leaves_no_memory(void) {
 
 int main(void) {
     starved_takers_sleep_until_a_slot_is_free();
+    a_taker_that_does_not_wait_is_told_at_once_that_no_slot_is_free();
     who_found_the_lock_taken_is_told_by_whoever_has_it_next();
     starved_takers_are_told_of_rows_that_are_gone();
     what_was_fetched_costs_nobody_a_look_at_all_slots();

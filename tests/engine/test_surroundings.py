@@ -247,6 +247,7 @@ WRONG: dict[str, Callable[[Path], Any]] = {
     "a host": lambda path: shmq.open("shmq://host/dir"),
     "a query": lambda path: shmq.open(f"shmq://{path}?a=1"),
     "another scheme": lambda path: shmq.open("redis://localhost"),
+    "a path given to the class": lambda path: shmq.Broker(path),  # type: ignore[arg-type]
     "a number": lambda path: shmq.open(7),  # type: ignore[arg-type]
     "create as a number": lambda path: shmq.open(path, create=1),  # type: ignore[arg-type]
 }

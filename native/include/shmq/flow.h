@@ -91,7 +91,8 @@ uint64_t shmq_flow_size(const shmq_queue *q);
 /* By a producer that has found the ring full, or memory: entries go to disk. */
 /* Of the level whose ring is full; NULL: of any, the least important first. */
 shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full);
-/* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. */
+/* By a taker that has found nothing below `low` of this level: rows come back, or its flow ends. SHMQ_FULL_MEMORY: there is no memory
+ * for them, and the taker looks again in time. */
 shmq_status shmq_flow_bring(shmq_ring *back);
 /* The row of this place comes in by itself, as an entry of the front ring that lies at or above `low`. SHMQ_NOT_FOUND: there is none. SHMQ_EMPTY:
  * no slot for it. Others as above. */

@@ -358,8 +358,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
         status = shmq_pull(&t);
     }
     shmq_turn_end(&t);
-    return shmq_is_short(status) ? SHMQ_EMPTY
-                                 : status; /* as if the front ring had no room: its taker looks again in time */
+    return shmq_is_short(status) ? SHMQ_FULL_MEMORY : status;
 }
 
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {

@@ -405,7 +405,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->receipt = 0;
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
-    d->left = d->searched = false;
+    d->left = d->searched = d->starved = false;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;

@@ -70,7 +70,7 @@ static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = w->of[i].searched = false;
+        w->of[i].looked = w->of[i].left = w->of[i].searched = w->of[i].starved = false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -86,6 +86,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             of->version = behind_claim ? 0 : d->version;
             of->left = d->left;
             of->searched = d->searched;
+            of->starved = d->starved;
             *claimed = *claimed || behind_claim;
         }
         of->looked = true;
@@ -122,7 +123,18 @@ static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from
     return status == SHMQ_EMPTY && shut && !*claimed && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
 }
 
-/* Of who does not wait: for a mover it does, as for a claim, as long as a stopped process may delay others. */
+/* Another mover may bring a message in the next moment. */
+static bool any_may_come(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        const shmq_queue_wait *of = &w->of[i];
+        if (SHMQ_UNLIKELY(shmq_flows(of->q)) && state_of(of) != SHMQ_STOPPED && !of->searched && !of->starved) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A taker that does not wait for messages waits for a mover, as for a claim, as long as a stopped process may delay others. */
 static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + w->m->patience_ns;
     bool claimed, more;
@@ -130,7 +142,7 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
     do {
         more = any_flows(w, false);
         status = look_for_last(w, &claimed, from, d);
-    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_flows(w, true) && sched_yield() == 0 &&
+    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_may_come(w) && sched_yield() == 0 &&
              shmq_now_ns() < until);
     return status;
 }

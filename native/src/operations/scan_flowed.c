@@ -146,8 +146,11 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
         shmq_status status = SHMQ_EMPTY;
         if (r->queue->m->backing_of != NULL) {
             status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
-            some = some || (status == SHMQ_EMPTY && r->queue->book != NULL); /* the front is full of others' groups */
+            if ((status == SHMQ_EMPTY || status == SHMQ_FULL_MEMORY) && r->queue->book != NULL) {
+                some = true; /* the front is full of others' groups */
+            }
             status = some ? shmq_search_flowed(r, d, chances, front_epoch) : status;
+            d->starved = status == SHMQ_EMPTY && !(some && (d->searched || d->left || d->word != 0));
         }
         if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
             return status;
@@ -159,7 +162,7 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
         if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
             d->version = 0; /* rows are left: it has not looked at everything */
         }
-        return status == SHMQ_IN_USE ? SHMQ_EMPTY : status;
+        return status == SHMQ_IN_USE || status == SHMQ_FULL_MEMORY ? SHMQ_EMPTY : status;
     }
     uint64_t flow = d->flow_seen;
     bool same =
@@ -176,7 +179,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
     const uint64_t version = d->version;
     for (;;) {
         shmq_found b, f;
-        d->searched = false;
+        d->searched = d->starved = false;
         d->version = version;
         uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* a slot that is freed from here on is news */
         d->flow_seen = shmq_load_seq(&back->shm->flow);

@@ -51,6 +51,8 @@ class Broker:
     """
 
     def __init__(self, membership: Membership) -> None:
+        if not isinstance(membership, Membership):
+            raise TypeError("a Broker is made by shmq.open(path)")
         self._membership = membership
         self._closed = False
         self._implied = False
