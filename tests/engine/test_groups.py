@@ -471,7 +471,6 @@ def test_groups_are_settled_when_a_queue_is_made(broker: shmq.Broker, grouped: s
         grouped.alter(groups=None)
 
 
-@pytest.mark.memory  # what is on disk expires when it comes back
 def test_an_expired_message_does_not_keep_its_group(broker: shmq.Broker) -> None:
     queue = broker.queue("changes", groups="shared")
     queue.put("a1", group="a", ttl=0.001)

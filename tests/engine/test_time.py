@@ -250,7 +250,6 @@ def test_a_message_says_when_it_expires(queue: shmq.Queue[Any]) -> None:
         assert m.expires_at == seen["a"]
 
 
-@pytest.mark.memory
 def test_the_queue_limits_the_life_of_what_says_less_or_nothing(broker: shmq.Broker) -> None:
     queue: shmq.Queue[Any] = broker.queue("short")
     queue.put("before the limit")

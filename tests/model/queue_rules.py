@@ -159,7 +159,7 @@ class QueueRules(ConsumerRules, TakeRules):
 
     @rule(player=players, option=st.sampled_from(sorted(ALTERED)), number=picks)
     def alter(self, player: int, option: str, number: int) -> None:
-        fixed = "max_ttl" if self.world.flows else "max_memory"  # no life is over at once where messages are on disk
+        fixed = "max_ttl" if self.world.flows else "max_memory"  # on disk what has expired is found a moment later
         values: tuple[Any, ...] = ALTERED[option][:1] if option == fixed else ALTERED[option]
         change = {option: values[number % len(values)]}
         found = self.ask(player, "alter", change)

@@ -49,7 +49,7 @@ class World:
 
     @property
     def flows(self) -> bool:
-        """To disk, where a message expires when it comes back: none is given so short a life then."""
+        """To disk, where housekeeping finds a moment later what has expired: no message is given a life of nothing."""
         return self.options.get("max_memory") is not None
 
     @property
