@@ -118,6 +118,26 @@ static void files_flip(uint64_t byte, uint8_t bits) { (void)files_walk(byte, bit
 
 static uint64_t files_counted(uint64_t rows, uint64_t weight) { return shmq_rows_size(members[0], rows, weight); }
 
+/* The next file begins at the next place. */
+static void a_file_of_one_row_that_makes_no_sense_hides_none_behind_it(void) {
+    shmq_row rows[7];
+    shmq_row_life lives[7];
+    uint32_t count = 7;
+    files_begin();
+    views[0] = files_view(0);
+    erased = lowest = 0;
+    contract_put(0, 100, 1, 1);
+    contract_put(0, 101, 1, 1);
+    files_flip(0, 0xff);
+    files_forget(0);
+    views[0] = files_view(0);
+    CHECK_EQUAL(contract_read(0, 100, 200, UINT64_MAX, 7, rows), 1);
+    CHECK_EQUAL(rows[0].place, 101);
+    CHECK_EQUAL(views[0]->list(views[0]->context, 0, 100, 200, lives, &count), SHMQ_OK);
+    CHECK(count == 1 && lives[0].place == 101);
+    files_end();
+}
+
 static void encrypted_begin(void) {
     static const uint8_t key[SHMQ_KEY_BYTES] = {7, 1, 9};
     scratch_key = key;
@@ -212,5 +232,6 @@ int main(int argc, char **argv) {
         fflush(stdout);
         contract_hold(all[i], seed, flips);
     }
+    a_file_of_one_row_that_makes_no_sense_hides_none_behind_it();
     return 0;
 }

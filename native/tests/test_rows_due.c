@@ -77,6 +77,7 @@ static void what_is_to_be_buried_comes_in_and_frees_the_disk(void) {
     while (buried < MANY) {
         shmq_delivery d;
         look();
+        CHECK(!shmq_fetched_have(shmq_front_of(&q->first), 4)); /* others that want some have slots, too */
         CHECK(shmq_is_upcall_due(m, SHMQ_UPCALL_DEAD_LETTERS));
         while (shmq_steal_expired(q, &d) == SHMQ_OK) {
             uint64_t number = number_of(&d);
@@ -180,6 +181,29 @@ static void a_mover_at_work_only_delays_it(void) {
     stands_at += SHMQ_TICK_NS;
     look();
     CHECK_EQUAL(expired(), MANY);
+    end();
+}
+
+/* Its mover is stopped, say, in the middle of a pass or before it. */
+static void a_queue_whose_mover_does_not_end_keeps_no_other_waiting(void) {
+    begin_still();
+    shmq_queue *second = scratch_flowing(m, "second", MEMORY);
+    put_many(0, MANY, stands_at + MS);
+    for (uint64_t i = 0; i < MANY; i++) {
+        put_timed(second, i, stands_at + MS);
+    }
+    stands_at += 2 * MS;
+    shmq_mover t;
+    CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
+    for (uint64_t looks = 0; shmq_flow_rows(second) != 0; looks++) {
+        shmq_due_look(m);
+        stands_at += SHMQ_TICK_NS;
+        CHECK(looks < MANY);
+    }
+    shmq_turn_end(&t);
+    look();
+    CHECK_EQUAL(expired(), MANY);
+    shmq_queue_unbind(second);
     end();
 }
 
@@ -353,6 +377,7 @@ int main(void) {
     the_smallest_pieces_come_to_an_end();
     two_processes_share_the_work();
     a_mover_at_work_only_delays_it();
+    a_queue_whose_mover_does_not_end_keeps_no_other_waiting();
     without_a_slot_it_waits_for_one();
     max_ttl_holds_on_disk();
     what_came_back_is_over_in_its_time_by_max_ttl();

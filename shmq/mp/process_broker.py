@@ -112,6 +112,10 @@ def _rejoined(key: str, encryption_key: EncryptionKey | None) -> Membership:
     """With the key of this process where none came with the queue."""
     try:
         return rejoin(key, None, encryption_key)
+    except OSError:
+        if _key is None or encryption_key is None:
+            raise  # the file that the maker of the queue named cannot be read here
+        return rejoin(key, None, _key)
     except OptionsMismatch as error:
         if encryption_key is not None:
             raise

@@ -21,20 +21,28 @@ class EncryptionKey:
     of its file, or, if it has none, not at all: then None comes out.
 
     Arguments:
-        value: the key.
+        value: the key; None: the file is read when the key is needed.
         path: of the file that it was read from, absolute; None: it was given as bytes.
     """
 
-    def __init__(self, value: bytes, path: str | None = None) -> None:
-        self.value = value
+    def __init__(self, value: bytes | None, path: str | None = None) -> None:
+        self._value = value
         self.path = path
+
+    @property
+    def value(self) -> bytes:
+        """The key. Raises OSError, ValueError for a file that cannot be read, or holds none."""
+        if self._value is None:
+            assert self.path is not None
+            self._value = _of_path(self.path)
+        return self._value
 
     def __repr__(self) -> str:
         return f"<EncryptionKey{f' of {self.path}' if self.path else ''}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is not None:
-            return check_encryption_key, (self.path,)
+            return EncryptionKey, (None, self.path)
         starting = sys.modules.get("multiprocessing.context")
         if starting is not None and starting.get_spawning_popen() is not None:
             return EncryptionKey, (self.value,)
@@ -55,8 +63,7 @@ def check_encryption_key(given: bytes | str | os.PathLike[str] | Callable[[], by
     """
     if isinstance(given, str | os.PathLike):
         path = os.path.abspath(os.fspath(given))
-        with open(path, "rb") as file:
-            return EncryptionKey(_of_file(file.read(_FILE_MAX), path), path)
+        return EncryptionKey(_of_path(path), path)
     if callable(given):
         given = given()
     if not isinstance(given, bytes | bytearray | memoryview):
@@ -68,6 +75,11 @@ def check_encryption_key(given: bytes | str | os.PathLike[str] | Callable[[], by
     if len(value) != KEY_BYTES:
         raise ValueError(f"encryption_key has {len(value)} bytes, not {KEY_BYTES}; {_REMEDY}")
     return EncryptionKey(value)
+
+
+def _of_path(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return _of_file(file.read(_FILE_MAX), path)
 
 
 def _of_file(content: bytes, path: str) -> bytes:

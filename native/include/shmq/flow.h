@@ -156,6 +156,8 @@ typedef shmq_row_use shmq_wants_row(void *context, const shmq_delivery *row);
 shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_row *wants, void *context);
 /* The row of this place. As shmq_fetch. */
 shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
+/* Have entries that came in by themselves one part of so many of the front ring's slots? */
+bool shmq_fetched_have(const shmq_ring *front, uint32_t part);
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* ... by a taker that wants all, so that no earlier one of its group is on disk? */

@@ -28,8 +28,10 @@ void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
 }
 
 /* They have a quarter of the front ring at most: what lies below them needs slots to come in, or nobody would ever get past them. */
-static bool have_their_share(const shmq_ring *front) {
-    uint64_t there = 0, most = shmq_slot_count(front) / 4;
+#define FETCHED_SHARE 4u
+
+bool shmq_fetched_have(const shmq_ring *front, uint32_t part) {
+    uint64_t there = 0, most = shmq_slot_count(front) / part;
     for (uint64_t i = 0; i < shmq_slots_laid(front) && shmq_load_relaxed(&front->shm->low) != 0; i++) {
         const shmq_slot_shm *slot = shmq_slot_at(front, i);
         uint64_t word = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->word); /* SYNC ring.publish */
@@ -45,7 +47,7 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     uint64_t tail, place = row->place, erased = shmq_load_relaxed(&front->flushed);
     uint32_t room;
     SHMQ_TRY(shmq_front_room(t->front, &tail, &room));
-    if (room == 0 || have_their_share(t->front)) {
+    if (room == 0 || shmq_fetched_have(t->front, FETCHED_SHARE)) {
         return SHMQ_EMPTY;
     }
     SHMQ_TRY(shmq_cold_need(t->front));

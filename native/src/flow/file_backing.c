@@ -205,13 +205,14 @@ static shmq_status list_files(file_backing *b) {
     return SHMQ_OK;
 }
 
-/* Of what is known: the file that begins last at or below `from`, or, if `above` or there is none, first above it. */
+/* Of what is known: the file that begins last at or below `from`, or, if `above` or there is none, first at or above it. */
 static bool choose_file(const file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
     uint64_t i = 0;
-    while (i < b->known && b->firsts[i] <= from) {
+    while (i < b->known && b->firsts[i] < from) {
         i++;
     }
-    i -= i > 0 && !above;
+    bool begins_there = i < b->known && b->firsts[i] == from;
+    i -= i > 0 && !above && !begins_there;
     *first = i < b->known ? b->firsts[i] : 0;
     return i < b->known && *first < below;
 }

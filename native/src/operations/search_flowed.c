@@ -171,7 +171,7 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
     if (SHMQ_UNLIKELY(t->q->book != NULL) && !forget_passed(last, at, shmq_load_relaxed(&t->back->shm->low))) {
         return SHMQ_EMPTY; /* as if there were no memory for the row */
     }
-    t->fetched_as = d->by->wants == NULL ? SHMQ_PROP_NEXT : 0;
+    t->fetched_as = shmq_load_seq(&d->by->choosy) == 0 ? SHMQ_PROP_NEXT : 0; /* else it may have left an earlier one */
     shmq_status status = shmq_fetch(t, &at, end, considers, &s);
     if (status == SHMQ_OK || status == SHMQ_NOT_FOUND) {
         last->place = at + (status == SHMQ_OK);
@@ -231,7 +231,8 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
         if ((status == SHMQ_OK && !t->unmarked) || (status == SHMQ_INTERRUPTED && shmq_now_ns() < until)) {
             continue;
         }
-        status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status; /* groups come and go: others are to have the lock, too */
+        /* Groups come and go: others are to have the lock, too. */
+        status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status;
         if (status == SHMQ_EMPTY && may_overtake(t, &b, &f)) {
             b.place = UINT64_MAX;
             status = SHMQ_NOT_FOUND;

@@ -12,6 +12,8 @@
 #include "shmq/sleepers.h"
 
 #define FETCHED_AT_ONCE 32u /* others wait for the lock meanwhile */
+/* One part of so many of a front ring's slots: while the queue of dead letters is full, consumers still get what they fetch. */
+#define DEAD_LETTERS_SHARE 8u
 
 /* One piece. */
 typedef struct piece {
@@ -77,6 +79,9 @@ static void end_fetched(const shmq_mover *t) {
 /* SHMQ_EMPTY: there is no slot for it. SHMQ_NOT_FOUND: whoever takes it is told that it is damaged. */
 static shmq_status fetch(piece *x, uint64_t place) {
     shmq_budget_spend(x->b, SHMQ_PRICE_FETCH);
+    if (shmq_fetched_have(x->t.front, DEAD_LETTERS_SHARE) && shmq_expired_are_dead_letters(x->t.q)) {
+        return SHMQ_EMPTY;
+    }
     shmq_status status = shmq_fetch_at(&x->t, place);
     if (status == SHMQ_OK) {
         end_fetched(&x->t);
@@ -144,6 +149,10 @@ static void end(piece *x) {
     next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
     if (p->max_ttl_ns == max_ttl_of(x->t.q)) {
         (void)shmq_cas_seq(&x->t.back->shm->rows_due, p->word, next);
+        if (p->max_ttl_ns !=
+            max_ttl_of(x->t.q)) { /* it was set meanwhile, and found the word that the CAS has replaced */
+            shmq_rows_due_at(x->t.back, 1);
+        }
     }
     p->unfinished = false;
 }
@@ -171,15 +180,17 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
     }
     if (!is_of(p, back)) {
         if (p->unfinished && now - p->looked_ns < back->queue->m->patience_ns) {
-            return now + SHMQ_TICK_NS; /* the pass over another level ends first: a process has one, and would forget it */
+            return now + SHMQ_TICK_NS; /* the pass over another level ends first: a process has one at a time */
         }
         begin(p, back, now);
     }
     shmq_status status = SHMQ_OK;
     while (status == SHMQ_OK && b->left != 0) {
         status = do_piece(back, p, now, b);
+        if (status != SHMQ_IN_USE) { /* beside a stopped mover it does not keep other passes waiting */
+            p->looked_ns = now;
+        }
     }
-    p->looked_ns = now;
     if (status == SHMQ_OK) {
         return now;
     }

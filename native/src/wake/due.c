@@ -65,7 +65,9 @@ void shmq_due_recover(shmq_ring *r) {
     if (shmq_load_relaxed(&q->page->settings.expires_ns) != SHMQ_NEVER) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
-    if (r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) { /* a setting may have come before its due words */
+    /* A setting may have come before its due words; what has a life of its own came after them. */
+    bool ages = shmq_load_relaxed(&q->page->settings.max_ttl_ns) != SHMQ_NEVER;
+    if (ages && r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) {
         (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
         (void)shmq_due_at(&q->m->header->due, 1);
     }

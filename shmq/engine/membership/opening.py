@@ -149,7 +149,7 @@ def rejoin(key: str, path: str | None, encryption_key: EncryptionKey | None = No
     """Of a handle that was pickled."""
     found = Membership.of(key)
     if found is not None:
-        return _known(found, encryption_key, rows=False)
+        return _known(found, None if found.encryption_key else encryption_key, rows=False)
     if path is None:
         return _join_segment(key, encryption_key)
     return join_directory(path, BrokerSettings(encryption_key=encryption_key), create=False)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import shmq
-from shmq.errors import BrokerNotFound, ShmqError
+from shmq.errors import BrokerNotFound, OptionsMismatch, ShmqError
 from shmq.runtime import open_to_look
 from shmq.spark.warm.job import Job
 
@@ -64,7 +64,7 @@ class Place:
         """The pool's broker, while this process uses it. The pool is started if it does not live."""
         _sweep(self.directory)
         with self.locked():
-            broker = self.opened(job)
+            broker = self._opened_anew(job)
             try:
                 self._start(job)
             except BaseException:
@@ -74,6 +74,16 @@ class Place:
             yield broker
         finally:
             broker.close()
+
+    def _opened_anew(self, job: Job) -> Broker:
+        """Under the lock. What a pool that was killed has left under another key goes."""
+        try:
+            return self.opened(job)
+        except OptionsMismatch:
+            if self._lives() or self.users():
+                raise
+            self._remove_broker()
+            return self.opened(job)
 
     def keep_alive(self, job: Job) -> None:
         """Starts the pool again if all of it has died."""
@@ -167,13 +177,16 @@ class Place:
 
     def remove(self) -> None:
         """Under the lock: the broker, then the directory, with the lock as the last file."""
-        with suppress(BrokerNotFound), open_to_look(self.broker) as broker:
-            broker.delete(force=True)
-        shutil.rmtree(self.broker, ignore_errors=True)
+        self._remove_broker()
         for file in (self.alive, self.log, self.lock):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.directory.rmdir()
+
+    def _remove_broker(self) -> None:
+        with suppress(BrokerNotFound), open_to_look(self.broker) as broker:
+            broker.delete(force=True)
+        shutil.rmtree(self.broker, ignore_errors=True)
 
 
 def _sweep(directory: Path) -> None:
