@@ -123,6 +123,17 @@ def test_the_path_of_a_key_file_goes_with_each_pickle(tmp_path: Path) -> None:
     assert take(queue, OTHER) == f"{SECRET}1"  # that is of its own queues
 
 
+def test_the_key_file_may_go_where_the_key_is_known(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(KEY)
+    set_encryption_key(file)
+    queue = flowing(Queue[str]())
+    children.put_secrets(queue, range(COUNT))
+    file.unlink()
+    assert pickle.loads(pickle.dumps(queue)).get() == f"{SECRET}0"
+    assert take(queue, KEY) == f"{SECRET}1"
+
+
 def test_a_process_with_a_key_takes_from_a_queue_without_one() -> None:
     queue = flowing(Queue[str]())
     children.put_secrets(queue, range(COUNT))

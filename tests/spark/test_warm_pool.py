@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import shmq
-from shmq.errors import ShmqError
+from shmq.errors import OptionsMismatch, ShmqError
 from shmq.spark.warm.job import Job
 from shmq.spark.warm.place import Place
 from tests.support.warm_pools import wait_for_the_end_of_pools
@@ -253,13 +253,30 @@ def test_a_key_file_makes_another_pool_and_has_to_be_there(make: Make, tmp_path:
     Place.of(job).directory.rmdir()
 
 
-def test_what_a_killed_pool_has_left_goes_with_the_next_pool(make: Make) -> None:
-    killed, other = make(idle=30.0), make("twice")
-    ids(killed, 1)
-    while pids := users_of(killed):
+def kill_all(job: Job) -> None:
+    while pids := users_of(job):
         for pid in pids:
             with suppress(ProcessLookupError):  # a worker whose pool is dead ends by itself
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_a_pool_begins_anew_with_another_key_in_the_file(make: Make, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    job = make(key_file=str(key), idle=30.0)
+    ids(job, 1)
+    key.write_bytes(b"y" * 32)
+    with pytest.raises(OptionsMismatch, match="another encryption_key"):
+        ids(job, 1)
+    kill_all(job)
+    assert Place.of(job).directory.exists()
+    assert ids(make(key_file=str(key)), 1) == [0, 2, 4]
+
+
+def test_what_a_killed_pool_has_left_goes_with_the_next_pool(make: Make) -> None:
+    killed, other = make(idle=30.0), make("twice")
+    ids(killed, 1)
+    kill_all(killed)
     assert Place.of(killed).directory.exists()
     deadline = time.monotonic() + SECONDS
     while Place.of(killed).directory.exists():  # a worker that had just been started may look for its pool first
