@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -34,6 +34,7 @@ class Raised:
 
     name: str
     accepted: int = 0
+    text: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,7 @@ def act(path: Path, make: Callable[[Path], Actor], pipe: Connection, parent: int
         try:
             answer = getattr(actor, command)(*arguments)
         except shmq.ShmqError as error:
-            answer = Raised(type(error).__name__, getattr(error, "accepted", 0))
+            answer = Raised(type(error).__name__, getattr(error, "accepted", 0), str(error))
         except Exception:
             answer = Broken(traceback.format_exc())
         pipe.send(answer)

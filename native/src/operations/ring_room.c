@@ -129,6 +129,21 @@ static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, 
     return now < *patience_end;
 }
 
+/* Of a producer whose time is over: what is due is done first, and frees room. What a limit of the queue kept out may then find memory
+ * full, and goes on to disk. */
+static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *moved) {
+    shmq_upkeep.thorough(q->m);
+    shmq_status status = put_counted(q, o);
+    for (int tries = 0; tries < 4 && shmq_no_room(status); tries++) {
+        *moved = flow_for_room(q, o, status, false);
+        if (*moved != SHMQ_INTERRUPTED) {
+            return is_disk_full(*moved) ? status : *moved;
+        }
+        status = put_counted(q, o);
+    }
+    return status;
+}
+
 /* *moved: what the last try to make room by the disk has answered. */
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
     SHMQ_TRY(shmq_queue_enter(q));
@@ -170,8 +185,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             piece = SHMQ_SHORT_SLEEP_NS;
         }
         if (until_ns == 0 || shmq_now_ns() >= until_ns) {
-            shmq_upkeep.thorough(q->m);
-            status = put_counted(q, o);
+            status = put_at_last(q, o, moved);
             break;
         }
         waited = true;
