@@ -1,4 +1,4 @@
-/* The segment for who only looks: mapped without the right to write, no row, no lock byte. */
+/* The segment of an observer: mapped read-only, without a process row and a lock byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
