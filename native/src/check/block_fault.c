@@ -58,8 +58,7 @@ static const char *check_block(uint64_t state, uint64_t word, uint32_t size_clas
 static const char *check_slab(const shmq_member *m, uint32_t granule, shmq_slab_shm *slab, uint32_t size_class) {
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         shmq_block_shm *block = &slab->block[i];
-        for (int tries = 0; tries < 8;
-             tries++) { /* a block whose words change at each try is in use, so they are sound */
+        for (int tries = 0; tries < 8; tries++) { /* words that change at each try are in use, so they are sound */
             uint64_t state = shmq_load_seq(&block->state);
             uint64_t word = shmq_load_seq(&block->word);
             if (shmq_load_seq(&block->state) != state) {

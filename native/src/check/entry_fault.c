@@ -151,7 +151,7 @@ bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
     return false;
 }
 
-/* ---- checksums ---------------------------------------------------------------------------------------------------- */
+/* ---- checksums --------------------------------------------------------------------------------------------------- */
 
 static bool is_readable(uint32_t state) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||

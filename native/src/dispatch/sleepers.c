@@ -72,9 +72,7 @@ static bool wake_one(shmq_queue *q, uint32_t chunk, uint32_t rotation) {
     shmq_a64 *idle = &q->page->sleepers[chunk].idle;
     uint64_t word, passed = 0;
     while ((word = shmq_load_seq(idle) & ~passed) != 0) {
-        uint64_t later =
-            word &
-            (~UINT64_C(0) << (rotation & 63)); /* fair: the search goes on behind the sleeper that was woken last */
+        uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: behind the sleeper that was woken last */
         uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
         if (shmq_has_looked(q, chunk * 64 + bit)) {
             passed |= UINT64_C(1) << bit;
@@ -252,8 +250,7 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     uint64_t word = shmq_load_relaxed(&consumer->word);
     if (shmq_row_state(word) != SHMQ_ROW_FREE && shmq_row_inner(word) == m->row) {
         shmq_privilege_leave(q, row);
-        shmq_and_seq(&q->page->sleepers[row / 64].used,
-                     ~(UINT64_C(1) << (row & 63))); /* first, as the open sets it last */
+        shmq_and_seq(&q->page->sleepers[row / 64].used, ~(UINT64_C(1) << (row & 63))); /* first: as at open */
         shmq_store_release(&consumer->word,
                            shmq_row_word(shmq_row_generation(word) + 1, 0, SHMQ_ROW_FREE)); /* SYNC row.owner */
         if (shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER && !shmq_ranks_are_plain(q)) {

@@ -42,8 +42,7 @@ static shmq_status no_room(const file_backing *b) {
     struct statvfs disk;
     char parent[PATH_MAX];
     snprintf(parent, sizeof parent, "%s", b->path);
-    for (char *end; statvfs(parent, &disk) != 0;
-         *end = '\0') { /* a directory that does not exist yet will lie where its parent does */
+    for (char *end; statvfs(parent, &disk) != 0; *end = '\0') { /* a missing one will lie where its parent does */
         end = strrchr(parent, '/');
         if (end == NULL || end == parent) {
             memset(&disk, 0, sizeof disk);

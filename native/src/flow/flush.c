@@ -124,8 +124,7 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
 }
 
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes) {
-    shmq_store_seq(&ring->flushing_at,
-                   UINT64_MAX); /* no place: the flow word may hold the place where the last flush ended */
+    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the last flush may have ended at the new one */
     shmq_store_seq(&ring->flushing_count, flushed);
     shmq_store_seq(&ring->flushing_bytes, bytes);
     shmq_store_seq(&ring->flushing_at, place);

@@ -84,9 +84,7 @@ static int lock_mover(const shmq_queue *q, short how) {
 }
 
 static bool try_lock(shmq_queue *q) {
-    shmq_a64 *word =
-        &q->m->movers[q->index /
-                      64]; /* keeps other threads of this process out; the kernel's lock keeps out other processes */
+    shmq_a64 *word = &q->m->movers[q->index / 64]; /* for other threads of this process */
     uint64_t bit = UINT64_C(1) << q->index % 64;
     if ((shmq_or_seq(word, bit) & bit) != 0) {
         return false;
@@ -103,8 +101,7 @@ static void unlock(shmq_queue *q) {
     shmq_before_kernel(&q->page->unfinished);
     (void)lock_mover(q, F_UNLCK);
     shmq_and_seq(&q->m->movers[q->index / 64], ~(UINT64_C(1) << q->index % 64));
-    if (shmq_load_seq(&q->page->missed) !=
-        0) { /* after the unlock: a process that missed the lock has set `missed` before */
+    if (shmq_load_seq(&q->page->missed) != 0) { /* a process that missed the lock has set it before the unlock */
         shmq_store_seq(&q->page->missed, 0);
         shmq_notify_starved(q);
         shmq_wake_waiters(q);

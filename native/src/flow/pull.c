@@ -33,8 +33,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     uint64_t most = shmq_slot_count(front) / 2;
     *count = 0;
     *tail = shmq_load_seq(&front->shm->tail);
-    if (*tail + 2 * most >=
-        shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; shmq_front_tail may go as far as this */
+    if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; shmq_front_tail goes so far */
         SHMQ_TRY(shmq_ring_lay(front, *tail + 2 * most));
     }
     *tail = shmq_front_tail(front);
@@ -376,8 +375,7 @@ shmq_status shmq_pull(shmq_mover *t) {
     if (count == 0) {
         return SHMQ_EMPTY;
     }
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&t->front->shm->cold) == 0) &&
-        tail == 0) { /* the level began to flow without memory */
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&t->front->shm->cold) == 0) && tail == 0) { /* it began without memory */
         SHMQ_TRY(shmq_cold_need(t->front));
     }
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;

@@ -287,8 +287,7 @@ static shmq_status find_or_make_room(shmq_member *m, const char *name, uint32_t 
     shmq_status status = find_or_make(m, name, name_len, d, hash, differs, found), moved = SHMQ_OK;
     for (int i = 0; shmq_is_short(status) && moved == SHMQ_OK && i < RELIEFS; i++) {
         moved = shmq_upkeep.relieve(m, NULL, false);
-        status =
-            find_or_make(m, name, name_len, d, hash, differs, found); /* on failure the status says what is lacking */
+        status = find_or_make(m, name, name_len, d, hash, differs, found); /* says what is lacking */
     }
     return status;
 }

@@ -46,9 +46,7 @@ static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint6
     uint32_t state = shmq_word_state(word);
     bool dead_letters = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
     if (state == SHMQ_AVAILABLE && dead_letters) {
-        (void)shmq_or_seq(
-            &q->m->upcalls,
-            SHMQ_UPCALL_DEAD_LETTERS); /* the interpreter does it: it knows the queue of the dead letters */
+        (void)shmq_or_seq(&q->m->upcalls, SHMQ_UPCALL_DEAD_LETTERS); /* for the interpreter: it knows the queue */
         return now + SHMQ_DEAD_LETTER_NS;
     }
     if (state == SHMQ_HELD && dead_letters) {

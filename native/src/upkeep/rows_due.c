@@ -141,8 +141,7 @@ static void end(piece *x) {
     uint64_t rest = shmq_due_rest(p->began_ns), next = p->again ? rest : p->earliest;
     uint64_t flow = shmq_load_seq(&x->t.back->shm->flow);
     shmq_rows_end_flow(&x->t);
-    x->changed =
-        x->changed || shmq_load_seq(&x->t.back->shm->flow) != flow; /* takers can have what lies behind the rows */
+    x->changed = x->changed || shmq_load_seq(&x->t.back->shm->flow) != flow; /* takers can have what lies behind */
     next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
     if (p->max_ttl_ns == max_ttl_of(x->t.q)) {
         (void)shmq_cas_seq(&x->t.back->shm->rows_due, p->word, next);
@@ -185,8 +184,7 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
     if (status == SHMQ_OK) {
         return now;
     }
-    p->unfinished =
-        status == SHMQ_IN_USE; /* else a pass beside busy movers would begin anew each time, and never end */
+    p->unfinished = status == SHMQ_IN_USE; /* else a pass beside busy movers would never end */
     shmq_trail_clear(); /* for the caller nothing has failed */
     uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
     return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_DEAD_LETTER_NS);
