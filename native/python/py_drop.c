@@ -139,6 +139,6 @@ static PyObject *if_free(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef drop_functions[] = {
-    {"if_free", if_free, METH_VARARGS, "if_free(lock, callback): callback() with the lock, if nobody else has it."},
+    {"if_free", if_free, METH_VARARGS, "if_free(lock, callback): callback() with the lock, if no other thread has it."},
     {NULL, NULL, 0, NULL},
 };

@@ -220,7 +220,7 @@ static PyType_Slot loan_slots[] = {
     {Py_tp_members, loan_members},
     {Py_bf_getbuffer, (void *)loan_getbuffer},
     {Py_bf_releasebuffer, (void *)loan_releasebuffer},
-    {Py_tp_doc, "A block of ours, not seen by anybody."},
+    {Py_tp_doc, "A block that no other process sees."},
     {0, NULL},
 };
 PyType_Spec loan_spec = {

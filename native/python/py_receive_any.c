@@ -192,6 +192,6 @@ static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
 
 PyMethodDef receive_any_functions[] = {
     {"peek_any", peek_any, METH_VARARGS, "Wait until one of several queues has something."},
-    {"peek_pass_on", peek_pass_on, METH_O, "What peek_any() told of is for others, too."},
+    {"peek_pass_on", peek_pass_on, METH_O, "Others may take what peek_any() has found."},
     {NULL, NULL, 0, NULL},
 };

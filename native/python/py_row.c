@@ -107,7 +107,7 @@ static void row_dealloc(PyObject *o) {
 static PyMethodDef row_methods[] = {
     {"closing", row_closing, METH_NOARGS, "Threads that wait there come back with Closed."},
     {"close", row_close, METH_NOARGS, "Given back, for others. Twice is fine."},
-    {"keep", row_keep, METH_NOARGS, "Somebody may sleep there: nobody else gets it before this process ends."},
+    {"keep", row_keep, METH_NOARGS, "A thread may sleep there: no other one gets the row before this process ends."},
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef row_members[] = {

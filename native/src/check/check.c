@@ -41,7 +41,7 @@ static const part parts[] = {
     {"blocks", look_at_blocks, STILL},
     {"references of blocks", shmq_references_fault, NOTHING},
 };
-_Static_assert(sizeof parts / sizeof parts[0] == SHMQ_PARTS, "as many parts as the header says");
+_Static_assert(sizeof parts / sizeof parts[0] == SHMQ_PARTS, "the table has as many parts as the header says");
 
 const char *shmq_part_name(int number) { return parts[number].name; }
 

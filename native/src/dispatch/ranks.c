@@ -50,7 +50,8 @@ static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) 
 #define ROUND_BITS 24
 #define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
 #define AWAITED_SHIFT 20
-static_assert(SHMQ_ROUNDING_NS >= UINT64_C(1) << AWAITED_SHIFT, "who sleeps until it is over sleeps past the rounding");
+static_assert(SHMQ_ROUNDING_NS >= UINT64_C(1) << AWAITED_SHIFT,
+              "a sleep to the end of the patience ends after the rounding");
 
 /* Have others waited for this row for the patience, in one round? *word is the row's word at present; *fresh the word
  * to write if nobody has waited in the present round, else 0. */
@@ -255,7 +256,12 @@ static shmq_status check_number(const shmq_queue *q) {
     for (uint32_t r = 1; rows >= SHMQ_CONSUMERS && next_consumer(q, &r) != NULL; r++) {
         consumers++;
     }
-    return consumers < SHMQ_CONSUMERS ? SHMQ_OK : shmq_fail(SHMQ_LIMIT, "%u consumers of this queue", consumers);
+    return consumers < SHMQ_CONSUMERS
+               ? SHMQ_OK
+               : shmq_fail(SHMQ_LIMIT,
+                           "the queue cannot have another consumer\n%u consumers are all that it can have\n"
+                           "close consumers, or use more queues",
+                           consumers);
 }
 
 static void take_privilege(shmq_queue *q, uint32_t row) {

@@ -193,7 +193,11 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
         *row = chunk * 64 + (uint32_t)__builtin_ctzll(~used);
         return SHMQ_OK;
     }
-    return shmq_fail(SHMQ_LIMIT, "%u consumers and waiting threads on this queue", SHMQ_CONSUMER_ROWS - 1);
+    return shmq_fail(
+        SHMQ_LIMIT,
+        "the queue cannot have another consumer\n%u consumers and waiting threads are all that it can have\n"
+        "close consumers, or use more queues",
+        SHMQ_CONSUMER_ROWS - 1);
 }
 
 shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {

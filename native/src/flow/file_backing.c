@@ -52,7 +52,7 @@ static shmq_status no_room(const file_backing *b) {
     return shmq_fail(SHMQ_NO_SPACE,
                      "no room on the disk for messages that do not fit into memory: %s\n"
                      "%llu of %llu bytes are free there, %llu files\n"
-                     "make room there, or let consumers go on",
+                     "free space there, or let consumers take messages",
                      b->path, (unsigned long long)disk.f_bavail * disk.f_frsize,
                      (unsigned long long)disk.f_blocks * disk.f_frsize, (unsigned long long)disk.f_favail);
 }
@@ -62,7 +62,7 @@ static shmq_status failed(const file_backing *b, const char *what) {
         return no_room(b);
     }
     shmq_status status = shmq_fail_errno("cannot %s %s", what, b->path);
-    shmq_advise("put that right, and all goes on; purge() gives up what lies there");
+    shmq_advise("remove the cause: the queue works again then; purge() drops the messages that lie there");
     return status;
 }
 
@@ -427,7 +427,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
     if (all == NULL) {
         all = calloc(q->levels, sizeof *all);
         if (all == NULL) {
-            return shmq_fail_errno("no memory for the way of a queue to disk");
+            return shmq_fail_errno("no memory to write messages of a queue to disk");
         }
         q->backing = all;
     }

@@ -32,7 +32,8 @@ static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
         kept->room = row->length;
     }
     if (kept == NULL) {
-        return shmq_fail(SHMQ_OS, "this process has too many keys of threads for a look at messages on disk");
+        return shmq_fail(SHMQ_OS,
+                         "this process has no key for data of threads left, which browsing messages on disk needs");
     }
     memcpy(kept->bytes, row->bytes, row->length);
     shmq_row own = {.place = row->place, .bytes = kept->bytes, .length = row->length};

@@ -78,7 +78,7 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
             shmq_block_drop(t->q->m, c->block.offset, c->block.generation, 0);
         }
         shmq_recount_ask(t->q); /* the row is lost */
-        (void)shmq_damage(t->q->m, "a slot of a front ring", p);
+        (void)shmq_damage(t->q->m, "a slot of a front ring was in use, at position", p);
         return false;
     }
     if (c->block.offset != 0) {
@@ -193,7 +193,7 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
  * before. */
 static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
-    (void)shmq_damage(t->q->m, "messages on disk", low);
+    (void)shmq_damage(t->q->m, "messages on disk are lost, before position", low);
     shmq_notify_starved(t->q); /* a taker may have waited for one of the lost rows */
     return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu of %llu bytes, before position %llu",
                      (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
@@ -384,7 +384,8 @@ shmq_status shmq_pull(shmq_mover *t) {
         return leave(t, below);
     }
     if (shmq_cold_at(t->front, shmq_slot_at(t->front, tail)) == NULL) { /* the rows are sound, and stay on disk */
-        return shmq_damage(t->q->m, "cold records of a front ring", shmq_load_relaxed(&t->front->shm->cold));
+        return shmq_damage(t->q->m, "the cold records of a front ring make no sense, at offset",
+                           shmq_load_relaxed(&t->front->shm->cold));
     }
     shmq_store_seq(&ring->low, rows[0].place); /* rows below it are in: the front ring needs no room for them */
     shmq_ordinal first;

@@ -84,7 +84,7 @@ shmq_status shmq_rows_directory_make_private(const char *path, struct stat *as, 
     }
     if (!S_ISDIR(as->st_mode) || as->st_uid != geteuid() || (as->st_mode & 077) != 0) {
         return shmq_fail(SHMQ_DENIED,
-                         "%s is not a directory of this user alone\n\nremove it, or name another place by TMPDIR", all);
+                         "%s is not a directory of this user alone\n\nremove it, or set TMPDIR to another place", all);
     }
     return make_all(path, parent, as, sweeps) ? SHMQ_OK : shmq_fail_errno("cannot make the directory %s", path);
 }

@@ -46,7 +46,7 @@ static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation
     SHMQ_TRY(shmq_queue_view(m, index, q));
     q->crc_at_put = q->checksum || !shmq_settings_sealed(q->page); /* a handle only: no message is put through a view */
     bool own = q->page->index == index && q->page->incarnation == incarnation;
-    return own ? SHMQ_OK : shmq_damage(m, "the page of a queue is that of another, at queue", index);
+    return own ? SHMQ_OK : shmq_damage(m, "the page of a queue belongs to another queue, at queue", index);
 }
 
 /* The caller holds handles_lock. */

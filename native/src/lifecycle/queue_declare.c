@@ -224,7 +224,10 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
         i++;
     }
     if (i == SHMQ_QUEUES) {
-        return shmq_fail(SHMQ_LIMIT, "%u queues in this broker", SHMQ_QUEUES);
+        return shmq_fail(SHMQ_LIMIT,
+                         "the broker cannot have another queue\n%u queues are all that it can have\n"
+                         "delete queues, or use another broker",
+                         SHMQ_QUEUES);
     }
     uint64_t offset;
     shmq_status status = shmq_page_take(m, &offset);
