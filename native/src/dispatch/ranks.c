@@ -69,9 +69,9 @@ static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t 
     return now >= since && now - since >= q->m->patience_ns;
 }
 
-/* Waits for this row. True: others have waited for it long enough, for the patience in one round. Then its consumer
- * counts as stopped, and others pass it until it makes a step. Each caller writes `awaited`, so consumers that are
- * stopped at the same time are passed at the same time. */
+/* Notes that the caller waits for this row. True: others have waited for it long enough, for the patience in one round.
+ * Then its consumer counts as stopped, and others pass it until it makes a step. Each caller writes `awaited`, so
+ * consumers that are stopped at the same time are passed at the same time. */
 static bool await_row(const shmq_queue *q, shmq_consumer_shm *row) {
     uint64_t word, fresh;
     bool passed = is_waited_out(q, row, &word, &fresh);
@@ -437,8 +437,8 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     return best;
 }
 
-/* Waits for consumers above this priority that are awake, want an entry and have not looked at everything. False: there
- * is none, or none that has to be waited for any longer. */
+/* Is a consumer above this priority awake that wants an entry and has not looked at everything? Then the caller waits for
+ * it. False: there is none, or none that has to be waited for any longer. */
 static bool await_above(shmq_queue *q, int32_t priority) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];

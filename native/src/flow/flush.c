@@ -124,14 +124,14 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
 }
 
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes) {
-    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the last flush may have ended at the new one */
+    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may still hold the last one */
     shmq_store_seq(&ring->flushing_count, flushed);
     shmq_store_seq(&ring->flushing_bytes, bytes);
     shmq_store_seq(&ring->flushing_at, place);
 }
 
-/* The flow's place, made safe against damage. More than a ring below the tail's turn there are only carried entries,
- * and more than a ring above the tail there is nothing; a damaged flow word may still point there. */
+/* The flow's place, made safe against damage. More than a ring below the tail there are only carried entries, and more
+ * than a ring above it there is nothing; a damaged flow word may still point there. */
 static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&back->shm->tail);
     uint64_t slots = shmq_slot_count(back), carried;

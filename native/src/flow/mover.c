@@ -108,8 +108,8 @@ static void unlock(shmq_queue *q) {
     }
 }
 
-/* If the slot before the front ring's tail was filled by a mover that died, its row has come in, but words are behind:
- * the tail after a death behind T22, `pulled` after a death behind `low`. This sets them. */
+/* If a mover that died has filled the slot before the front ring's tail, its row has come in, but words are behind: the
+ * tail after a death behind T22, `pulled` after a death behind `low`. The next mover sets them. */
 static void recover_front(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t last = shmq_front_tail(front);

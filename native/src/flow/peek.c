@@ -32,8 +32,7 @@ static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
         kept->room = row->length;
     }
     if (kept == NULL) {
-        return shmq_fail(SHMQ_OS,
-                         "this process has no key for data of threads left, which browsing messages on disk needs");
+        return shmq_fail(SHMQ_OS, "no pthread key is left in this process, and browsing messages on disk needs one");
     }
     memcpy(kept->bytes, row->bytes, row->length);
     shmq_row own = {.place = row->place, .bytes = kept->bytes, .length = row->length};
