@@ -1,10 +1,10 @@
 /* Faults of references: blocks and `unsettled` against the slots of all rings. The checker makes three passes: over the
  * blocks, over the slots, and over the blocks again.
  *
- * A SHARED block was published before, and its slot names it until the reference is dropped. So a slot named a
- * reference all the time that is there before and after the pass over the slots, and the pass has met that slot. If
- * not, no process will ever drop the reference. Slabs and rings that come or go meanwhile do not matter: a ring drops
- * its references before it goes, and blocks of a new slab have a later generation. */
+ * A SHARED block was published before, and its slot names it until the reference is dropped. So if a reference is there
+ * before and after the pass over the slots, its slot named it all the time, and the pass has met that slot. If not, no
+ * process will ever drop the reference. Slabs and rings that come or go meanwhile do not matter: a ring drops its
+ * references before it goes, and blocks of a new slab have a later generation. */
 #include <string.h>
 #include <sys/mman.h>
 

@@ -169,7 +169,7 @@ static void close_queues(sweep *s) {
     shmq_counters_recover(m, &l);
 }
 
-/* Deletes queues that are temporary of this process, or of an earlier one in the same row. The caller holds the
+/* Deletes queues that are temporary of the row's process, or of an earlier one in the row. The caller holds the
  * structure lock. */
 static void delete_temporaries(sweep *s) {
     shmq_member *m = s->m;
