@@ -28,7 +28,7 @@ static inline unsigned char *column_room(column *c, size_t more) {
 }
 
 static inline bool column_add(column *c, const void *value, size_t size) {
-    unsigned char *to = column_room(c, size + 1); /* so that no bytes are not NULL */
+    unsigned char *to = column_room(c, size + 1); /* so that 0 bytes do not give NULL */
     if (to == NULL) {
         return false;
     }

@@ -14,7 +14,7 @@ typedef struct columns {
 
 /* Copies the bytes of a header block or a body behind the used part. The caller checks them before they count. */
 static unsigned char *column_copied(column *c, const void *from, size_t size) {
-    unsigned char *to = column_room(c, size + 1); /* so that no bytes are not NULL */
+    unsigned char *to = column_room(c, size + 1); /* so that 0 bytes do not give NULL */
     if (to != NULL && size > 0) {
         memcpy(to, from, size);
     }
