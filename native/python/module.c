@@ -4,8 +4,8 @@
 #include "shmq/block.h"
 #include "shmq/inspect.h"
 
-/* Types and the factory are kept in static pointers, for statuses are raised from places that know no module; so only
- * one interpreter of a process may load this. */
+/* Types and the factory are static pointers, since statuses are raised in functions that know no module. So only one
+ * interpreter of a process may load the module. */
 static int64_t interpreter = -1;
 static PyObject *exception_factory;
 
@@ -17,7 +17,7 @@ PyObject *shmq_py_raise(shmq_status status) {
     if (exception_factory == NULL) {
         return PyErr_Format(PyExc_RuntimeError, "%s: %s", name, shmq_trail());
     }
-    /* The trail quotes names of files and queues, which need not be text. */
+    /* The trail quotes names of files and queues, which may not be text. */
     const char *trail = shmq_trail();
     PyObject *text = PyUnicode_DecodeUTF8(trail, (Py_ssize_t)strlen(trail), "backslashreplace");
     if (text == NULL) {

@@ -1,9 +1,9 @@
-/* Several messages in one call, and the consumer of a process, whose messages Queue.receive lends. */
+/* Several messages in one call; and the consumer of a process, whose messages Queue.receive lends. */
 #include "py_consumer.h"
 
 PyTypeObject *batch_type;
 
-/* Messages on their way to the caller, who has them by `_delivered`: until then they go back as one. */
+/* Messages on their way to the caller, who has them from `_delivered` on. Before that they go back together. */
 typedef struct py_batch {
     PyObject_HEAD PyObject *list; /* strong; of messages IN_TRANSIT */
 } py_batch;
@@ -38,7 +38,8 @@ static void batch_dealloc(PyObject *o) {
     Py_DECREF(type);
 }
 
-/* Is the exception that is set one of shmq's, of this name or below it, and not what a handler has raised? */
+/* Is the exception that is set the one of shmq with this name, or one derived from it, and none that a handler
+ * raised? */
 static bool is_error(const char *name) {
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
@@ -52,12 +53,13 @@ static bool is_error(const char *name) {
     return answer;
 }
 
-/* The first one has come, or is waited for: those that are there, too. False with an exception set: nothing is to be taken. */
+/* The first message is there or is waited for; then all that are there are taken. False with an exception set: nothing
+ * is to be handed over. */
 static bool fill(PyObject *o, PyObject *list, Py_ssize_t limit, PyObject *timeout) {
     for (bool first = true; PyList_Size(list) < limit; first = false) {
         PyObject *message = first ? consumer_receive(o, timeout) : consumer_one_more(o);
         if (message == NULL && is_error(first ? "Empty" : "ShmqError")) {
-            PyErr_Clear(); /* what was taken is handed over; the next call meets the reason again */
+            PyErr_Clear(); /* what was taken is handed over; the next call meets the error again */
             return true;
         }
         if (message == NULL || message == Py_None) {
@@ -109,7 +111,7 @@ static py_consumer *implicit_of(py_queue *self) {
     return (py_consumer *)found;
 }
 
-/* The handle's codec decodes it. */
+/* From here on the handle's codec decodes the message. */
 static void belongs_to(py_message *message, py_queue *queue) {
     if (message->queue != (PyObject *)queue) {
         shmq_py_set(&message->queue, Py_NewRef((PyObject *)queue));

@@ -1,7 +1,7 @@
-/* The body of a message that was lent: copied, pinned where it lies, or decoded. */
+/* The body of a lent message: copied, pinned in its block, or decoded. */
 #include "py_consumer.h"
 
-/* An own copy, checked; NULL without an exception: the checksum does not fit. */
+/* A checked copy; NULL without an exception: the checksum does not fit. */
 static PyObject *body_copy(const py_message *self) {
     bool intact = true;
     py_queue plain = {.q = self->q, .codec_kind = CODEC_BYTES};
@@ -12,7 +12,7 @@ static PyObject *body_copy(const py_message *self) {
     return body;
 }
 
-/* Where it lies if it can be pinned, else an own copy. False, with or without an exception as above. */
+/* Pins the body in its block if it can, else copies it. False, with or without an exception, as for body_copy. */
 static bool load(py_message *self) {
     if (self->view != NULL || self->bytes != NULL) {
         return true;
@@ -35,15 +35,15 @@ static bool load(py_message *self) {
     return self->bytes != NULL;
 }
 
-/* Before a settlement: a body that was not read yet can be read afterwards. One in a slot was copied when it came. If it was
- * damaged since, its reader hears of it later, and the settlement goes on. */
+/* Before a settlement: keeps a body that was not read yet, so that it can be read afterwards. A body in a slot was
+ * copied when the message came. Damage is told to the reader of the body later, and does not stop the settlement. */
 void message_keep_body(py_message *self) {
     if (SHMQ_UNLIKELY(!self->copied && !self->has_body) && !load(self)) {
         PyErr_Clear();
     }
 }
 
-/* _data() -> bytes or memoryview; None: it has gone with the message; False: it is damaged. */
+/* _data() -> bytes or memoryview; None: the body is gone with its message; False: it is damaged. */
 PyObject *message_data(PyObject *o, PyObject *unused) {
     py_message *self = (py_message *)o;
     (void)unused;
@@ -58,7 +58,7 @@ PyObject *message_data(PyObject *o, PyObject *unused) {
     return Py_NewRef(self->view != NULL ? self->view : self->bytes);
 }
 
-/* A body of bytes or text that came with its slot: what most are. NULL without an exception: another one. */
+/* A body of bytes or text that came with its slot, as most do. NULL without an exception: the body is another kind. */
 static PyObject *small_body(const py_message *self) {
     bool there = self->link != NULL ? !shmq_member_is_closed(self->q->m) : self->outcome != NULL;
     if (!self->copied || !there) {
@@ -68,7 +68,7 @@ static PyObject *small_body(const py_message *self) {
     const char *body = (const char *)self->copy + self->d.headers_len;
     if (self->d.content == CONTENT_TEXT && knows_text(queue)) {
         PyObject *text = PyUnicode_DecodeUTF8(body, (Py_ssize_t)self->d.body_len, "strict");
-        PyErr_Clear(); /* no text: Python says so */
+        PyErr_Clear(); /* not text: _decoded() says so */
         return text;
     }
     bool bytes = queue->codec_kind == CODEC_BYTES || (self->d.content == CONTENT_BYTES && knows_text(queue));
@@ -92,13 +92,13 @@ PyObject *message_body(PyObject *o, void *unused) {
     return Py_NewRef(self->body);
 }
 
-/* Is the pinned body still what was put? Asked behind its decoding. */
+/* Is the pinned body still what the producer put? The caller asks after decoding. */
 PyObject *message_intact(PyObject *o, PyObject *unused) {
     py_message *self = (py_message *)o;
     bool intact = true;
     (void)unused;
     if (self->view != NULL) {
-        const shmq_queue plain = {.checksum = self->checksum}; /* its queue's memory may be another's by now */
+        const shmq_queue plain = {.checksum = self->checksum}; /* the queue may be deleted, and its memory another's */
         Py_BEGIN_ALLOW_THREADS
         intact = shmq_delivery_intact(&plain, &self->d);
         Py_END_ALLOW_THREADS

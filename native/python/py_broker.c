@@ -79,14 +79,14 @@ static PyObject *names(PyObject *module, PyObject *o) {
     return m == NULL ? NULL : shmq_member_gone(m) ? deleted() : shmq_py_queue_names(m);
 }
 
-/* ending_queues(member) -> [(name, index, incarnation)] of deleted queues with messages for the dead letters */
+/* ending_queues(member) -> [(name, index, incarnation)] of deleted queues with messages that become dead letters */
 static PyObject *endings(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     (void)module;
     return m != NULL ? shmq_py_ending_queues(m) : NULL;
 }
 
-/* alert_queues(member) -> the same of those of which something may be to be told */
+/* alert_queues(member) -> the same of queues that may have an alert */
 static PyObject *alerts(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     (void)module;
@@ -114,7 +114,7 @@ static PyObject *reap(PyObject *module, PyObject *o) {
     return PyLong_FromUnsignedLong(reaped);
 }
 
-/* do_due(member): what is due in any queue, unless somebody else is at it */
+/* do_due(member): does what is due in any queue, unless another thread does */
 static PyObject *do_due(PyObject *module, PyObject *o) {
     shmq_member *m = member_of(o);
     (void)module;
@@ -129,8 +129,8 @@ static PyObject *do_due(PyObject *module, PyObject *o) {
     Py_RETURN_NONE;
 }
 
-/* death_records(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first; DEATH_RECORD_PROCESS: not of a
- * message, but what death_record_signal told */
+/* death_records(member, message_id) -> [(pid, signal or 0, at_ns)], oldest first. DEATH_RECORD_PROCESS: records that no
+ * message has, which death_record_signal wrote. */
 static PyObject *death_records(PyObject *module, PyObject *args) {
     PyObject *o;
     unsigned long long id;

@@ -1,4 +1,4 @@
-/* Places of a queue: looking at them, and taking what lies there from whoever has it. */
+/* Places of a queue: a browser looks at them; a stealer takes what lies there. */
 #include "py_queue.h"
 
 #include <time.h>
@@ -17,7 +17,7 @@ static shmq_ring *level_of(py_queue *self, unsigned long long place, uint64_t *p
     return level;
 }
 
-/* _purge() -> how many: what is ready is settled; what consumers hold stays theirs. */
+/* _purge() -> how many. Settles available entries; what consumers have in hand stays theirs. */
 static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     uint64_t purged = 0, now = 0;
@@ -42,7 +42,7 @@ static PyObject *queue_purge(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyLong_FromUnsignedLongLong(purged) : queue_raise(self, status);
 }
 
-/* It may have to come back from disk. */
+/* The entry may have to come back from disk. */
 static shmq_status steal_at(py_queue *self, shmq_ring *level, uint64_t position, bool ready, shmq_delivery *d) {
     shmq_status status;
     BEGIN_WAIT(self)
@@ -51,7 +51,7 @@ static shmq_status steal_at(py_queue *self, shmq_ring *level, uint64_t position,
     return status;
 }
 
-/* _purge_at(place) -> was it ready, and is settled now? */
+/* _purge_at(place) -> was the entry available, and is it settled now? */
 static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
@@ -71,7 +71,8 @@ static PyObject *queue_purge_at(PyObject *o, PyObject *args) {
     return PyBool_FromLong(purged);
 }
 
-/* _steal(place, ready) -> Delivery, taken from whoever had it, or (ready) only if nobody has it; None: nothing there any more. */
+/* _steal(place, ready) -> Delivery of the entry, whoever has it; with `ready` only if it is available. None: no entry
+ * is there. */
 static PyObject *queue_steal(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
@@ -99,8 +100,9 @@ static PyObject *browsed(uint64_t place, const shmq_delivery *d, uint64_t own_ex
                          (unsigned long long)own_expiry);
 }
 
-/* _browse(place) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns, content, delivery,
- * deaths, redelivered, priority, head, body, expires_ns, own_expires_ns)). What was copied is good: the slot said the same before and after. */
+/* _browse(place) -> (next place, None) at the end of its level, else (place + 1, (place, id, enqueued_ns, content,
+ * delivery, deaths, redelivered, priority, head, body, expires_ns, own_expires_ns)). The copy is sound: the slot's word
+ * was the same before and after. */
 static PyObject *queue_browse(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place;
@@ -118,7 +120,7 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         shmq_delivery d;
         uint64_t at = position;
         status = shmq_browse_place(level, &at, &d);
-        if (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED)) { /* a mover is at it: what it moves is not passed */
+        if (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED)) { /* a mover is at work: not to be passed */
             BEGIN_WAIT(self)
             nanosleep(&(struct timespec){.tv_nsec = SHMQ_NAP_NS}, NULL);
             END_WAIT(self)
@@ -136,15 +138,15 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         PyObject *headers = PyBytes_FromStringAndSize((const char *)d.headers, d.headers_len);
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
         uint64_t own_expiry = d.depth == SHMQ_ON_DISK ? d.expires_ns : shmq_own_expiry(self->q, &d);
-        bool row = d.depth == SHMQ_ON_DISK; /* a copy, that is as sound as the row was */
+        bool row = d.depth == SHMQ_ON_DISK; /* a copy, as sound as the row */
         if (headers != NULL && body != NULL && (row || shmq_browse_valid(shmq_level(self->q, d.depth), &d))) {
             d.headers =
-                (unsigned char *)PyBytes_AsString(headers); /* the copies are judged: what is shared may change */
+                (unsigned char *)PyBytes_AsString(headers); /* the copies are checked: shared memory may change */
             d.bytes = (unsigned char *)PyBytes_AsString(body);
             if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
                 Py_DECREF(headers);
                 Py_DECREF(body);
-                position = at + 1; /* damaged: whoever takes it is told */
+                position = at + 1; /* damaged: its taker is told */
                 continue;
             }
             return browsed(shmq_place_at(level->depth, at), &d, own_expiry, headers, body);
@@ -155,11 +157,11 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         if (failed) {
             return NULL;
         }
-        position = at; /* it went while it was being copied: look at the same place again */
+        position = at; /* the entry went during the copy: look at the same place again */
     }
 }
 
-/* _browse_wait((place, ...), timeout): until something may be at one of these places, one a level. */
+/* _browse_wait((place, ...), timeout): waits until an entry may be at one of these places, one for each level. */
 static PyObject *queue_browse_wait(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     PyObject *places, *timeout;
@@ -192,7 +194,7 @@ static PyObject *queue_browse_wait(PyObject *o, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* _ends() -> the place of the next newcomer of each level, the most important level first. */
+/* _ends() -> for each level the place of the next put, the most important level first. */
 static PyObject *queue_ends(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -206,7 +208,8 @@ static PyObject *queue_ends(PyObject *o, PyObject *unused) {
     return ends;
 }
 
-/* _discard_below(position) -> how many were ready at positions below, and are settled. Of a queue with one level. */
+/* _discard_below(position) -> how many entries below it were available and are settled now. For a queue with one
+ * level. */
 static PyObject *queue_discard_below(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long position;

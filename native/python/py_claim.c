@@ -1,4 +1,4 @@
-/* Many entries at once from one queue to another. */
+/* Moves many entries at once from one queue to another. */
 #include "py_subscription.h"
 #include "shmq/ring_claim.h"
 
@@ -10,7 +10,7 @@ static bool is_target(py_queue *self, py_queue *to) {
     return true;
 }
 
-/* Between two pieces. False: it is over, or an exception is set. */
+/* Between two pieces of a claim. False: it has ended, or an exception is set. */
 static bool goes_on(py_queue *self, shmq_status status, shmq_claimed *result) {
     if (status == SHMQ_POISONED && !queue_dead_letter(self, &result->dead)) {
         return false;
@@ -34,12 +34,12 @@ static PyObject *claimed(py_queue *self, py_queue *to, const shmq_claim_limits *
         return queue_raise(own ? self : to, status);
     }
     bool full =
-        result.ended != SHMQ_OK && result.ended != SHMQ_EMPTY; /* or it cannot be reached: the next call says why */
+        result.ended != SHMQ_OK && result.ended != SHMQ_EMPTY; /* or the queue cannot be used: the next call says why */
     return Py_BuildValue("(KKO)", (unsigned long long)result.entries, (unsigned long long)result.bytes,
                          full ? Py_True : Py_False);
 }
 
-/* _claim(to, limit, max_bytes, subscription or None) -> (how many entries, how many bytes, was there no room for more?) */
+/* _claim(to, limit, max_bytes, subscription or None) -> (entries, bytes, was there no room for more?) */
 static PyObject *queue_claim(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     PyObject *target, *subscription;

@@ -1,4 +1,4 @@
-/* Columns in the layout of Arrow while they grow. */
+/* Columns in the layout of Arrow, while they grow. */
 #ifndef SHMQ_PY_COLUMN_H
 #define SHMQ_PY_COLUMN_H
 
@@ -13,7 +13,7 @@ typedef struct column {
     size_t used, room;
 } column;
 
-/* Room for so many bytes more; NULL: no memory. */
+/* Room for so many more bytes; NULL: no memory. */
 static inline unsigned char *column_room(column *c, size_t more) {
     if (c->room - c->used < more) {
         size_t room = c->room * 2 > c->used + more ? c->room * 2 : c->used + more + 4096;
@@ -28,7 +28,7 @@ static inline unsigned char *column_room(column *c, size_t more) {
 }
 
 static inline bool column_add(column *c, const void *value, size_t size) {
-    unsigned char *to = column_room(c, size + 1); /* never NULL for want of bytes */
+    unsigned char *to = column_room(c, size + 1); /* so that 0 bytes do not give NULL */
     if (to == NULL) {
         return false;
     }
@@ -39,7 +39,7 @@ static inline bool column_add(column *c, const void *value, size_t size) {
     return true;
 }
 
-/* The bytes of each as a tuple. */
+/* A tuple with the bytes of each column. */
 static inline PyObject *columns_tuple(const column *all, int count) {
     PyObject *parts = PyTuple_New(count);
     for (int i = 0; parts != NULL && i < count; i++) {

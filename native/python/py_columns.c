@@ -1,4 +1,4 @@
-/* Entries as columns: Arrow batches come with no Python object for a row. */
+/* Entries as columns: Arrow batches are made without a Python object for each row. */
 #include "py_column.h"
 #include "py_queue.h"
 #include "shmq/flow.h"
@@ -12,9 +12,9 @@ typedef struct columns {
     int64_t wall_offset_ns;
 } columns;
 
-/* The bytes of a header block or a body, not yet counted: they are judged first. */
+/* Copies the bytes of a header block or a body behind the used part. The caller checks them before they count. */
 static unsigned char *column_copied(column *c, const void *from, size_t size) {
-    unsigned char *to = column_room(c, size + 1); /* never NULL for want of bytes */
+    unsigned char *to = column_room(c, size + 1); /* so that 0 bytes do not give NULL */
     if (to != NULL && size > 0) {
         memcpy(to, from, size);
     }
@@ -26,7 +26,7 @@ static bool columns_begin(columns *all) {
     return column_add(&all->of[HEAD_ENDS], &none, sizeof none) && column_add(&all->of[BODY_ENDS], &none, sizeof none);
 }
 
-/* An entry whose bytes lie behind what is used of the two columns. */
+/* Counts an entry whose bytes lie behind the used part of the two columns. */
 static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) {
     all->of[HEADS].used += d->headers_len;
     all->of[BODIES].used += d->body_len;
@@ -42,7 +42,7 @@ static bool columns_count(columns *all, uint64_t place, const shmq_delivery *d) 
            column_add(&all->of[HEAD_ENDS], &small[2], 4) && column_add(&all->of[BODY_ENDS], &small[3], 4);
 }
 
-/* (next place, is that all?, rows, (bytes of each column, in the order of the enum)) */
+/* (next place, has the range ended?, rows, (bytes of each column, in the order of the enum)) */
 static PyObject *columns_answer(const columns *all, uint64_t next, bool ended) {
     PyObject *parts = columns_tuple(all->of, COLUMNS);
     return parts == NULL ? NULL
@@ -62,14 +62,14 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
         uint64_t at = position;
         shmq_status status = shmq_browse_place(level, &at, &d);
         if (SHMQ_UNLIKELY(status != SHMQ_OK && status != SHMQ_EMPTY)) {
-            return all->rows > 0 ? SHMQ_OK : status; /* the next batch begins there */
+            return all->rows > 0 ? SHMQ_OK : status; /* the next batch begins with this entry */
         }
         if (status == SHMQ_EMPTY || shmq_place_at(level->depth, at) >= of->end) {
             return SHMQ_EMPTY;
         }
         if (all->of[BODIES].used + d.body_len > INT32_MAX || all->of[HEADS].used + d.headers_len > INT32_MAX) {
             if (all->rows > 0) {
-                return SHMQ_OK; /* the next batch begins with it */
+                return SHMQ_OK; /* the next batch begins with this entry */
             }
             return SHMQ_TOO_LARGE;
         }
@@ -79,16 +79,16 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
             return SHMQ_NO_SPACE;
         }
         position = at;
-        bool row = d.depth == SHMQ_ON_DISK; /* a copy, that is as sound as the row was */
+        bool row = d.depth == SHMQ_ON_DISK; /* a copy, as sound as the row */
         if (!row && !shmq_browse_valid(shmq_level(level->queue, d.depth), &d)) {
-            continue; /* it went while it was being copied: look at the same place again */
+            continue; /* the entry went during the copy: look at the same place again */
         }
         position = at + 1;
         of->place = shmq_place_at(level->depth, position);
-        d.headers = headers; /* the copies are judged: what is shared may change */
+        d.headers = headers; /* the copies are checked: shared memory may change */
         d.bytes = body;
         if (SHMQ_UNLIKELY(!shmq_delivery_intact(level->queue, &d))) {
-            continue; /* damaged: whoever takes it is told */
+            continue; /* damaged: its taker is told */
         }
         if (!columns_count(all, shmq_place_at(level->depth, at), &d)) {
             return SHMQ_NO_SPACE;
@@ -97,10 +97,10 @@ static shmq_status columns_fill(columns *all, shmq_ring *level, uint64_t positio
     return SHMQ_OK;
 }
 
-/* _browse_columns(place, end, max_rows, max_bytes, wall_offset_ns) -> (next place, is that all?, rows, columns): the entries
- * from `place` on and before `end`, in order, as _browse() shows each of them. The columns are bytes: position, id and time
- * (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the ends (int32, one more than
- * rows) and the bytes of header blocks and of bodies. */
+/* _browse_columns(place, end, max_rows, max_bytes, wall_offset_ns) -> (next place, has the range ended?, rows,
+ * columns): the entries from `place` on and before `end`, in order, as _browse() shows each. The columns are bytes:
+ * position, id and time (int64; microseconds of the epoch), priority and attempts (int32), content (uint8), then the
+ * ends (int32, one more than rows) and the bytes of header blocks and of bodies. */
 PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     unsigned long long place, end, max_rows, max_bytes;
@@ -126,7 +126,7 @@ PyObject *queue_browse_columns(PyObject *o, PyObject *args) {
             BEGIN_WAIT(self)
             status = columns_fill(&all, level, position, &of);
             END_WAIT(self)
-        } while (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED) && queue_goes_on(self)); /* a mover is at it */
+        } while (SHMQ_UNLIKELY(status == SHMQ_INTERRUPTED) && queue_goes_on(self)); /* a mover is at work */
     }
     if (status == SHMQ_INTERRUPTED) {
         answer = NULL;

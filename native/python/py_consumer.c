@@ -1,4 +1,5 @@
-/* A consumer: what it has lent, and the way of one message from its queue. shmq.engine.consumer.consumer.Consumer is built on it. */
+/* A consumer: the messages that it has lent, and how one comes from its queue. shmq.engine.consumer.consumer.Consumer
+ * is built on it. */
 #include "py_consumer.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ bool consumer_has_credit(py_consumer *whole) {
     if (whole->prefetch == 0 || whole->lent + whole->takers < whole->prefetch) {
         return true;
     }
-    uint32_t ours = 0; /* what was taken away from it (by its lease, a purge, drop_oldest) gives its credit back */
+    uint32_t ours = 0; /* messages that others took from it give their credit back */
     for (const py_message *m = whole->first; m != NULL; m = m->next) {
         ours += shmq_own_word(m->q, &m->d) != 0;
     }
@@ -69,7 +70,7 @@ bool messages_go_back(py_message **all, uint32_t count) {
     return true;
 }
 
-/* _give_back(loop): what was lent in this loop (0: all) goes back. */
+/* _give_back(loop): gives back all messages lent in this loop (0: in any). */
 static PyObject *consumer_give_back(PyObject *o, PyObject *loop) {
     py_consumer *self = (py_consumer *)o;
     unsigned long long number = PyLong_AsUnsignedLongLong(loop);
@@ -94,7 +95,7 @@ static PyObject *consumer_give_back(PyObject *o, PyObject *loop) {
     return done ? Py_NewRef(Py_None) : PyErr_NoMemory();
 }
 
-/* _forget(): nothing is in hand any more, for its broker was closed, or it is the parent's. */
+/* _forget(): the consumer has nothing in hand any more: its broker was closed, or the messages are the parent's. */
 static PyObject *consumer_forget(PyObject *o, PyObject *unused) {
     py_consumer *self = (py_consumer *)o;
     (void)unused;
@@ -114,7 +115,7 @@ static PyObject *consumer_in_hand(PyObject *o, PyObject *unused) {
     PyObject *list = PyList_New(0);
     (void)unused;
     for (py_message *m = self->owner != NULL ? self->whole->first : NULL; list != NULL && m != NULL; m = m->next) {
-        bool dying = Py_REFCNT((PyObject *)m) == 0; /* a weak reference to it has a callback, which runs now */
+        bool dying = Py_REFCNT((PyObject *)m) == 0; /* a callback of a weak reference to it runs just now */
         if (!dying && (m->consumer == self || self->several) && PyList_Append(list, (PyObject *)m) < 0) {
             Py_CLEAR(list);
         }
@@ -144,7 +145,8 @@ PyObject *consumer_left(py_consumer *self, PyObject *message) {
     if (SHMQ_LIKELY(!self->closed)) {
         return message;
     }
-    /* By another thread: the message goes back, the last taker gives the row back, and the caller hears why. */
+    /* Another thread has closed the consumer: the message goes back, the last taker gives the row back, and the caller
+     * hears why. */
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
     Py_XDECREF(message);
@@ -160,7 +162,7 @@ PyObject *consumer_left(py_consumer *self, PyObject *message) {
     return NULL;
 }
 
-/* Acquired, or *status says why not, if no exception is set. */
+/* Acquires the next message. NULL: *status says why, unless an exception is set. */
 static py_message *next_message(py_consumer *self, uint64_t until_ns, uint32_t row, shmq_status *status) {
     unsigned char copy[SHMQ_COPY_BYTES];
     py_caller caller;
@@ -185,7 +187,7 @@ static py_message *next_message(py_consumer *self, uint64_t until_ns, uint32_t r
     }
 }
 
-/* None: no credit; or, `quiet`, nothing came. */
+/* None: there is no credit, or, with `quiet`, no message. */
 static PyObject *take(py_consumer *self, uint64_t until_ns, bool quiet) {
     bool own_row;
     if (!queue_begins(self->queue)) {
@@ -200,7 +202,7 @@ static PyObject *take(py_consumer *self, uint64_t until_ns, bool quiet) {
     if (message == NULL && !nothing && !PyErr_Occurred()) {
         (void)queue_raise(self->queue, status);
     }
-    if (SHMQ_UNLIKELY(self->whole->prefetch != 0)) { /* what a handler raises there wins; the message goes back */
+    if (SHMQ_UNLIKELY(self->whole->prefetch != 0)) { /* if a handler raises, the message goes back */
         PyObject *kind, *error, *trace;
         PyErr_Fetch(&kind, &error, &trace);
         if (consumer_leaves(self->whole, own_row) < 0) {
@@ -229,7 +231,7 @@ static PyObject *consumer_take(PyObject *o, PyObject *timeout) {
     return parse_timeout(timeout, &until) ? take(self, until, false) : NULL;
 }
 
-/* Is there nothing that Python has to look after first? */
+/* Is there nothing that Python has to do first? */
 static bool is_plain(const py_consumer *self) {
     return self->owner != NULL && !self->several && self->whole == self && !self->closed && !self->watched &&
            PySet_Size(self->dropped) == 0 && self->owner->dead_letters == 0 && consumer_usable(self) == SHMQ_OK;
@@ -265,7 +267,7 @@ PyObject *consumer_one_more(PyObject *o) {
 
 /* ---- the type ---- */
 
-/* _begin(queue, row, subscription, Message, prefetch, whole or None). A row of 0: of several queues. */
+/* _begin(queue, row, subscription, Message, prefetch, whole or None). Row 0: a consumer of several queues. */
 static PyObject *consumer_begin(PyObject *o, PyObject *args) {
     py_consumer *self = (py_consumer *)o;
     PyObject *queue, *subscription, *type, *whole;
@@ -304,7 +306,7 @@ static PyObject *consumer_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     (void)args;
     (void)keywords;
     if (self != NULL) {
-        self->closed = true; /* until it has begun, and its row is its own */
+        self->closed = true; /* until it has begun, and has a row */
         self->whole = self;
         self->dropped = PySet_New(NULL);
         if (self->dropped == NULL) {

@@ -1,6 +1,6 @@
-/* A consumer and the messages that it has lent, as the binding has them. One C object owns a delivery, the right to settle
- * it, and its fate when it is dropped. All of it is guarded by the interpreter lock, and nothing that changes it runs
- * Python in between: so threads settle a message once, and a handler of a signal finds it settled or not. */
+/* A consumer and the messages that it has lent, in the binding. One C object owns a delivery: the right to settle it,
+ * and what becomes of it when it is dropped. The interpreter lock guards all of it, and no Python runs within a change.
+ * So of several threads one settles a message, once, and a signal handler finds it settled or not. */
 #ifndef SHMQ_PY_CONSUMER_H
 #define SHMQ_PY_CONSUMER_H
 
@@ -9,46 +9,46 @@
 typedef struct py_message py_message;
 
 typedef struct py_consumer {
-    PyObject_HEAD py_queue *queue; /* strong; of several: the first of them */
+    PyObject_HEAD py_queue *queue; /* strong; of several queues: the first */
     shmq_py_member *owner; /* strong; NULL: it has not begun */
-    shmq_queue *q; /* the binding at its beginning, kept */
+    shmq_queue *q; /* the binding that it began with, kept */
     uint64_t serial; /* of the member: another one after a fork */
     bool several;
     PyObject *subscription; /* strong */
     PyTypeObject *message_type; /* strong; Message */
-    struct py_consumer *whole; /* whose credit and list count: itself, or (strong) that of several queues */
-    PyObject *dropped; /* strong; set: places of what was dropped unsettled, and not told yet */
+    struct py_consumer *whole; /* strong, or itself: the consumer whose credit and list count */
+    PyObject *dropped; /* strong; set: places of messages that were dropped unsettled, and not told yet */
     uint32_t row;
     bool closed;
     /* Of a whole: */
-    py_message *first; /* what it has lent */
-    uint32_t lent, takers; /* how many; threads that are taking just now */
+    py_message *first; /* the messages that it has lent */
+    uint32_t lent, takers; /* their number; threads that take just now */
     uint32_t prefetch; /* 0: no limit */
-    bool sleeping; /* a thread, or the one behind a descriptor, sleeps on its own row */
-    bool watched; /* there is a descriptor: Python looks after it */
-    bool starved; /* a thread has waited for credit: others are told when some comes */
+    bool sleeping; /* a thread, or the one behind a descriptor, sleeps on the consumer's row */
+    bool watched; /* there is a descriptor, which Python serves */
+    bool starved; /* a thread has waited for credit: when some comes, others are woken */
 } py_consumer;
 
 enum message_state {
-    IN_TRANSIT = 0, /* lent, and not delivered yet: dropped now, it goes back as if it had never been taken */
+    IN_TRANSIT = 0, /* lent, not delivered yet: when dropped it goes back as if never taken */
     LENT,
     ENDED, /* settled, given back, taken away, or only browsed */
 };
 
 struct py_message {
-    PyObject_HEAD PyObject *queue; /* strong: the handle whose codec decodes it */
-    py_consumer *consumer; /* strong, as long as it is in hand; else NULL */
-    shmq_queue *q; /* the consumer's, likewise */
-    py_message *next, **link; /* in the list of its whole; link NULL: out of it */
+    PyObject_HEAD PyObject *queue; /* strong: the queue handle, whose codec decodes it */
+    py_consumer *consumer; /* strong while the message is in hand, else NULL */
+    shmq_queue *q; /* the consumer's q, likewise */
+    py_message *next, **link; /* in the list of its whole; link NULL: in no list */
     enum message_state state;
-    bool copied; /* head and body are in `copy` */
-    bool checksum; /* has its queue? */
+    bool copied; /* headers and body are in `copy` */
+    bool checksum; /* does its queue have checksums? */
     bool has_body, browsed, redelivered;
     unsigned int failed, deaths;
     uint64_t place, loop, own_expires_ns;
     PyObject *headers, *block, *bytes, *view, *body, *outcome; /* strong or NULL */
     double settled_at; /* monotonic seconds */
-    unsigned long settled_by; /* thread */
+    unsigned long settled_by; /* number of the thread */
     shmq_delivery d;
     unsigned char copy[SHMQ_COPY_BYTES];
 };
@@ -57,43 +57,47 @@ extern PyTypeObject *consumer_type, *message_type;
 extern PyType_Spec consumer_spec, message_spec, batch_spec;
 extern PyTypeObject *batch_type;
 
-/* In this process, and its broker open? */
+/* SHMQ_OK: the consumer is of this process, and its broker is open. */
 shmq_status consumer_usable(const py_consumer *self);
-/* Room for one more within its prefetch? */
+/* Does its prefetch allow one more message? */
 bool consumer_has_credit(py_consumer *self);
-/* After something has left its hands: whoever waits for credit looks again. What that raises is left to the caller. */
+/* Called when a message has left the consumer's hands: threads that wait for credit look again. The caller handles an
+ * exception. */
 int consumer_credit_came(py_consumer *whole);
-/* _receive(timeout) -> the next message, IN_TRANSIT, with all that has to be looked after before and behind it. */
+/* _receive(timeout) -> the next message, IN_TRANSIT. Does all that Python has to do before and after it. */
 PyObject *consumer_receive(PyObject *o, PyObject *timeout);
 PyObject *consumer_receive_until(PyObject *o, PyObject *timeout, uint64_t until_ns);
-/* The same without a wait. None: there is none, or no credit. */
+/* The same without waiting. None: no message or no credit. */
 PyObject *consumer_one_more(PyObject *o);
-/* _receive_many(limit, timeout) -> Batch. The exception of the first wait goes through. */
+/* _receive_many(limit, timeout) -> Batch. An exception of the first wait is passed on. */
 PyObject *consumer_receive_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
-/* Around a wait: false without credit; and whether it sleeps on its own row. */
+/* Before and after a wait. False: no credit. *own_row: this thread sleeps on the consumer's row. */
 bool consumer_enters(py_consumer *whole, bool *own_row);
 int consumer_leaves(py_consumer *whole, bool own_row);
-/* The outcome of a take by `self`: a message, or, with `status`, an exception. The last one out of a closed consumer gives its row back. */
+/* What a take by `self` answers: the message, or an exception. If the consumer is closed, the last taker gives its row
+ * back. */
 PyObject *consumer_left(py_consumer *self, PyObject *message);
 
-/* A message of what was acquired, in the list of its consumer, IN_TRANSIT. NULL with an exception set: it went back; or, without
- * one: it was taken away meanwhile. */
+/* Makes a message of an acquired entry, IN_TRANSIT, in the list of its consumer. NULL with an exception set: the entry
+ * went back; without one: another process took it meanwhile. */
 py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const unsigned char *copy);
-/* Out of the list: the caller says what becomes of it. */
+/* Takes the message out of the list. The caller decides what becomes of it. */
 void message_unlink(py_message *self);
-/* When that is done: it keeps neither its consumer nor its queue's memory any more. */
+/* After that: the message keeps neither its consumer nor its queue's memory. */
 void message_let_go(py_message *self);
-/* Before a settlement: a body that was not read yet can be read afterwards. */
+/* Before a settlement: keeps a body that was not read yet, so that it can be read afterwards. */
 void message_keep_body(py_message *self);
-/* Methods and answers of a message that are about its body. */
+/* Methods and properties of a message that concern its body. */
 PyObject *message_body(PyObject *o, void *unused);
 PyObject *message_headers(PyObject *o, void *unused);
 PyObject *message_data(PyObject *o, PyObject *unused);
 PyObject *message_intact(PyObject *o, PyObject *unused);
 
-/* All of these are back in their places, uncounted, as one. The array is sorted. False: no memory, and none of them is. */
+/* Gives all of these back to their places together; no attempt is counted. Sorts the array. False: no memory, and none
+ * went back. */
 bool messages_go_back(py_message **all, uint32_t count);
-/* _take_any(consumers, first, timeout) -> (which of them, Message, not delivered yet); None: no credit. Of the whole. */
+/* _take_any(consumers, first, timeout) -> (index of its consumer, Message not delivered yet); None: the whole has no
+ * credit. */
 PyObject *consumer_take_any(PyObject *o, PyObject *args);
 
 #endif

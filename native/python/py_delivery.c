@@ -1,4 +1,4 @@
-/* One acquired entry, and views on its body. */
+/* A delivery: an acquired entry, and views of its body. */
 #include <string.h>
 
 #include "py_queue.h"
@@ -9,20 +9,20 @@
 
 PyTypeObject *delivery_type, *view_type;
 
-/* Why a message goes to another queue, as its source counts it. */
+/* Why a message is moved to another queue: its source counts each reason. */
 enum { MOVED = 0, DEAD = 1, EXPIRED = 2 };
 
 typedef struct py_delivery {
     PyObject_HEAD py_queue *queue; /* strong */
     shmq_queue *q;   /* the binding at delivery: `queue` may be closed and bound anew */
     uint64_t serial; /* of the member: another one after a fork */
-    bool over;       /* settled, given back, or found to be not ours any more */
-    bool ended;      /* by us: an outcome was applied */
-    uint64_t place;  /* in the queue's order */
+    bool over;       /* settled, given back, or lost to another owner */
+    bool ended;      /* this process has applied an outcome */
+    uint64_t place;  /* in the order of the queue */
     shmq_delivery d;
 } py_delivery;
 
-/* A read-only buffer over a block, pinned until the last memoryview of it has gone. */
+/* A read-only buffer over a block, pinned until the last memoryview of it is gone. */
 typedef struct py_view {
     PyObject_HEAD shmq_py_member *owner; /* strong: keeps the mapping */
     shmq_member *m;
@@ -44,7 +44,7 @@ PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d) {
         delivery->q = q;
         delivery->serial = q->serial;
         delivery->d = *d;
-        delivery->d.by = NULL; /* it may go before the delivery does */
+        delivery->d.by = NULL; /* the subscription may go before the delivery */
         delivery->place = shmq_place_of(q, d);
         pthread_mutex_lock(&q->m->handles_lock);
         q->refs++;
@@ -60,7 +60,7 @@ static void free_object(PyObject *o) {
     Py_DECREF(type);
 }
 
-/* Ours, in this process, and its broker open? */
+/* SHMQ_OK: the delivery is of this process, and its broker is open. */
 static shmq_status usable(const py_delivery *self) {
     shmq_member *m = self->q->m;
     if (shmq_member_is_closed(m)) {
@@ -71,7 +71,7 @@ static shmq_status usable(const py_delivery *self) {
 
 static void delivery_dealloc(PyObject *o) {
     py_delivery *self = (py_delivery *)o;
-    /* A signal between the taking and the lending, or in the middle of a settlement, leaves nobody else who knows of it. */
+    /* After a signal between take and lend, or within a settlement, only this object knows of the entry. */
     if (!self->over && usable(self) == SHMQ_OK) {
         (void)shmq_release(self->q, &self->d, false);
     }
@@ -95,7 +95,7 @@ static PyObject *answer(py_delivery *self, shmq_status status) {
         Py_RETURN_TRUE;
     }
     if (status == SHMQ_SETTLED) {
-        Py_RETURN_FALSE; /* settled before, or taken away: the Message says by whom */
+        Py_RETURN_FALSE; /* settled before, or taken by another: the Message says by whom */
     }
     return queue_raise(self->queue, status);
 }
@@ -110,8 +110,8 @@ static PyObject *delivery_settle(PyObject *o, PyObject *unused) {
     return answer(self, status);
 }
 
-/* move(to, content, head, pieces, why) -> True; False: not ours any more. What `to` has no room for, or cannot take, is an
- * exception, and stays LOCKED by this process. Ours for as long as it takes: close() waits for it. */
+/* move(to, content, head, pieces, why) -> True; False: another process has the entry. If `to` has no room or refuses
+ * it, raises, and the entry stays LOCKED by this process. The queue is in use meanwhile: close() waits. */
 static PyObject *delivery_move(PyObject *o, PyObject *args) {
     py_delivery *self = (py_delivery *)o;
     PyObject *target, *content, *headers, *pieces;
@@ -171,7 +171,7 @@ static PyObject *delivery_touch(PyObject *o, PyObject *unused) {
     (void)unused;
     shmq_status status = usable(self);
     if (status == SHMQ_OK && (status = shmq_touch(self->q, &self->d)) == SHMQ_OK) {
-        Py_RETURN_TRUE; /* it goes on */
+        Py_RETURN_TRUE; /* the move goes on */
     }
     return answer(self, status);
 }
@@ -186,7 +186,7 @@ static PyObject *delivery_release(PyObject *o, PyObject *args) {
     }
     shmq_status status = usable(self);
     if (status == SHMQ_OK && delay != 0) {
-        do { /* the first of its ring lays out memory */
+        do { /* the first release in a ring may have to lay memory */
             BEGIN_WAIT(self->queue)
             status = shmq_release_until(self->q, &self->d, attempt != 0, shmq_now_ns() + delay);
             END_WAIT(self->queue)
@@ -215,14 +215,14 @@ static PyObject *delivery_headers(PyObject *o, PyObject *unused) {
     (void)unused;
     PyObject *headers = PyBytes_FromStringAndSize((const char *)self->d.headers, self->d.headers_len);
     if (headers != NULL && self->d.headers_len != 0 && !self->over && shmq_own_word(self->q, &self->d) == 0) {
-        Py_DECREF(headers); /* its queue was deleted under us: these are another message's */
+        Py_DECREF(headers); /* the queue was deleted meanwhile: the headers are another message's */
         shmq_status status = usable(self);
         return queue_raise(self->queue, status != SHMQ_OK ? status : SHMQ_NOT_FOUND);
     }
     return headers;
 }
 
-/* body() -> bytes: an own copy, checked. False: the checksum does not fit. */
+/* body() -> bytes: a checked copy. False: the checksum does not fit. */
 static PyObject *delivery_bytes(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     py_queue plain = *self->queue;
@@ -276,7 +276,8 @@ PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d
     return (PyObject *)view;
 }
 
-/* view() -> View, or None: inline, or no pin is free (the caller copies). While the entry is ours. */
+/* view() -> View, or None: the body is in the slot, or no pin is free, so the caller copies. Valid while this process
+ * has the entry. */
 static PyObject *delivery_view(PyObject *o, PyObject *unused) {
     py_delivery *self = (py_delivery *)o;
     (void)unused;
@@ -284,7 +285,7 @@ static PyObject *delivery_view(PyObject *o, PyObject *unused) {
     return view != NULL || PyErr_Occurred() ? view : Py_NewRef(Py_None);
 }
 
-/* The deliveries of one queue that are still to be given back, from item `*at` of the list on. Answers how many. */
+/* Deliveries of one queue that are to be given back, from item `*at` of the list on. Answers how many. */
 static uint32_t next_of_one_queue(PyObject *list, Py_ssize_t *at, shmq_delivery **all, shmq_queue **q) {
     uint32_t count = 0;
     for (*q = NULL; *at < PyList_Size(list); ++*at) {
@@ -301,7 +302,8 @@ static uint32_t next_of_one_queue(PyObject *list, Py_ssize_t *at, shmq_delivery 
     return count;
 }
 
-/* Back in their places, uncounted, all at once. `list`: Deliveries in the order of their places. */
+/* Gives them all back to their places together; no attempt is counted. `list`: Deliveries in the order of their
+ * places. */
 static PyObject *released(PyObject *list) {
     Py_ssize_t size = PyList_Size(list);
     for (Py_ssize_t i = 0; i < size; i++) {
@@ -339,7 +341,7 @@ PyMethodDef delivery_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* "expired", "max_deaths" or "max_deliveries": why it is handed out no more; None: it is. */
+/* "expired", "max_deaths" or "max_deliveries": why no consumer may get the message; None: one may. */
 static PyObject *delivery_why_dead(PyObject *o, void *unused) {
     static const char *const reasons[] = {NULL, "expired", "max_deaths", "max_deliveries"};
     py_delivery *self = (py_delivery *)o;

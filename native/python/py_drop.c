@@ -1,18 +1,18 @@
-/* A call of Python that is made when an object goes.
+/* A Python function that is called when an object goes.
  *
- * Not a __del__ of a Message itself: that would be Python code at the end of every message, in which a signal's handler
- * may run - and a KeyboardInterrupt that is raised in a destructor is printed and forgotten. So Python runs here only after
- * a message was dropped unsettled, or a loop was left.
+ * A Message has no __del__: that would be Python code at the end of each message, in which a signal handler may run;
+ * and a KeyboardInterrupt raised in a destructor is printed and lost. So Python runs here only after a message was
+ * dropped unsettled, or a loop was left.
  *
- * What handlers raise here is kept until all is done, and only then left to the interpreter, which raises it in the main
- * thread a moment later. Left to it at once it would be raised by the very next try, at the entry of the callback: one
- * signal would use up all tries. */
+ * What handlers raise here is kept until all is done. Only then the interpreter gets it, and raises it in the main
+ * thread a moment later. At once, the very next try would raise it, at the entry of the callback: one signal would use
+ * up all tries. */
 #include "py_queue.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TRIES 5 /* each signal whose handler raises uses up one, and may come before the callback has done anything */
+#define TRIES 5 /* each signal whose handler raises uses up one try, perhaps before the callback has done anything */
 
 PyTypeObject *drop_type;
 
@@ -42,18 +42,19 @@ static int raise_again(void *error) {
     return -1;
 }
 
-/* What a handler has raised: the interpreter raises it before it goes on with the caller's code. Handlers run in the main
- * thread alone, so what is raised in another is none of theirs, and is printed, as all that is raised in a destructor. */
+/* Passes on what a handler raised: the interpreter raises it before it continues the caller's code. Handlers run in the
+ * main thread only. So an exception in another thread comes from no handler, and is printed like any exception in a
+ * destructor. */
 static void pass_on(PyObject *error, PyObject *callback) {
     if (syscall(SYS_gettid) == getpid() && Py_AddPendingCall(raise_again, error) == 0) {
-        return; /* the error is the call's now */
+        return; /* the pending call owns the error now */
     }
     PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_DECREF(error);
     PyErr_WriteUnraisable(callback);
 }
 
-/* The exception that is set, with its traceback; none is set afterwards. */
+/* The exception that is set, with its traceback. Afterwards none is set. */
 static PyObject *caught(void) {
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
@@ -66,8 +67,8 @@ static PyObject *caught(void) {
     return error;
 }
 
-/* Until the callback has done its work, or every try was ended by a handler: then a message goes back all the same, its
- * attempt counted, and only its next taker knows better what to do with it. */
+/* Calls until the callback has done its work, or handlers have ended all tries. Then the message goes back without it:
+ * the attempt counts, and the next taker decides what becomes of the message. */
 void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails) {
     PyObject *raised[TRIES], *done = NULL;
     int count = 0;
@@ -113,8 +114,8 @@ PyType_Spec drop_spec = {
     .slots = drop_slots,
 };
 
-/* if_free(lock, callback): callback() with the lock, or nothing if another thread has it: then who is in a destructor must
- * not wait. In C, so that no handler can raise between the lock and its return. */
+/* if_free(lock, callback): calls callback() with the lock, or nothing if another thread has the lock, since a
+ * destructor must not wait. In C, so that no handler can raise between taking the lock and its release. */
 static PyObject *if_free(PyObject *module, PyObject *args) {
     PyObject *lock, *callback;
     (void)module;
@@ -131,13 +132,13 @@ static PyObject *if_free(PyObject *module, PyObject *args) {
     PyObject *done = PyObject_CallNoArgs(callback);
     PyErr_Fetch(&kind, &error, &trace);
     PyObject *given = PyObject_CallMethod(lock, "release", NULL);
-    PyErr_Clear(); /* it was ours, so it could be given */
+    PyErr_Clear(); /* this thread has the lock, so the release cannot fail */
     Py_XDECREF(given);
     PyErr_Restore(kind, error, trace);
     return done;
 }
 
 PyMethodDef drop_functions[] = {
-    {"if_free", if_free, METH_VARARGS, "if_free(lock, callback): callback() with the lock, if nobody else has it."},
+    {"if_free", if_free, METH_VARARGS, "if_free(lock, callback): callback() with the lock, if no other thread has it."},
     {NULL, NULL, 0, NULL},
 };

@@ -31,7 +31,7 @@ bool queue_dead_letter(py_queue *self, const shmq_delivery *d) {
     return done != NULL;
 }
 
-/* Where a get copies a body to. */
+/* Where get() copies a body to. */
 typedef struct copier {
     py_queue *queue;
     PyObject *body; /* strong or NULL */
@@ -41,7 +41,7 @@ static shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery 
     copier *c = to;
     bool intact;
     (void)q;
-    Py_CLEAR(c->body); /* of a message that was taken over while it was copied */
+    Py_CLEAR(c->body); /* of a message that another process took meanwhile */
     c->body = delivery_body(c->queue, d, &intact);
     if (SHMQ_LIKELY(c->body != NULL && intact)) {
         return SHMQ_COPIED;
@@ -49,8 +49,7 @@ static shmq_copied copy_body(void *to, const shmq_queue *q, const shmq_delivery 
     return c->body == NULL ? SHMQ_COPIED_NOTHING : SHMQ_COPIED_DAMAGE;
 }
 
-/* self._take(delivery): decoded, then settled. NULL without an exception: it was taken away, for its time or its place was
- * over. */
+/* self._take(delivery): decodes, then settles. NULL without an exception: the message was taken away meanwhile. */
 static PyObject *taken(py_queue *self, const shmq_delivery *d) {
     PyObject *delivery = delivery_new(self, d);
     PyObject *found = delivery != NULL ? PyObject_CallMethod((PyObject *)self, "_take", "O", delivery) : NULL;
@@ -60,7 +59,7 @@ static PyObject *taken(py_queue *self, const shmq_delivery *d) {
     return body;
 }
 
-/* The next body; NULL: *status says why, if no exception is set. */
+/* The next body. NULL: *status says why, unless an exception is set. */
 static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status) {
     copier to = {.queue = self};
     py_caller caller;
@@ -150,7 +149,7 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         }
         bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
         if (!first && !interrupted) {
-            PyErr_Clear(); /* what was taken is handed over; the next call meets the reason again */
+            PyErr_Clear(); /* what was taken is handed over; the next call meets the error again */
             return list;
         }
         if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
@@ -164,7 +163,7 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
     return list;
 }
 
-/* _acquire(consumer row, row to sleep on or 0, timeout) -> Delivery, acquired in the name of that row. */
+/* _acquire(consumer row, row to sleep on or 0, timeout) -> Delivery, acquired for that consumer row. */
 PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_queue *self = (py_queue *)o;
     uint64_t until;

@@ -1,7 +1,7 @@
-/* The header blocks of many entries as columns in the layout of Arrow, with no Python object for a row.
+/* The header blocks of many entries as columns in the layout of Arrow, without a Python object for each row.
  *
- * shmq/headers.py says what a sound header block is, and what is wrong with another one. So here is no judge of its
- * own: where a header block is not plain the answer is None, and Python reads all of them. */
+ * shmq/headers.py says what a sound header block is, and what is wrong with another. Nothing is decided here twice: if
+ * a header block is not plain, the answer is None, and Python reads all of them. */
 #include "py_column.h"
 #include "py_headers.h"
 #include "py_queue.h"
@@ -38,7 +38,7 @@ static bool add_base64(column *to, const unsigned char *at, size_t bytes) {
     return true;
 }
 
-/* As header_text() in shmq/spark/row.py writes it. */
+/* Writes a value as header_text() in shmq/spark/row.py does. */
 static bool add_value(column *to, const shmq_value *value) {
     char digits[24];
     switch (value->kind) {
@@ -62,7 +62,7 @@ static bool add_value(column *to, const shmq_value *value) {
 }
 
 static bool add_user(column *all, const unsigned char *at, const unsigned char *end) {
-    const unsigned char *seen[NAMES_COMPARED]; /* each: length, name */
+    const unsigned char *seen[NAMES_COMPARED]; /* of each: length, name */
     uint32_t count = 0;
     while (at < end) {
         uint32_t length = *at;
@@ -85,7 +85,7 @@ static bool add_user(column *all, const unsigned char *at, const unsigned char *
     return add_end(&all[HEADER_ENDS], all[NAME_ENDS].used / sizeof(int32_t) - 1);
 }
 
-/* A text that may be missing: NULL. */
+/* A text that may be missing: then it is NULL in Arrow. */
 static bool add_optional(column *there, column *ends, column *texts, uint64_t row, const unsigned char *text,
                          uint32_t length) {
     static const unsigned char none;
@@ -124,7 +124,7 @@ static bool add_own(column *all, uint64_t row, const unsigned char *at, const un
             }
             type = at, type_length = length;
         } else if (number == SHMQ_OWN_DEATH) {
-            return false; /* seldom, and with much that may be wrong */
+            return false; /* rare, and much may be wrong in it */
         }
         at += length;
     }
@@ -163,8 +163,8 @@ static bool add_header_blocks(column *all, const Py_buffer *ends, const Py_buffe
     return true;
 }
 
-/* head_columns(ends, header blocks): what the header blocks say, as _native.pyi has it; None: one of them is not
- * plain. */
+/* head_columns(ends, header blocks): the values of the header blocks, as _native.pyi describes them; None: one block is
+ * not plain. */
 static PyObject *head_columns(PyObject *module, PyObject *args) {
     Py_buffer ends, all_headers;
     column all[COLUMNS] = {0};

@@ -1,11 +1,12 @@
-/* Header blocks of many entries from columns in the layout of Arrow: what shmq/headers.py writes one by one, where
- * headers are text.
+/* Header blocks of many entries, from columns in the layout of Arrow. shmq/headers.py writes them one by one; here
+ * headers are text only.
  *
- * Where something cannot be put, or is not plain, the answer is None: Python writes all of them, and says what is wrong. */
+ * If something cannot be put, or is not plain, the answer is None: Python writes all of them, and says what is
+ * wrong. */
 #include "py_headers.h"
 #include "py_queue.h"
 
-/* Buffers of a column of text: is there one (a byte each), ends (int32, one more), bytes. */
+/* Buffers of a column of text: a byte for each (is it there?), ends (int32, one more), bytes. */
 enum { THERE, ENDS, BYTES, TEXTS };
 enum {
     GROUPS = 0,
@@ -18,7 +19,7 @@ enum {
 };
 
 typedef struct text {
-    const unsigned char *at; /* NULL: there is none */
+    const unsigned char *at; /* NULL: there is no text */
     size_t length;
 } text;
 
@@ -27,7 +28,7 @@ static bool unfit(void) {
     return false;
 }
 
-/* From where to where number n reaches; false with an exception set: not within `limit`. */
+/* Begin and end of number n. False with an exception set: they are not within `limit`. */
 static bool ends_at(const Py_buffer *ends, uint64_t n, size_t limit, size_t *begin, size_t *end) {
     if (n + 1 >= (uint64_t)ends->len / 4) {
         return unfit();
@@ -59,7 +60,7 @@ static bool text_at(const Py_buffer *of, uint64_t n, text *found) {
     return true;
 }
 
-/* A kind of value or the number of a field, a length of two bytes, and so many. */
+/* Adds a kind of value or number of a field, a length of two bytes, and so many bytes. */
 static bool add_long(column *all_headers, uint8_t kind, const text *t) {
     unsigned char before[] = {kind, (unsigned char)(t->length & 0xFF), (unsigned char)(t->length >> 8)};
     return t->length <= UINT16_MAX && add(all_headers, before, sizeof before) && add(all_headers, t->at, t->length);
@@ -113,7 +114,7 @@ static bool add_header_block(column *all_headers, const Py_buffer *in, uint64_t 
         return false;
     }
     if (begin == end && group.at == NULL && type.at == NULL) {
-        return true; /* nothing to say: no header block */
+        return true; /* nothing to say: there is no header block */
     }
     if ((type.at != NULL && !is_content_type(type.at, type.length)) ||
         (group.at != NULL && !is_group(group.at, group.length))) {
@@ -124,7 +125,7 @@ static bool add_header_block(column *all_headers, const Py_buffer *in, uint64_t 
     }
     size_t user = all_headers->used - headers - SHMQ_HEADERS_FIXED;
     all_headers->at[headers + 1] = (unsigned char)(user & 0xFF);
-    all_headers->at[headers + 2] = (unsigned char)(user >> 8); /* what has more bits is too large, see below */
+    all_headers->at[headers + 2] = (unsigned char)(user >> 8); /* more bits are too large, see below */
     return (type.at == NULL || add_long(all_headers, SHMQ_OWN_CONTENT_TYPE, &type)) &&
            (group.at == NULL || add_long(all_headers, SHMQ_OWN_GROUP, &group)) &&
            all_headers->used - headers <= max_bytes;
@@ -148,8 +149,8 @@ static PyObject *written(const Py_buffer *in, size_t max_bytes) {
     return answer;
 }
 
-/* column_heads(max bytes of a header block, buffers as _native.pyi has them) -> (ends, header blocks), as
- * _browse_columns() has header blocks; None: one of them is not plain. */
+/* column_heads(max bytes of a header block, buffers as _native.pyi describes them) -> (ends, header blocks), in the
+ * layout of _browse_columns(). None: one of them is not plain. */
 static PyObject *column_heads(PyObject *module, PyObject *args) {
     Py_buffer in[BUFFERS];
     unsigned int max_bytes;

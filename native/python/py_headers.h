@@ -1,4 +1,4 @@
-/* What a header block may say, for those who read and write many at once. shmq/headers.py says why something may not
+/* What a header block may hold, for code that reads or writes many at once. shmq/headers.py explains what may not
  * be. */
 #ifndef SHMQ_PY_HEADERS_H
 #define SHMQ_PY_HEADERS_H
@@ -6,7 +6,7 @@
 #include "py_column.h"
 #include "shmq/headers.h"
 
-/* A name comes once in a header block, and each is compared with those before it; who has more is read by Python. */
+/* A name comes once in a header block: each is compared with those before it. Python reads blocks with more names. */
 #define NAMES_COMPARED 64u
 
 /* In all that follows false without an exception means: not plain. */
@@ -23,7 +23,7 @@ static inline bool add_end(column *ends, size_t end) {
     return end <= INT32_MAX && add(ends, &value, sizeof value);
 }
 
-/* UTF-8 as Python reads it: no form that is longer than it need be, no surrogate, nothing above U+10FFFF. */
+/* UTF-8 as Python reads it: no form longer than needed, no surrogate, nothing above U+10FFFF. */
 static inline bool is_text(const unsigned char *at, size_t bytes) {
     const unsigned char *end = at + bytes;
     while (at < end) {

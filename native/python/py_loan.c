@@ -1,4 +1,5 @@
-/* A loan: the block of a message to be, written in place, seen by nobody before its commit. */
+/* A loan: the block of a message to come. The producer writes it in place; no other process sees it before its
+ * commit. */
 #include <string.h>
 
 #include "py_queue.h"
@@ -16,7 +17,7 @@ typedef struct py_loan {
     uint64_t serial;
     shmq_block block;
     uint32_t headers_len;
-    uint64_t size; /* of the body that was asked for */
+    uint64_t size; /* of the requested body */
     int state;
     int exports;
     bool pinned;
@@ -96,7 +97,7 @@ static PyObject *loan_abandon(PyObject *o, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* The memory stays for those who still look at it (loan.array), read-only, until they have gone. */
+/* Views (loan.array) may still exist: the block stays for them, read-only, until they are gone. */
 static bool pin_for_exports(py_loan *self) {
     if (self->exports == 0 || self->pinned) {
         return true;
@@ -106,7 +107,8 @@ static bool pin_for_exports(py_loan *self) {
     return self->pinned;
 }
 
-/* commit(content, nbytes, timeout, keep, extras) -> message id. keep: buffers may stay, read-only by the caller's promise. */
+/* commit(content, nbytes, timeout, keep, extras) -> message id. keep: buffers may stay; the caller promises not to
+ * write to them. */
 static PyObject *loan_commit(PyObject *o, PyObject *args) {
     py_loan *self = (py_loan *)o;
     unsigned char content;
@@ -152,7 +154,7 @@ static PyObject *loan_commit(PyObject *o, PyObject *args) {
         END_WAIT(self)
     } while (status == SHMQ_INTERRUPTED && room_wait_goes_on(self->queue, &wait, out.lacking));
     if (status != SHMQ_OK) {
-        shmq_line_leave(self->q, &out.ticket); /* an interrupted wait has kept it */
+        shmq_line_leave(self->q, &out.ticket); /* an interrupted wait has kept the ticket */
         if (self->pinned) {
             shmq_block_unpin(self->q->m, self->pin, self->pinned_bytes);
             self->pinned = false;
@@ -218,7 +220,7 @@ static PyType_Slot loan_slots[] = {
     {Py_tp_members, loan_members},
     {Py_bf_getbuffer, (void *)loan_getbuffer},
     {Py_bf_releasebuffer, (void *)loan_releasebuffer},
-    {Py_tp_doc, "A block of ours, not seen by anybody."},
+    {Py_tp_doc, "A block that no other process sees."},
     {0, NULL},
 };
 PyType_Spec loan_spec = {

@@ -1,4 +1,4 @@
-/* What the Python face needs of a queue besides messages: settings, counts, rows, browsing, shutdown. */
+/* What Python needs of a queue besides messages: settings, counts, rows, shutdown. */
 #include <string.h>
 
 #include "py_queue.h"
@@ -46,7 +46,7 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
     }
     BEGIN_WAIT(self)
     shmq_upkeep_finish(self->q->m, SHMQ_EVERY_DUTY,
-                       NULL); /* who only counts never sleeps, and is to see all that is due */
+                       NULL); /* a caller that only counts never sleeps; it is to see everything that is due */
     shmq_ring_census(self->q, &c);
     END_WAIT(self)
     return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "ready", c.ready, "unsettled", c.unsettled, "delayed",
@@ -81,7 +81,7 @@ static PyObject *queue_waiters(PyObject *o, PyObject *unused) {
                          waiters.producers_waiting);
 }
 
-/* _takers() -> pids of those that have a consumer of the queue */
+/* _takers() -> pids of the processes that have a consumer of the queue */
 static PyObject *queue_takers(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -129,8 +129,8 @@ static PyObject *queue_is_ready(PyObject *o, PyObject *unused) {
     return status == SHMQ_OK ? PyBool_FromLong(shmq_ring_ready(self->q)) : queue_raise(self, status);
 }
 
-/* _used() -> (entries, bytes, bytes in memory) as maxsize, max_bytes and max_memory count them; without such a limit the number
- * means nothing */
+/* _used() -> (entries, bytes, bytes in memory) as maxsize, max_bytes and max_memory count them; without such a limit
+ * the number means nothing */
 static PyObject *queue_used(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
@@ -183,7 +183,7 @@ static PyObject *queue_delete(PyObject *o, PyObject *unused) {
     return none_or(self, status);
 }
 
-/* _check() -> None, or (what is wrong, slot or None) */
+/* _check() -> None, or (fault, slot or None) */
 static PyObject *queue_check(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_finding j;
@@ -201,14 +201,14 @@ static PyObject *queue_check(PyObject *o, PyObject *unused) {
                                    : Py_BuildValue("(sK)", j.fault, (unsigned long long)j.where);
 }
 
-/* _is_unused() -> has it been without a consumer for as long as its option expires says? */
+/* _is_unused() -> was the queue without a consumer for as long as its option expires says? */
 static PyObject *queue_is_unused(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
     return queue_ready(self) ? PyBool_FromLong(shmq_unused_due(self->q) <= shmq_now_ns()) : NULL;
 }
 
-/* _steal_expired() -> Delivery of a message whose time is over and that goes to the dead; None: there is none. */
+/* _steal_expired() -> Delivery of an expired message that becomes a dead letter; None: there is none. */
 static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_delivery d = {0};
@@ -222,7 +222,8 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
-/* _steal_poisoned() -> Delivery of a message that no consumer may get any more, for the dead letters; None: there is none. */
+/* _steal_poisoned() -> Delivery of a message that no consumer may get any more, for the dead letters; None: there is
+ * none. */
 static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_delivery d = {0};
@@ -236,7 +237,7 @@ static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
-/* _steal_left() -> Delivery of a message that nobody has in hand, of a queue that is deleted; None: there is none. */
+/* _steal_left() -> Delivery of an available message of a deleted queue; None: there is none. */
 static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_delivery d = {0};
@@ -250,7 +251,7 @@ static PyObject *queue_steal_left(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
-/* _alert_flow() -> "began", "recovered", "both" that are to be told now, and by us; else None */
+/* _alert_flow() -> "began", "recovered" or "both" if this process is to log that now; else None */
 static PyObject *queue_alert_flow(PyObject *o, PyObject *unused) {
     static const char *const states[] = {NULL, "began", "recovered", "both"};
     py_queue *self = (py_queue *)o;
@@ -258,7 +259,7 @@ static PyObject *queue_alert_flow(PyObject *o, PyObject *unused) {
     return queue_ready(self) ? Py_BuildValue("z", states[shmq_alert_flow(self->q)]) : NULL;
 }
 
-/* _alert_is_ours(kind) -> is it to be told now, and by us? */
+/* _alert_is_ours(kind) -> is this process to log this alert now? */
 static PyObject *queue_alert_is_ours(PyObject *o, PyObject *kind) {
     py_queue *self = (py_queue *)o;
     unsigned long number = PyLong_AsUnsignedLong(kind);
@@ -268,14 +269,14 @@ static PyObject *queue_alert_is_ours(PyObject *o, PyObject *kind) {
     return PyBool_FromLong(number < SHMQ_ALERT_KINDS && shmq_alert_claim(self->q, (enum shmq_alert)number));
 }
 
-/* _alert_largest() -> bytes of a large message that is to be told now, and by us; else 0 */
+/* _alert_largest() -> bytes of a large message, if this process is to log that now; else 0 */
 static PyObject *queue_alert_largest(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;
     return queue_ready(self) ? PyLong_FromUnsignedLongLong(shmq_alert_largest(self->q)) : NULL;
 }
 
-/* _alert_look() -> is it time to count, and ours? */
+/* _alert_look() -> is this process to count now? */
 static PyObject *queue_alert_look(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     (void)unused;

@@ -31,7 +31,8 @@ shmq_member *shmq_py_usable(PyObject *object) {
     return m;
 }
 
-/* Calls that wait for the structure lock end with SHMQ_INTERRUPTED when a signal came. False: its handler raised. */
+/* Calls that wait for the structure lock end with SHMQ_INTERRUPTED when a signal came: try again. False: its handler
+ * raised. */
 static bool try_again(shmq_status status) { return status == SHMQ_INTERRUPTED && PyErr_CheckSignals() == 0; }
 
 static PyObject *fail(shmq_status status) { return PyErr_Occurred() ? NULL : shmq_py_raise(status); }
@@ -85,12 +86,12 @@ void shmq_py_view_added(shmq_py_member *self) {
 void shmq_py_view_gone(shmq_py_member *self) {
     self->views -= self->views != 0;
     if (self->views == 0 && shmq_member_is_closing(self->member)) {
-        (void)shmq_member_leave(self->member, false); /* the last view of a closed member has gone */
+        (void)shmq_member_leave(self->member, false); /* the last view of a closed member is gone */
     }
 }
 
-/* Ends the membership: no call gets in any more, those inside come out, what this process holds goes back in its place.
- * The row is kept while views are alive. */
+/* Ends the membership: new calls fail, running ones end, and what this process has in hand goes back to its places. The
+ * row is kept while views exist. */
 static shmq_status end_membership(shmq_py_member *self) {
     shmq_member *m = self->member;
     if (!shmq_member_close_begin(m)) {
@@ -107,7 +108,7 @@ static shmq_status end_membership(shmq_py_member *self) {
         nanosleep(&moment, NULL);
         Py_END_ALLOW_THREADS
     }
-    (void)shmq_sweep_own(m); /* with the GIL: no thread of ours takes anything meanwhile */
+    (void)shmq_sweep_own(m); /* with the GIL: no thread of this process takes anything meanwhile */
     shmq_queue_close_handles(m);
     return self->views != 0 ? SHMQ_OK : shmq_member_leave(m, false);
 }
@@ -117,7 +118,7 @@ static void member_dealloc(PyObject *self) {
     shmq_member *m = as_member(self)->member;
     if (m != NULL) {
         (void)end_membership(as_member(self));
-        /* Everything that reads the mapping holds a reference to this object. */
+        /* Each object that reads the mapping holds a reference to this one. */
         Py_BEGIN_ALLOW_THREADS(void)
         shmq_member_leave(m, true);
         shmq_member_free(m);
@@ -136,7 +137,7 @@ static PyObject *member_close(PyObject *self, PyObject *arguments, PyObject *key
     }
     shmq_status status = end_membership(as_member(self));
     if (unmap && as_member(self)->calls == 0 && as_member(self)->views == 0) {
-        (void)shmq_member_leave(as_member(self)->member, true); /* with the GIL: nobody can begin a call in between */
+        (void)shmq_member_leave(as_member(self)->member, true); /* with the GIL: no call can begin in between */
     }
     if (status != SHMQ_OK) {
         return shmq_py_raise(status);
@@ -283,7 +284,7 @@ static PyObject *member_header(PyObject *self, PyObject *nothing) {
     return dict;
 }
 
-/* Under the structure lock: the copy of what is wrong, "" for nothing. */
+/* Copies the first fault, "" if there is none. The caller holds the structure lock. */
 static shmq_status look_at_all(shmq_member *m, char *fault, size_t bytes) {
     SHMQ_TRY(shmq_structure_lock(m));
     const char *found = shmq_segment_fault(m);
@@ -365,19 +366,20 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-/* dead_letters_due() -> has anything expired that is to be taken to the dead? Asks once. */
+/* dead_letters_due() -> has this process found an expired message for the dead letters? The answer is True once. */
 static PyObject *member_dead_letters_due(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(shmq_upcall_take(as_member(self)->member, SHMQ_UPCALL_DEAD_LETTERS));
 }
 
-/* alerts() -> is it time to look for what is to be told? Asks once. */
+/* alerts() -> is it time to look for alerts? The answer is True once. */
 static PyObject *member_alerts(PyObject *self, PyObject *unused) {
     (void)unused;
     return PyBool_FromLong(shmq_upcall_take(as_member(self)->member, SHMQ_UPCALL_ALERTS));
 }
 
-/* disk_alerts() -> (are nine tenths of the budget used, and is it to be told; was somebody refused room, likewise; bytes on disk) */
+/* disk_alerts() -> (nine tenths of the budget are used, and this process is to log it; a producer was refused room,
+ * likewise; bytes on disk) */
 static PyObject *member_disk_alerts(PyObject *self, PyObject *unused) {
     uint64_t used;
     (void)unused;
@@ -425,14 +427,14 @@ static PyMethodDef methods[] = {
      "inside, dead)."},
     {"usage", member_usage, METH_NOARGS, "Memory and counters of the whole segment, as a dict."},
     {"memory_users", member_memory_users, METH_NOARGS,
-     "Of all queues (name, bytes for slots, bytes of bodies); nothing while somebody makes or deletes a queue."},
+     "Of all queues (name, bytes for slots, bytes of bodies); nothing while another process makes or deletes a queue."},
     {"header", member_header, METH_NOARGS, "Identity of the segment, as a dict."},
     {"valid", member_valid, METH_NOARGS, "None, or the first fault of the segment; rings have their own check."},
     {"dead_letters_due", member_dead_letters_due, METH_NOARGS,
      "Has anything expired that is to be taken to the dead? Asks once."},
-    {"alerts", member_alerts, METH_NOARGS, "Is it time to look for what is to be told? Asks once."},
+    {"alerts", member_alerts, METH_NOARGS, "Is it time to look for alerts? Asks once."},
     {"disk_alerts", member_disk_alerts, METH_NOARGS,
-     "(nine tenths of the budget are used, somebody was refused room, bytes): the first two only if they are to be told."},
+     "(nine tenths of the budget are used, a producer was refused room, bytes): the first two only if this process logs them."},
     {"gone", member_gone, METH_NOARGS, "Has the broker been deleted, or its directory?"},
     {"delete", member_delete, METH_O,
      "delete(force)\n\nTake the segment's name away: the broker is gone for all members."},

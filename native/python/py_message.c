@@ -1,4 +1,4 @@
-/* One message that was lent: what it says, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
+/* A lent message: its fields, its body, and its settlement. shmq.engine.message.message.Message is built on it. */
 #include "py_consumer.h"
 #include "shmq/facts.h"
 #include "shmq/ring_time.h"
@@ -47,7 +47,7 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     self->q = consumer->q;
     self->checksum = consumer->q->checksum;
     self->d = *d;
-    self->d.by = NULL; /* it may go before the message does */
+    self->d.by = NULL; /* the subscription may go before the message */
     self->place = shmq_place_of(consumer->q, d);
     self->failed = d->delivery;
     self->deaths = d->deaths;
@@ -60,7 +60,7 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     } else if (d->headers_len != 0) {
         self->headers = PyBytes_FromStringAndSize((const char *)d->headers, d->headers_len);
         if (self->headers != NULL && shmq_own_word(self->q, d) == 0) {
-            message_unlink(self); /* its queue was deleted under us: these are another message's */
+            message_unlink(self); /* the queue was deleted meanwhile: the headers are another message's */
         }
         if (self->headers == NULL || self->link == NULL) {
             Py_DECREF((PyObject *)self);
@@ -81,7 +81,7 @@ static PyObject *message_delivered(PyObject *o, void *unused) {
     return Py_NewRef(o);
 }
 
-/* Dropped unsettled: the attempt counts, and the consumer says so at its next call. */
+/* Dropped unsettled: the attempt counts, and the next call of the consumer tells of it. */
 static void tell_of_drop(py_message *self) {
     PyObject *delivery = delivery_of(self->consumer->queue, self->q, &self->d);
     PyObject *callback = delivery != NULL ? PyObject_GetAttrString((PyObject *)self->consumer, "_forgot") : NULL;
@@ -124,11 +124,11 @@ static void message_dealloc(PyObject *o) {
         PyErr_Fetch(&kind, &error, &trace);
         message_unlink(self);
         if (consumer_usable(self->consumer) != SHMQ_OK) {
-            /* of a parent process, or its broker has taken it back */
+            /* of a parent process, or its broker was closed */
         } else if (delivered) {
             tell_of_drop(self);
         } else {
-            (void)shmq_release(self->q, &self->d, false); /* a handler raised on its way to the caller */
+            (void)shmq_release(self->q, &self->d, false); /* a handler raised before it came to the caller */
         }
         PyErr_Restore(kind, error, trace);
     }
@@ -144,7 +144,8 @@ static void message_dealloc(PyObject *o) {
 
 /* ---- settlement ---- */
 
-/* The right to settle goes to this call. Always with the interpreter lock, and no Python runs: one thread gets it, once. */
+/* This call gets the right to settle. The thread has the interpreter lock, and no Python runs: one thread gets the
+ * right, once. */
 static void claim(py_message *self) {
     message_keep_body(self);
     message_unlink(self);
@@ -156,7 +157,7 @@ static void mark(py_message *self, PyObject *outcome) {
     self->settled_by = PyThread_get_thread_ident();
 }
 
-/* Something has left the hands of its consumer. */
+/* A message has left its consumer's hands. */
 static int credit_came(const py_message *self) {
     py_consumer *whole = self->consumer->whole;
     return SHMQ_LIKELY(whole->prefetch == 0) ? 0 : consumer_credit_came(whole);
@@ -199,7 +200,7 @@ static PyObject *message_ack(PyObject *o, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
-/* _claimed() -> Delivery, for an outcome that Python applies; None: there is no right to settle. */
+/* _claimed() -> Delivery, for an outcome that Python applies; None: this call has no right to settle. */
 static PyObject *message_claimed(PyObject *o, PyObject *unused) {
     py_message *self = (py_message *)o;
     (void)unused;
@@ -218,7 +219,7 @@ static PyObject *message_claimed(PyObject *o, PyObject *unused) {
     return delivery;
 }
 
-/* _mark(outcome) That, by this thread, now. */
+/* _mark(outcome): notes this outcome, this thread and this time. */
 static PyObject *message_mark(PyObject *o, PyObject *outcome) {
     mark((py_message *)o, outcome);
     Py_RETURN_NONE;
@@ -228,7 +229,7 @@ static PyObject *message_enter(PyObject *o, PyObject *unused) {
     (void)unused;
     if (((py_message *)o)->browsed) {
         return PyObject_CallMethod(o, "_cannot", "s",
-                                   "settled"); /* before the work is done that nothing would settle */
+                                   "settled"); /* before the caller does work that nothing would settle */
     }
     return Py_NewRef(o);
 }
@@ -245,7 +246,7 @@ static PyObject *message_exit(PyObject *o, PyObject *const *args, Py_ssize_t nar
     return args[1] == Py_None ? message_ack(o, NULL) : PyObject_CallMethod(o, "_leave_by", "O", args[1]);
 }
 
-/* _touch() -> its lease began anew; False: taken away; None: not in hand. */
+/* _touch() -> True: its lease began anew; False: it was taken away; None: it is not in hand. */
 static PyObject *message_touch(PyObject *o, PyObject *unused) {
     py_message *self = (py_message *)o;
     (void)unused;
@@ -258,14 +259,14 @@ static PyObject *message_touch(PyObject *o, PyObject *unused) {
     Py_RETURN_FALSE;
 }
 
-/* Neither settled nor given back; in a child of its process, too. */
+/* Neither settled nor given back; also in a forked child. */
 static PyObject *message_is_held(PyObject *o, void *unused) {
     const py_message *self = (py_message *)o;
     (void)unused;
     return PyBool_FromLong(self->link != NULL && !shmq_member_is_closed(self->q->m));
 }
 
-/* Not taken away, either? */
+/* Held, and not taken away? */
 static PyObject *message_is_ours(PyObject *o, void *unused) {
     const py_message *self = (py_message *)o;
     (void)unused;
@@ -274,7 +275,7 @@ static PyObject *message_is_ours(PyObject *o, void *unused) {
 
 /* ---- the type ---- */
 
-/* browsed(Message, queue, what _browse() answers) -> a Message that is only shown. */
+/* browsed(Message, queue, answer of _browse()) -> a Message that is only shown. */
 static PyObject *browsed(PyObject *module, PyObject *args) {
     PyObject *type, *queue, *headers, *body;
     unsigned long long place, id, enqueued, expires, own_expires;

@@ -1,4 +1,4 @@
-/* The type Observer: a segment that is only looked at. It takes no row and no lock, and could not write if it tried. */
+/* The type Observer: a segment that is only looked at. It has no row and no lock, and its mapping is read-only. */
 #include "py_shmq.h"
 
 #include "py_usage.h"
@@ -9,7 +9,7 @@
 
 typedef struct {
     PyObject_HEAD shmq_member *member;
-    uint32_t calls; /* that look without the GIL: the mapping is not taken away under them */
+    uint32_t calls; /* calls without the GIL: they keep the mapping */
 } py_observer;
 
 static py_observer *usable(PyObject *o) {
@@ -128,7 +128,7 @@ static bool append_headers(PyObject *list, const shmq_ring *level) {
     return true;
 }
 
-/* The messages' header blocks of a queue, each as it was at one moment. */
+/* The header blocks of a queue's messages, each as it was at one moment. */
 static PyObject *observer_headers(PyObject *o, PyObject *args) {
     py_observer *self = usable(o);
     unsigned int index, incarnation;
@@ -185,12 +185,12 @@ static PyObject *observer_queue(PyObject *o, PyObject *args) {
     if (there == SHMQ_OK) {
         shmq_queue_check(&q, &words);
         shmq_ring_count(&q, &census);
-        mover = shmq_queue_mover(&q); /* before it is looked at again, which may find it damaged */
+        mover = shmq_queue_mover(&q); /* before the next look at it, which may find damage */
         if (with_bodies && words.verdict != SHMQ_GONE_MEANWHILE) {
             shmq_bodies_check(&q, &bodies, &messages);
         }
         if (shmq_queue_look_as(self->member, index, incarnation, &q, &wrong) == SHMQ_NOT_FOUND) {
-            there = SHMQ_NOT_FOUND; /* and what was counted is not its own */
+            there = SHMQ_NOT_FOUND; /* what was counted is not this queue's own */
         }
     }
     END_LOOK(self)

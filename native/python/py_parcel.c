@@ -1,4 +1,4 @@
-/* Messages on their way in: from Python objects to an outgoing message that points into their memory. */
+/* Messages on their way in: makes outgoing messages of Python objects, and points into their memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ bool parcel_simple(parcel *p, const py_queue *self, PyObject *body) {
     } else if (knows_text(self) && PyUnicode_CheckExact(body)) {
         bytes = (char *)PyUnicode_AsUTF8AndSize(body, &size);
         if (bytes == NULL) {
-            PyErr_Clear(); /* lone surrogates: the encoder says it in words */
+            PyErr_Clear(); /* lone surrogates: the encoder explains them */
             return false;
         }
         p->out.content = CONTENT_TEXT;
@@ -148,11 +148,11 @@ static PyObject *body_object(const py_queue *self, const shmq_delivery *d) {
     return bytes;
 }
 
-/* What is handed out is what was checked: the copy is made first, and the checksum taken of it. */
+/* The body is copied first, then the copy is checked: what is handed out is what was checked. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact) {
     PyObject *body = body_object(self, d);
     if (body == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-        PyErr_Clear(); /* only damage makes such a body, and a body that is not ours any more */
+        PyErr_Clear(); /* only a damaged body is no text, or one that another process has by now */
         *intact = false;
         return PyBytes_FromStringAndSize((const char *)d->bytes, (Py_ssize_t)d->body_len);
     }

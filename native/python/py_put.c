@@ -1,4 +1,5 @@
-/* put and put_many. The fast path - bytes or text, no options - makes one call into the core and none into Python. */
+/* put and put_many. On the fast path, for bytes or text without options, there is one call into the core and none into
+ * Python. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
         if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
             return false;
         }
-        PyErr_Clear(); /* an int beyond all floats: from 0 on it is for ever */
+        PyErr_Clear(); /* an int beyond all floats: a positive one means for ever */
         PyObject *zero = PyLong_FromLong(0);
         int negative = zero != NULL ? PyObject_RichCompareBool(timeout, zero, Py_LT) : -1;
         Py_XDECREF(zero);
@@ -46,7 +47,7 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
     return true;
 }
 
-/* The try with the interpreter lock did not do it: wait without it, as far as the caller wants that. */
+/* The try with the interpreter lock found no room: waits without the lock, as far as the caller allows. */
 static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
                                                          shmq_status status) {
     room_wait own = {0};
@@ -55,7 +56,7 @@ static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel 
         until_ns = shmq_overflow_until(self->q, until_ns);
     }
     room_wait_begins(wait, until_ns);
-    /* What is moved to disk for room is moved without the interpreter lock. */
+    /* Moving entries to disk for room is done without the interpreter lock. */
     bool again = until_ns != 0 || p->out.body_len > BIG_COPY || shmq_may_flow(self->q);
     while (status == SHMQ_INTERRUPTED || (again && (shmq_no_room(status) || status == SHMQ_FULL_MEMORY ||
                                                     (status == SHMQ_NO_SPACE && shmq_may_flow(self->q))))) {
@@ -72,10 +73,11 @@ static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel 
     return status;
 }
 
-/* Put one prepared parcel: at once with the interpreter lock, then waiting without it. `wait`: of a call with several. */
+/* Puts one prepared parcel: first at once with the interpreter lock, then waiting without it. `wait`: of a call with
+ * several parcels. */
 static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait) {
     shmq_status status = SHMQ_FULL_COUNT;
-    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.in_line)) { /* a producer in line would leave it */
+    if (SHMQ_LIKELY(p->out.body_len <= BIG_COPY && !p->out.ticket.in_line)) { /* else it would lose its ticket */
         p->out.brief = shmq_may_flow(self->q);
         status = shmq_put(self->q, &p->out, 0);
         p->out.brief = false;
@@ -92,7 +94,8 @@ static PyObject *raise_returned(py_queue *self, const char *status) {
     return NULL;
 }
 
-/* A message that was put, and is to be taken by then or withdrawn. A handler's exception withdraws it, too. */
+/* Waits until the message is taken, and withdraws it when the time is over. An exception of a handler withdraws it,
+ * too. */
 static shmq_status see_taken(py_queue *self, const parcel *p, uint64_t until_ns) {
     shmq_lock_seen seen = {0};
     shmq_status status;
@@ -129,7 +132,7 @@ static PyObject *put_and_clear(py_queue *self, parcel *p, uint64_t until_ns) {
     return PyErr_Occurred() ? NULL : queue_raise(self, status);
 }
 
-/* Keyword arguments of a fast call: `timeout` if it is there; *others: something else is there, too. */
+/* Keyword arguments of a fast call: `timeout`, if given; *others: there are further ones. */
 static PyObject *only_timeout(PyObject *const *values, PyObject *names, bool *others) {
     Py_ssize_t count = names != NULL ? PyTuple_Size(names) : 0;
     PyObject *timeout = NULL;
@@ -182,7 +185,7 @@ PyObject *queue_put(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     return put_and_clear(self, &p, until);
 }
 
-/* _put_encoded(content, head, pieces, timeout, extras): what the slow path calls when the body is encoded. */
+/* _put_encoded(content, head, pieces, timeout, extras): the slow path calls it with the encoded body. */
 PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
     py_queue *self = (py_queue *)o;
     parcel p = {0};
@@ -202,13 +205,13 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
     return put_and_clear(self, &p, until);
 }
 
-/* What all bodies of a batch have in common: what their header blocks say, and extras, each None or not. */
+/* What all bodies of a batch have in common: headers and extras, each None or not. */
 typedef struct batch {
     PyObject *headers, *extras; /* of `options` */
     PyObject *options;          /* strong or NULL */
 } batch;
 
-/* One body of a batch: simple, or what self._encode(body) answers. */
+/* One body of a batch: simple, or the answer of self._encode(body). */
 static bool batch_parcel(py_queue *self, parcel *p, PyObject *body, const batch *b) {
     if (!extras_parsed(b->extras, &p->extras)) {
         return false;
@@ -237,7 +240,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
         parcels[count - 1].out.more = false;
     }
     while (*done < count && status == SHMQ_OK) {
-        if (*done != 0) { /* who has waited once stands in line until all are in */
+        if (*done != 0) { /* a producer that has waited once stays in line until all are in */
             shmq_line_hand_on(&parcels[*done - 1].out.ticket, &parcels[*done].out.ticket);
         }
         uint32_t ready = *done, put = 0;
@@ -255,7 +258,7 @@ shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out,
         }
         *done += put;
         if (*done < count && (status != SHMQ_OK || put == 0)) {
-            /* Alone, and waiting: no room, or a large body. */
+            /* One by itself, with waiting: there is no room, or its body is large. */
             status = put_parcel(self, &parcels[*done], until_ns, wait);
             *done += status == SHMQ_OK;
         }
@@ -272,13 +275,13 @@ void queue_tell_accepted(unsigned long long accepted) {
     PyErr_NormalizeException(&kind, &error, &trace);
     PyObject *count = PyLong_FromUnsignedLongLong(accepted);
     if (count == NULL || PyObject_SetAttrString(error, "accepted", count) < 0) {
-        PyErr_Clear(); /* an exception of the iterator's that takes no attributes is raised as it is */
+        PyErr_Clear(); /* an exception of the iterator that takes no attributes is raised as it is */
     }
     Py_XDECREF(count);
     PyErr_Restore(kind, error, trace);
 }
 
-/* False: an exception is set. *total: how many were put, in either case. */
+/* False: an exception is set. *total: how many were put, in both cases. */
 static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uint64_t until_ns,
                          unsigned long long *total) {
     parcel parcels[BATCH];
@@ -288,7 +291,7 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
     while (more && !failed) {
         uint32_t count = 0, done = 0;
         memset(parcels, 0, sizeof parcels);
-        uint64_t now = shmq_now_ns(); /* once for all of the batch */
+        uint64_t now = shmq_now_ns(); /* one time for the whole batch */
         while (count < BATCH) {
             PyObject *body = PyIter_Next(iterator);
             if (body == NULL) {
@@ -310,7 +313,7 @@ static bool put_iterator(py_queue *self, PyObject *iterator, const batch *b, uin
             }
         }
         PyObject *kind = NULL, *error = NULL, *trace = NULL;
-        PyErr_Fetch(&kind, &error, &trace); /* what came before the faulty body is put: it was accepted in order */
+        PyErr_Fetch(&kind, &error, &trace); /* bodies before the faulty one are put: they were accepted in order */
         shmq_status status = queue_put_batch(self, parcels, out, count, until_ns, &wait, &done);
         *total += done;
         for (uint32_t i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
-/* Columns as entries: Arrow batches are put with no Python object for a row. */
+/* Columns as entries: Arrow batches are put without a Python object for each row. */
 #include "py_queue.h"
 #include "shmq/headers.h"
 
-/* Bodies that lie one behind the other, and where each ends: 32 or 64 bits. */
+/* Bodies one behind the other, and where each ends: 32 or 64 bits. */
 typedef struct bodies {
     const unsigned char *data;
     const void *ends;
@@ -13,7 +13,7 @@ static uint64_t body_end(const bodies *b, uint64_t n) {
     return b->wide ? ((const uint64_t *)b->ends)[n] : ((const uint32_t *)b->ends)[n];
 }
 
-/* What each row says besides its body, in columns. */
+/* What each row has besides its body, in columns. */
 enum { CONTENTS, PRIORITIES, TTLS, HEAD_ENDS, HEADS, OPTIONS };
 
 static uint64_t headers_end(const Py_buffer *ends, uint64_t n) {
@@ -32,7 +32,7 @@ static void row_options(shmq_outgoing *out, const Py_buffer *options, uint64_t r
     }
 }
 
-/* `options`: NULL, or that of each row. False: an exception is set. *total: how many were put, in either case. */
+/* `options`: NULL, or those of each row. False: an exception is set. *total: how many were put, in both cases. */
 static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const Py_buffer *options, uint64_t first,
                        uint64_t count, uint64_t *total) {
     parcel parcels[BATCH];
@@ -41,7 +41,7 @@ static bool put_bodies(py_queue *self, uint8_t content, const bodies *b, const P
     while (*total < count) {
         uint32_t some = count - *total < BATCH ? (uint32_t)(count - *total) : BATCH, done = 0;
         memset(parcels, 0, sizeof parcels);
-        uint64_t now = shmq_now_ns(); /* once for all of them */
+        uint64_t now = shmq_now_ns(); /* one time for all of them */
         for (uint32_t i = 0; i < some; i++) {
             uint64_t begin = body_end(b, first + *total + i), end = body_end(b, first + *total + i + 1);
             parcel *p = &parcels[i];
@@ -105,10 +105,10 @@ static bool options_parsed(PyObject *object, Py_buffer *of) {
     return PyArg_ParseTuple(object, "y*y*y*y*y*", &of[0], &of[1], &of[2], &of[3], &of[4]);
 }
 
-/* _put_column(content, wide, ends, bytes, first, count, options): puts `count` bodies from the one of number `first` on, in
- * order, without waiting for room; `ends` has 64 bits each if they are wide, else 32, and is one longer than there are bodies.
- * Options: None, or for each body that is put content (uint8), priority (uint8), ttl (uint64, ns), then the ends (int32, one
- * more) and the bytes of the heads. The error's `accepted` says how many were put. */
+/* _put_column(content, wide, ends, bytes, first, count, options): puts `count` bodies from number `first` on, in order,
+ * without waiting for room. An end has 64 bits if `wide`, else 32; there is one end more than bodies. Options: None, or
+ * for each body content (uint8), priority (uint8), ttl (uint64, ns), then the ends (int32, one more) and the bytes of
+ * the heads. `accepted` of the error says how many were put. */
 PyObject *queue_put_column(PyObject *o, PyObject *args) {
     py_queue *self = (py_queue *)o;
     PyObject *options_object;

@@ -1,5 +1,5 @@
-/* The queue type: what shmq.engine.queue.queue.Queue is built on. Methods without an underscore are the public fast path; all
- * that needs words - options, codecs, errors - is a Python method of the subclass, called from here by name. */
+/* The queue type, on which shmq.engine.queue.queue.Queue is built. Methods without an underscore are the public fast
+ * path. Options, codecs and errors are Python methods of the subclass, called from here by name. */
 #include "py_consumer.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ PyTypeObject *queue_type;
 
 bool queue_ready(py_queue *self) {
     if (SHMQ_UNLIKELY(self->q == NULL)) {
-        PyObject *bound = PyObject_CallMethod((PyObject *)self, "_attach", NULL); /* unpickled, or closed */
+        PyObject *bound = PyObject_CallMethod((PyObject *)self, "_attach", NULL); /* unpickled or closed */
         Py_XDECREF(bound);
         if (bound == NULL) {
             return false;
@@ -41,7 +41,7 @@ static bool do_upkeep(py_queue *self) {
     return done != NULL;
 }
 
-/* While a put waits: it may be the only one who could tell that the queue is full of old messages. */
+/* While a put waits: perhaps only this process can log that the queue is full of old messages. */
 static bool tell_alerts(py_queue *self) {
     if (!shmq_is_upcall_due(self->q->m, SHMQ_UPCALL_ALERTS)) {
         return true;
@@ -254,7 +254,7 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, const char *n
         Py_XDECREF(type);
         return NULL;
     }
-    return (PyTypeObject *)type; /* one reference stays with the static pointer, for as long as the process lives */
+    return (PyTypeObject *)type; /* the static pointer keeps one reference while the process lives */
 }
 
 int shmq_py_add_queue(PyObject *module) {

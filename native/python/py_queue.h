@@ -1,4 +1,4 @@
-/* Shared by the files that make up the queue's binding. */
+/* What the files of the queue's binding share. */
 #ifndef SHMQ_PY_QUEUE_H
 #define SHMQ_PY_QUEUE_H
 
@@ -9,11 +9,11 @@
 #include "shmq/take.h"
 #include "shmq/wait.h"
 
-/* PICKLE takes exact bytes and text as they are, too; the rest of it is Python's. */
+/* PICKLE, too, takes exact bytes and text as they are; Python does the rest of it. */
 enum codec_kind { CODEC_DEFAULT = 0, CODEC_BYTES = 1, CODEC_OTHER = 2, CODEC_PICKLE = 3 };
 enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1, CONTENT_END = 256 };
 
-/* A piece without the interpreter lock, during which close() of the broker waits for us. */
+/* A part without the interpreter lock; close() of the broker waits for it. */
 #define BEGIN_WAIT(self)          \
     shmq_py_enter((self)->owner); \
     Py_BEGIN_ALLOW_THREADS
@@ -22,9 +22,9 @@ enum content { CONTENT_BYTES = 0, CONTENT_TEXT = 1, CONTENT_END = 256 };
     shmq_py_leave((self)->owner);
 
 #define DEFAULT_PRIORITY 4u
-#define BATCH 64 /* claims held at once: few enough to be published within microseconds */
+#define BATCH 64 /* claims held at a time: few enough to be published within microseconds */
 
-/* Copies above this are made without the interpreter lock. */
+/* Longer copies are made without the interpreter lock. */
 #define BIG_COPY 65536u
 
 typedef struct py_queue {
@@ -34,42 +34,43 @@ typedef struct py_queue {
     PyObject *implicit; /* strong or NULL: weak reference to the consumer whose messages receive() lends */
 } py_queue;
 
-/* Attached, not forked away, bound to this process: else false with an exception set. */
+/* The queue is bound, by this process and not a forked child; else false with an exception set. */
 bool queue_ready(py_queue *self);
-/* Set the exception that self._failure(status name, trail, errno) answers. Always NULL. */
+/* Sets the exception that self._failure(status name, trail, errno) answers. Always NULL. */
 PyObject *queue_raise(py_queue *self, shmq_status status);
-/* The same for a call that puts or takes, which first moves to the dead what this process has found to be past its time: who is always
- * busy never waits, and nobody else may look. */
+/* The same for a call that puts or takes. First it makes dead letters of expired messages that this process has found:
+ * a busy process never waits, and perhaps no other one looks. */
 bool queue_begins(py_queue *self);
-/* Between two pieces of a wait: signal handlers, and dead-lettering of what has expired. False with an exception set. */
+/* Between two pieces of a wait: runs signal handlers, and makes dead letters of expired messages. False with an
+ * exception set. */
 bool queue_goes_on(py_queue *self);
-/* A call that waits for room. When it does so for long, and without an end, Python tells of it: once a call. */
+/* A call that waits for room. If it waits for long, and without an end, Python logs that, once in a call. */
 typedef struct room_wait {
     uint64_t since_ns;
     bool endless, told;
 } room_wait;
 void room_wait_begins(room_wait *w, uint64_t until_ns);
-/* Between two pieces of such a wait: signal handlers, and that word. False with an exception set. */
+/* Between two pieces of such a wait: runs signal handlers, and logs. False with an exception set. */
 bool room_wait_goes_on(py_queue *self, room_wait *w, shmq_status lacking);
-/* None: for ever; a number of seconds; false with ValueError or TypeError set. 0 means: do not wait. */
+/* None: for ever; else a number of seconds; 0: no wait. False with ValueError or TypeError set. */
 bool parse_timeout(PyObject *timeout, uint64_t *until_ns);
 
-/* Does the handle take exact str, and answer a body of text as such? */
+/* Does the handle take exact str, and answer a body of text as str? */
 static inline bool knows_text(const py_queue *self) {
     return self->codec_kind == CODEC_DEFAULT || self->codec_kind == CODEC_PICKLE;
 }
 
-/* Options of a put besides headers, as Python hands them on. What is not there is the default. */
+/* Options of a put besides headers, from Python. Missing ones have their defaults. */
 typedef struct put_extras {
-    uint8_t priority;       /* 4 */
-    uint64_t ttl_ns;        /* SHMQ_NEVER */
-    uint64_t delay_ns;      /* 0 */
+    uint8_t priority;       /* default 4 */
+    uint64_t ttl_ns;        /* default SHMQ_NEVER */
+    uint64_t delay_ns;      /* default 0 */
     uint64_t immediate_ns;  /* SHMQ_NEVER: not immediate */
-    const char *group;      /* NULL; of the tuple */
+    const char *group;      /* NULL, or in the tuple */
     uint32_t group_len;
 } put_extras;
 
-/* A message on its way in, with the Python objects whose memory it points to. */
+/* A message on its way in, with the Python objects into whose memory it points. */
 typedef struct parcel {
     shmq_outgoing out;
     struct iovec one;
@@ -79,24 +80,24 @@ typedef struct parcel {
     PyObject *held; /* strong: the body, or the tuple of pieces */
     PyObject *headers; /* strong or NULL */
     put_extras extras;
-    bool immediate; /* extras.immediate_ns says for how long */
+    bool immediate; /* for extras.immediate_ns */
 } parcel;
 
-/* From exact bytes or str. False: it is something else (no exception). */
+/* Makes a parcel of exact bytes or str. False, without an exception: the body is something else. */
 bool parcel_simple(parcel *p, const py_queue *self, PyObject *body);
-/* From (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
+/* Makes a parcel of (content, head: bytes | None, pieces: tuple of buffers); false with an exception set. */
 bool parcel_encoded(parcel *p, PyObject *content, PyObject *headers, PyObject *pieces);
 /* From None, or (priority, ttl_ns, delay_ns, group: bytes | None, immediate_ns); false with an exception set. */
 bool extras_parsed(PyObject *extras, put_extras *x);
-/* What the extras say of time, from now on. */
+/* Sets the times that the extras ask for, from now on. */
 void parcel_timed(shmq_outgoing *out, const put_extras *x);
 void parcel_clear(parcel *p);
 
 /* The body of a delivery as bytes or str; *intact false: its checksum does not fit. NULL with an exception set. */
 PyObject *delivery_body(const py_queue *self, const shmq_delivery *d, bool *intact);
-/* An acquired entry that is handed out no more: self._dead_letter(delivery). */
+/* Makes a dead letter of an acquired entry that no consumer may get: self._dead_letter(delivery). */
 bool queue_dead_letter(py_queue *self, const shmq_delivery *d);
-/* What get and receive do around their waits: the interpreter lock, handlers of signals, dead letters. */
+/* What get and receive do before and after their waits: interpreter lock, signal handlers, dead letters. */
 typedef struct py_caller {
     shmq_caller c;
     py_queue *queue;
@@ -105,20 +106,22 @@ typedef struct py_caller {
 void caller_begins(py_caller *c, py_queue *queue);
 /* A Delivery object of an acquired entry. */
 PyObject *delivery_new(py_queue *self, const shmq_delivery *d);
-/* The same of another binding of the same queue. */
+/* The same for another binding of the same queue. */
 PyObject *delivery_of(py_queue *self, shmq_queue *q, const shmq_delivery *d);
-/* A View of a body in a block, pinned. NULL: it lies elsewhere, or no pin is free; with an exception: no memory. */
+/* A View of a body in a block, pinned. NULL: the body is not in a block, or no pin is free; with an exception: no
+ * memory. */
 PyObject *body_view(shmq_py_member *owner, shmq_queue *q, const shmq_delivery *d);
-/* A call that is made in a destructor, until it has done its work: see py_drop.c. `fails`: a Delivery that goes back if it never does. */
+/* Calls a Python function in a destructor until it has done its work: see py_drop.c. `fails`: the argument is a
+ * Delivery, which goes back if it never does. */
 void tell_in_destructor(PyObject *callback, PyObject *argument, bool fails);
-/* Back, an attempt counted, without a line of Python, in which a signal's handler might raise. */
+/* Gives the message back, the attempt counted, without a line of Python, in which a signal handler might raise. */
 void delivery_fails(PyObject *delivery);
-/* A Row object of a row that this process has just opened. */
+/* A Row object for a row that this process has just opened. */
 PyObject *row_new(py_queue *queue, uint32_t number);
 PyObject *loan_new(py_queue *self, PyObject *headers, uint64_t bytes, uint64_t until_ns);
 
-/* From a tuple in the order of enum shmq_setting, None for what is not said; false with an exception set. What it says of
- * dead_letter points into the tuple. */
+/* From a tuple in the order of enum shmq_setting, with None for those not given; false with an exception set.
+ * d->dead_letter points into the tuple. */
 bool settings_declared(PyObject *values, shmq_declaration *d);
 PyObject *queue_settings(PyObject *o, PyObject *unused);
 PyObject *queue_alter(PyObject *o, PyObject *settings);
@@ -135,11 +138,11 @@ PyObject *queue_put_encoded(PyObject *o, PyObject *const *args, Py_ssize_t nargs
 PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
 PyObject *queue_receive(PyObject *o, PyObject *timeout);
 PyObject *queue_receive_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs);
-/* Put `count` parcels in order; *done of them were put when it fails. `out`: memory for as many. */
+/* Puts `count` parcels in order; *done: how many were put, also on failure. `out`: memory for as many. */
 shmq_status queue_put_batch(py_queue *self, parcel *parcels, shmq_outgoing *out, uint32_t count, uint64_t until_ns,
                             room_wait *wait, uint32_t *done);
-/* The exception that is set says how many of the call's messages are in. In C: a signal's handler that ran on the way would
- * raise an exception that does not say so. */
+/* Sets `accepted` of the exception that is set: how many of the call's messages are in. In C: a signal handler that ran
+ * in Python code would raise an exception without it. */
 void queue_tell_accepted(unsigned long long accepted);
 PyObject *queue_browse_columns(PyObject *o, PyObject *args);
 PyObject *queue_put_column(PyObject *o, PyObject *args);

@@ -1,11 +1,11 @@
-/* The next message of several queues; peek_any: whether there is one. */
+/* Receives the next message of several queues; peek_any says whether there is one. */
 #include "py_consumer.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_wait.h"
 
 #define QUEUES_MAX 1024
 
-/* The arguments as C has them; what they point to the caller's tuple holds. */
+/* The arguments as C has them. The caller's tuple holds what they point to. */
 typedef struct several {
     py_queue **queues;
     shmq_queue_wait *of;
@@ -83,7 +83,7 @@ static bool several_parts(PyObject *parts, several *s) {
     return true;
 }
 
-/* (which, Message), or an exception. */
+/* (index of its queue, Message), or an exception. */
 static PyObject *next_of_any(PyObject *parts, several *s, uint32_t first, uint64_t until_ns) {
     py_caller caller;
     caller_begins(&caller, s->queues[0]);
@@ -122,7 +122,7 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
     several_clear(&s);
     PyObject *kind, *error, *trace;
     PyErr_Fetch(&kind, &error, &trace);
-    if (consumer_leaves(whole, s.own_rows) < 0) { /* what a handler raises there wins; the message goes back */
+    if (consumer_leaves(whole, s.own_rows) < 0) { /* if a handler raises, the message goes back */
         Py_CLEAR(found);
         Py_CLEAR(kind);
         Py_CLEAR(error);
@@ -133,7 +133,7 @@ PyObject *consumer_take_any(PyObject *o, PyObject *args) {
     return consumer_left(whole, found);
 }
 
-/* Without the interpreter lock, until one of them has something. */
+/* Waits without the interpreter lock until a queue has something. */
 static shmq_status peek(several *s, uint32_t *from) {
     py_queue *self = s->queues[0];
     shmq_status status;
@@ -145,8 +145,8 @@ static shmq_status peek(several *s, uint32_t *from) {
     return status;
 }
 
-/* peek_any(((queue, row, subscription), ...), own rows): returns when a receive is worth a try, and raises what it would
- * raise. Whoever was told takes, or calls peek_pass_on(). */
+/* peek_any(((queue, row, subscription), ...), own rows): returns when a receive is worth a try, and raises what the
+ * receive would raise. After it the caller receives, or calls peek_pass_on(). */
 static PyObject *peek_any(PyObject *module, PyObject *args) {
     PyObject *parts;
     int own_rows;
@@ -162,7 +162,7 @@ static PyObject *peek_any(PyObject *module, PyObject *args) {
         shmq_want_any(s.of, s.count);
         shmq_status status = peek(&s, &from);
         if (status == SHMQ_OK) {
-            answer = Py_NewRef(Py_None); /* it still wants: others leave the entry to the taker that will come */
+            answer = Py_NewRef(Py_None); /* it still wants: others leave the entry to the taker to come */
         } else {
             shmq_want_any_end(s.of, s.count);
             (void)queue_raise(s.queues[from], status);
@@ -172,13 +172,13 @@ static PyObject *peek_any(PyObject *module, PyObject *args) {
     return answer;
 }
 
-/* peek_pass_on(((queue, row, subscription), ...)): nobody came to take what peek_any() told of; others may. */
+/* peek_pass_on(((queue, row, subscription), ...)): no thread came to take the entry; wakes others for it. */
 static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
     several s = {0};
     (void)module;
     bool good = several_of(parts, &s);
     for (uint32_t i = 0; good && i < s.count; i++) {
-        if (shmq_queue_enter(s.of[i].q) != SHMQ_OK) { /* a thread without credit looks for what is due by it */
+        if (shmq_queue_enter(s.of[i].q) != SHMQ_OK) { /* without credit a thread does its upkeep here */
             shmq_trail_clear();
         } else if (shmq_is_wanting(s.of[i].q, s.of[i].owner)) {
             shmq_want_end(s.of[i].q, s.of[i].owner);
@@ -192,6 +192,6 @@ static PyObject *peek_pass_on(PyObject *module, PyObject *parts) {
 
 PyMethodDef receive_any_functions[] = {
     {"peek_any", peek_any, METH_VARARGS, "Wait until one of several queues has something."},
-    {"peek_pass_on", peek_pass_on, METH_O, "What peek_any() told of is for others, too."},
+    {"peek_pass_on", peek_pass_on, METH_O, "Others may take what peek_any() has found."},
     {NULL, NULL, 0, NULL},
 };

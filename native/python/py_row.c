@@ -1,9 +1,9 @@
-/* A row of a queue: what a consumer is to all others. It is given back with the last reference at the latest, so that no
- * exception of a signal's handler, wherever it is raised, leaves a row that nobody can give back. */
+/* A row of a queue: what other processes see of a consumer. The last reference gives it back at the latest. So no
+ * exception of a signal handler, wherever raised, leaves a row that nobody can give back. */
 #include "py_queue.h"
 #include "structmember.h"
 
-#define TRIES 10 /* in a destructor no handler can run, so nobody could end a longer wait */
+#define TRIES 10 /* in a destructor no handler can run, so nothing could end a longer wait */
 
 PyTypeObject *row_type;
 
@@ -32,7 +32,7 @@ PyObject *row_new(py_queue *queue, uint32_t number) {
     return (PyObject *)self;
 }
 
-/* In this process, its broker open, the row not damaged? */
+/* The row is of this process, its broker is open, and its word is sound. */
 static bool is_ours(const py_row *self) {
     shmq_member *m = self->q->m;
     return !shmq_member_is_closed(m) && !shmq_member_forked(m) && self->serial == m->serial &&
@@ -44,13 +44,13 @@ static PyObject *row_closing(PyObject *o, PyObject *unused) {
     (void)unused;
     if (self->q != NULL && is_ours(self)) {
         shmq_row_closing(self->q, self->number);
-        shmq_notify_all(self->q); /* those of its threads that wait on other rows look, too */
+        shmq_notify_all(self->q); /* threads of the consumer that wait on other rows look, too */
     }
     Py_RETURN_NONE;
 }
 
-/* Once, whoever comes. False: a signal came while somebody else kept the structure lock for long, and nothing was done.
- * What fails otherwise goes with the queue, or with the process. */
+/* Gives the row back, once, whichever thread comes. False: a signal came while another process kept the structure lock
+ * for long, and nothing was done. After another failure the row ends with the queue or the process. */
 static bool given_back(py_row *self) {
     shmq_queue *q = self->q;
     shmq_status status = SHMQ_OK;
@@ -58,7 +58,7 @@ static bool given_back(py_row *self) {
         return true;
     }
     if (is_ours(self)) {
-        self->q = NULL; /* of two threads that come now one does it */
+        self->q = NULL; /* of two threads at once one does it */
         BEGIN_WAIT(self->queue)
         status = shmq_row_close(q, self->number);
         END_WAIT(self->queue)
@@ -66,7 +66,7 @@ static bool given_back(py_row *self) {
             self->q = q;
             return false;
         }
-        shmq_notify(q); /* the baton: a wake-up that was meant for this row */
+        shmq_notify(q); /* passes on a wake that was meant for this row */
     }
     self->q = NULL;
     shmq_queue_unbind(q);
@@ -77,7 +77,7 @@ static PyObject *row_close(PyObject *o, PyObject *unused) {
     (void)unused;
     while (!given_back((py_row *)o)) {
         if (PyErr_CheckSignals() < 0) {
-            return NULL; /* it is tried again by the next close, or when this goes */
+            return NULL; /* the next close tries again, or the destructor */
         }
     }
     Py_RETURN_NONE;
@@ -107,7 +107,7 @@ static void row_dealloc(PyObject *o) {
 static PyMethodDef row_methods[] = {
     {"closing", row_closing, METH_NOARGS, "Threads that wait there come back with Closed."},
     {"close", row_close, METH_NOARGS, "Given back, for others. Twice is fine."},
-    {"keep", row_keep, METH_NOARGS, "Somebody may sleep there: nobody else gets it before this process ends."},
+    {"keep", row_keep, METH_NOARGS, "A thread may sleep there: no other one gets the row before this process ends."},
     {NULL, NULL, 0, NULL},
 };
 static PyMemberDef row_members[] = {

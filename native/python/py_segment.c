@@ -1,4 +1,4 @@
-/* Functions on segments that need no membership: making, looking, sweeping; and what open() asks about a directory. */
+/* Functions on segments without a membership: making, looking, sweeping; and what open() asks about a directory. */
 #include "py_shmq.h"
 
 #include <errno.h>
@@ -177,7 +177,7 @@ static PyObject *filesystem_type(PyObject *module, PyObject *descriptor) {
     }
     struct statfs filesystem;
     int answer;
-    Py_BEGIN_ALLOW_THREADS /* a server that does not answer may take its time */
+    Py_BEGIN_ALLOW_THREADS /* a file server that does not answer takes its time */
     answer = fstatfs(fd, &filesystem);
     Py_END_ALLOW_THREADS
     if (answer != 0) {

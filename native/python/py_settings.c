@@ -1,5 +1,6 @@
-/* Settings of a queue between Python and C: a tuple in the order of enum shmq_setting, None for what is not said. Times are
- * nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users write. */
+/* Settings of a queue between Python and C: a tuple in the order of enum shmq_setting, with None for those not given.
+ * Times are nanoseconds, 2**64 - 1 for never; choices are their numbers. shmq/core/queue.py turns them into what users
+ * write. */
 #include "py_queue.h"
 #include "shmq/facts.h"
 
@@ -41,7 +42,7 @@ static bool give_dead_letter(PyObject *value, shmq_declaration *d) {
         PyErr_SetString(PyExc_ValueError, "dead_letter: a name of at most 200 bytes is expected");
         return false;
     }
-    d->dead_letter = bytes; /* of the tuple, which outlives the declaration */
+    d->dead_letter = bytes; /* in the tuple, which outlives the declaration */
     d->dead_letter_len = (uint32_t)size;
     d->given |= 1u << SHMQ_SET_DEAD_LETTER;
     return true;
@@ -145,7 +146,7 @@ PyObject *queue_settings(PyObject *o, PyObject *unused) {
     return result;
 }
 
-/* _alter(settings) -> None, or the index of a setting that is fixed and another one */
+/* _alter(settings) -> None, or the index of a fixed setting that would change */
 PyObject *queue_alter(PyObject *o, PyObject *settings) {
     py_queue *self = (py_queue *)o;
     shmq_declaration d = {0};

@@ -12,7 +12,7 @@
 #include "shmq/selector.h"
 #include "shmq/status.h"
 
-/* Another strong reference in the place of this one, which is stolen; the old one goes when the new one is there. */
+/* Replaces a strong reference by another, which is stolen. The old one is released after the new one is in place. */
 static inline void shmq_py_set(PyObject **place, PyObject *value) {
     PyObject *old = *place;
     *place = value;
@@ -22,29 +22,29 @@ static inline void shmq_py_set(PyObject **place, PyObject *value) {
 /* One membership. The GIL guards `calls`. */
 typedef struct {
     PyObject_HEAD shmq_member *member;
-    uint32_t calls; /* that use the mapping without the GIL: it is not taken away under them */
-    uint32_t views; /* views and loans: while there are any, a closed member keeps its row */
+    uint32_t calls; /* calls without the GIL: they keep the mapping */
+    uint32_t views; /* views and loans: while any exist, a closed member keeps its row */
     uint32_t
-        dead_letters; /* dead messages that found no room among the dead: Python tries again before it takes anything */
-    uint64_t serial; /* of the member when calls and views were counted: a forked child starts at 0 */
+        dead_letters; /* messages for which the dead letters had no room: Python tries again before it takes anything */
+    uint64_t serial; /* the member's, when calls and views were counted: a forked child starts at 0 */
 } shmq_py_member;
 
-/* Around a piece that runs without the GIL, and at the beginning and end of a view or loan. */
+/* Before and after a part without the GIL; begin and end of a view or loan. */
 void shmq_py_enter(shmq_py_member *self);
 void shmq_py_leave(shmq_py_member *self);
 void shmq_py_view_added(shmq_py_member *self);
 void shmq_py_view_gone(shmq_py_member *self);
 
-/* The type Member; one interpreter a process, see module.c. */
+/* The type Member; one interpreter in a process, see module.c. */
 extern PyTypeObject *shmq_py_member_type;
 
-/* Sets the exception for a failed call (trail and errno of this thread) and answers NULL. SHMQ_INTERRUPTED runs signal
- * handlers first; what they raise wins. */
+/* Sets the exception for a failed call (trail and errno of this thread) and answers NULL. For SHMQ_INTERRUPTED signal
+ * handlers run first; if one raises, its exception counts. */
 PyObject *shmq_py_raise(shmq_status status);
-/* Of a key, as bytes; NULL: an exception is set. */
+/* The cipher of a key, given as bytes; NULL: an exception is set. */
 struct shmq_cipher *shmq_py_cipher(PyObject *key);
 
-/* The membership behind a Member; NULL with an exception set: not a Member, or closed. A forked child is let through. */
+/* The membership behind a Member; NULL with an exception set: no Member, or a closed one. A forked child may pass. */
 shmq_member *shmq_py_usable(PyObject *member);
 
 int shmq_py_add_member(PyObject *module);
@@ -55,16 +55,16 @@ int shmq_py_add_delivery(PyObject *module);
 int shmq_py_add_message(PyObject *module);
 int shmq_py_add_selector(PyObject *module);
 
-/* What a Selector has loaded, valid as long as the object; NULL with TypeError set for anything else. */
+/* The loaded selector of a Selector, valid while the object lives; NULL with TypeError set for anything else. */
 const shmq_selector *shmq_py_selector(PyObject *o);
 
-/* name = value of a new reference; steals it, NULL is passed on. Answers 0, or -1 with an exception set. */
+/* dict[name] = value, a new reference, which is stolen; NULL is passed on. Answers 0, or -1 with an exception set. */
 int shmq_py_put(PyObject *dict, const char *name, PyObject *value);
 
-/* The directory that asks for a segment, as PyArg_Parse's "O&" reads it from (descriptor, uuid) or None. */
+/* The directory of a segment, as PyArg_Parse's "O&" reads it from (descriptor, uuid) or None. */
 typedef struct {
     shmq_home home;
-    const shmq_home *given; /* NULL: None */
+    const shmq_home *given; /* NULL: the argument was None */
 } shmq_py_home;
 #define SHMQ_PY_NO_HOME {.given = NULL}
 int shmq_py_home_from(PyObject *object, void *result);

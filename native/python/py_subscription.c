@@ -1,10 +1,10 @@
-/* A subscription that takes some entries only, and remembers how far it has looked. */
+/* A subscription that takes some entries only, and keeps how far it has looked. */
 #include "py_subscription.h"
 #include "shmq/selector.h"
 
 PyTypeObject *subscription_type;
 
-/* In the midst of a scan, without the interpreter lock: what is asked lies in the segment, and may be torn. */
+/* Called within a scan, without the interpreter lock: the entry lies in the segment, and may be torn. */
 static bool is_selected(void *context, const shmq_ring *level, const shmq_delivery *d) {
     uint64_t enqueued_ns = d->enqueued_ns + level->queue->m->clock_offset_ns;
     shmq_fields fields = {
@@ -47,7 +47,7 @@ static void subscription_dealloc(PyObject *o) {
     Py_DECREF(type);
 }
 
-/* refuse(queue, place): the entry there is never for this subscription again. */
+/* refuse(queue, place): this subscription never gets the entry there again. */
 static PyObject *subscription_refuse(PyObject *o, PyObject *args) {
     py_subscription *self = (py_subscription *)o;
     PyObject *queue;

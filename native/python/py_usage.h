@@ -1,4 +1,4 @@
-/* What a membership and an observer both tell: memory and counters of the segment, names of its queues. */
+/* What both a membership and an observer tell: memory and counters of the segment, names of its queues. */
 #ifndef SHMQ_PY_USAGE_H
 #define SHMQ_PY_USAGE_H
 
@@ -15,13 +15,13 @@ typedef struct {
 
 void shmq_py_usage_look(const shmq_member *m, shmq_py_usage *usage); /* without the GIL */
 PyObject *shmq_py_usage_dict(const shmq_py_usage *usage);
-/* [(name, bytes for slots, bytes of bodies)] of all queues; empty while somebody changes the structure. */
+/* [(name, bytes for slots, bytes of bodies)] of all queues; empty while another process changes the structure. */
 PyObject *shmq_py_memory_users(shmq_member *m);
 PyObject *shmq_py_queue_names(shmq_member *m);   /* [(name, index, incarnation)] */
-PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted ones with messages for the dead letters */
-PyObject *shmq_py_alert_queues(shmq_member *m); /* the same of those of which something may be to be told */
+PyObject *shmq_py_ending_queues(shmq_member *m); /* the same of deleted queues with messages that become dead letters */
+PyObject *shmq_py_alert_queues(shmq_member *m); /* the same of queues that may have an alert */
 
-/* A dict of numbers. */
+/* A dict of numbers, being made. */
 typedef struct {
     const char *name;
     uint64_t value;

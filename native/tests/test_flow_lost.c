@@ -183,7 +183,7 @@ static void a_directory_out_of_reach_is_told_and_nothing_is_lost(void) {
         put++;
     }
     CHECK_EQUAL(status, SHMQ_OS);
-    CHECK(strstr(shmq_trail(), "put that right") != NULL);
+    CHECK(strstr(shmq_trail(), "remove the cause") != NULL);
     while ((status = try_number(theirs, &number)) == SHMQ_OK) {
         CHECK_EQUAL(number, next++);
     }

@@ -176,7 +176,7 @@ def refused(call: Callable[[], object], broker_dir: Path) -> str:
     with pytest.raises(shmq.ShmqError) as caught:
         call()
     said = str(caught.value)
-    for part in (str(broker_dir / "disk"), "put that right", "purge()"):
+    for part in (str(broker_dir / "disk"), "remove the cause", "purge()"):
         assert part in said, said
     return said
 

@@ -1,4 +1,4 @@
-/* Looks at all blocks that change nothing: figures for people, and the check of their words. */
+/* The checker looks at all blocks: figures for users, and faults of their words. */
 #include "blocks/slab.h"
 #include "shmq/fault_text.h"
 
@@ -24,7 +24,7 @@ void shmq_blocks_usage(const shmq_member *m, shmq_block_usage *usage) {
     }
 }
 
-/* `state` was the same before and after `word` was read, so the two were true together. */
+/* The caller read `state` before and after `word`, and it was the same: both hold at one instant. */
 static const char *check_block(uint64_t state, uint64_t word, uint32_t size_class) {
     uint32_t generation = shmq_state_gen(state), refs = shmq_block_refs(word);
     if (shmq_state_class(state) != size_class) {
@@ -43,7 +43,7 @@ static const char *check_block(uint64_t state, uint64_t word, uint32_t size_clas
             return "its owner is a process row that does not exist";
         }
         if (word == shmq_block_word(generation + 1, 0)) {
-            return NULL; /* being freed, or a death in between: the next sweep ends it */
+            return NULL; /* being freed, or its process died: the next sweep ends it */
         }
         if (shmq_block_gen(word) != generation) {
             return "its two words are of different generations";
@@ -58,7 +58,7 @@ static const char *check_block(uint64_t state, uint64_t word, uint32_t size_clas
 static const char *check_slab(const shmq_member *m, uint32_t granule, shmq_slab_shm *slab, uint32_t size_class) {
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         shmq_block_shm *block = &slab->block[i];
-        for (int tries = 0; tries < 8; tries++) { /* a block that never rests is in use, and its words are too */
+        for (int tries = 0; tries < 8; tries++) { /* words that change at each try are in use, so they are sound */
             uint64_t state = shmq_load_seq(&block->state);
             uint64_t word = shmq_load_seq(&block->word);
             if (shmq_load_seq(&block->state) != state) {

@@ -1,8 +1,8 @@
-/* Findings without the lock: what looks wrong is looked at again, until it is surely damage, surely none, or nobody can
- * tell.
+/* Findings without the lock. The checker looks again at what looks wrong, until it is surely damage, surely none, or
+ * cannot be decided.
  *
- * A look that finds nothing is believed at once: what was seen made sense. One that finds something may have met halves of a
- * change. What is wrong stays, halves do not. */
+ * A look that finds nothing is believed at once: what it saw made sense. A look that finds something may have met a
+ * half-done change. Damage stays, a half-done change does not. */
 #include "shmq/check.h"
 
 #include <ctype.h>
@@ -18,7 +18,7 @@
 
 #define AGREED 3
 
-/* What a look needs of the structure to count when it finds something. */
+/* What a look needs of the structure, for its fault to count. */
 enum needs { NOTHING, STILL, SETTLED };
 
 typedef struct part {
@@ -29,7 +29,8 @@ typedef struct part {
 
 static const char *look_at_blocks(shmq_member *m) { return shmq_blocks_fault(m); }
 
-/* References are too long a look for a moment without changes; what it says holds beside them (reference_fault.c). */
+/* The look at references takes too long for a moment without changes. Its result holds beside them
+ * (reference_fault.c). */
 static const part parts[] = {
     {"map of the memory", shmq_structure_fault, SETTLED},
     {"processes", shmq_processes_fault, STILL},
@@ -40,7 +41,7 @@ static const part parts[] = {
     {"blocks", look_at_blocks, STILL},
     {"references of blocks", shmq_references_fault, NOTHING},
 };
-_Static_assert(sizeof parts / sizeof parts[0] == SHMQ_PARTS, "as many parts as the header says");
+_Static_assert(sizeof parts / sizeof parts[0] == SHMQ_PARTS, "the table has as many parts as the header says");
 
 const char *shmq_part_name(int number) { return parts[number].name; }
 
@@ -50,7 +51,7 @@ static void pause_for(uint64_t ns) {
     }
 }
 
-/* The same but for decimal numbers, which go on under load: "has 4 messages in hand, but counts 3". */
+/* The same text, but for decimal numbers, which change under load: "has 4 messages in hand, but counts 3". */
 static bool same_words(const char *one, const char *other) {
     while (*one != 0 && *other != 0) {
         bool hex = one[0] == '0' && one[1] == 'x';
@@ -69,7 +70,7 @@ static bool same_words(const char *one, const char *other) {
     return *one == *other;
 }
 
-/* Looks that agree, one behind the other. */
+/* How many looks have agreed, one after the other. */
 typedef struct agreement {
     shmq_finding *finding;
     uint64_t word; /* of the slot */
@@ -78,7 +79,7 @@ typedef struct agreement {
 
 /* What a look has found, where, and the word of the slot there. */
 typedef struct finding {
-    char fault[256]; /* "": nothing */
+    char fault[256]; /* "": no fault */
     uint32_t depth;
     uint64_t slot, word;
 } finding;
@@ -102,7 +103,7 @@ static void undecided(shmq_finding *j, const char *why) {
 
 static void sound(shmq_finding *j) { *j = (shmq_finding){.verdict = SHMQ_SOUND, .where = SHMQ_NO_SLOT}; }
 
-/* Time is over: the last look says why. */
+/* The time is over: the last look says why nothing was decided. */
 static void give_up(shmq_finding *j, shmq_calm calm, uint32_t holder) {
     if (calm == SHMQ_BUSY) {
         undecided(j, "");
@@ -151,13 +152,13 @@ void shmq_part_check(shmq_member *m, int number, shmq_finding *j) {
     }
 }
 
-/* While its entry says so, the memory is the queue's: what was read before was of this queue. */
+/* While the entry names this incarnation, the memory is the queue's: all that was read before was of this queue. */
 static bool is_there(const shmq_queue *q) {
     shmq_fence_acquire(); /* SYNC directory.entry */
     return shmq_load_seq(&q->m->directory[q->index].word) == shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
 }
 
-/* What is wrong with one level of a queue, at which slot; `context` is of who asks. */
+/* A look at one level: its fault, and at which slot; `context` is the caller's. */
 typedef const char *level_look(shmq_ring *level, void *context, uint64_t *slot);
 
 static void look_at_level(const shmq_queue *q, uint32_t depth, level_look *look, void *context, finding *f) {
@@ -172,7 +173,7 @@ static void look_at_level(const shmq_queue *q, uint32_t depth, level_look *look,
     }
 }
 
-/* The first finding; the levels below it are looked at as well, for the look may count. */
+/* The first fault counts; the look goes on over the other levels, since it may count something. */
 static void look_at_levels(const shmq_queue *q, level_look *look, void *context, finding *first) {
     *first = (finding){.slot = SHMQ_NO_SLOT};
     for (uint32_t depth = 0; depth < q->rings; depth++) {
@@ -190,7 +191,7 @@ static void check(shmq_queue *q, level_look *look, void *context, size_t context
     sound(j);
     for (;;) {
         finding f;
-        memset(context, 0, context_bytes); /* what counts is the last look */
+        memset(context, 0, context_bytes); /* only the last look counts */
         look_at_levels(q, look, context, &f);
         bool there = is_there(q);
         if (f.fault[0] == 0 || !there) {

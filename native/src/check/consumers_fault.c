@@ -1,9 +1,10 @@
-/* Consumer rows and the bitmaps of who sleeps. */
+/* Faults of consumer rows and of the bitmaps of sleepers. */
 #include "shmq/sleepers.h"
 #include "shmq/wake_word.h"
 #include "shmq/fault_text.h"
 
-/* Its bit is set: opened after the word, closed before it, so whoever died in between has left no such row FREE. */
+/* The row's bit is set. It is set after the word and cleared before it, so no death in between leaves such a row
+ * FREE. */
 static const char *check_row(const shmq_queue *q, uint32_t row, const shmq_consumer_shm *consumer) {
     uint64_t word = shmq_load_acquire((shmq_a64 *)&consumer->word); /* SYNC row.owner */
     uint32_t state = shmq_row_state(word), process_row = shmq_row_inner(word);
@@ -13,7 +14,7 @@ static const char *check_row(const shmq_queue *q, uint32_t row, const shmq_consu
     if (state != SHMQ_ROW_LIVE && state != SHMQ_ROW_CLOSING) {
         return shmq_fault_text("consumer row %u is in a state that this version does not know: %u", row, state);
     }
-    /* Its process gives its consumer rows back before its own, and nobody becomes a member under this lock. */
+    /* A process gives its consumer rows back before its own, and no process can join: the checker holds the lock. */
     if (process_row >= SHMQ_PROCESS_ROWS ||
         shmq_row_state(shmq_load_seq(&q->m->rows[process_row].word)) == SHMQ_ROW_FREE) {
         return shmq_fault_text("consumer row %u is in use, but no process owns it", row);

@@ -1,4 +1,4 @@
-/* Counters of all processes against what their rows and the queues say. */
+/* Faults of counters: all processes' counters against their rows and the queues. */
 #include "segment/process_table.h"
 #include "shmq/handle.h"
 #include "shmq/fault_text.h"
@@ -21,7 +21,7 @@ static const char *check_counters(shmq_member *m, uint32_t row, uint32_t index, 
     if (attached == 0) {
         return NULL;
     }
-    /* Whoever says so has seen the entry with that incarnation; the entry only goes on to later ones. */
+    /* A process that counts there has seen an entry of that incarnation; incarnations only grow. */
     uint64_t entry = shmq_load_seq(&m->directory[index].word);
     if (attached > UINT64_C(1) << 32 || index >= shmq_queue_high(m) ||
         (int32_t)(shmq_entry_incarnation(entry) - (uint32_t)(attached - 1)) < 0) {
@@ -51,7 +51,7 @@ static const char *check_process(shmq_member *m, uint32_t row) {
     return NULL;
 }
 
-/* ring.waiters against the parts: never too low, but for the time between two looks. */
+/* ring.waiters against its parts: it is never too low, except between two reads. */
 static const char *check_waiters(shmq_member *m, uint32_t index) {
     shmq_queue q;
     uint32_t sum = 0, parts = 0, rows = shmq_process_high(m);

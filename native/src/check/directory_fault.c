@@ -1,4 +1,4 @@
-/* The directory, and what each queue's page says of itself. */
+/* Faults of the directory, and of what each queue's page says of the queue. */
 #include <string.h>
 
 #include "shmq/block.h"
@@ -73,7 +73,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if (m->directory[index].name_hash != shmq_name_hash(q.page->name, q.page->name_len)) {
         return "its name does not match the hash by which processes look it up";
     }
-    /* Out of service first in the page; the entry leads to it for as long as messages are in hand. */
+    /* Deletion changes the page first; the entry stays while consumers have messages in hand. */
     uint32_t state = shmq_load_seq(&q.page->state);
     if (state != SHMQ_QUEUE_DELETED && (state != SHMQ_QUEUE_LIVE || shmq_entry_state(word) != SHMQ_ENTRY_LIVE)) {
         return "its page is not in service";

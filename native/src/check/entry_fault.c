@@ -1,5 +1,4 @@
-/* Entries against what they name and what names them: their owners, their bodies' blocks, the scan that must meet
- * them. */
+/* Faults of entries: their owners, the blocks of their bodies, and whether the scan meets them. */
 #include <time.h>
 
 #include "shmq/check.h"
@@ -10,8 +9,8 @@
 #include "shmq/ring_memory.h"
 #include "blocks/slab.h"
 
-/* A row becomes FREE when all that it had is given back, and each use of it is of a later generation. So a row that is FREE
- * at two looks of one generation was nobody's in between, and a word that names it there is damaged. */
+/* A row becomes FREE when its process has given everything back, and its next use has a later generation. So a row that
+ * is FREE in the same generation at two looks had no owner in between, and a word that names it is damaged. */
 static bool is_nobodys(shmq_a64 *row, shmq_slot_shm *slot, uint64_t word) {
     uint64_t before = shmq_load_seq(row); /* SYNC row.owner */
     return shmq_row_state(before) == SHMQ_ROW_FREE && shmq_load_seq(&slot->word) == word &&
@@ -30,7 +29,7 @@ static const char *check_owner(const shmq_queue *q, shmq_slot_shm *slot, uint64_
             return "the message's owner is a consumer that does not exist";
         }
         if (shmq_row_state(taken) == SHMQ_ROW_FREE) {
-            return NULL; /* it was, a moment ago: the row is used again, and the word is another one */
+            return NULL; /* the owner has closed the row a moment ago, and the word has changed */
         }
         row = shmq_row_inner(taken);
     }
@@ -38,7 +37,7 @@ static const char *check_owner(const shmq_queue *q, shmq_slot_shm *slot, uint64_
     return there ? NULL : "the message's owner is a process that does not exist";
 }
 
-/* The reference is dropped after the entry has gone: as long as the word stays, its bit is set. */
+/* The reference is dropped after the entry is gone: while the word stays, the bit is set. */
 static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
     uint64_t body = shmq_read_once(&slot->body);
     if (body == 0 || !shmq_state_is_entry(shmq_word_state(word))) {
@@ -57,8 +56,8 @@ static const char *check_body(const shmq_queue *q, const shmq_slot_shm *slot, ui
                                                                          : "the block of the message's body is free";
 }
 
-/* A scan begins at the head, or in the old region if the head lies below tail - N. The head is read first: one that is
- * below the tail of that time less N is below each later one's. */
+/* A scan begins at the head, or in the old region if the head lies below tail - N. The head is read first: a head below
+ * the tail of that moment less N is also below a later tail less N. */
 static bool is_met(const shmq_ring *r, uint64_t position) {
     uint64_t head = shmq_load_seq(&r->shm->head);
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
@@ -67,7 +66,7 @@ static bool is_met(const shmq_ring *r, uint64_t position) {
     return position >= first || (tail > count && position < tail - count && first < tail - count);
 }
 
-/* A mover turns the head back behind all that it gives back; if it is dead, the next one does. */
+/* A mover turns the head back after it has given entries back; if it dies, the next mover does so. */
 static bool is_given_back(const shmq_ring *r, uint64_t p) {
     return shmq_load_seq(&r->queue->page->unfinished) != 0 && !shmq_is_front(r) &&
            p >= shmq_flow_place(shmq_load_seq(&r->shm->flow));
@@ -88,11 +87,11 @@ const char *shmq_entries_fault(const shmq_ring *r, uint64_t *where, shmq_stray *
         uint64_t word = shmq_load_seq(&slot->word);
         const char *wrong = check_owner(r->queue, slot, word);
         if (wrong == NULL && (wrong = check_body(r->queue, slot, word)) != NULL && shmq_is_row(r, slot, word)) {
-            wrong = NULL; /* the row has its own copy, and this one is being cleared away */
+            wrong = NULL; /* the row has its own copy; this one is being freed */
         }
         bool missed = may_be_missed(r, slot, word);
         if ((wrong == NULL && !missed) || shmq_load_seq(&slot->word) != word) {
-            continue; /* what is wrong stays */
+            continue; /* a fault stays */
         }
         if (wrong != NULL) {
             *where = i;
@@ -107,7 +106,7 @@ const char *shmq_entries_fault(const shmq_ring *r, uint64_t *where, shmq_stray *
 
 #define ROUNDS 20
 
-/* Rows that were seen without anything held since the entry was found. */
+/* All process rows were seen with nothing in hand since the entry was found. */
 static bool all_were_idle(shmq_member *m, bool *idle) {
     uint32_t high = shmq_process_high(m);
     bool all = true;
@@ -132,9 +131,9 @@ static bool anybody_is_dead(shmq_member *m) {
     return false;
 }
 
-/* A process that releases an entry turns the head back after it, and holds the entry until then, as far as `unsettled`
- * says. So when everybody was seen holding nothing, the word is still the same and no dead process waits for its
- * reaper, nobody is about to turn the head back. A process that always holds something leaves the question open. */
+/* A process that releases an entry turns the head back after it, and counts the entry in `unsettled` until then. So if
+ * each process was seen with nothing in hand, the word is still the same, and no dead process waits for a reaper, then
+ * no process will turn the head back. A process that always has something in hand leaves the question open. */
 bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
     bool idle[SHMQ_PROCESS_ROWS] = {false};
     shmq_slot_shm *slot = shmq_slot_at(r, stray->slot);
@@ -152,14 +151,14 @@ bool shmq_stray_is_lost(shmq_ring *r, const shmq_stray *stray) {
     return false;
 }
 
-/* ---- checksums ---------------------------------------------------------------------------------------------------- */
+/* ---- checksums --------------------------------------------------------------------------------------------------- */
 
 static bool is_readable(uint32_t state) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED ||
            state == SHMQ_LOCKED;
 }
 
-/* False: nothing there to be read. */
+/* False: the slot holds nothing to read. */
 static bool read_slot(const shmq_ring *r, uint64_t index, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(r, index);
     *d = (shmq_delivery){.depth = r->depth, .word = shmq_load_acquire(&slot->word)}; /* SYNC ring.publish */

@@ -1,15 +1,16 @@
-/* What can be said of a queue that flows to disk at any instant, also amid a mover's turn and after its death. Each rule names in
- * which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 behind all that it did. */
+/* What holds for a queue that flows to disk at each instant, also within a mover's turn and after its death. Each rule
+ * says in which order it reads: P and `low` only rise while rows are there, and a turn ends with `unfinished` = 0 after
+ * all that it did. */
 #include "shmq/cold.h"
 #include "shmq/check.h"
 #include "shmq/due.h"
 #include "shmq/flow.h"
 #include "shmq/fault_text.h"
 
-/* The words of a back ring, read in an order in which each is no further than the next one allows. */
+/* The words of a back ring, in an order of reads in which none can be further than the next one allows. */
 typedef struct flow_words {
     uint64_t pulled, flushed, pulled_bytes, flushed_bytes, low, flow;
-    uint64_t passed, passed_bytes, erased, erased_bytes; /* of what was fetched by itself: in the front ring's words */
+    uint64_t passed, passed_bytes, erased, erased_bytes; /* of fetched rows, from the front ring's words */
 } flow_words;
 
 static flow_words read_words(shmq_ring_shm *ring, shmq_ring_shm *front) {
@@ -31,7 +32,8 @@ static bool same(const flow_words *a, const flow_words *b) {
            a->passed_bytes == b->passed_bytes && a->erased == b->erased && a->erased_bytes == b->erased_bytes;
 }
 
-/* Between two turns rows are keys in [low, P). All words only rise, so what is the same twice was so all the time. */
+/* Between two turns the rows are keys in [low, P). All words only rise, so words that are the same twice were so in
+ * between. */
 static const char *check_rows(shmq_ring *r, shmq_ring_shm *front, const flow_words *w) {
     bool amid = shmq_load_seq(&r->queue->page->unfinished) != 0;
     flow_words again = read_words(r->shm, front);
@@ -58,7 +60,7 @@ const char *shmq_flow_fault(shmq_ring *r) {
     const shmq_queue *q = r->queue;
     shmq_ring front;
     if (shmq_level_look(q, q->levels + r->depth, &front) != NULL) {
-        return NULL; /* what is wrong with it is told where it is looked at */
+        return NULL; /* the look at that ring says what is wrong with it */
     }
     flow_words w = read_words(r->shm, front.shm);
     if (w.pulled > w.flushed) {
@@ -87,7 +89,7 @@ const char *shmq_flow_fault(shmq_ring *r) {
                                                : check_rows(r, front.shm, &w);
 }
 
-/* Of a front ring. An entry of before the last turn that has ended lies below `low`. */
+/* An entry of a front ring. If it came in before the last turn ended, it lies below `low`. */
 static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     shmq_queue_shm *page = r->queue->page;
     shmq_ring_shm *back = shmq_level_ring(r->queue, shmq_depth_at(r));
@@ -111,7 +113,8 @@ static const char *check_front(shmq_ring *r, const shmq_slot_shm *slot, uint64_t
                : NULL;
 }
 
-/* No flush leaves behind what nobody has had, but for a put that waits for its taker. P is read first: then both held at once. */
+/* A flush leaves no entry behind that no consumer has had, except a put that waits for its taker. P is read first: then
+ * both held at one instant. */
 static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
     uint64_t flow = shmq_load_seq(&r->shm->flow), low = shmq_load_seq(&r->shm->low);
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */
@@ -120,7 +123,7 @@ static bool is_left_behind(const shmq_ring *r, const shmq_slot_shm *slot, uint64
            shmq_word_tag(word) == 0 && (word & SHMQ_FLAG_REDELIVERED) == 0 && (shmq_props(slot) & had) == 0;
 }
 
-/* A turn begins with `unfinished` before the first, and ends with 0 behind the last. */
+/* The entry is in a mover's turn: the turn sets `unfinished` before its first entry is MOVING, and 0 after its last. */
 static bool is_movers(const shmq_ring *r, const shmq_slot_shm *slot) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&r->shm->flow));
     uint64_t p = shmq_load_acquire(&((shmq_slot_shm *)slot)->position); /* SYNC ring.publish */

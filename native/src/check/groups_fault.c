@@ -1,4 +1,4 @@
-/* The table of groups. */
+/* Faults of the table of groups. */
 #include "dispatch/group_words.h"
 #include "shmq/fault_text.h"
 

@@ -1,4 +1,4 @@
-/* The segment for who only looks: mapped without the right to write, no row, no lock byte. */
+/* The segment of an observer: mapped read-only, without a process row and a lock byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ shmq_status shmq_observer_open(const char *name, const shmq_home *home, shmq_mem
     shmq_member *m = calloc(1, sizeof *m);
     if (m == NULL) {
         errno = ENOMEM;
-        return shmq_fail_errno("no memory for a look at a segment");
+        return shmq_fail_errno("no memory to look at a segment");
     }
     m->lock_fd = m->map_fd = m->dir_fd = -1;
     m->row = SHMQ_NO_ROW;

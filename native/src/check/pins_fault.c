@@ -1,9 +1,9 @@
-/* The pins of all processes against the blocks that they name. */
+/* Faults of pins: all processes' pins against the blocks that they name. */
 #include "blocks/slab.h"
 #include "shmq/fault_text.h"
 
-/* The bit is there before the cell names it, and goes after the cell: so while the cell stays, the bit must be there. A
- * tentative cell has no bit yet, and its generation may be that of its last use. */
+/* A view sets its bit before the cell names it, and clears it after the cell: while the cell stays, the bit is set. A
+ * tentative cell has no bit yet, and may have the generation of its last use. */
 static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uint32_t row, uint32_t row_generation) {
     for (int look = 0; look < SHMQ_LOOKS; look++) {
         uint64_t cell = shmq_load_seq(&pin->cell); /* SYNC block.pin */
@@ -19,7 +19,7 @@ static const char *check_cell(const shmq_member *m, const shmq_pin_shm *pin, uin
         if (view != SHMQ_PIN_TENTATIVE && (view == 0 || view > SHMQ_VIEW_BITS)) {
             return shmq_fault_text("a pin of process row %u names a view that does not exist: %u", row, view);
         }
-        /* A slab with a pinned block stays; a tentative pin may be late for a block that is gone. */
+        /* A slab with a pinned block stays; a tentative pin may come too late for a block. */
         bool there = shmq_block_locate(m, shmq_pin_offset(cell), &location);
         if (view == SHMQ_PIN_TENTATIVE) {
             return NULL;
@@ -45,7 +45,7 @@ const char *shmq_pins_fault(shmq_member *m) {
         shmq_pin_shm *pins = shmq_row_state(word) == SHMQ_ROW_LIVE ? shmq_pins_of(m, row) : NULL;
         for (uint32_t i = 0; pins != NULL && i < SHMQ_PINS; i++) {
             const char *wrong = check_cell(m, &pins[i], row, shmq_row_generation(word));
-            if (wrong != NULL && shmq_load_seq(&m->rows[row].word) == word) { /* it has not left meanwhile */
+            if (wrong != NULL && shmq_load_seq(&m->rows[row].word) == word) { /* the process has not left meanwhile */
                 return wrong;
             }
         }

@@ -1,4 +1,4 @@
-/* The process table. */
+/* Faults of the process table. */
 #include "segment/process_table.h"
 #include "shmq/fault_text.h"
 #include "shmq/waiters.h"
@@ -12,7 +12,8 @@ static bool has_unused_fields(const shmq_process_shm *row) {
            shmq_load_relaxed((shmq_a64 *)&row->env_io) != 0;
 }
 
-/* All of this is set before LIVE, and stays until the row is taken again, which needs the lock that we hold. */
+/* A process sets all of this before LIVE. It stays until the row is taken again, for which one needs the lock that the
+ * checker holds. */
 static const char *check_live(const shmq_member *m, uint32_t row) {
     const shmq_process_shm *process = &m->rows[row];
     if (shmq_process_page(m, row) == NULL || process->pin_cells != SHMQ_PINS ||
@@ -22,7 +23,7 @@ static const char *check_live(const shmq_member *m, uint32_t row) {
     if (process->pid == 0 || process->name[sizeof(process->name) - 1] != 0) {
         return shmq_fault_text("process row %u is in use, but names no process", row);
     }
-    /* Each view and each loan counts its bytes, at most a segment each. */
+    /* each view and each loan counts its bytes, at most a segment each */
     if (shmq_load_relaxed((shmq_a64 *)&process->pinned_bytes) > m->size * (SHMQ_PINS + 1u)) {
         return shmq_fault_text("process row %u has views of more bytes than the segment can lend", row);
     }
@@ -43,7 +44,7 @@ static const char *check_row(const shmq_member *m, uint32_t row, uint32_t high) 
     return shmq_row_state(word) == SHMQ_ROW_LIVE ? check_live(m, row) : NULL;
 }
 
-/* The sum is raised before a process' part and lowered after it: never too low, but for the time between two looks. */
+/* A process raises the sum before its part, and lowers it after: the sum is never too low, except between two reads. */
 static const char *check_memory_waiters(const shmq_member *m) {
     uint32_t sum = 0, parts = 0;
     for (int look = 0; look < SHMQ_LOOKS; look++) {

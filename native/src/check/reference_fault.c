@@ -1,10 +1,10 @@
-/* Blocks and `unsettled` against the slots of all rings: one pass over the blocks, one over the slots, one over the
- * blocks.
+/* Faults of references: blocks and `unsettled` against the slots of all rings. The checker makes three passes: over the
+ * blocks, over the slots, and over the blocks again.
  *
- * A block that is SHARED was published before, and its slot names it until its reference is dropped. So a reference that is
- * there before the pass over the slots and after it was named all the time, and the pass has met its slot: if not, nobody
- * will ever drop it. Slabs and rings that come or go meanwhile change nothing of that: what a ring that goes holds is dropped
- * before it goes, and a block of a slab that was made anew is of a later generation. */
+ * A SHARED block was published before, and its slot names it until the reference is dropped. So if a reference is there
+ * before and after the pass over the slots, its slot named it all the time, and the pass has met that slot. If not, no
+ * process will ever drop the reference. Slabs and rings that come or go meanwhile do not matter: a ring drops its
+ * references before it goes, and blocks of a new slab have a later generation. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -17,18 +17,18 @@
 #include "blocks/slab.h"
 
 typedef struct reference {
-    uint64_t word; /* of a SHARED block, before the slots; 0: none */
-    uint32_t named; /* by slots */
+    uint64_t word; /* of a SHARED block, before the pass over the slots; 0: none */
+    uint32_t named; /* bits that slots name */
 } reference;
 
 typedef struct recount {
     shmq_member *m;
     uint64_t bytes, blocks;
-    uint64_t room; /* for so many; damage may change a class under the look */
+    uint64_t room; /* for so many references; damage may change a slab's class meanwhile */
     reference *references; /* of all blocks of all slabs, in their order */
-    uint64_t *first; /* by granule: place of the first block there << 8 | class + 1, as it was before the slots */
+    uint64_t *first; /* by granule: index of its first block << 8 | class + 1, before the pass over the slots */
     uint32_t owned[SHMQ_PROCESS_ROWS]; /* deliveries, by process row */
-    uint64_t trace; /* of all words that say who owns what */
+    uint64_t trace; /* of all words that name an owner */
 } recount;
 
 typedef void each_block(recount *r, const shmq_block_location *location, reference *one);
@@ -65,7 +65,7 @@ static void number_slabs(recount *r) {
     }
 }
 
-/* Of the slabs that were numbered, and are what they were. */
+/* Visits the blocks of slabs that were numbered and have not changed their class. */
 static void for_each_block(recount *r, each_block *visit) {
     shmq_slab_shm *slab;
     for (uint32_t granule = 0; granule < r->m->granule_count; granule++) {
@@ -81,7 +81,7 @@ static void for_each_block(recount *r, each_block *visit) {
     }
 }
 
-/* Private memory of the size that the slabs of this moment need. */
+/* Private memory for all slabs of this moment. */
 static bool make_room(recount *r) {
     count_blocks(r);
     r->bytes = r->blocks * sizeof(reference) + r->m->granule_count * sizeof(uint64_t) + 1;
@@ -113,7 +113,7 @@ static uint32_t process_of(const shmq_queue *q, uint32_t owner) {
                             : shmq_row_inner(shmq_load_acquire(&consumer->word)); /* SYNC row.owner */
 }
 
-/* A broken slot goes on naming its body: it is lost with it, and told as such. */
+/* A broken slot still names its body: both are lost, and reported as such. */
 static void note_slot(recount *r, const shmq_queue *q, const shmq_slot_shm *slot, uint64_t word) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_ACQUIRED || state == SHMQ_LOCKED) {
@@ -167,7 +167,7 @@ static void note_slots(recount *r) {
 static _Thread_local const char *found;
 
 static void compare_block(recount *r, const shmq_block_location *location, reference *one) {
-    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is asked after it */
+    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is read after it */
     uint32_t row = shmq_state_row(state);
     if (found != NULL) {
         return;
@@ -186,8 +186,8 @@ static void compare_block(recount *r, const shmq_block_location *location, refer
     }
 }
 
-/* `unsettled` is raised before a delivery is one's own, and lowered after it is not. The pass over the slots is not one
- * moment: what it says counts only if a second one sees the same words, and `unsettled` was the same all the time. */
+/* A process raises `unsettled` before a delivery is its own, and lowers it after. The pass over the slots takes time:
+ * its result counts only if a second pass sees the same words, and `unsettled` was the same all the time. */
 static const char *check_held(recount *r) {
     uint32_t before[SHMQ_PROCESS_ROWS], first[SHMQ_PROCESS_ROWS];
     bool wrong = false;

@@ -1,4 +1,4 @@
-/* What can be said of a ring at any instant, also under load and after deaths. Each rule names in which order it reads. */
+/* What holds for a ring at each instant, also under load and after deaths. Each rule says in which order it reads. */
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"
@@ -8,7 +8,7 @@
 #include "shmq/fault_text.h"
 #include "shmq/ring_memory.h"
 
-/* One look at a slot: the tail before its word and after it. */
+/* One look at a slot: the tail before and after its word. */
 typedef struct sight {
     uint64_t index;
     uint64_t before;
@@ -28,8 +28,8 @@ static bool is_owned(uint32_t state) {
            state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_PENDING;
 }
 
-/* The tail moves on when the slot under it is in use at its turn. So a slot that it has passed was used at that turn, and
- * none is used beyond the one under the tail, whose claimant may not have moved it yet. */
+/* The tail moves on when its slot is in use at its turn. So each slot that the tail has passed was used at that turn,
+ * and no slot beyond the tail's own is in use; the producer of that one may not have moved the tail yet. */
 static const char *check_lap(const shmq_ring *r, const sight *s) {
     bool is_free = shmq_word_state(s->word) == SHMQ_FREE;
     if (s->before > s->index) {
@@ -76,7 +76,7 @@ static const char *check_word(shmq_ring *r, const sight *s) {
     return check_lap(r, s);
 }
 
-/* Records and bits are there before the entry that needs them. */
+/* A producer sets records and bits before the entry needs them. */
 static const char *check_times(shmq_ring *r, const sight *s) {
     const shmq_slot_shm *slot = shmq_slot_at(r, s->index);
     uint32_t state = shmq_word_state(s->word), props = shmq_props(slot);
@@ -106,7 +106,7 @@ static const char *check_times(shmq_ring *r, const sight *s) {
     return until <= shmq_now_ns() + SHMQ_DUE_LONGEST ? NULL : "the message's delay ends later than any delay can";
 }
 
-/* Written before the entry is there, and as long as it is. */
+/* The position is written before the entry is there, and stays as long. */
 static const char *check_position(const shmq_ring *r, const sight *s) {
     if (!shmq_state_is_entry(shmq_word_state(s->word))) {
         return NULL;
@@ -116,7 +116,7 @@ static const char *check_position(const shmq_ring *r, const sight *s) {
     if ((p & r->mask) != s->index) {
         return "the message's position is that of another slot";
     }
-    /* Its lap as a position: laps of 32 bits are compared near the tail, for a carried one may be from any time ago. */
+    /* The lap as a position. Laps of 32 bits compare only near the tail; a carried entry may be of any age. */
     uint64_t last = s->index + ((s->after - s->index) >> r->shift << r->shift);
     uint64_t at = last + ((uint64_t)(int64_t)shmq_lap_ahead(s->word, shmq_turn(r, last)) << r->shift);
     if (s->after < s->index || (shmq_word_carried(s->word) ? p >= at : p != at)) {
@@ -140,14 +140,14 @@ static const char *check_slot(shmq_ring *r, uint64_t index) {
             wrong = shmq_flow_entry_fault(r, shmq_slot_at(r, index), s.word);
         }
         if (wrong == NULL || shmq_load_seq(&shmq_slot_at(r, index)->word) != s.word) {
-            return NULL; /* it moves: what is wrong stays */
+            return NULL; /* the ring moves on: a fault stays */
         }
     }
     return wrong;
 }
 
-/* The head is behind the tail, but for one claim whose claimant has not moved the tail yet. Its epoch is raised before the
- * ring's; whoever dies in between leaves it one ahead for ever. */
+/* The head is not beyond the tail, but for one claim whose producer has not moved the tail yet. The head's epoch is
+ * raised before the ring's; a death in between leaves it one ahead for ever. */
 static const char *check_head(const shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head), tail = shmq_load_seq(&r->shm->tail);
     if (((tail + 1 - head) & SHMQ_POSITION_MASK) > SHMQ_POSITION_MASK / 2) {
@@ -168,7 +168,7 @@ static const char *check_head(const shmq_ring *r) {
     return NULL;
 }
 
-/* A cell says for which epoch it is, or nothing yet; what was released lies behind the tail. */
+/* A cell names its epoch, or nothing yet. A released position lies before the tail. */
 static const char *check_cells(const shmq_ring *r) {
     for (uint64_t i = 0; i < SHMQ_CELLS; i++) {
         uint64_t cell = shmq_load_acquire(&r->shm->cells[i]); /* SYNC ring.cell */
@@ -179,7 +179,7 @@ static const char *check_cells(const shmq_ring *r) {
         if ((cell >> SHMQ_POSITION_BITS) % SHMQ_CELLS != i) {
             return "a cell of released positions has the epoch of another cell";
         }
-        /* One of long ago, of a ring in which hardly anything is released, may say anything else. */
+        /* A cell of long ago, in a ring with few releases, may hold anything else. */
         uint64_t beyond = (cell - tail) & SHMQ_POSITION_MASK;
         if (beyond > 0 && beyond <= shmq_slot_count(r)) {
             return "a released position is beyond the tail";
@@ -201,5 +201,5 @@ const char *shmq_ring_fault(shmq_ring *r, uint64_t *where) {
         wrong = check_slot(r, i);
         *where = wrong != NULL ? i : SHMQ_NO_SLOT;
     }
-    return wrong != NULL || r->depth != 0 ? wrong : shmq_count_fault(r->queue); /* of all levels together */
+    return wrong != NULL || r->depth != 0 ? wrong : shmq_count_fault(r->queue); /* counted for all levels together */
 }

@@ -1,9 +1,9 @@
-/* The watch, where its holders sleep, and what the segment's header says of deaths. */
+/* Faults of the watch, of what its holders sleep on, and of the header's death records. */
 #include "shmq/due.h"
 #include "shmq/fault_text.h"
 #include "shmq/watch.h"
 
-/* A word may be of a process that is gone long ago, but not of one that has not been yet: the row is read after it. */
+/* A word may name a process of long ago, but none that has not been yet: the row is read after the word. */
 static const char *check_watch_word(const shmq_member *m, int index) {
     uint64_t word = shmq_load_seq(&m->header->watch[index]);
     uint32_t row = shmq_watch_row(word);
@@ -28,7 +28,7 @@ static const char *check_sleeps_on(const shmq_member *m, shmq_a64 *at, const cha
                                    (unsigned long long)offset);
 }
 
-/* An id stands there after all else of its death record, and nothing of it goes back to zero. */
+/* The id of a death record is written after its other fields, none of which goes back to zero. */
 static const char *check_death_records(shmq_segment_shm *header) {
     for (uint32_t i = 0; i < SHMQ_DEATH_RECORDS; i++) {
         shmq_death_record_shm *o = &header->death_records[i];

@@ -1,4 +1,5 @@
-/* The owner of a group: it is claimed before an offer, and given back when the last delivery of it has ended. */
+/* The owner of a group: a taker claims the group before its offer, and gives it back when its last delivery of the
+ * group has ended. */
 #include "shmq/group.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ shmq_status shmq_group_book_make(shmq_queue *q) {
     if (q->grouping == SHMQ_GROUPS_NONE) {
         return SHMQ_OK;
     }
-    q->book = calloc(1, sizeof *q->book); /* a megabyte of address space, of which each owner uses its line */
+    q->book = calloc(1, sizeof *q->book); /* a megabyte of address space; each owner touches its own part only */
     if (q->book == NULL) {
         return shmq_fail_errno("no memory for the groups of a queue");
     }
@@ -34,7 +35,7 @@ void shmq_group_book_free(shmq_queue *q) {
     }
 }
 
-/* Its mutexes may have been held by a thread of the parent that is not here. */
+/* In a forked child. A thread of the parent, which the child does not have, may have held the mutexes. */
 void shmq_group_book_reset(shmq_queue *q) {
     if (q->book != NULL) {
         memset(q->book->tallies, 0, sizeof q->book->tallies);
@@ -69,12 +70,12 @@ uint32_t shmq_group_of_headers(const unsigned char *headers, uint32_t headers_le
 uint32_t shmq_group_of(const shmq_ring *r, const shmq_slot_shm *slot, uint32_t props) {
     const shmq_cold_shm *cold = (props & SHMQ_PROP_GROUP) != 0 ? shmq_cold_at(r, slot) : NULL;
     uint64_t group = cold != NULL ? shmq_read_once(&cold->group) : 0;
-    return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: then it is in no group, and is delivered */
+    return group <= SHMQ_GROUPS ? (uint32_t)group : 0; /* damaged: delivered as without a group */
 }
 
 /* ---- G1: refused ----------------------------------------------------------------------------------------------------- */
 
-/* In place of one further behind the tail than 44 bits of a position can say, the last one that they can. True: it was. */
+/* A position too far behind the tail for 44 bits becomes the lowest that they can say. True: it was too far. */
 static bool bring_near(const shmq_ring *r, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail);
     bool far = (int64_t)(tail - *position) > SHMQ_POSITION_FAR;
@@ -82,7 +83,7 @@ static bool bring_near(const shmq_ring *r, uint64_t *position) {
     return far;
 }
 
-/* How far what `refused` says is ahead of this place: below 0, 0, above 0. */
+/* How far the place in `refused` is ahead of this place: below 0, 0, above 0. */
 static int64_t is_ahead(uint64_t refused, uint32_t depth, uint64_t position) {
     uint32_t other = shmq_refused_depth(refused);
     return other != depth ? (int64_t)other - depth : shmq_position_ahead(refused, position);
@@ -92,14 +93,13 @@ static void record(shmq_ring *back, uint32_t group, uint64_t place) {
     shmq_a64 *refused = &shmq_group_at(back->queue, group)->refused;
     uint64_t seen, now;
     (void)bring_near(back, &place);
-    do { /* a new version in any case: whoever clears it meanwhile has to look again */
+    do { /* each turn makes a new version, so a process that clears the word meanwhile looks again */
         seen = shmq_load_seq(refused);
         bool lower = !shmq_is_refused(seen) || is_ahead(seen, back->depth, place) > 0;
         now = lower ? shmq_refused_word(seen, back->depth, place) : shmq_refused_again(seen);
     } while (!shmq_cas_seq(refused, seen, now)); /* G1 */
     if (!shmq_is_refused(seen)) {
-        shmq_make_due(back,
-                      shmq_now_ns() + back->queue->m->patience_ns); /* its owner may be stopped, or have been robbed */
+        shmq_make_due(back, shmq_now_ns() + back->queue->m->patience_ns); /* the owner may be stopped */
     }
 }
 
@@ -111,19 +111,21 @@ bool shmq_group_open(shmq_ring *back, uint32_t group, uint32_t owner, uint64_t p
         return true;
     }
     record(back, group, place);
-    uint64_t again = shmq_load_seq(word); /* whoever frees it from here on sees what was recorded */
+    uint64_t again = shmq_load_seq(word); /* a process that frees the group from here on sees the recorded place */
     return shmq_group_is_free(q, again) || shmq_group_is_of(q, again, owner);
 }
 
 /* ---- G3, G4 ---------------------------------------------------------------------------------------------------------- */
 
-/* A place that was refused may lie far below the tail where its level flows to disk: whoever searches rows goes by it. */
+/* Is a refused place near enough to turn back to? Where the level flows it may lie far below the tail: the search among
+ * rows goes by it. */
 static bool is_known(const shmq_ring *back, uint64_t tail, uint64_t place) {
     uint64_t far = shmq_flow_at(back) != 0 ? SHMQ_POSITION_FAR : shmq_slot_count(back);
     return tail - place <= far;
 }
 
-/* Of the less important levels the word does not say what was refused there: all of them. Nor where in a front ring it lies. */
+/* Turns the heads back to the refused place. The word names one level: what was refused in less important ones, or in a
+ * front ring, it does not say, so those are turned back as far as possible. */
 static void turn_back_to(shmq_queue *q, uint64_t refused) {
     uint32_t first = shmq_refused_depth(refused);
     shmq_ring level, front;
@@ -132,7 +134,7 @@ static void turn_back_to(shmq_queue *q, uint64_t refused) {
         if (depth == first && is_known(&level, tail, p)) {
             shmq_rewind(&level, p);
         } else {
-            shmq_rewind_all(&level); /* in the old region of one that lies far back only this is sure to be before it */
+            shmq_rewind_all(&level); /* of a place that far back only the whole ring is known to be enough */
         }
         if (shmq_flow_at(&level) != 0 && shmq_level_look(q, q->levels + depth, &front) == NULL) {
             shmq_rewind_all(&front);
@@ -162,7 +164,7 @@ bool shmq_group_free(shmq_queue *q, uint32_t group, uint64_t word) {
     return true;
 }
 
-/* Whatever version it has by now, as long as it is this owner's. */
+/* Frees the group, whatever version its word has, while this owner has it. */
 static void give_back(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation) {
     uint64_t word;
     do {
@@ -173,19 +175,19 @@ static void give_back(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t ge
     } while (!shmq_group_free(q, group, word));
 }
 
-/* Out of the book; true: it was the last one. Under the mutex. */
+/* Counts the delivery out of the book. True: it was the owner's last one of the group. The caller holds the mutex. */
 static bool uncount(shmq_queue *q, const shmq_delivery *d) {
     uint32_t *count = count_of(q, d->group_owner, d->group_generation, d->group);
     return *count != 0 && --*count == 0;
 }
 
-/* What was taken from us may be on its way back with its stealer: then the slots have to say whether the group is
- * free. */
+/* After a steal the message may be on its way back through its stealer: then a recheck of the slots says whether the
+ * group is free. */
 void shmq_group_end(shmq_queue *q, shmq_delivery *d) {
     bool recheck = d->fate == SHMQ_STOLEN;
     if (!recheck && q->book != NULL) {
-        /* Over both: else another thread of this owner may have claimed it anew in between, and an entry would be in
-         * flight without its group. */
+        /* The mutex covers the count and the word: else another thread of this owner could claim the group in between,
+         * and have an entry in flight without its group. */
         pthread_mutex_lock(&q->book->lock);
         bool last = uncount(q, d) && q->grouping == SHMQ_GROUPS_SHARED;
         if (last && d->fate == SHMQ_KEPT) {
@@ -212,7 +214,7 @@ void shmq_groups_leave(shmq_queue *q, uint32_t owner) {
 
 /* ---- G1, G2: claimed ------------------------------------------------------------------------------------------------- */
 
-/* *fresh: it was nobody's. */
+/* *fresh: no owner had it. */
 static bool claim(shmq_queue *q, uint32_t group, uint32_t owner, uint32_t generation, bool *fresh) {
     shmq_a64 *at = &shmq_group_at(q, group)->owner;
     uint64_t word;
@@ -231,19 +233,19 @@ enum shmq_group_claim shmq_group_claim(shmq_ring *back, uint32_t group, uint64_t
     bool fresh = false, behind = false;
     uint32_t generation;
     if (!shmq_owner_generation(q, d->owner, &generation)) {
-        return SHMQ_GROUP_BUSY; /* its row is damaged, or closed under it */
+        return SHMQ_GROUP_BUSY; /* the owner's row is damaged, or was closed meanwhile */
     }
     pthread_mutex_lock(&q->book->lock);
     bool ours = claim(q, group, d->owner, generation, &fresh);
     uint64_t refused = ours && fresh ? shmq_load_seq(&shmq_group_at(q, group)->refused) : 0;
     if (shmq_is_refused(refused)) {
         behind = !bring_near(back, &place) && is_ahead(refused, back->depth, place) < 0;
-        /* Another thread of this owner may have passed it, too, and takes the group for its own from here on. It has to
-         * see that before, so not only G4 turns the heads back. What was refused stays: G4 tells who sleeps. */
+        /* Another thread of this owner may have passed the refused place, and takes the group as its own from here on.
+         * So the heads are turned back before that, not only by G4. `refused` stays, so that G4 wakes a sleeper. */
         turn_back_to(q, refused);
     }
     if (behind) {
-        give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it for its own */
+        give_back(q, group, d->owner, generation); /* G2: before another thread of this owner takes it as its own */
     } else if (ours) {
         ++*count_of(q, d->owner, generation, group);
     }

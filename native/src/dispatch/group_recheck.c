@@ -1,13 +1,13 @@
-/* Has an owner anything of its group? The slots of the rings say so: for the housekeeping, for a stealer, for the
- * reaper. */
+/* Has an owner a message of its group in hand? The slots of the rings say so. The upkeep, a stealer and the reaper
+ * ask. */
 #include "dispatch/group_words.h"
 #include "shmq/cold.h"
 #include "shmq/ring_memory.h"
 
-/* What is only offered was not handed out: it is taken back, as anyone may. False: it is in flight. */
+/* Takes back an entry that was offered and not handed out, as any process may. False: the entry is in flight. */
 static bool recall(shmq_ring *r, shmq_slot_shm *slot, uint32_t group, uint32_t owner) {
     for (;;) {
-        uint64_t word = shmq_load_seq(&slot->word); /* behind the store of suspect: see G5 */
+        uint64_t word = shmq_load_seq(&slot->word); /* after the store of suspect: see G5 */
         uint32_t state = shmq_word_state(word);
         bool offered = state == SHMQ_OFFERED && shmq_word_owner(word) == owner;
         if ((!offered && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED) ||
@@ -27,7 +27,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     shmq_ring level;
     for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         if (shmq_load_seq(&level.shm->cold) == 0) {
-            continue; /* no message of it has a group */
+            continue; /* no message of this ring has a group */
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (!recall(&level, shmq_slot_at(&level, i), group, owner)) {
@@ -38,7 +38,8 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     return false;
 }
 
-/* The owner may have given its last one back, and be stopped between R1 and R2: whoever has the group next would pass it. */
+/* The owner may have given its last message back and be stopped between R1 and R2: the next owner's takers would pass
+ * that message. */
 static void turn_all_back(shmq_queue *q) {
     shmq_ring level;
     for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
@@ -46,7 +47,8 @@ static void turn_all_back(shmq_queue *q) {
     }
 }
 
-/* A sticky group stays with its owner, whatever that has in hand, unless a message was taken from it by time. */
+/* A sticky group stays with its owner, whatever the owner has in hand, unless a stealer took a message from it by
+ * time. */
 static bool is_kept(const shmq_queue *q, uint64_t word) {
     return q->grouping != SHMQ_GROUPS_SHARED && !shmq_group_is_suspect(word);
 }
@@ -55,19 +57,19 @@ void shmq_group_recheck(shmq_queue *q, uint32_t group) {
     shmq_a64 *at = &shmq_group_at(q, group)->owner;
     uint64_t word = shmq_load_seq(at);
     if (shmq_group_is_free(q, word)) {
-        shmq_group_turn_back(q, group); /* whoever freed it may have died, or be stopped */
+        shmq_group_turn_back(q, group); /* the process that freed the group may be dead or stopped */
         return;
     }
     uint64_t suspect = word | SHMQ_GROUP_SUSPECT;
     if (is_kept(q, word) || !shmq_cas_seq(at, word, suspect)) { /* G5 */
-        return; /* it goes on: there is nothing to recheck */
+        return; /* the owner goes on: there is nothing to recheck */
     }
     if (!any_in_flight(q, group, shmq_group_owner(word))) {
         turn_all_back(q);
         (void)shmq_group_free(q, group, suspect);
     } else if (q->grouping == SHMQ_GROUPS_STICKY) {
-        /* It keeps the group, also when it settles the rest: else chance would say whether it does, since only who was
-         * refused leads to the next recheck. */
+        /* The owner keeps the group, also after it has settled the rest. Else chance would decide, since only a refused
+         * taker causes the next recheck. */
         (void)shmq_cas_seq(at, suspect, shmq_group_again(suspect)); /* G5 */
     }
 }

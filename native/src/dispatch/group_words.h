@@ -1,4 +1,4 @@
-/* The two words of a slot of the table of groups; see shmq/group.h. */
+/* The two words of a group in the queue's table: see shmq/group.h. */
 #ifndef SHMQ_GROUP_WORDS_H
 #define SHMQ_GROUP_WORDS_H
 
@@ -21,11 +21,11 @@ static inline bool shmq_group_is_suspect(uint64_t word) { return (word & SHMQ_GR
 static inline uint64_t shmq_group_freed(uint64_t before) {
     return ((before >> SHMQ_GROUP_VERSION_SHIFT) + 1) << SHMQ_GROUP_VERSION_SHIFT;
 }
-/* Not suspect, and another version than before. */
+/* The word of a new owner: not suspect, and a new version. */
 static inline uint64_t shmq_group_word(uint64_t before, uint32_t owner, uint32_t generation) {
     return shmq_group_freed(before) | (generation & SHMQ_GROUP_GENERATION) << SHMQ_GROUP_GENERATION_SHIFT | owner;
 }
-/* The same owner, not suspect, in another version: a look at the slots that began before decides nothing any more. */
+/* The same owner, not suspect, in a new version: a recheck that began before can no longer decide. */
 static inline uint64_t shmq_group_again(uint64_t word) {
     return shmq_group_word(word, shmq_group_owner(word),
                            (uint32_t)(word >> SHMQ_GROUP_GENERATION_SHIFT & SHMQ_GROUP_GENERATION));
@@ -35,7 +35,7 @@ static inline bool shmq_group_names(uint64_t word, uint32_t owner, uint32_t gene
            (word >> SHMQ_GROUP_GENERATION_SHIFT & SHMQ_GROUP_GENERATION) == (generation & SHMQ_GROUP_GENERATION);
 }
 
-/* Generation of an owner's row as it is now; false: there is no such row. */
+/* Generation of the owner's row at present. False: there is no such row. */
 static inline bool shmq_owner_generation(const shmq_queue *q, uint32_t owner, uint32_t *generation) {
     uint32_t row = owner & 0xfffu;
     if ((owner & SHMQ_OWNER_PROCESS) != 0) {
@@ -47,7 +47,7 @@ static inline bool shmq_owner_generation(const shmq_queue *q, uint32_t owner, ui
     return consumer != NULL;
 }
 
-/* Nobody's, or of an owner whose row was given back since. */
+/* The group has no owner, or its owner has given its row back. */
 static inline bool shmq_group_is_free(const shmq_queue *q, uint64_t word) {
     uint32_t owner = shmq_group_owner(word), generation;
     return owner == 0 || !shmq_owner_generation(q, owner, &generation) || !shmq_group_names(word, owner, generation);
@@ -75,7 +75,8 @@ static inline uint64_t shmq_refused_word(uint64_t before, uint32_t depth, uint64
     return shmq_refused_again(shmq_refused_none(before)) | (uint64_t)(depth + 1) << SHMQ_REFUSED_DEPTH_SHIFT |
            (position & SHMQ_POSITION_MASK);
 }
-/* Of the same level: how far is the refused place ahead of this position? Of 44 bits each, as serial numbers. */
+/* How far the refused place is ahead of this position in the same level. Both have 44 bits, and compare as serial
+ * numbers. */
 static inline int64_t shmq_position_ahead(uint64_t refused, uint64_t position) {
     return (int64_t)((refused - position) << (64 - SHMQ_POSITION_BITS));
 }

@@ -1,4 +1,4 @@
-/* Patterns of LIKE: pieces between the %, each a row of texts and of characters of any kind. */
+/* Patterns of LIKE. Between two % lies a piece: a row of texts and of single characters of any kind. */
 #include "dispatch/like.h"
 
 #include <stddef.h>
@@ -16,13 +16,13 @@ typedef struct element {
 } element;
 
 typedef struct piece {
-    uint32_t first; /* of its elements */
+    uint32_t first; /* index of its first element */
     uint32_t elements;
     uint32_t characters;
 } piece;
 
 struct shmq_like {
-    uint32_t pieces; /* the first one is bound to the beginning, the last one to the end */
+    uint32_t pieces; /* the first piece is bound to the beginning of the text, the last one to its end */
     piece *piece;
     element element[];
 };
@@ -37,7 +37,7 @@ static uint32_t characters_in(const unsigned char *text, uint32_t bytes) {
     return count;
 }
 
-/* The element at `at`; answers where the next one begins, NULL for what is none. */
+/* Reads the element at `at`. Answers where the next one begins; NULL: it makes no sense. */
 static const unsigned char *element_at(const unsigned char *at, const unsigned char *end, uint32_t *kind, element *e) {
     *kind = *at++;
     *e = (element){NULL, 0, 0};
@@ -118,7 +118,7 @@ static const unsigned char *backward(const unsigned char *begin, const unsigned 
     return at;
 }
 
-/* Where the piece ends if it stands at `at`, else NULL. */
+/* Where the piece ends if it begins at `at`; NULL: it does not fit there. */
 static const unsigned char *fits(const shmq_like *like, const piece *p, const unsigned char *at,
                                  const unsigned char *end) {
     const element *e = like->element + p->first;
@@ -133,7 +133,7 @@ static const unsigned char *fits(const shmq_like *like, const piece *p, const un
     return at;
 }
 
-/* Where the piece ends at the leftmost place where it fits, else NULL. */
+/* Where the piece ends at the leftmost place where it fits; NULL: it fits nowhere. */
 static const unsigned char *search(const shmq_like *like, const piece *p, const unsigned char *at,
                                    const unsigned char *end) {
     const element *e = like->element + p->first;

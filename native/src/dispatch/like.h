@@ -2,8 +2,8 @@
  *
  *   as bytes: 0 any number of characters (%); 1, n 2: n characters of any kind (_); 2, length 2, text: just this
  *
- * Between two % lies a piece of so many characters, and the leftmost place where a piece fits is as good as any: so
- * matching never goes back, and takes at most (length of the text) x (length of the pattern) steps. */
+ * Between two % lies a piece. The leftmost place where a piece fits is as good as any other. So matching never goes
+ * back, and takes at most (length of the text) x (length of the pattern) steps. */
 #ifndef SHMQ_LIKE_H
 #define SHMQ_LIKE_H
 
@@ -12,10 +12,10 @@
 
 typedef struct shmq_like shmq_like;
 
-/* NULL for what is no pattern, or without memory (*fault says which). `pattern` must stay where it is. */
+/* NULL: `pattern` makes no sense (*fault), or there is no memory (not *fault). `pattern` must stay where it is. */
 shmq_like *shmq_like_made(const unsigned char *pattern, uint32_t bytes, bool *fault);
 
-/* Characters are UTF-8; where the text is not, a byte that begins none belongs to the one before. */
+/* Characters are UTF-8. A byte that begins no character belongs to the one before. */
 bool shmq_like_matches(const shmq_like *like, const unsigned char *text, uint32_t bytes);
 
 #endif

@@ -4,7 +4,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"
 
-/* Where it says so. */
+/* The word that says whether this owner has a privilege. */
 static shmq_a32 *privilege_of(shmq_queue *q, uint32_t owner) {
     if ((owner & SHMQ_OWNER_PROCESS) != 0) {
         return q->book != NULL ? &q->book->privileged : NULL;

@@ -1,10 +1,10 @@
-/* What waits at a queue: its consumers, those of them that sleep, producers that wait. */
+/* The consumers of a queue, how many of them sleep, and how many producers wait. */
 #include "shmq/facts.h"
 
 #include "shmq/sleepers.h"
 #include "shmq/waiters.h"
 
-/* The consumer of this row; NULL: it is none, or its row lies nowhere. */
+/* The consumer in this row; NULL: no consumer has the row, or the row has no memory. */
 static const shmq_consumer_shm *consumer_in(const shmq_queue *q, uint32_t row) {
     const shmq_consumer_shm *consumer = shmq_row_at(q, row);
     return consumer != NULL && shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER ? consumer : NULL;

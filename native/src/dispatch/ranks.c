@@ -22,12 +22,13 @@ static bool is_subscribed(const shmq_queue *q, const shmq_consumer_shm *row) {
     return is_consumer(row, word) && !shmq_process_dead(q->m, shmq_row_inner(word));
 }
 
-/* The next consumer in use from *row on, dead or alive: until its row is given back, what it held may not be back. NULL: none. */
+/* The next used consumer row from *row on, of a living or dead process: a dead consumer may hold messages until its row
+ * is given back. NULL: there is none. */
 static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
     for (; *row < SHMQ_CONSUMER_ROWS; ++*row) {
         uint64_t used = shmq_load_seq(&q->page->sleepers[*row / 64].used) >> (*row & 63);
         if (used == 0) {
-            *row |= 63; /* nothing more in this group */
+            *row |= 63; /* no further row of this chunk is in use */
             continue;
         }
         shmq_consumer_shm *consumer = used & 1 ? shmq_row_at(q, *row) : NULL;
@@ -38,24 +39,25 @@ static shmq_consumer_shm *next_consumer(const shmq_queue *q, uint32_t *row) {
     return NULL;
 }
 
-/* Is `a` served before `b`? By priority, then by age. */
+/* Is consumer `a` served before `b`? Priority decides, then age. */
 static bool goes_before(const shmq_consumer_shm *a, const shmq_consumer_shm *b) {
     return priority_of(a) != priority_of(b)
                ? priority_of(a) > priority_of(b)
                : shmq_load_relaxed((shmq_a64 *)&a->order) < shmq_load_relaxed((shmq_a64 *)&b->order);
 }
 
-/* `awaited` of a row: rounded up, so that nobody is passed before the patience is over. */
+/* `awaited` of a row: times are rounded up, so that no consumer is passed before the patience is over. */
 #define ROUND_BITS 24
 #define ROUND_MASK ((UINT64_C(1) << ROUND_BITS) - 1)
 #define AWAITED_SHIFT 20
-static_assert(SHMQ_ROUNDING_NS >= UINT64_C(1) << AWAITED_SHIFT, "who sleeps until it is over sleeps past the rounding");
+static_assert(SHMQ_ROUNDING_NS >= UINT64_C(1) << AWAITED_SHIFT,
+              "a sleep to the end of the patience ends after the rounding");
 
-/* Has this row been waited for as long as the patience, in one round? *word is what it says now, *fresh what it has to say
- * if nobody has waited in its present round; 0: somebody has. */
+/* Have others waited for this row for the patience, in one round? *word is the row's word at present; *fresh the word
+ * to write if nobody has waited in the present round, else 0. */
 static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t *word, uint64_t *fresh) {
     uint64_t round =
-        shmq_load_seq(&row->rounds) & ROUND_MASK; /* first: what is said of an earlier one counts for nothing */
+        shmq_load_seq(&row->rounds) & ROUND_MASK; /* first: what `awaited` says of an earlier round does not count */
     uint64_t now = shmq_now_ns(), rounded = (now >> AWAITED_SHIFT) + 1;
     *word = shmq_load_seq(&row->awaited);
     uint64_t since = *word >> ROUND_BITS << AWAITED_SHIFT;
@@ -67,9 +69,9 @@ static bool is_waited_out(const shmq_queue *q, shmq_consumer_shm *row, uint64_t 
     return now >= since && now - since >= q->m->patience_ns;
 }
 
-/* Waits for this row. True: nobody has to any more, for others have done so for the patience, in one round, together: it is
- * stopped, and they pass it until it makes a step. Each caller leaves word, so that all that are stopped at the same time are
- * passed at the same time. */
+/* Notes that the caller waits for this row. True: others have waited for it long enough, for the patience in one round.
+ * Then its consumer counts as stopped, and others pass it until it makes a step. Each caller writes `awaited`, so
+ * consumers that are stopped at the same time are passed at the same time. */
 static bool await_row(const shmq_queue *q, shmq_consumer_shm *row) {
     uint64_t word, fresh;
     bool passed = is_waited_out(q, row, &word, &fresh);
@@ -79,13 +81,13 @@ static bool await_row(const shmq_queue *q, shmq_consumer_shm *row) {
     return passed;
 }
 
-/* The same without a word: one that sleeps makes a step only when it is called. */
+/* The same without writing: a sleeper makes a step only when it is woken. */
 static bool was_passed(const shmq_queue *q, shmq_consumer_shm *row) {
     uint64_t word, fresh;
     return is_waited_out(q, row, &word, &fresh);
 }
 
-/* False: it died amid its wait, and looks at nothing any more. Whoever finds that asks for its end. */
+/* False: the consumer's process died, and makes no step any more. This process asks for its reaping. */
 static bool find_alive(shmq_queue *q, const shmq_consumer_shm *consumer) {
     if (is_subscribed(q, consumer)) {
         return true;
@@ -99,8 +101,8 @@ static bool find_alive(shmq_queue *q, const shmq_consumer_shm *consumer) {
 
 static bool await_place(shmq_queue *q, shmq_consumer_shm *row) { return await_row(q, row) || !find_alive(q, row); }
 
-/* Those who have a live place, one of them that did not take it up in time, and the first of those who stand by: of those who
- * make steps when they are called, and of those who did not. */
+/* The consumers with a live place; one of them that did not take up its place in time; and the first of those that
+ * stand by: among those that make steps when they are called, and among those that did not. */
 typedef struct line_up {
     uint32_t live;
     shmq_consumer_shm *late, *first, *silent;
@@ -122,17 +124,17 @@ static line_up look_at_places(shmq_queue *q, bool waited) {
     return l;
 }
 
-/* It is waited for from here on. */
+/* Wakes this consumer. From here on others wait for it. */
 static void call(shmq_queue *q, shmq_consumer_shm *row) {
     (void)await_row(q, row);
     shmq_row_wake(q->m, row);
 }
 
-/* It lost its place to those who stand by. All of them are called: who makes no step now need not be waited for when the
- * next one does not come either, so that many who are stopped cost as much as two. */
+/* Takes the offered place away from a consumer that is late, and calls all that stand by. Those that make no step now
+ * need not be waited for one after the other, so many stopped consumers cost no more time than two. */
 static void pass(shmq_queue *q, shmq_consumer_shm *late) {
     if (!shmq_cas32_seq(&late->live, SHMQ_LIVE_OFFERED, SHMQ_LIVE_NONE)) {
-        return; /* it has come after all */
+        return; /* it has taken up its place after all */
     }
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
@@ -142,15 +144,16 @@ static void pass(shmq_queue *q, shmq_consumer_shm *late) {
     }
 }
 
-/* One step towards so many live ones: the first of those who stand by is offered a place. Nobody who has taken his up is
- * displaced, also when the limit is lowered: then nobody follows those who go until there are fewer. A dead one is live until
- * it is reaped: who follows it is to get its messages before those behind them. `waited`: somebody who stands by has a look,
- * and those who are late with taking up a place are passed, if there is anybody to follow. */
+/* One step towards `limit` live consumers: offers a place to the first consumer that stands by. A consumer keeps a
+ * place that it has taken up, also when the limit is lowered: then places that come free are not offered again until
+ * there are fewer. A dead consumer counts as live until it is reaped: the next one is to get its messages before later
+ * ones. `waited`: the caller stands by itself, and passes consumers that are late, if another one can have the
+ * place. */
 static bool settle_one(shmq_queue *q, uint32_t limit, bool waited) {
     line_up l = look_at_places(q, waited);
     shmq_consumer_shm *heir = l.first != NULL ? l.first : l.silent;
     if (l.live < limit && heir != NULL) {
-        (void)await_row(q, heir); /* its patience begins before the place is its own */
+        (void)await_row(q, heir); /* its patience begins before it has the place */
         shmq_store_seq(&heir->live, SHMQ_LIVE_OFFERED);
         shmq_row_wake(q->m, heir);
         return true;
@@ -167,7 +170,7 @@ static void settle_places(shmq_queue *q, uint32_t limit, bool waited) {
     }
 }
 
-/* The limit is gone: who takes something before there is another one has its place for good. */
+/* The limit is gone: each consumer gets a live place. */
 static void end_reserve(shmq_queue *q) {
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
@@ -178,7 +181,7 @@ static void end_reserve(shmq_queue *q) {
     }
 }
 
-/* Nothing of it is in use, and nothing was: the rows need not be looked at. */
+/* No consumer uses or used any of this: rows come and go without a look at the others. */
 bool shmq_ranks_are_plain(const shmq_queue *q) {
     return shmq_load_relaxed(&q->page->terms) == 0 && shmq_load_relaxed(&q->page->settings.live_consumers) == 0;
 }
@@ -200,7 +203,7 @@ void shmq_ranks_settle(shmq_queue *q) {
     uint32_t before = shmq_load_relaxed(&q->page->terms);
     shmq_store_seq(&q->page->terms, terms);
     if (before != terms) {
-        shmq_notify_consumers(q); /* who was held back by the old terms looks again */
+        shmq_notify_consumers(q); /* consumers that the old terms held back look again */
     }
 }
 
@@ -216,7 +219,7 @@ static bool is_level_in_hand(const shmq_ring *r, uint32_t owner) {
     return false;
 }
 
-/* Nobody can close it by itself, and it has nothing in hand: so it is in nobody's way. */
+/* No user can close this consumer, and it has nothing in hand: it does not keep another from being exclusive. */
 static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm *row) {
     bool idle = shmq_load_relaxed((shmq_a32 *)&row->implicit) != 0;
     shmq_ring level;
@@ -226,7 +229,7 @@ static bool is_idle_implicit(shmq_queue *q, uint32_t r, const shmq_consumer_shm 
     return idle;
 }
 
-/* Under the structure lock. */
+/* The caller holds the structure lock. */
 static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     shmq_consumer_shm *row;
     if (!terms->exclusive && (shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_EXCLUSIVE) == 0) {
@@ -244,7 +247,7 @@ static shmq_status check_alone(shmq_queue *q, const shmq_row_terms *terms) {
     return SHMQ_OK;
 }
 
-/* Threads that wait without a consumer may use what consumers leave, and have some rows in any case. */
+/* Threads that wait without a consumer may use rows that consumers leave over; some rows are theirs in any case. */
 static shmq_status check_number(const shmq_queue *q) {
     uint32_t rows = 0, consumers = 0;
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
@@ -253,7 +256,12 @@ static shmq_status check_number(const shmq_queue *q) {
     for (uint32_t r = 1; rows >= SHMQ_CONSUMERS && next_consumer(q, &r) != NULL; r++) {
         consumers++;
     }
-    return consumers < SHMQ_CONSUMERS ? SHMQ_OK : shmq_fail(SHMQ_LIMIT, "%u consumers of this queue", consumers);
+    return consumers < SHMQ_CONSUMERS
+               ? SHMQ_OK
+               : shmq_fail(SHMQ_LIMIT,
+                           "the queue cannot have another consumer\n%u consumers are all that it can have\n"
+                           "close consumers, or use more queues",
+                           consumers);
 }
 
 static void take_privilege(shmq_queue *q, uint32_t row) {
@@ -277,19 +285,19 @@ static shmq_status open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t 
     }
     shmq_structure_unlock(q->m);
     if (status == SHMQ_OK && terms->kind == SHMQ_CONSUMER) {
-        take_privilege(q, *row); /* one that is live has its privilege, whether it receives or not */
+        take_privilege(q, *row); /* a live consumer has its privilege, whether it receives or not */
     }
     return status;
 }
 
 shmq_status shmq_row_open_as(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
     if (terms->exclusive || !shmq_ranks_are_plain(q)) {
-        (void)shmq_reap_now(q->m); /* what the one before it held goes back to its place first */
+        (void)shmq_reap_now(q->m); /* messages of a dead consumer go back to their places first */
     }
     shmq_status status = open_as(q, terms, row);
     uint32_t reaped = 0;
     if (SHMQ_UNLIKELY(status == SHMQ_LIMIT) && shmq_upkeep.reap_dead(q->m, &reaped) == SHMQ_OK && reaped != 0) {
-        status = open_as(q, terms, row); /* the dead had some of the rows */
+        status = open_as(q, terms, row); /* dead consumers had some of the rows */
     }
     return status;
 }
@@ -316,14 +324,15 @@ bool shmq_ranks_take_up(shmq_queue *q, uint32_t owner) {
     return place != SHMQ_LIVE_NONE;
 }
 
-/* Of one that stands by: does another one leave a place that it was offered unused? *left: that is to be seen. Only after the
- * patience is the lock asked for, and one that a stopped process has is not waited for. True: somebody was passed. */
+/* A consumer that stands by passes those that do not take up an offered place. *left: a place is offered to another
+ * one. It asks for the lock only after the patience, and does not wait for it, since a stopped process may have it.
+ * True: it has settled the places. */
 static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
     shmq_consumer_shm *row;
     bool late = false;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
         if (row != own && shmq_load_seq(&row->live) == SHMQ_LIVE_OFFERED) {
-            late = await_place(q, row) || late; /* of all of them: see there */
+            late = await_place(q, row) || late; /* each one is waited for: see await_row */
             *left = true;
         }
     }
@@ -331,7 +340,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
         return false;
     }
     if (shmq_structure_try(q->m) != SHMQ_OK) {
-        shmq_trail_clear(); /* nothing has failed for the caller */
+        shmq_trail_clear(); /* for the caller nothing has failed */
         return false;
     }
     uint32_t wanted = shmq_load_relaxed(&q->page->settings.live_consumers);
@@ -342,7 +351,7 @@ static bool pass_late(shmq_queue *q, const shmq_consumer_shm *own, bool *left) {
     return true;
 }
 
-/* A look of one that stands by is a step, too: it is not stopped. */
+/* The look of a consumer that stands by is a step: it is not stopped. */
 static bool serve_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, bool *left) {
     if (SHMQ_LIKELY(shmq_ranks_take_up(q, owner))) {
         return true;
@@ -351,7 +360,7 @@ static bool serve_now(shmq_queue *q, uint32_t owner, shmq_consumer_shm *row, boo
     return pass_late(q, row, left) && shmq_ranks_take_up(q, owner);
 }
 
-/* The terms say that there is one; it may be dead, and not reaped yet. */
+/* The terms say that an exclusive consumer exists; it may be dead and not reaped yet. */
 static shmq_status check_nobody_exclusive(const shmq_queue *q) {
     shmq_consumer_shm *row;
     for (uint32_t r = 1; (row = next_consumer(q, &r)) != NULL; r++) {
@@ -390,7 +399,7 @@ void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
     }
 }
 
-/* May it take anything at all, and has it not looked at everything? Else nothing waits for it. */
+/* May this consumer take anything, and has it not looked at everything yet? Else nothing has to be left to it. */
 static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_has_looked(q, row); }
 
 bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
@@ -403,7 +412,7 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
             uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(want);
             shmq_consumer_shm *other = shmq_row_at(q, row);
             if (other != NULL && other != own && priority_of(other) > priority && may_take(q, row) &&
-                !await_row(q, other)) { /* of all of them, also when one is enough: see there */
+                !await_row(q, other)) { /* each one is waited for, also when one is enough: see await_row */
                 outranked = outranked || is_subscribed(q, other);
             }
         }
@@ -411,7 +420,7 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     return outranked;
 }
 
-/* The highest of those who sleep and have not looked at everything; 0: none. */
+/* The row of highest priority among consumers that sleep and have not looked at everything; 0: none. */
 static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     uint32_t best = 0;
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
@@ -428,8 +437,8 @@ static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
     return best;
 }
 
-/* Waits for those above this priority that are awake, want something and have not looked at everything. False: there is none,
- * or none that has to be waited for any more. */
+/* Is a consumer above this priority awake that wants an entry and has not looked at everything? Then the caller waits for
+ * it. False: there is none, or none that has to be waited for any longer. */
 static bool await_above(shmq_queue *q, int32_t priority) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
@@ -451,12 +460,12 @@ void shmq_notify_ranked(shmq_queue *q) {
         int32_t priority = 0;
         uint32_t row = highest_idle(q, &priority);
         if (row == 0 || await_above(q, priority)) {
-            return; /* nobody; or one that looks by itself before it sleeps, and leaves a word when it takes nothing */
+            return; /* none sleeps; or one above is awake, and looks before it sleeps */
         }
         shmq_consumer_shm *consumer = shmq_row_at(q, row);
         bool passed = consumer != NULL && await_row(q, consumer);
         if (shmq_wake_idle(q, row) && !passed) {
-            return; /* one that was passed is woken, in case that it is about again, and so is the next */
+            return; /* a passed consumer is woken, since it may go on again, and so is the next one */
         }
     }
 }

@@ -1,16 +1,16 @@
-/* Running a selector's program over one message. */
+/* Runs the program of a selector over one message. */
 #include "dispatch/selector.h"
 
-#define SMALL_HEADERS 2048u /* bytes of headers that are copied to a small place on the stack */
+#define SMALL_HEADERS 2048u /* header blocks of up to so many bytes are copied to a small place on the stack */
 
-/* One look at one message. The header block is read from front to back, as far as the program asks for it. */
+/* One look at one message. It reads the header block from front to back, as far as the program asks. */
 typedef struct look {
     const shmq_selector *selector;
     const shmq_fields *fields;
-    const unsigned char *at, *end; /* the copied headers that were not read yet */
+    const unsigned char *at, *end; /* headers that it has copied and not read yet */
     bool damaged;
     unsigned char group[SHMQ_GROUP_MAX + SHMQ_HEADERS_PADDING];
-    shmq_value found[SHMQ_SELECTOR_NAMES]; /* by the place of a name */
+    shmq_value found[SHMQ_SELECTOR_NAMES]; /* indexed by the place of a name */
 } look;
 
 static inline shmq_value truth(bool value) {
@@ -19,7 +19,7 @@ static inline shmq_value truth(bool value) {
 static inline shmq_value exact(int64_t value) {
     return (shmq_value){.kind = SHMQ_VALUE_EXACT, .length = 0, .exact = value};
 }
-static inline shmq_value approximate(double value) { /* not a number is NULL */
+static inline shmq_value approximate(double value) { /* A result that is not a number becomes NULL. */
     uint32_t kind = isnan(value) ? SHMQ_VALUE_NULL : SHMQ_VALUE_APPROXIMATE;
     return (shmq_value){.kind = kind, .length = 0, .approximate = value};
 }
@@ -35,7 +35,7 @@ static inline double as_approximate(const shmq_value *v) {
     return v->kind == SHMQ_VALUE_EXACT ? (double)v->exact : v->approximate;
 }
 
-/* Exact numbers have 64 bits; what is beyond goes on as an approximate one. */
+/* Exact numbers have 64 bits; a larger result goes on as an approximate number. */
 static shmq_value bounded(__int128 value) {
     return value >= INT64_MIN && value <= INT64_MAX ? exact((int64_t)value) : approximate((double)value);
 }
@@ -57,7 +57,7 @@ static shmq_value calculated(uint32_t operation, const shmq_value *a, const shmq
             if (y == 0) {
                 return null;
             }
-            return b->exact == -1 ? bounded(-x) : exact(a->exact / b->exact); /* SQL: towards zero */
+            return b->exact == -1 ? bounded(-x) : exact(a->exact / b->exact); /* SQL rounds towards zero */
         }
     }
     double x = as_approximate(a), y = as_approximate(b);
@@ -80,7 +80,7 @@ static shmq_value negated(const shmq_value *v) {
     return v->kind == SHMQ_VALUE_APPROXIMATE ? approximate(-v->approximate) : null;
 }
 
-/* Less: -1, equal: 0, more: 1; without rounding the exact one. */
+/* Less: -1, equal: 0, more: 1. The exact number is not rounded. */
 static inline int order_mixed(int64_t a, double b) {
     if (b >= 0x1p63) {
         return -1;
@@ -88,7 +88,7 @@ static inline int order_mixed(int64_t a, double b) {
     if (b < -0x1p63) {
         return 1;
     }
-    int64_t whole = (int64_t)b; /* towards zero, so what is cut off says on which side b lies */
+    int64_t whole = (int64_t)b; /* cut towards zero: the rest says on which side b lies */
     if (a != whole) {
         return a < whole ? -1 : 1;
     }
@@ -119,7 +119,7 @@ static shmq_value compared(uint32_t operation, const shmq_value *a, const shmq_v
         static const uint8_t true_for[] = {2, 5, 1, 3, 4, 6}; /* bits: less 1, equal 2, more 4 */
         return truth((true_for[operation - SHMQ_DO_EQUAL] >> (order(a, b) + 1) & 1) != 0);
     }
-    /* Text, and truth: only = and <> are defined. */
+    /* For text and truth values only = and <> are defined. */
     bool defined = operation == SHMQ_DO_EQUAL || operation == SHMQ_DO_UNEQUAL;
     if (a->kind != b->kind || a->kind == SHMQ_VALUE_BYTES || !defined) {
         return truth(false);
@@ -208,7 +208,7 @@ static shmq_value field_of(look *l, uint32_t field) {
     }
 }
 
-/* The header with this name. Reads on until it is found; whatever else is asked for and comes on the way is kept. */
+/* The header with this name. Reads on until it is found, and keeps other wanted headers that come before it. */
 static const shmq_value *header_of(look *l, uint32_t place) {
     while (l->found[place].kind == SHMQ_VALUE_UNSEEN) {
         if (l->at == l->end) {
@@ -271,15 +271,15 @@ static shmq_value changed(const shmq_selector *s, const shmq_instruction *i, con
     case SHMQ_DO_LIKE:
     case SHMQ_DO_NOT_LIKE:
         return like(s, i, v);
-    default: /* NOT: what is no condition is unknown, and so is its opposite */
+    default: /* NOT: a value that is no condition is unknown, and so is its opposite */
         return v->kind == SHMQ_VALUE_TRUTH ? truth(!v->truth) : null;
     }
 }
 
-/* The stack has addresses: values that were found or are constants stay where they are, computed ones lie in `made`. */
+/* The stack holds addresses. Found values and constants stay where they are; computed values lie in `made`. */
 static bool run(look *l) {
     const shmq_selector *s = l->selector;
-    const shmq_value *stack[SHMQ_SELECTOR_STACK + 1], **top = stack; /* stack[0] is nothing */
+    const shmq_value *stack[SHMQ_SELECTOR_STACK + 1], **top = stack; /* stack[0] is unused */
     shmq_value made[SHMQ_SELECTOR_STACK + 1], value;
     const shmq_instruction *i = s->code, *end = i + s->instructions;
     for (; i < end; i++) {
@@ -327,7 +327,7 @@ static bool run(look *l) {
 }
 
 static bool run_over(const shmq_selector *s, const shmq_fields *fields, unsigned char *copy, uint32_t bytes) {
-    look l; /* not cleared: the names that there are, and nothing else, is set */
+    look l; /* not cleared: only the entries of names that exist are set */
     l.selector = s;
     l.fields = fields;
     l.at = copy;
@@ -342,7 +342,7 @@ static bool run_over(const shmq_selector *s, const shmq_fields *fields, unsigned
     return run(&l);
 }
 
-/* On its own, so that the usual header block does not pay for the stack of a large one. */
+/* A function of its own, so that the usual header block does not pay for the stack of a large one. */
 __attribute__((noinline)) static bool run_over_large(const shmq_selector *s, const shmq_fields *fields,
                                                      uint32_t bytes) {
     unsigned char copy[UINT16_MAX + SHMQ_HEADERS_PADDING];

@@ -1,4 +1,4 @@
-/* A selector that is loaded; what selector_load.c makes and selector.c runs. */
+/* A loaded selector: selector_load.c makes it, selector.c runs it. */
 #ifndef SHMQ_SELECTOR_LOADED_H
 #define SHMQ_SELECTOR_LOADED_H
 
@@ -39,33 +39,33 @@ enum shmq_operation {
 
 typedef struct shmq_instruction {
     uint16_t operation;
-    uint16_t a; /* of a name: its place among the names */
+    uint16_t a; /* the name's place among the names */
     uint16_t b;
 } shmq_instruction;
 
-/* A header that is asked for. Found by its hash: names with the same one are chained. */
+/* A header that the selector asks for, found by its hash. Names with the same hash form a chain. */
 typedef struct shmq_selector_name {
     const unsigned char *text;
-    uint64_t beginning; /* its first 8 bytes, zeros behind a shorter one */
+    uint64_t beginning; /* its first 8 bytes; a shorter name is followed by zeros */
     uint16_t length;
-    uint16_t next; /* place + 1 of the next one in the chain, 0: none */
+    uint16_t next; /* place + 1 of the next name in the chain, 0: none */
 } shmq_selector_name;
 
 struct shmq_selector {
     uint32_t constants;
     uint32_t instructions;
     uint32_t names;
-    uint32_t hash_shift; /* 64 - bits of a place in the table of chains */
+    uint32_t hash_shift; /* 64 minus the bits of an index into the table of chains */
     shmq_value *constant;
     shmq_like **like; /* of constants that are patterns */
     shmq_instruction *code;
     shmq_selector_name *name;
-    uint16_t *chain; /* place + 1 of the first one */
-    unsigned char program[]; /* a copy: constants and names point into it */
+    uint16_t *chain; /* place + 1 of the first name */
+    unsigned char program[]; /* a copy, into which constants and names point */
 };
 
 static inline uint64_t shmq_name_beginning(const unsigned char *text, uint32_t length) {
-    uint64_t word; /* 8 bytes may be read wherever a name lies: SHMQ_HEADERS_PADDING */
+    uint64_t word; /* 8 bytes can be read wherever a name lies: SHMQ_HEADERS_PADDING */
     memcpy(&word, text, 8);
     return length >= 8 ? word : word & ((UINT64_C(1) << (length * 8)) - 1);
 }
@@ -74,7 +74,7 @@ static inline uint64_t shmq_selector_hash(uint64_t beginning, uint32_t length) {
     return (beginning + length) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The place of a name, s->names if nobody asks for it. */
+/* The place of a name; s->names: the selector does not ask for it. */
 static inline uint32_t shmq_selector_place(const shmq_selector *s, const unsigned char *text, uint32_t length) {
     uint64_t beginning = shmq_name_beginning(text, length);
     uint32_t next = s->chain[shmq_selector_hash(beginning, length) >> s->hash_shift];

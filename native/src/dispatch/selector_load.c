@@ -1,4 +1,4 @@
-/* Loading a selector's program: all that running it relies on is checked here, once. */
+/* Loads the program of a selector, and checks once all that its run relies on. */
 #include "dispatch/selector.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #define INSTRUCTION_BYTES 5u
 #define HASH_BITS_MAX 11u /* twice SHMQ_SELECTOR_NAMES */
 
-/* What each operation takes off the stack; all but the skips leave one value. */
+/* How many values each operation takes off the stack. All but the skips leave one. */
 static const uint8_t takes[SHMQ_OPERATIONS] = {
     [SHMQ_DO_EQUAL] = 2,    [SHMQ_DO_UNEQUAL] = 2,  [SHMQ_DO_LESS] = 2,          [SHMQ_DO_AT_MOST] = 2,
     [SHMQ_DO_MORE] = 2,     [SHMQ_DO_AT_LEAST] = 2, [SHMQ_DO_ADD] = 2,           [SHMQ_DO_SUBTRACT] = 2,
@@ -90,7 +90,7 @@ static shmq_status check_operands(shmq_selector *s, shmq_instruction *i, uint32_
     }
 }
 
-/* `found[n]`: values on the stack before instruction n, + 1, for those that a skip leads to. */
+/* `found[n]`: for an instruction n that a skip leads to, 1 + the number of values on the stack before it. */
 static shmq_status check_code(shmq_selector *s, const unsigned char *at, uint32_t stack, uint16_t *found) {
     uint32_t depth = 0;
     for (uint32_t n = 0; n < s->instructions; n++, at += INSTRUCTION_BYTES) {
@@ -131,7 +131,7 @@ static shmq_status load(shmq_selector *s, size_t bytes) {
         bits++;
     }
     s->hash_shift = 64 - bits;
-    /* One more of each than is needed: none is asked for 0 bytes. */
+    /* One more of each than needed: no allocation asks for 0 bytes. */
     s->constant = calloc(s->constants + 1, sizeof(*s->constant));
     s->like = calloc(s->constants + 1, sizeof(*s->like));
     s->code = calloc(s->instructions + 1, sizeof(*s->code));

@@ -25,7 +25,8 @@ shmq_consumer_shm *shmq_row_at(const shmq_queue *q, uint32_t row) {
     return (shmq_consumer_shm *)shmq_at(q->m, offset) + row % SHMQ_ROWS_A_CHUNK;
 }
 
-/* The bit is ours: we owe this row one wake. False: nobody is there to be woken, its process has died. */
+/* The caller has cleared the row's idle bit, so it owes the row one wake. False: its process is dead, and nobody was
+ * woken. */
 static bool wake_row(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     if (consumer == NULL) {
@@ -37,7 +38,7 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
         shmq_futex_wake_count(wake, wake == &consumer->wake ? 1 : INT32_MAX) > 0) {
         return true;
     }
-    /* Not in the kernel: just awake, about to sleep (it will see the word), or dead. */
+    /* The kernel has no such sleeper: it is just awake, or about to sleep and will see the word, or dead. */
     uint64_t word = shmq_load_acquire(&consumer->word); /* SYNC row.owner */
     if (shmq_row_state(word) == SHMQ_ROW_FREE) {
         return false;
@@ -49,8 +50,8 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
     return !dead;
 }
 
-/* It has looked at all that there is, and nothing was for it: a wake would be for nothing. A version that was published
- * before the queue's is read here was read by its owner before its last look, so what came since makes another one. */
+/* The consumer has looked at everything and found nothing: a wake would be in vain. It read the version before its last
+ * look, so whatever was put after that look makes another version. */
 bool shmq_has_looked(shmq_queue *q, uint32_t row) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     uint64_t progress = consumer != NULL ? shmq_load_seq(&consumer->progress) : 0;
@@ -71,7 +72,7 @@ static bool wake_one(shmq_queue *q, uint32_t chunk, uint32_t rotation) {
     shmq_a64 *idle = &q->page->sleepers[chunk].idle;
     uint64_t word, passed = 0;
     while ((word = shmq_load_seq(idle) & ~passed) != 0) {
-        uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: go on behind the one that was woken last */
+        uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: behind the sleeper that was woken last */
         uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
         if (shmq_has_looked(q, chunk * 64 + bit)) {
             passed |= UINT64_C(1) << bit;
@@ -115,7 +116,7 @@ void shmq_notify(shmq_queue *q) {
 }
 
 void shmq_notify_starved(shmq_queue *q) {
-    shmq_add_seq(&q->page->chances, 1); /* behind what has ended, before the look for sleepers */
+    shmq_add_seq(&q->page->chances, 1); /* after the end of what they wait for, before the look for sleepers */
     shmq_notify(q);
 }
 
@@ -141,10 +142,10 @@ uint32_t shmq_announce(shmq_queue *q, uint32_t row, bool browsing) {
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     shmq_sleepers_shm *sleepers = &q->page->sleepers[row / 64];
     if (SHMQ_UNLIKELY(consumer == NULL)) {
-        return 0; /* damaged: who wants to sleep there finds that out, too */
+        return 0; /* damaged: the caller finds that out when it wants to sleep */
     }
     uint32_t seen =
-        shmq_load_seq(shmq_wake_word(q->m, consumer)); /* before the announcement: a wake after it is not missed */
+        shmq_load_seq(shmq_wake_word(q->m, consumer)); /* before the announcement: no later wake is missed */
     shmq_or_seq(browsing ? &sleepers->browse : &sleepers->idle, UINT64_C(1) << (row & 63));
     shmq_swap_seq(&consumer->sleeps, 1);
     return seen;
@@ -169,11 +170,11 @@ uint64_t shmq_sleep_limit(shmq_queue *q) {
     uint64_t limit = q->m->patience_ns * (sleepers != 0 ? sleepers : 1);
     limit = limit < SHMQ_LONGEST_SLEEP_NS ? limit : SHMQ_LONGEST_SLEEP_NS;
     uint64_t noise =
-        shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that they do not look all at once */
+        shmq_now_ns() * UINT64_C(0x9e3779b97f4a7c15) >> 32; /* spread, so that the sleepers do not all look at once */
     return limit - limit / 4 + limit / 2 * (noise & 0xffff) / 0xffff;
 }
 
-/* A free row number, with its chunk laid out. Under the structure lock. */
+/* A free row, with the memory of its chunk. The caller holds the structure lock. */
 static shmq_status find_row(shmq_queue *q, uint32_t *row) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         uint64_t used = shmq_load_relaxed(&q->page->sleepers[chunk].used) | (chunk == 0 ? 1 : 0);
@@ -184,7 +185,7 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
             uint64_t offset;
             SHMQ_TRY(shmq_page_take(q->m, &offset));
             shmq_store_release(&q->page->chunks[chunk],
-                               offset); /* SYNC row.chunk: zeroed rows before their offset; the root */
+                               offset); /* SYNC row.chunk: zeroed rows before their offset, which is the root */
         }
         if (shmq_load_relaxed(&q->page->chunk_count) <= chunk) {
             shmq_store_seq(&q->page->chunk_count, chunk + 1);
@@ -192,7 +193,11 @@ static shmq_status find_row(shmq_queue *q, uint32_t *row) {
         *row = chunk * 64 + (uint32_t)__builtin_ctzll(~used);
         return SHMQ_OK;
     }
-    return shmq_fail(SHMQ_LIMIT, "%u consumers and waiting threads on this queue", SHMQ_CONSUMER_ROWS - 1);
+    return shmq_fail(
+        SHMQ_LIMIT,
+        "the queue cannot have another consumer\n%u consumers and waiting threads are all that it can have\n"
+        "close consumers, or use more queues",
+        SHMQ_CONSUMER_ROWS - 1);
 }
 
 shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *row) {
@@ -203,7 +208,7 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     if (consumer == NULL) {
         return shmq_damage(m, "the offset of a chunk of consumer rows makes no sense", *row);
     }
-    uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: its bit went, then its owner died */
+    uint64_t before = shmq_load_relaxed(&consumer->word); /* not FREE: the closer cleared the row's bit and died */
     uint32_t generation = shmq_row_generation(before) + (shmq_row_state(before) != SHMQ_ROW_FREE);
     bool limited = shmq_load_relaxed(&q->page->settings.live_consumers) != 0;
     shmq_store_relaxed(&consumer->sleeps, 0);
@@ -218,7 +223,7 @@ shmq_status shmq_row_fill(shmq_queue *q, const shmq_row_terms *terms, uint32_t *
     shmq_store_relaxed(&consumer->live, limited ? SHMQ_LIVE_NONE : SHMQ_LIVE_TAKEN);
     shmq_store_relaxed(&consumer->order, shmq_add_seq(&q->page->opened, 1));
     shmq_store_release(&consumer->word, shmq_row_word(generation, m->row, SHMQ_ROW_LIVE)); /* SYNC row.owner */
-    /* Last: a death before it leaves a row that is not in use; after it the reaper finds whose the row is. */
+    /* Last: a death before this leaves a row that is not in use; after it the reaper finds whose row it is. */
     shmq_or_seq(&q->page->sleepers[*row / 64].used, UINT64_C(1) << (*row & 63));
     return SHMQ_OK;
 }
@@ -240,7 +245,7 @@ shmq_status shmq_row_close(shmq_queue *q, uint32_t row) {
     shmq_member *m = q->m;
     shmq_consumer_shm *consumer = shmq_row_at(q, row);
     if (consumer == NULL) {
-        return SHMQ_OK; /* damaged, and there is nothing to give back */
+        return SHMQ_OK; /* damaged: there is nothing to give back */
     }
     if (shmq_load_relaxed(&consumer->kind) == SHMQ_CONSUMER) {
         shmq_groups_leave(q, row);

@@ -39,7 +39,7 @@ void shmq_cursor_set(shmq_subscription *s, const shmq_ring *r, shmq_cursor from,
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Index of the first that is not below `place`. Under the mutex. */
+/* Index of the first refused place that is not below `place`. The caller holds the mutex. */
 static uint32_t index_of(const shmq_subscription *s, uint64_t place) {
     uint32_t low = 0, high = s->refused_count;
     while (low < high) {
@@ -69,7 +69,7 @@ static bool is_entry_at(const shmq_queue *q, uint64_t place) {
     return on_disk || shmq_front_find(shmq_front_of(ring), position, &elsewhere);
 }
 
-/* Places are never used again, so what has left the queue can be forgotten. */
+/* Forgets entries that have left the queue: places are never used again. */
 static void forget_settled(shmq_subscription *s, const shmq_queue *q) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->refused_count; i++) {
@@ -80,7 +80,7 @@ static void forget_settled(shmq_subscription *s, const shmq_queue *q) {
     s->refused_count = kept;
 }
 
-/* Afterwards half of it is free, or it has doubled: the settled are not searched for at each call. */
+/* Afterwards half of the list is free, or the list has doubled: not each call searches for settled entries. */
 static void make_room(shmq_subscription *s, const shmq_queue *q) {
     forget_settled(s, q);
     if (s->refused_count * 2 < s->refused_room) {
@@ -94,7 +94,7 @@ static void make_room(shmq_subscription *s, const shmq_queue *q) {
     }
 }
 
-/* Before the entry is given back: who takes it after that sees both. */
+/* Called before the entry is given back: a taker that finds it then sees `choosy` and the refused place. */
 bool shmq_refuse(shmq_subscription *s, const shmq_queue *q, uint64_t place) {
     shmq_store_seq(&s->choosy, 1);
     pthread_mutex_lock(&s->lock);

@@ -1,5 +1,5 @@
-/* Since when a queue has had no consumer, for its option expires. Rows of consumers are opened and closed under the structure
- * lock, so under it one can say that there is none; the word `unused_since` only says from when on to count. */
+/* Since when a queue has had no consumer, for its option expires. Rows of consumers are opened and closed under the
+ * structure lock, so its holder can say that there is none. The word `unused_since` only says when the time began. */
 #include "shmq/unused.h"
 
 #include "shmq/sleepers.h"
@@ -19,7 +19,7 @@ static bool has_consumer(const shmq_queue *q) {
     return false;
 }
 
-/* How many have been taken from it, by get() or otherwise: by what all rows say. */
+/* How many messages all processes have taken from it, by get() or otherwise. */
 static uint64_t taken_from(const shmq_queue *q) {
     uint64_t sum = 0;
     uint32_t high = shmq_process_high(q->m);
@@ -59,8 +59,8 @@ void shmq_unused_declared(shmq_queue *q, uint32_t given) {
     }
 }
 
-/* A thread that waits in get() is no consumer for long, but is one now. A thread that always finds something never waits: that
- * something was taken since is seen here, so that get() need not say so. */
+/* A thread that sleeps in get() counts as a use, and so does a message taken since `unused_since`: a thread that always
+ * finds one never sleeps. The counters show that, so get() writes nothing for it. */
 bool shmq_unused_is_used(shmq_queue *q) {
     return shmq_load_relaxed(&q->page->settings.expires_ns) != 0 &&
            (shmq_anybody_idle(q) || taken_from(q) != shmq_load_relaxed(&q->page->settings.unused_taken));

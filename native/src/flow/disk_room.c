@@ -1,11 +1,12 @@
-/* How much of what may be on disk is still free: a budget of all queues together, or the file system's. */
+/* How much room is left on disk for messages: of a budget that all queues share, or of the file system. */
 #include <limits.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "shmq/flow.h"
 
-/* Of all queues, as their words say: whoever reads them one by one while others move entries may be off by a turn each. */
+/* Bytes of all queues, from their words. Movers may move entries between two reads: the sum may be wrong by a turn of
+ * each. */
 uint64_t shmq_disk_used(shmq_member *m) {
     uint64_t bytes = 0;
     uint32_t high = shmq_queue_high(m);
@@ -20,7 +21,8 @@ uint64_t shmq_disk_used(shmq_member *m) {
     return bytes;
 }
 
-/* The directory is made by the first who writes there: what it will lie in is as good. */
+/* The first process that writes makes the directory. Until then the file system of its nearest existing parent
+ * counts. */
 static bool find_system(const char *spill, struct statvfs *system) {
     char path[PATH_MAX];
     strncpy(path, spill, sizeof path - 1);

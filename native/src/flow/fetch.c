@@ -1,13 +1,14 @@
-/* One row comes in by itself, before those that lie below it: who wants it wants none of those, or has its place from elsewhere. It lies in
- * the front ring like others, at or above `low`, so plain takers pass it until all that lies below has come in, too. Its row is
- * marked as gone, and passed when the others are pulled. */
+/* The mover fetches one row by itself, before the rows below it. A taker asks for that: it wants none of the rows
+ * below, or it knows the place of the one. The mover puts the row into the front ring, at or above the ring's `low`,
+ * where takers that take in order pass it until all rows below have come in, too. The mover marks the row on disk as
+ * gone; a pull passes it later. */
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 #include "shmq/upkeep.h"
 #include "shmq/wait_time.h"
 
-#define AT_ONCE 64u /* rows that are read at once */
+#define AT_ONCE 64u /* rows of one read */
 
 shmq_ordinal shmq_front_ordinal(const shmq_ring *front, const shmq_slot_shm *slot) {
     shmq_cold_shm *cold = shmq_cold_at(front, slot);
@@ -27,7 +28,8 @@ void shmq_erased_say(shmq_ring *front, const shmq_slot_shm *slot) {
     }
 }
 
-/* They have a quarter of the front ring at most: what lies below them needs slots to come in, or nobody would ever get past them. */
+/* Fetched entries may use a quarter of the front ring. The rows below them need slots, too: without one no taker would
+ * get past the fetched ones. */
 #define FETCHED_SHARE 4u
 
 bool shmq_fetched_have(const shmq_ring *front, uint32_t part) {
@@ -40,8 +42,8 @@ bool shmq_fetched_have(const shmq_ring *front, uint32_t part) {
     return there >= (most != 0 ? most : 1);
 }
 
-/* T22 is the decision. What is left then, also by a death, is done by whoever has the lock next: the slot before the tail says that it was
- * fetched. */
+/* T22 is the decision. If the mover dies behind it, the next mover does the rest: the slot before the tail says that
+ * its row was fetched. */
 static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     shmq_ring_shm *front = t->front->shm;
     uint64_t tail, place = row->place, erased = shmq_load_relaxed(&front->flushed);
@@ -55,12 +57,12 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     const shmq_ordinal with = {.erased = erased + 1,
                                .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
     SHMQ_TRY(shmq_front_fill(t, row, tail, &with, SHMQ_PROP_FETCHED | t->fetched_as, &coming));
-    shmq_store_seq(&front->low, tail + 1); /* before it is there: positions below are not in the order of places */
+    shmq_store_seq(&front->low, tail + 1); /* before the entry: positions below are not in the order of places */
     if (!shmq_front_show(t, tail, &coming)) {
         return SHMQ_CORRUPT;
     }
     if (t->backing->erase(t->backing->context, erased, place) != SHMQ_OK) {
-        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* so the next turn begins with it, and this one ends */
+        shmq_store_seq(&t->q->page->unswept, UINT32_MAX); /* this turn ends, and the next one begins with the mark */
         t->unmarked = true;
     }
     shmq_erased_say(t->front, shmq_slot_at(t->front, tail));
@@ -82,8 +84,7 @@ static shmq_status find_and_fetch(shmq_mover *t, uint64_t *place, uint64_t end, 
             *place = below;
         }
         for (uint32_t i = 0; i < count; i++) {
-            bool there =
-                rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* what was changed its taker is told of */
+            bool there = rows[i].bytes != NULL && shmq_row_parse(&rows[i], &d); /* the taker of a changed row is told */
             *place = rows[i].place;
             d.depth = t->back->depth;
             shmq_row_use use = there ? wants(context, &d) : SHMQ_ROW_PASSED;

@@ -1,11 +1,12 @@
-/* Rows in plain files: one file a flush, named by its first place, complete or not there at all.
+/* Rows in plain files. A flush writes one file, named by its first place, which is complete or not there at all.
  *
  *   DIR/<queue's index>.<incarnation>/<first place, 16 hexadecimal digits>
  *
  * A level below the first has a directory of its own: DIR/<queue's index>.<incarnation>.<depth>/.
  *
- * A file (row_file.h) is written under another name and renamed, which is the commit. Files do not overlap: what lies at or above the
- * first place of a flush is deleted before. Nothing here outlives the segment, so nothing is synchronised. */
+ * The mover writes a file (row_file.h) under another name and renames it, which is the commit. Files do not overlap:
+ * before a flush the mover deletes what lies at or above its first place. No file outlives the segment, so none is
+ * synchronised. */
 #include "flow/file_backing.h"
 #include "flow/row_file.h"
 #include "flow/rows_directory.h"
@@ -23,25 +24,25 @@
 
 #define UNFINISHED "unfinished"
 
-/* Of one level of a queue in one process; its caller holds the mover's lock. */
+/* One level of a queue in one process. The caller holds the mover's lock. */
 typedef struct file_backing {
     shmq_backing calls;
     shmq_member *m;
     char path[PATH_MAX];
-    char place[128]; /* what of it encrypted rows are bound to */
+    char place[128]; /* segment, queue and level: encrypted rows are bound to it */
     shmq_row_file loaded; /* the file that was read last */
-    uint64_t erased;      /* how many rows of the level had been erased by then */
-    uint64_t *firsts;     /* of the files that are known */
+    uint64_t erased;      /* the level's number of erased rows at that time */
+    uint64_t *firsts;     /* of the known files */
     uint64_t known, room;
-    struct stat broker; /* its directory: group and mode of all files */
-    bool swept; /* of directories of earlier queues of this index */
+    struct stat broker; /* the broker's directory: its group and mode are those of all files */
+    bool swept; /* directories of earlier queues of this index are deleted */
 } file_backing;
 
 static shmq_status no_room(const file_backing *b) {
     struct statvfs disk;
     char parent[PATH_MAX];
     snprintf(parent, sizeof parent, "%s", b->path);
-    for (char *end; statvfs(parent, &disk) != 0; *end = '\0') { /* what is not there yet lies where its parent does */
+    for (char *end; statvfs(parent, &disk) != 0; *end = '\0') { /* a missing one will lie where its parent does */
         end = strrchr(parent, '/');
         if (end == NULL || end == parent) {
             memset(&disk, 0, sizeof disk);
@@ -51,7 +52,7 @@ static shmq_status no_room(const file_backing *b) {
     return shmq_fail(SHMQ_NO_SPACE,
                      "no room on the disk for messages that do not fit into memory: %s\n"
                      "%llu of %llu bytes are free there, %llu files\n"
-                     "make room there, or let consumers go on",
+                     "free space there, or let consumers take messages",
                      b->path, (unsigned long long)disk.f_bavail * disk.f_frsize,
                      (unsigned long long)disk.f_blocks * disk.f_frsize, (unsigned long long)disk.f_favail);
 }
@@ -61,11 +62,11 @@ static shmq_status failed(const file_backing *b, const char *what) {
         return no_room(b);
     }
     shmq_status status = shmq_fail_errno("cannot %s %s", what, b->path);
-    shmq_advise("put that right, and all goes on; purge() gives up what lies there");
+    shmq_advise("remove the cause: the queue works again then; purge() drops the messages that lie there");
     return status;
 }
 
-/* Of a broker whose key this process does not have. */
+/* The broker has a key that this process does not have. */
 static shmq_status no_key(const file_backing *b) {
     return shmq_fail(SHMQ_DENIED,
                      "messages on disk are encrypted, and this process does not have their key\n%s\n"
@@ -79,7 +80,7 @@ static shmq_row_cipher cipher_of(const file_backing *b) {
 
 static void file_name(char name[17], uint64_t place) { snprintf(name, 17, "%016llx", (unsigned long long)place); }
 
-/* Only a name that file_name() gives: no file of another name could be opened by its place. */
+/* True only of names that file_name() makes: a file of another name could not be opened by its place. */
 static bool name_to_place(const char *name, uint64_t *place) {
     char same[17];
     *place = strtoull(name, NULL, 16);
@@ -87,7 +88,7 @@ static bool name_to_place(const char *name, uint64_t *place) {
     return strcmp(name, same) == 0;
 }
 
-/* SHMQ_NOT_FOUND: no directory, so no rows. */
+/* SHMQ_NOT_FOUND: there is no directory, so there are no rows. */
 static shmq_status open_directory(const file_backing *b, DIR **directory) {
     *directory = opendir(b->path);
     if (*directory != NULL) {
@@ -96,20 +97,20 @@ static shmq_status open_directory(const file_backing *b, DIR **directory) {
     return errno == ENOENT ? SHMQ_NOT_FOUND : failed(b, "read the directory");
 }
 
-/* Or an empty directory that somebody has put in its place. */
+/* Somebody may have put an empty directory in the place of the file: it is removed as well. */
 static bool remove_at(int directory, const char *name) {
     return unlinkat(directory, name, 0) == 0 || errno == ENOENT ||
            (errno == EISDIR && unlinkat(directory, name, AT_REMOVEDIR) == 0);
 }
 
-/* Files whose first place is at or above `from`, or, all their places being so, below `low`. */
+/* Deletes each file whose first place is at or above `from`, and each whose places are all below `low`. */
 static shmq_status delete_files(const file_backing *b, uint64_t low, uint64_t from) {
     DIR *directory;
     shmq_status status = open_directory(b, &directory);
     if (status != SHMQ_OK) {
         return status == SHMQ_NOT_FOUND ? SHMQ_OK : status;
     }
-    uint64_t newest_below = 0, place; /* the last one that begins at or below `low` may reach beyond it */
+    uint64_t newest_below = 0, place; /* the last file that begins at or below `low` may reach beyond it */
     for (struct dirent *e; (e = readdir(directory)) != NULL;) {
         if (name_to_place(e->d_name, &place) && place <= low && place > newest_below) {
             newest_below = place;
@@ -173,7 +174,7 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* All files by their first places, in order. */
+/* Lists all files by their first places, in order. */
 static shmq_status list_files(file_backing *b) {
     DIR *directory;
     b->known = 0;
@@ -205,7 +206,8 @@ static shmq_status list_files(file_backing *b) {
     return SHMQ_OK;
 }
 
-/* Of what is known: the file that begins last at or below `from`, or, if `above` or there is none, first at or above it. */
+/* Chooses among the known files: the last one that begins at or below `from`; with `above`, or without such a file, the
+ * first one that begins at or above `from`. */
 static bool choose_file(const file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
     uint64_t i = 0;
     while (i < b->known && b->firsts[i] < from) {
@@ -223,7 +225,7 @@ static void delete_file(const file_backing *b, uint64_t first) {
     (void)unlink(path);
 }
 
-/* Files all of whose places are below `low`: another one begins there, or before. */
+/* Deletes files that hold places below `low` only: the next file begins at or below `low`. */
 static void forget_before(file_backing *b, uint64_t low) {
     uint64_t gone = 0;
     while (gone + 1 < b->known && b->firsts[gone + 1] <= low) {
@@ -233,7 +235,8 @@ static void forget_before(file_backing *b, uint64_t low) {
     b->known -= gone;
 }
 
-/* SHMQ_EMPTY: there is none below `below`. Others write files, too: what is not known yet is looked for. */
+/* SHMQ_EMPTY: no file begins below `below`. Other processes write files, too: the directory is read again unless a
+ * known file answers. */
 static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, bool above, uint64_t *first) {
     if (b->known > 1 && choose_file(b, from, below, above, first) && *first != b->firsts[b->known - 1]) {
         return SHMQ_OK;
@@ -242,7 +245,7 @@ static shmq_status find_file(file_backing *b, uint64_t from, uint64_t below, boo
     return choose_file(b, from, below, above, first) ? SHMQ_OK : SHMQ_EMPTY;
 }
 
-/* Nothing is loaded. */
+/* From here on no file is loaded. */
 static void forget(file_backing *b) {
     b->loaded.first = 1;
     b->loaded.last = 0;
@@ -254,7 +257,7 @@ static int open_file(const file_backing *b, uint64_t first, int how) {
     return open(path, how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* SHMQ_CORRUPT: it makes no sense. SHMQ_NOT_FOUND: it is there no more. SHMQ_DENIED: it needs another key. */
+/* SHMQ_CORRUPT: the file makes no sense. SHMQ_NOT_FOUND: it was deleted. SHMQ_DENIED: it needs another key. */
 static shmq_status load(file_backing *b, uint64_t first) {
     struct stat file;
     forget(b);
@@ -283,14 +286,14 @@ static shmq_status load(file_backing *b, uint64_t first) {
     return status == SHMQ_DENIED ? no_key(b) : status;
 }
 
-/* Another process may have marked rows of the file that is loaded. */
+/* Another process may have marked rows of the loaded file since this one read it. */
 static void look_at_marks(file_backing *b, uint64_t erased) {
     if (SHMQ_LIKELY(b->erased == erased) || b->loaded.first > b->loaded.last) {
         return;
     }
     int fd = open_file(b, b->loaded.first, O_RDONLY);
     if (fd < 0 || !shmq_row_file_look_again(&b->loaded, fd)) {
-        forget(b); /* and it is read as if it had not been */
+        forget(b); /* the next read loads the file anew */
     }
     if (fd >= 0) {
         close(fd);
@@ -316,10 +319,10 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
             forget_before(b, low);
             status = load(b, first);
             if (status == SHMQ_NOT_FOUND) {
-                b->known = 0; /* what was known is old: all is looked for again */
+                b->known = 0; /* the known files are out of date */
                 continue;
             }
-            if (status == SHMQ_CORRUPT) { /* as if it were not there: rows say how many came before them */
+            if (status == SHMQ_CORRUPT) { /* treated as missing: the next row says how many were lost before it */
                 from = first >= from ? first + 1 : from;
                 above = true;
                 continue;
@@ -331,16 +334,16 @@ static shmq_status read_rows(void *context, uint64_t low, uint64_t erased, uint6
         if (*count != 0) {
             return SHMQ_OK;
         }
-        uint64_t passed = f->last > first ? f->last : first; /* whatever lies in a file of that name */
+        uint64_t passed = f->last > first ? f->last : first; /* a damaged file may claim places below its name */
         from = passed >= from ? passed + 1 : from;
         above = true;
-        forget(b); /* it has nothing for us any more */
+        forget(b); /* no row of this file is wanted any more */
     }
     *count = 0;
     return SHMQ_OK;
 }
 
-/* As `load` says of a file. */
+/* Answers as `load` does. */
 static shmq_status lives_in(const file_backing *b, uint64_t first, uint64_t from, uint64_t below, shmq_row_life *lives,
                             uint32_t *count, uint64_t *last) {
     const shmq_row_cipher by = cipher_of(b);
@@ -413,7 +416,7 @@ static shmq_status clear_rows(void *context) {
     return delete_files(b, 0, 0);
 }
 
-/* Of the queue's first level, or of another one, each for itself. False: the path is too long. */
+/* The directory of one level. False: its path is too long. */
 static bool path_of(const shmq_queue *q, uint32_t depth, char path[PATH_MAX]) {
     int length = depth == 0 ? snprintf(path, PATH_MAX, "%s/%u.%u", q->m->spill, q->index, q->incarnation)
                             : snprintf(path, PATH_MAX, "%s/%u.%u.%u", q->m->spill, q->index, q->incarnation, depth);
@@ -425,7 +428,7 @@ shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backi
     if (all == NULL) {
         all = calloc(q->levels, sizeof *all);
         if (all == NULL) {
-            return shmq_fail_errno("no memory for the way of a queue to disk");
+            return shmq_fail_errno("no memory to write messages of a queue to disk");
         }
         q->backing = all;
     }

@@ -4,12 +4,12 @@
 
 #include "shmq/flow.h"
 
-/* As shmq_member.backing_of; the directory is shmq_member.spill. The mover's lock of the queue is held. */
+/* For shmq_member.backing_of; the directory is shmq_member.spill. The caller holds the mover's lock of the queue. */
 shmq_status shmq_file_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **backing);
 void shmq_file_backing_free(shmq_queue *q);
-/* Bytes of its files; without any lock. */
+/* Bytes of the queue's files. Needs no lock. */
 uint64_t shmq_file_backing_bytes(const shmq_queue *q);
-/* The files of a queue that was deleted. */
+/* Deletes the files of a queue that was deleted. */
 void shmq_file_backing_remove(shmq_queue *q);
 
 #endif

@@ -1,12 +1,12 @@
-/* What is to be told of queues that flow, and of the disk. */
+/* What alerts say of queues that flow, and of the disk. */
 #include "shmq/alert.h"
 #include "shmq/flow.h"
 #include "shmq/level.h"
 
-#define TOLD UINT64_C(1) /* that it flows; that it has recovered is to be told */
-#define MARK 10 /* a tenth of the budget is left */
+#define TOLD UINT64_C(1) /* set: an alert has said that the queue flows, none yet that it has recovered */
+#define MARK 10 /* an alert is due when a tenth of the budget is left */
 
-/* Rows of all levels that ever were. A queue that cannot flow has none, whatever its words say. */
+/* Rows of all levels since the queue was made. A queue that cannot flow has none, whatever its words say. */
 static uint64_t flushed_by(const shmq_queue *q) {
     uint64_t flushed = 0;
     for (uint32_t depth = 0; depth < q->levels; depth++) {

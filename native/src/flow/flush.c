@@ -1,4 +1,5 @@
-/* Entries of the back ring go to disk: their rows are committed, then one word decides, then their slots are free. */
+/* The mover writes entries of the back ring to disk: it commits their rows, then one word decides, then it frees their
+ * slots. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
@@ -6,24 +7,24 @@
 
 typedef struct batch {
     shmq_row rows[SHMQ_TURN_ENTRIES];
-    uint64_t at[SHMQ_TURN_ENTRIES]; /* of their bytes in the buffer */
+    uint64_t at[SHMQ_TURN_ENTRIES]; /* where their bytes begin in the buffer */
     uint32_t count;
-    shmq_ordinal last;  /* of the last one */
-    uint64_t from, end; /* places that were looked at */
-    uint64_t life_end;  /* of the one whose life ends first */
+    shmq_ordinal last;  /* of the last row */
+    uint64_t from, end; /* the places that the flush looked at */
+    uint64_t life_end;  /* when the first of their lives ends */
 } batch;
 
 /* What a flush does with the slot of a place. */
 enum step { STEP_END, STEP_PASS, STEP_AGAIN, STEP_TAKE };
 
-/* A put that waits for its taker, and what only its back ring knows of, stays. */
+/* A put that waits for its taker stays in the back ring: only the ring knows of it. */
 static bool can_leave(const shmq_slot_shm *slot) { return (shmq_props(slot) & SHMQ_PROP_IMMEDIATE) == 0; }
 
 static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint64_t p) {
     uint32_t state = shmq_word_state(word);
     int32_t ahead = shmq_lap_ahead(word, shmq_turn(t->back, p));
     if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE)) {
-        return STEP_END; /* nobody has claimed p yet */
+        return STEP_END; /* no producer has claimed p yet */
     }
     if (!shmq_is_here(slot, word, ahead, p)) {
         return STEP_PASS;
@@ -31,12 +32,13 @@ static enum step step_at(shmq_mover *t, shmq_slot_shm *slot, uint64_t word, uint
     if (state == SHMQ_CLAIMED) {
         bool cleared =
             shmq_claim_clear(t->back, slot, word, false) || shmq_patience_over(t->back, &t->back->flushing, p, word);
-        return cleared ? STEP_AGAIN : STEP_END; /* what is behind it must not go before it */
+        return cleared ? STEP_AGAIN : STEP_END; /* entries behind a claim must not overtake it */
     }
     return state == SHMQ_AVAILABLE && can_leave(slot) ? STEP_TAKE : STEP_PASS;
 }
 
-/* An entry that makes no sense stays: whoever takes it finds the damage. So does one for which there is no room. */
+/* Leaves an entry in the ring: one that makes no sense, whose taker finds the damage, or one for which the disk has no
+ * room. */
 static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
     uint64_t word;
     do {
@@ -48,7 +50,7 @@ static void leave(shmq_mover *t, shmq_slot_shm *slot, uint64_t p) {
 
 static uint64_t size_of(const shmq_mover *t, uint32_t rows) { return t->used + rows * shmq_row_beside(t->q->m); }
 
-/* T19 of what can go, and its bytes: no more than there is room for. */
+/* T19 of each entry that can go, and its row into the buffer, for as many as the disk has room for. */
 static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     uint64_t most = room < SHMQ_TURN_BYTES ? room : SHMQ_TURN_BYTES;
     for (b->end = b->from; b->end < b->from + SHMQ_TURN_ENTRIES && t->used < most;) {
@@ -71,7 +73,7 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
             if (status == SHMQ_CORRUPT) {
                 leave(t, slot, b->end);
             } else if (status != SHMQ_OK) {
-                return status; /* it is given back with the others */
+                return status; /* the mover gives the entry back with the others */
             }
             if (SHMQ_UNLIKELY(size_of(t, b->count + 1) > room) && b->count != 0) {
                 leave(t, slot, b->end);
@@ -90,7 +92,8 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
     return SHMQ_OK;
 }
 
-/* As shmq_slot_free, and nobody is told: its mover tells all at once. The queue has an entry less in memory, and not one less. */
+/* Like shmq_slot_free, but without a wake: the mover wakes once for all. The queue has one entry less in memory, and as
+ * many as before. */
 static bool free_slot(shmq_ring *back, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = back->queue;
     uint64_t bytes = shmq_slot_bytes(slot, word);
@@ -121,20 +124,20 @@ void shmq_moved_free(shmq_ring *back, uint64_t place) {
 }
 
 void shmq_flushing_say(shmq_ring_shm *ring, uint64_t place, uint64_t flushed, uint64_t bytes) {
-    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may be where the last flush ended */
+    shmq_store_seq(&ring->flushing_at, UINT64_MAX); /* no place: the flow word may still hold the last one */
     shmq_store_seq(&ring->flushing_count, flushed);
     shmq_store_seq(&ring->flushing_bytes, bytes);
     shmq_store_seq(&ring->flushing_at, place);
 }
 
-/* More than a ring below its lowest turn only carried entries can be, and more than a ring above its tail nothing at all: a damaged
- * word may put the flow that far from the tail. */
+/* The flow's place, made safe against damage. More than a ring below the tail there are only carried entries, and more
+ * than a ring above it there is nothing; a damaged flow word may still point there. */
 static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     uint64_t place = shmq_flow_place(shmq_load_seq(&back->shm->flow)), tail = shmq_load_seq(&back->shm->tail);
     uint64_t slots = shmq_slot_count(back), carried;
     *from = place;
     if (SHMQ_UNLIKELY(tail >> SHMQ_PLACE_BITS !=
-                      0)) { /* a flow word holds no such place, so no flush would ever come to its end */
+                      0)) { /* a flow word cannot hold such a place: no flush would ever end */
         return shmq_damage(back->queue->m, "the tail of a ring is beyond all positions", tail);
     }
     if (SHMQ_UNLIKELY(place > tail + slots)) {
@@ -146,15 +149,15 @@ static shmq_status first_to_look_at(shmq_ring *back, uint64_t *from) {
     return SHMQ_OK;
 }
 
-/* What is on disk, and no row, is only what a turn that did not end, or a purge, has left: to look for it each time would cost more the
- * more files there are. */
+/* Garbage on disk comes only from a purge or from a turn that did not end. The mover deletes it only then (`unswept`):
+ * a search at each flush would cost more, the more files there are. */
 static shmq_status write_rows(shmq_mover *t, const batch *b) {
     shmq_a32 *unswept = &t->q->page->unswept;
     uint32_t bit = UINT32_C(1) << t->back->depth;
     bool sweeps = (shmq_load_seq(unswept) & bit) != 0;
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
     if (SHMQ_UNLIKELY(sweeps)) {
-        SHMQ_TRY(shmq_erase_last(t)); /* else nobody would know of it any more */
+        SHMQ_TRY(shmq_erase_last(t)); /* else the unmarked row would be forgotten */
     }
     shmq_status status = t->backing->write(t->backing->context, sweeps, low, b->from, b->rows, b->count);
     if (SHMQ_UNLIKELY(sweeps) && status == SHMQ_OK) {
@@ -177,7 +180,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     b.life_end = SHMQ_NEVER;
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
     if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
-        /* Nothing lies in between, and recovery looks for what this flush has MOVING near the flow's place. */
+        /* No entry lies in between. Recovery looks for MOVING slots near the flow's place, so the word comes first. */
         shmq_flushing_say(ring, b.from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
         shmq_store_seq(&ring->flow, shmq_flow_word(b.from, true));
     }
@@ -200,11 +203,11 @@ shmq_status shmq_flush(shmq_mover *t) {
         status = write_rows(t, &b);
     }
     if (status != SHMQ_OK) {
-        shmq_flow_recover(t->back, t->front); /* everything is available again */
+        shmq_flow_recover(t->back, t->front); /* makes all entries of the flush available again */
         return refused(t, status);
     }
     if (b.life_end != SHMQ_NEVER) {
-        shmq_rows_due_at(t->back, b.life_end); /* before they are rows: the word is never too late */
+        shmq_rows_due_at(t->back, b.life_end); /* before they are rows, so the due word is never too late */
     }
     shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */

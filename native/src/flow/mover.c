@@ -1,4 +1,4 @@
-/* The mover's turn: whoever gets the lock, finds nothing half done, and moves some entries. */
+/* The mover's turn: a process takes the lock, ends what a dead mover has left half done, and moves some entries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "shmq/upkeep.h"
 #include "shmq/watch.h"
 
-#define MOVER_BYTE (UINT64_C(1) << 41) /* of the segment's file: of the first queue's lock */
+#define MOVER_BYTE (UINT64_C(1) << 41) /* offset of the first queue's lock byte in the segment's file */
 
 bool shmq_may_flow(const shmq_queue *q) { return q->m->backing_of != NULL; }
 
@@ -24,7 +24,7 @@ static uint64_t peek_at(const shmq_a64 *word) { return shmq_load_seq((shmq_a64 *
 
 static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
 
-/* Of one level: what was flushed and has not left again; of that, what was fetched by itself is there no more. */
+/* Rows of one level: those that were flushed and not pulled, without those that were fetched. */
 shmq_ordinal shmq_rows_of(const shmq_ring_shm *ring, const shmq_ring_shm *front) {
     uint64_t pulled = peek_at(&ring->pulled), pulled_bytes = peek_at(&ring->pulled_bytes);
     uint64_t passed = peek_at(&front->pulled), passed_bytes = peek_at(&front->pulled_bytes);
@@ -84,7 +84,7 @@ static int lock_mover(const shmq_queue *q, short how) {
 }
 
 static bool try_lock(shmq_queue *q) {
-    shmq_a64 *word = &q->m->movers[q->index / 64]; /* of our threads; the kernel's lock is our process' */
+    shmq_a64 *word = &q->m->movers[q->index / 64]; /* for other threads of this process */
     uint64_t bit = UINT64_C(1) << q->index % 64;
     if ((shmq_or_seq(word, bit) & bit) != 0) {
         return false;
@@ -101,15 +101,15 @@ static void unlock(shmq_queue *q) {
     shmq_before_kernel(&q->page->unfinished);
     (void)lock_mover(q, F_UNLCK);
     shmq_and_seq(&q->m->movers[q->index / 64], ~(UINT64_C(1) << q->index % 64));
-    if (shmq_load_seq(&q->page->missed) != 0) { /* behind the unlock: whoever missed it has announced itself before */
+    if (shmq_load_seq(&q->page->missed) != 0) { /* a process that missed the lock has set it before the unlock */
         shmq_store_seq(&q->page->missed, 0);
         shmq_notify_starved(q);
         shmq_wake_waiters(q);
     }
 }
 
-/* A slot before the front's tail is an entry's, or was: its row has come in. A mover that died behind its T22 has left the tail
- * before it, one that died behind `low` the count. */
+/* If a mover that died has filled the slot before the front ring's tail, its row has come in, but words are behind: the
+ * tail after a death behind T22, `pulled` after a death behind `low`. The next mover sets them. */
 static void recover_front(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t last = shmq_front_tail(front);
@@ -130,17 +130,17 @@ static void recover_front(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* T20 or T21 of what a mover that has died, or failed, has left MOVING; and the words that follow from others. */
+/* T20 or T21 of each slot that a dead or failed mover has left MOVING, and the words that follow from others. */
 void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     shmq_ring_shm *ring = back->shm;
     uint64_t flow = shmq_load_seq(&ring->flow), place = shmq_flow_place(flow), lowest = place;
     recover_front(back, front);
-    shmq_drop_end(back); /* nothing lay in the front ring beyond `low`, so this is higher */
+    shmq_drop_end(back); /* no entry of the front ring lay beyond `low`, so this place is higher */
     bool any = false;
     uint64_t from = place > SHMQ_TURN_ENTRIES ? place - SHMQ_TURN_ENTRIES : 0, laid = shmq_slots_laid(back);
     for (uint64_t p = from; p < place + SHMQ_TURN_ENTRIES; p++) {
         if ((p & back->mask) >= laid) {
-            continue; /* nothing was ever there, nor is memory: a look would give it some */
+            continue; /* the slot has no memory, and a look would lay it */
         }
         shmq_slot_shm *slot = shmq_slot_at(back, p);
         uint64_t word = shmq_load_seq(&slot->word);
@@ -166,7 +166,7 @@ void shmq_flow_recover(shmq_ring *back, shmq_ring *front) {
     }
 }
 
-/* Whoever counts the slots meanwhile must not believe it: each turn is a new version. */
+/* Processes that count the slots meanwhile must count anew: each turn makes a new version of the counts. */
 static void turn_over(shmq_queue *q) {
     shmq_room_give(q, shmq_load_seq(&q->page->limited), 0, 0);
     shmq_store_seq(&q->page->unfinished, 0);
@@ -179,7 +179,7 @@ static shmq_status turn_to(shmq_mover *t, shmq_ring *back) {
     return q->m->backing_of != NULL ? q->m->backing_of(q, back->depth, &t->backing) : SHMQ_OK;
 }
 
-/* The row that came in by itself last may still be there, if its mover has died. */
+/* If its mover died, the row that was fetched last may still be unmarked on disk: it is marked now. */
 shmq_status shmq_erase_last(shmq_mover *t) {
     uint64_t tail = shmq_front_tail(t->front), erased = shmq_load_relaxed(&t->front->shm->flushed);
     const shmq_slot_shm *slot = tail != 0 ? shmq_slot_at(t->front, tail - 1) : NULL;
@@ -191,7 +191,7 @@ shmq_status shmq_erase_last(shmq_mover *t) {
     return passed ? SHMQ_OK : t->backing->erase(t->backing->context, erased - 1, place);
 }
 
-/* Of a member without a backing, too: then whoever has one begins its turn with what is left. */
+/* A member without a backing recovers, too; `unswept` tells the next mover with a backing to clean up the disk. */
 static void recover(shmq_queue *q) {
     shmq_store_seq(&q->page->unswept, UINT32_MAX); /* before `unfinished` says that all is well */
     for (uint32_t depth = 0; depth < q->levels; depth++) {
@@ -204,7 +204,7 @@ static void recover(shmq_queue *q) {
     }
 }
 
-/* By who settles all rows, whatever is to be marked among them. */
+/* For a caller that settles all rows, so that no row has to be marked first. */
 static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
     shmq_queue *q = back->queue;
     *t = (shmq_mover){.q = q};
@@ -219,7 +219,7 @@ static shmq_status begin_anyhow(shmq_mover *t, shmq_ring *back) {
         unlock(q);
         return status;
     }
-    shmq_add_unsettled(q->m, 1); /* so that our death is noticed soon */
+    shmq_add_unsettled(q->m, 1); /* so that the watcher notices soon if this process dies */
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         recover(q);
     }
@@ -245,7 +245,8 @@ shmq_status shmq_turn_begin(shmq_mover *t, shmq_ring *back) {
     return status;
 }
 
-/* The place below which entries from `head` on have a queue's share of memory: what stays is out of others' reach until it is taken. */
+/* The place up to which entries from `head` on fill the queue's share of memory. No other queue can use that memory
+ * until they are taken. */
 static uint64_t end_of_share(const shmq_ring *back, uint64_t head, uint64_t end) {
     uint64_t bytes = 0, share = shmq_flow_share(back->queue->m), p = head;
     for (; p < end && bytes < share; p++) {
@@ -256,28 +257,28 @@ static uint64_t end_of_share(const shmq_ring *back, uint64_t head, uint64_t end)
     return p;
 }
 
-/* The queue flows from here on: what lies below stays in memory, and is taken from there. Half of what is there, at most its share; and
- * where the ring is full so few that the tail, which is carried over them, finds the slots behind: shmq_carry looks no further than
- * half of a ring. */
+/* From here on the level flows. Entries below `from` stay in memory, and takers take them from there: half of what is
+ * there, but no more than the queue's share. When the ring is full they are so few that the tail, which is carried over
+ * them, finds free slots behind: shmq_carry looks no further than half of a ring. */
 static shmq_status enter(shmq_mover *t, bool ring_full) {
     shmq_ring_shm *ring = t->back->shm;
     uint64_t tail = shmq_load_seq(&ring->tail), place = shmq_flow_place(shmq_load_seq(&ring->flow));
     uint64_t head = shmq_head_position(t->back, shmq_load_seq(&ring->head));
     uint64_t half = shmq_slot_count(t->back) / 2, from = head < tail ? head + (tail - head) / 2 : tail;
     shmq_status status = shmq_cold_need(t->front);
-    if (status != SHMQ_OK && !shmq_is_short(status)) { /* a flush gives memory back, which the first pull takes */
+    if (status != SHMQ_OK && !shmq_is_short(status)) { /* a flush frees memory, which the first pull needs */
         return status;
     }
     if (shmq_load_relaxed(&t->front->shm->laid) <= t->front->mask) {
         (void)shmq_ring_lay(t->front,
-                            t->front->mask); /* so that no taker waits for the structure lock; else a pull does it */
+                            t->front->mask); /* so that no taker waits for the structure lock; else a pull lays it */
     }
     from = ring_full && tail >= half && tail - half < from ? tail - half : from;
     from = from < tail ? end_of_share(t->back, head, from) : from;
     from = from > place ? from : place;
     shmq_flushing_say(
         ring, from, shmq_load_relaxed(&ring->flushed),
-        shmq_load_relaxed(&ring->flushed_bytes)); /* what a dead flush left there may name this place, too */
+        shmq_load_relaxed(&ring->flushed_bytes)); /* a flush whose mover died may have left this place there, too */
     shmq_store_seq(&ring->low, from);
     shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
     shmq_alerts_hurry(t->q->m);
@@ -286,7 +287,7 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
 
 static bool flows(const shmq_ring *back) { return shmq_flow_is_on(shmq_load_seq(&back->shm->flow)); }
 
-/* Of the turn's level. */
+/* For the turn's level. */
 static shmq_status make_room(shmq_mover *t, bool ring_full) {
     shmq_status status = flows(t->back) ? SHMQ_OK : enter(t, ring_full);
     if (status == SHMQ_OK && (status = shmq_flush(t)) == SHMQ_OK && shmq_load_relaxed(&t->front->shm->cold) == 0) {
@@ -301,7 +302,7 @@ uint64_t shmq_could_go(const shmq_ring *back) {
     return tail > from ? tail - from : 0;
 }
 
-/* The least important level first: it is taken last. Of a queue with one level whatever there is. */
+/* The least important level goes first, since it is taken last. In a queue with one level all may go. */
 static shmq_status make_room_anywhere(shmq_mover *t) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = t->q->levels; depth-- > 0 && status == SHMQ_EMPTY;) {
@@ -328,7 +329,8 @@ shmq_status shmq_flow_make_room(shmq_queue *q, shmq_ring *full) {
     return status;
 }
 
-/* What is less important, and then what is newer, makes room for what comes back; if it cannot, as many come as there is room for. */
+/* The mover makes memory free for rows: it flushes less important levels, then newer entries of this one. If neither
+ * helps, it brings in as many rows as memory allows. */
 shmq_status shmq_make_way(shmq_mover *t) {
     shmq_ring *back = t->back;
     shmq_status status = SHMQ_EMPTY;
@@ -370,9 +372,9 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
         shmq_store_seq(&back->shm->low, shmq_flow_place(shmq_load_seq(&back->shm->flow)));
         *purged += shmq_rows_end(back).count;
     }
-    shmq_status status = rings(q, purged); /* now: nothing is MOVING, nothing comes in or goes to disk */
+    shmq_status status = rings(q, purged); /* here no slot is MOVING, and nothing comes in or goes to disk */
     shmq_turn_end(&t);
-    shmq_notify_starved(q); /* a taker that found no room in the front ring: there is nothing more to bring */
+    shmq_notify_starved(q); /* takers that wait for a slot of the front ring: no row is left to bring */
     return status;
 }
 
@@ -384,7 +386,7 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
     *discarded += dropped;
     status = status == SHMQ_OK ? rings(back, place, discarded) : status;
     shmq_turn_end(&t);
-    shmq_notify_starved(back->queue); /* as above */
+    shmq_notify_starved(back->queue); /* takers that wait for a slot of the front ring: some rows are gone */
     return status;
 }
 
@@ -419,7 +421,7 @@ uint64_t shmq_disk_bytes(const shmq_queue *q) {
 
 void shmq_flow_mend(shmq_queue *q) {
     if (shmq_load_seq(&q->page->unfinished) == 0 || !try_lock(q)) {
-        return; /* else its holder lives, and is at it */
+        return; /* else a living mover holds the lock, and recovers by itself */
     }
     if (shmq_load_seq(&q->page->unfinished) != 0) {
         recover(q);

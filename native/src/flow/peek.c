@@ -1,4 +1,4 @@
-/* Rows are looked at, and stay: for who browses. */
+/* A browser looks at rows, which stay on disk. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@ typedef struct copy {
 } copy;
 
 static pthread_once_t copies_once = PTHREAD_ONCE_INIT;
-static pthread_key_t copies; /* one a thread, freed when it ends */
+static pthread_key_t copies; /* one for each thread, freed when it ends */
 static int copies_failed;
 
 static void begin_copies(void) { copies_failed = pthread_key_create(&copies, free); }
 
-/* A copy for the calling thread. */
+/* Copies the row into memory of the calling thread. */
 static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
     pthread_once(&copies_once, begin_copies);
     copy *kept = copies_failed == 0 ? pthread_getspecific(copies) : NULL;
@@ -32,7 +32,7 @@ static shmq_status keep(const shmq_row *row, shmq_delivery *d) {
         kept->room = row->length;
     }
     if (kept == NULL) {
-        return shmq_fail(SHMQ_OS, "this process has too many keys of threads for a look at messages on disk");
+        return shmq_fail(SHMQ_OS, "no pthread key is left in this process, and browsing messages on disk needs one");
     }
     memcpy(kept->bytes, row->bytes, row->length);
     shmq_row own = {.place = row->place, .bytes = kept->bytes, .length = row->length};
@@ -57,7 +57,7 @@ shmq_status shmq_row_peek(shmq_mover *t, uint64_t *place, shmq_delivery *d) {
             *place = row.place;
             return status;
         }
-        from = row.place + 1; /* whoever takes it is told */
+        from = row.place + 1; /* the taker of a changed row is told */
     }
     return SHMQ_EMPTY;
 }
@@ -66,7 +66,7 @@ shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back) {
     uint64_t until = shmq_now_ns() + back->queue->m->patience_ns;
     shmq_status status;
     while ((status = shmq_turn_begin(t, back)) == SHMQ_IN_USE && shmq_now_ns() < until) {
-        sched_yield(); /* its holder may be waiting for this processor */
+        sched_yield(); /* the mover may wait for this processor */
     }
     return status;
 }

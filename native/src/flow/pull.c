@@ -1,4 +1,5 @@
-/* Rows come back: slots of the front ring are filled while they are FREE, and each is an entry from its T22 on. */
+/* The mover brings rows back: it fills slots of the front ring while they are FREE; each is an entry from its T22
+ * on. */
 #include "shmq/alert.h"
 #include "shmq/cold.h"
 #include "shmq/due.h"
@@ -7,8 +8,9 @@
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 
-/* The tail of the front ring is the mover's alone, so nothing is claimed there: a slot that is used at its turn was filled, and its
- * mover has died before it moved the tail. There is one such; a damaged tail may see any number. */
+/* Only the mover moves the front ring's tail, and no producer claims slots there. So a used slot at the tail was filled
+ * by a mover that died before it moved the tail. There is one such slot; behind a damaged tail there may be any
+ * number. */
 uint64_t shmq_front_tail(shmq_ring *front) {
     uint64_t t = shmq_load_seq(&front->shm->tail);
     for (uint64_t steps = 0; steps <= front->mask && t < shmq_load_acquire(&front->shm->laid);
@@ -25,12 +27,13 @@ uint64_t shmq_front_tail(shmq_ring *front) {
     return t;
 }
 
-/* How many slots from the tail on can be filled at once: at most half of the ring, so that the slot before the tail never is. */
+/* How many slots from the tail on can be filled in one turn: at most half of the ring, so the slot before the tail
+ * stays. */
 shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     uint64_t most = shmq_slot_count(front) / 2;
     *count = 0;
     *tail = shmq_load_seq(&front->shm->tail);
-    if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; so far shmq_front_tail may go */
+    if (*tail + 2 * most >= shmq_load_acquire(&front->shm->laid)) { /* SYNC ring.laid; shmq_front_tail goes so far */
         SHMQ_TRY(shmq_ring_lay(front, *tail + 2 * most));
     }
     *tail = shmq_front_tail(front);
@@ -47,7 +50,7 @@ shmq_status shmq_front_room(shmq_ring *front, uint64_t *tail, uint32_t *count) {
     return SHMQ_OK;
 }
 
-/* One slot, still FREE. */
+/* Fills one slot, which stays FREE. */
 shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, const shmq_ordinal *last, uint32_t props,
                             shmq_coming *c) {
     shmq_slot_shm *slot = shmq_slot_at(t->front, p);
@@ -57,7 +60,7 @@ shmq_status shmq_front_fill(shmq_mover *t, const shmq_row *row, uint64_t p, cons
     return SHMQ_OK;
 }
 
-/* T22: the row is an entry from here on. */
+/* T22: from here on the row is an entry. */
 bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     shmq_ring *front = t->front;
     shmq_slot_shm *slot = shmq_slot_at(front, p);
@@ -67,16 +70,15 @@ bool shmq_front_show(shmq_mover *t, uint64_t p, const shmq_coming *c) {
     uint32_t limited = shmq_load_relaxed(&t->q->page->limited) & SHMQ_LIMITED_RESIDENT;
     uint64_t bytes = limited != 0 ? shmq_slot_bytes(slot, available) : 0;
     if (bytes != 0) {
-        shmq_resident_add(t->q,
-                          bytes); /* before it is there, like a put's: what is counted is never less than what is */
+        shmq_resident_add(t->q, bytes); /* before the entry is there, as a put does: the count is never too low */
     }
     if (SHMQ_UNLIKELY(!is_free) || !shmq_cas_seq(&slot->word, word, available)) { /* T22 */
         shmq_room_give(t->q, limited, 0, bytes);
         if (c->block.offset != 0) {
             shmq_block_drop(t->q->m, c->block.offset, c->block.generation, 0);
         }
-        shmq_recount_ask(t->q); /* its row is lost */
-        (void)shmq_damage(t->q->m, "a slot of a front ring", p);
+        shmq_recount_ask(t->q); /* the row is lost */
+        (void)shmq_damage(t->q->m, "a slot of a front ring was in use, at position", p);
         return false;
     }
     if (c->block.offset != 0) {
@@ -102,8 +104,7 @@ static shmq_ordinal last_pulled(shmq_ring *back) {
 
 void shmq_pulled_say(shmq_ring *back, const shmq_ordinal *as) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
-    shmq_store_seq(&front->pulled,
-                   as->erased); /* first: there are never fewer rows than that were fetched from among them */
+    shmq_store_seq(&front->pulled, as->erased); /* first: a reader never sees more fetched rows than rows */
     shmq_store_seq(&front->pulled_bytes, as->erased_bytes);
     shmq_store_seq(&ring->pulled, as->count);
     shmq_store_seq(&ring->pulled_bytes, as->bytes);
@@ -115,7 +116,7 @@ shmq_status shmq_read_rows(shmq_mover *t, uint64_t from, uint64_t below, uint64_
                             shmq_load_relaxed(&t->front->shm->flushed), from, below, bytes, rows, count);
 }
 
-/* Behind the decision: what it says, as often as it takes. */
+/* After the decision the words follow it. Repeatable: the next mover does it again after a death. */
 void shmq_drop_end(shmq_ring *back) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     uint64_t below = shmq_load_relaxed(&ring->dropping_at);
@@ -132,7 +133,8 @@ void shmq_drop_end(shmq_ring *back) {
 
 static uint64_t less(uint64_t all, uint64_t part) { return all > part ? all - part : 0; }
 
-/* The decision, and what follows: rows up to `last`, which lie below this place, are there no more. Answers how many they were. */
+/* Decides that rows up to `last`, which lie below this place, are gone, and sets the words that follow. Answers how
+ * many rows there were. */
 static shmq_ordinal drop(shmq_ring *back, uint64_t below, const shmq_ordinal *last) {
     shmq_ring_shm *ring = back->shm, *front = shmq_front_of(back)->shm;
     const shmq_ordinal before = last_pulled(back);
@@ -154,8 +156,9 @@ static void pass_erased(shmq_ordinal *last, const shmq_row *row) {
     *last = (shmq_ordinal){last->count + 1, last->bytes + weight, last->erased + 1, last->erased_bytes + weight};
 }
 
-/* Fills as many as there is memory for, then shows them. SHMQ_NOT_FOUND: there were others before the first one, which are lost;
- * *first is its ordinal. What was fetched by itself is passed, if something follows, whose record says so, or if there is nothing else. */
+/* Fills as many slots as there is memory for, then shows them. SHMQ_NOT_FOUND: rows before the first one are lost;
+ * *first is the ordinal of that one. Fetched rows are passed if another row follows, whose record counts them, or if
+ * there is no other row. */
 static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count, uint64_t tail, shmq_ordinal *first) {
     static _Thread_local shmq_coming all[SHMQ_TURN_ENTRIES];
     shmq_ordinal last = last_pulled(t->back), said = last;
@@ -186,16 +189,17 @@ static shmq_status bring_in(shmq_mover *t, const shmq_row *rows, uint32_t count,
     return status;
 }
 
-/* What lay below `low` is there no more: it is counted out of the queue, and its taker is told. The others go on behind it. */
+/* Rows below `low` are lost. The mover counts them out of the queue and tells the taker; the rows behind come in as
+ * before. */
 static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
-    (void)shmq_damage(t->q->m, "messages on disk", low);
-    shmq_notify_starved(t->q); /* whoever waited for one of them need not any more */
+    (void)shmq_damage(t->q->m, "messages on disk are lost, before position", low);
+    shmq_notify_starved(t->q); /* a taker may have waited for one of the lost rows */
     return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu of %llu bytes, before position %llu",
                      (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
 }
 
-/* Up to this one, which has not come in. */
+/* All rows up to this one, which has not come in, are lost. */
 static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     const shmq_ordinal before = last_pulled(t->back);
     uint64_t rows = last->count - before.count, bytes = less(last->bytes, before.bytes);
@@ -204,7 +208,7 @@ static shmq_status lose(shmq_mover *t, const shmq_ordinal *last) {
     return tell_lost(t, rows, bytes);
 }
 
-/* A row that was changed on disk. */
+/* The row was changed on disk, and is lost. */
 static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
     shmq_ordinal its = last_pulled(t->back);
     its.count++;
@@ -213,7 +217,7 @@ static shmq_status lose_damaged(shmq_mover *t, const shmq_row *row) {
     return lose(t, &its);
 }
 
-/* Those before this row, which is not in the queue yet. */
+/* All rows before this one, which is not in the queue yet, are lost. */
 static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_ordinal *ordinal) {
     shmq_ordinal last = last_pulled(t->back);
     last.count = ordinal->count - 1;
@@ -221,8 +225,9 @@ static shmq_status lose_before(shmq_mover *t, const shmq_row *row, const shmq_or
     return lose(t, &last);
 }
 
-/* How many there were up to a place: the first row from there on says it. *last: of what has left so far; then of what lies below. What
- * was fetched by itself has to be counted. SHMQ_NOT_FOUND: no row lies there, or above. */
+/* Finds the ordinal of the last row below a place: the first row from there on says it. *last: on entry of what has
+ * come in; then of what lies below. Fetched rows have to be counted one by one. SHMQ_NOT_FOUND: no row lies at or above
+ * the place. */
 static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last) {
     shmq_ordinal its;
     uint64_t end = shmq_flow_place(shmq_load_seq(&t->back->shm->flow)), behind = 0, weight = 0;
@@ -252,7 +257,7 @@ static shmq_status count_below(shmq_mover *t, uint64_t below, shmq_ordinal *last
             if (!says) {
                 *last = before;
             }
-            return SHMQ_OK; /* was it changed on disk, whoever comes to it says how many are lost */
+            return SHMQ_OK; /* if the row was changed, the pull that reads it says how many are lost */
         }
     }
 }
@@ -281,7 +286,7 @@ shmq_status shmq_rows_drop(shmq_mover *t, uint64_t below, uint64_t *dropped) {
     return SHMQ_OK;
 }
 
-/* What has got lost among them is not counted: the ordinal of whatever follows says so to its taker. */
+/* Lost rows among these are not counted here: the next row's ordinal tells its taker. */
 void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t count) {
     shmq_ordinal last = last_pulled(t->back);
     for (uint32_t i = 0; i < count; i++) {
@@ -295,13 +300,13 @@ void shmq_rows_drop_first(shmq_mover *t, const shmq_row_life *lives, uint32_t co
     shmq_rows_gone(t->q, gone.count, gone.bytes);
 }
 
-/* The back ring is the queue again. If there should still be rows, they are lost. */
+/* The level's flow ends: the back ring is all of it again. Rows that should still be there are lost. */
 static shmq_status leave(shmq_mover *t, uint64_t place) {
     shmq_ring_shm *ring = t->back->shm;
     shmq_ordinal rows = shmq_rows_end(t->back);
     shmq_store_seq(&ring->low, place);
     shmq_store_seq(&ring->flow, shmq_flow_word(place, false));
-    (void)t->backing->clear(t->backing->context); /* garbage: it may go later */
+    (void)t->backing->clear(t->backing->context); /* garbage by now: a failure does no harm */
     shmq_alerts_hurry(t->q->m);
     return SHMQ_UNLIKELY(rows.count != 0) ? tell_lost(t, rows.count, rows.bytes) : SHMQ_OK;
 }
@@ -320,7 +325,7 @@ uint64_t shmq_bytes_free(const shmq_queue *q) {
     return left < share ? left : share;
 }
 
-/* Once all that was fetched by itself has left the front ring, its positions are in the order of places again. */
+/* When all fetched entries have left the front ring, its positions are in the order of places again. */
 static void look_at_order(shmq_ring *front) {
     if (SHMQ_LIKELY(shmq_load_relaxed(&front->shm->low) == 0)) {
         return;
@@ -343,8 +348,9 @@ void shmq_front_order(const shmq_ring *front) {
     }
 }
 
-/* With groups what comes in order may all be of one that is in somebody's hands; then others are looked for behind it, and fetched. So it
- * has a quarter of the front ring, and these another one: both together are no more than the tail can be carried over. */
+/* With groups the rows that come in order may all be of one group, which a consumer has. Then takers fetch rows of
+ * other groups from behind them. So rows in order have a quarter of the front ring, and fetched ones another: the tail
+ * can be carried over both. */
 static uint32_t in_order_at_most(const shmq_ring *front, uint32_t count) {
     uint64_t most = shmq_slot_count(front) / 4, used = 0;
     for (uint64_t i = 0; i < shmq_slots_laid(front); i++) {
@@ -369,7 +375,7 @@ shmq_status shmq_pull(shmq_mover *t) {
     if (count == 0) {
         return SHMQ_EMPTY;
     }
-    if (SHMQ_UNLIKELY(shmq_load_relaxed(&t->front->shm->cold) == 0) && tail == 0) { /* the flow began without memory */
+    if (SHMQ_UNLIKELY(shmq_load_relaxed(&t->front->shm->cold) == 0) && tail == 0) { /* it began without memory */
         SHMQ_TRY(shmq_cold_need(t->front));
     }
     count = count < SHMQ_TURN_ENTRIES ? count : SHMQ_TURN_ENTRIES;
@@ -377,11 +383,11 @@ shmq_status shmq_pull(shmq_mover *t) {
     if (count == 0) {
         return leave(t, below);
     }
-    if (shmq_cold_at(t->front, shmq_slot_at(t->front, tail)) ==
-        NULL) { /* no row is at fault: they stay where they are */
-        return shmq_damage(t->q->m, "cold records of a front ring", shmq_load_relaxed(&t->front->shm->cold));
+    if (shmq_cold_at(t->front, shmq_slot_at(t->front, tail)) == NULL) { /* the rows are sound, and stay on disk */
+        return shmq_damage(t->q->m, "the cold records of a front ring make no sense, at offset",
+                           shmq_load_relaxed(&t->front->shm->cold));
     }
-    shmq_store_seq(&ring->low, rows[0].place); /* what came back below it needs no room in front */
+    shmq_store_seq(&ring->low, rows[0].place); /* rows below it are in: the front ring needs no room for them */
     shmq_ordinal first;
     shmq_status status = bring_in(t, rows, count, tail, &first);
     if (SHMQ_UNLIKELY(status == SHMQ_NOT_FOUND)) {

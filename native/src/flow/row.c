@@ -1,4 +1,4 @@
-/* An entry as a row, and back. */
+/* Makes a row of an entry, and an entry of a row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 #include "shmq/group.h"
 #include "shmq/ring_time.h"
 
-/* What comes before headers and body. In the machine's byte order: rows do not outlive the segment. */
+/* The head of a row, before headers and body. In the machine's byte order: rows do not outlive the segment. */
 typedef struct row_head {
     uint32_t sum; /* CRC-32C of all that follows: a row that was changed on disk is never delivered */
-    uint32_t crc; /* the message's own */
+    uint32_t crc; /* checksum of the message */
     uint64_t place, message_id, enqueued_ns;
     uint64_t expires_ns; /* 0: never */
     uint64_t ordinal, ordinal_bytes;
@@ -32,7 +32,7 @@ uint64_t shmq_life_end(const shmq_queue *q, uint64_t enqueued_ns, uint64_t expir
     uint64_t max_ttl = shmq_load_relaxed(&q->page->settings.max_ttl_ns),
              end = expires_ns != 0 ? expires_ns : SHMQ_NEVER;
     if (SHMQ_UNLIKELY(end != SHMQ_NEVER && end > enqueued_ns && end - enqueued_ns > SHMQ_DUE_LONGEST)) {
-        end = SHMQ_NEVER; /* a damaged one, by which each look would find it due */
+        end = SHMQ_NEVER; /* damaged: each look would find it due */
     }
     bool ages = max_ttl != SHMQ_NEVER && enqueued_ns + max_ttl >= enqueued_ns;
     return ages && enqueued_ns + max_ttl < end ? enqueued_ns + max_ttl : end;
@@ -100,7 +100,7 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     row->length = sizeof head + d.headers_len + d.body_len;
     head.sum = shmq_crc32c(0, at + SUMMED, row->length - SUMMED);
     memcpy(at, &head.sum, sizeof head.sum);
-    row->bytes = NULL; /* the buffer may move: set once all are there */
+    row->bytes = NULL; /* the buffer may still move: the caller sets it at the end */
     t->used += row->length;
     return SHMQ_OK;
 }
@@ -148,7 +148,7 @@ bool shmq_row_parse(const shmq_row *row, shmq_delivery *d) {
     return true;
 }
 
-/* Headers and body, in the slot or in a block of their own. */
+/* Copies headers and body into the slot, or into a block. */
 static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsigned char *bytes, shmq_slot_shm *slot,
                                shmq_block *block) {
     unsigned char *headers = slot->inline_area, *body = headers + head->head_len;
@@ -166,7 +166,7 @@ static shmq_status place_bytes(shmq_mover *t, const row_head *head, const unsign
     return SHMQ_OK;
 }
 
-/* More than there can be do not get lost: then the words of the queue are wrong. */
+/* An ordinal beyond all flushed rows does not mean lost rows: the words of the queue are wrong. */
 static bool follows(const shmq_mover *t, const row_head *head, const shmq_ordinal *last) {
     return head->ordinal <= last->count + 1 || head->ordinal > shmq_load_relaxed(&t->back->shm->flushed);
 }

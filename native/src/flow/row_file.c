@@ -11,17 +11,17 @@
 #define PLAIN UINT64_C(0x3430574f524d4853) /* "SHMROW04" */
 #define ENCRYPTED UINT64_C(0x3530574f524d4853) /* "SHMROW05" */
 #define PIECES 512
-#define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows */
-#define HERE 0x00 /* marks; all others are damage */
+#define PIECE_BYTES (UINT64_C(1) << 16) /* of encrypted rows, at one time */
+#define HERE 0x00 /* marks; any other is damage */
 #define GONE 0xa5
 
 typedef struct file_head {
     uint64_t magic;
-    uint32_t sum; /* CRC-32C of what follows up to the marks */
+    uint32_t sum; /* CRC-32C of what follows, up to the marks */
     uint32_t count;
 } file_head;
 
-/* Behind the head of an encrypted one. */
+/* Follows the head of an encrypted file. */
 typedef struct file_salt {
     uint8_t salt[SHMQ_SALT_BYTES];
     uint8_t check[SHMQ_CHECK_BYTES]; /* of the key */
@@ -29,13 +29,13 @@ typedef struct file_salt {
 
 typedef struct file_entry {
     uint64_t place, length;
-    uint64_t enqueued_ns, expires_ns; /* as in the row: who looks for those whose life is over reads no row */
+    uint64_t enqueued_ns, expires_ns; /* as in the row: the search for ended lives reads the index only */
 } file_entry;
 
-/* Authenticated with a row: what the index says of it. Its ordinal is in its own bytes. */
+/* What the index says of a row, authenticated with it. The row's ordinal is in its own bytes. */
 typedef struct row_place {
     file_entry entry;
-    uint32_t number, count; /* of how many in its file */
+    uint32_t number, count; /* the row's number among those of its file */
 } row_place;
 static_assert(sizeof(file_salt) + sizeof(file_head) + SHMQ_TAG_BYTES + sizeof(file_entry) + 1 ==
                   SHMQ_ROW_BESIDE_ENCRYPTED,
@@ -61,7 +61,8 @@ static bool write_all(int fd, struct iovec *pieces, int count) {
     return true;
 }
 
-/* All rows, encrypted and written by pieces: one that the processor's cache holds is the faster for it. False: errno says why. */
+/* Encrypts all rows and writes them piece by piece: a piece fits into the processor's cache, which is faster. False:
+ * errno says why. */
 static bool encrypt_rows(int fd, shmq_file_cipher *s, const file_entry *entries, const shmq_row *rows, uint32_t count,
                          const shmq_cipher *cipher) {
     uint64_t room = PIECE_BYTES, used = 0;
@@ -210,7 +211,7 @@ static bool index_is_sound(const shmq_row_file *f, bool encrypted) {
            marks_make_sense(f, head.count);
 }
 
-/* The index is sound, and the file as long as it says. */
+/* The index is sound, and the file is as long as the index says. */
 static bool is_sound(const shmq_row_file *f, bool encrypted) {
     if (!index_is_sound(f, encrypted)) {
         return false;
@@ -227,7 +228,7 @@ static bool is_sound(const shmq_row_file *f, bool encrypted) {
     return left == 0;
 }
 
-/* What cannot be decrypted is left as no row is. */
+/* A row that cannot be decrypted gets bytes that no checksum fits. */
 static shmq_status decrypt_rows(shmq_row_file *f, const shmq_row_cipher *by) {
     const file_salt *how = (const file_salt *)(f->bytes + sizeof(file_head));
     const unsigned char *marks = f->bytes + marks_at(f);
@@ -257,7 +258,7 @@ shmq_status shmq_row_file_open(shmq_row_file *f, const shmq_row_cipher *by) {
     f->index_at = index_begin(by);
     f->tag_bytes = by->wanted ? SHMQ_TAG_BYTES : 0;
     if (!is_sound(f, by->wanted)) {
-        return SHMQ_CORRUPT; /* a plain one among encrypted ones, too: nobody of us has written it */
+        return SHMQ_CORRUPT; /* also for a plain file where rows are encrypted: no process of the broker wrote it */
     }
     if (by->wanted) {
         SHMQ_TRY(decrypt_rows(f, by));
@@ -298,7 +299,7 @@ void shmq_row_file_list(shmq_row_file *f, uint64_t from, uint64_t below, uint64_
     uint32_t most = *count, all = head_of(f).count, i = 0;
     uint64_t used = 0, at = marks_at(f) + all;
     const unsigned char *marks = f->bytes + marks_at(f);
-    if (f->next_row != 0 && from >= f->next_place) { /* who goes over rows one by one does not begin anew for each */
+    if (f->next_row != 0 && from >= f->next_place) { /* a caller that reads row by row goes on where it was */
         at = f->next_at;
         i = f->next_row;
     }

@@ -1,4 +1,4 @@
-/* The directory of a queue's rows: made, swept of earlier queues' rows, deleted. */
+/* The directory of a queue's rows: the mover makes it, clears it of earlier queues' rows, and deletes it. */
 #include "flow/rows_directory.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@ void shmq_rows_directory_delete(const char *path) {
     (void)rmdir(path);
 }
 
-/* What a queue left that had this index of the directory before, and was deleted by a process that died. */
+/* Deletes what an earlier queue of this index has left: a process deleted that queue and died. */
 static void sweep(const char *parent, unsigned index, unsigned incarnation) {
     DIR *directory = opendir(parent);
     for (struct dirent *e; directory != NULL && (e = readdir(directory)) != NULL;) {
@@ -39,13 +39,14 @@ static void sweep(const char *parent, unsigned index, unsigned incarnation) {
     }
 }
 
-/* What lies above the last component. */
+/* The path without its last component. */
 static void parent_of(const char *path, char parent[PATH_MAX]) {
     snprintf(parent, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
 }
 
-/* For those who may use the broker: as its own directory says, whatever our umask and our first group. A user who is not in that
- * group may not give it away; then it is not what lets others in. */
+/* A directory for the users of the broker: it has group and mode of the broker's directory, whatever umask and first
+ * group this process has. A user outside that group may not hand a directory to it; then the group lets nobody in, and
+ * that is no failure. */
 static bool make_one(const char *path, const struct stat *broker) {
     if (mkdir(path, 0700) != 0) {
         return errno == EEXIST;
@@ -83,7 +84,7 @@ shmq_status shmq_rows_directory_make_private(const char *path, struct stat *as, 
     }
     if (!S_ISDIR(as->st_mode) || as->st_uid != geteuid() || (as->st_mode & 077) != 0) {
         return shmq_fail(SHMQ_DENIED,
-                         "%s is not a directory of this user alone\n\nremove it, or name another place by TMPDIR", all);
+                         "%s is not a directory of this user alone\n\nremove it, or set TMPDIR to another place", all);
     }
     return make_all(path, parent, as, sweeps) ? SHMQ_OK : shmq_fail_errno("cannot make the directory %s", path);
 }

@@ -1,4 +1,4 @@
-/* A process binds a handle to a queue, and gives it back with all that it has there. */
+/* A process binds a handle to a queue. At the end it unbinds the handle and gives back what it has there. */
 #include <stdlib.h>
 
 #include "flow/file_backing.h"
@@ -10,8 +10,8 @@
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 
-/* Is there another handle of this process on the same queue? One that was made before a fork and bound again here, or one
- * that is made while another is on its way out. Under handles_lock. */
+/* Has this process another handle on the same queue? One may have been made before a fork and bound again here; or a
+ * thread makes one while another thread unbinds its own. The caller holds handles_lock. */
 static bool other_handle(const shmq_member *m, const shmq_queue *q) {
     for (const shmq_queue *other = m->handles; other != NULL; other = other->next) {
         if (other != q && other->index == q->index && other->incarnation == q->incarnation &&
@@ -22,15 +22,16 @@ static bool other_handle(const shmq_member *m, const shmq_queue *q) {
     return false;
 }
 
-/* Under handles_lock. The counters may be those of another incarnation by now. */
+/* The caller holds handles_lock. The counters may belong to a later incarnation by now. */
 static void detach_counters(const shmq_member *m, const shmq_queue *q) {
     if (!other_handle(m, q) && shmq_load_seq(&q->counters->attached) == (uint64_t)q->incarnation + 1) {
         shmq_store_seq(&q->counters->attached, 0);
     }
 }
 
-/* Say first that we may touch the queue's memory, then look whether it is still there: who gives the memory back looks at
- * our word after it has taken the entry out of service. Under handles_lock. */
+/* First the process says that it may touch the queue's memory, then it looks whether the queue is still there. A
+ * process that gives the memory back takes the entry out of service first, and then looks at this word. The caller
+ * holds handles_lock. */
 static shmq_status attach_counters(const shmq_member *m, shmq_queue *q) {
     shmq_store_seq(&q->counters->attached, (uint64_t)q->incarnation + 1);
     if (shmq_load_seq(&m->directory[q->index].word) != shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE)) {
@@ -40,16 +41,15 @@ static shmq_status attach_counters(const shmq_member *m, shmq_queue *q) {
     return SHMQ_OK;
 }
 
-/* The page must say that it is this queue's, for a damaged entry may lead to another one's. */
+/* A damaged entry may lead to the page of another queue, so the page must name this one. */
 static shmq_status view_own(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_queue *q) {
     SHMQ_TRY(shmq_queue_view(m, index, q));
-    q->crc_at_put =
-        q->checksum || !shmq_settings_sealed(q->page); /* by a handle alone: no message is put through a view */
+    q->crc_at_put = q->checksum || !shmq_settings_sealed(q->page); /* a handle only: no message is put through a view */
     bool own = q->page->index == index && q->page->incarnation == incarnation;
-    return own ? SHMQ_OK : shmq_damage(m, "the page of a queue is that of another, at queue", index);
+    return own ? SHMQ_OK : shmq_damage(m, "the page of a queue belongs to another queue, at queue", index);
 }
 
-/* Under handles_lock. */
+/* The caller holds handles_lock. */
 static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation, shmq_counters_shm *counters,
                             shmq_queue **queue) {
     shmq_queue *q = malloc(sizeof *q);
@@ -64,11 +64,11 @@ static shmq_status bind_new(shmq_member *m, uint32_t index, uint32_t incarnation
     shmq_status status = attach_counters(m, q);
     if (status == SHMQ_OK) {
         status = view_own(m, index, incarnation, q);
-        q->index = index; /* the view begins with nothing, and may have come to nothing */
+        q->index = index; /* the view cleared them */
         q->incarnation = incarnation;
         q->counters = counters;
         status = status == SHMQ_OK ? shmq_group_book_make(q) : status;
-        status = status == SHMQ_OK ? shmq_levels_bind(q) : status; /* they share the book */
+        status = status == SHMQ_OK ? shmq_levels_bind(q) : status; /* levels share the book */
         if (status != SHMQ_OK) {
             detach_counters(m, q);
         }
@@ -101,8 +101,8 @@ shmq_status shmq_queue_bind(shmq_member *m, uint32_t index, uint32_t incarnation
     shmq_counters_shm *counters; /* before the mutex: it may wait for the structure lock */
     SHMQ_TRY(shmq_counters_of(m, index, &counters));
     shmq_status status = SHMQ_OK;
-    /* Our word that we may touch the queue is changed under the mutex only: else the last unbind of one thread takes away
-     * what the bind of another has just said. */
+    /* `attached` changes under the mutex only: else the last unbind of one thread could clear what the bind of another
+     * has just written. */
     pthread_mutex_lock(&m->handles_lock);
     shmq_queue *q = m->handles;
     while (q != NULL && (q->index != index || q->incarnation != incarnation || q->serial != m->serial)) {
@@ -126,7 +126,7 @@ static void close_spare_rows(shmq_queue *q) {
     q->spare_count = 0;
 }
 
-/* Rows of ours, or groups. */
+/* Rows or groups that this process has there. */
 static bool leaves_something(const shmq_queue *q) { return q->spare_count != 0 || q->book != NULL; }
 
 void shmq_queue_unbind(shmq_queue *q) {
@@ -148,7 +148,7 @@ void shmq_queue_unbind(shmq_queue *q) {
     if (!last) {
         return;
     }
-    if (ours && leaves_something(q)) { /* that needs the queue's memory: it goes first, and without the mutex */
+    if (ours && leaves_something(q)) { /* these need the queue's memory, so they go first, and without the mutex */
         shmq_groups_leave(q, shmq_self(q));
         shmq_privilege_leave(q, shmq_self(q));
         close_spare_rows(q);
@@ -159,7 +159,7 @@ void shmq_queue_unbind(shmq_queue *q) {
     shmq_group_book_free(q);
     if (q->serial == m->serial && !shmq_member_forked(m)) {
         shmq_file_backing_free(q);
-    } /* else it is the parent's, and a thread of it may have been at it */
+    } /* else it is the parent's, and a thread of the parent may have been using it */
     free(q->lower);
     free(q);
 }
@@ -173,13 +173,13 @@ shmq_status shmq_queue_rebind(shmq_queue *q) {
     shmq_status status = SHMQ_OK;
     pthread_mutex_lock(&q->m->handles_lock);
     if (q->serial != q->m->serial) {
-        q->spare_count = 0; /* the parent's rows */
+        q->spare_count = 0; /* the rows are the parent's */
         shmq_store_seq(&q->first.taking.busy, 0);
         shmq_store_seq(&q->first.browsing.busy, 0);
         shmq_store_seq(&q->first.putting.busy, 0);
         shmq_store_seq(&q->lining.busy, 0);
         q->counters = counters;
-        q->backing = NULL; /* a thread of the parent may have been at it, and left it half done here */
+        q->backing = NULL; /* a thread of the parent may have left it half done */
         shmq_group_book_reset(q);
         status = attach_counters(q->m, q);
         q->serial = status == SHMQ_OK ? q->m->serial : q->serial;
@@ -214,7 +214,7 @@ bool shmq_queue_counters_try(shmq_member *m, uint32_t index) {
             status = shmq_counters_make(m, index, &counters);
             shmq_structure_unlock(m);
         }
-        shmq_trail_clear(); /* nothing has failed for who called */
+        shmq_trail_clear(); /* for the caller nothing has failed */
         return status == SHMQ_OK;
     }
     return true;

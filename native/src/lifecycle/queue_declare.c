@@ -1,8 +1,8 @@
-/* The queue directory: find, make, settle options, shut down.
+/* The queue directory: a process finds a queue, makes it, changes its options, shuts it down.
  *
- * Making a queue, each step before the next, under the structure lock: page and run taken (garbage until the last step),
- * page filled, entry.page and name_hash written, entry.word FREE -> LIVE. That last store is the root: before it a death
- * leaves memory that the rebuild of the map finds unused; after it the queue is there. */
+ * Making a queue, under the structure lock, step by step: take page and run (garbage until the last step), fill the
+ * page, write entry.page and name_hash, change entry.word FREE -> LIVE. That last store is the root: a death before it
+ * leaves memory that the rebuild of the map finds unused; after it the queue exists. */
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 #include "shmq/unused.h"
 #include "shmq/upkeep.h"
 
-/* NULL: it leads nowhere. */
+/* NULL: the offset makes no sense. */
 static shmq_queue_shm *page_at(const shmq_member *m, uint64_t page) {
     bool inside = (page & (SHMQ_PAGE_BYTES - 1)) == 0 && page >= m->data && shmq_inside(m, page, SHMQ_PAGE_BYTES);
     return inside ? shmq_at(m, page) : NULL;
@@ -62,8 +62,8 @@ bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1
     return true;
 }
 
-/* Without the lock the queue may go meanwhile, and its page be another one's: what was found counts when it is bound, and its
- * page, which then stays, has the name. */
+/* Without the lock the queue may be deleted meanwhile, and its page used for another one. The caller binds what was
+ * found and compares the name then, since the page of a bound queue stays. */
 static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
     uint32_t high = shmq_queue_high(m);
     for (uint32_t i = 0; i < high; i++) {
@@ -73,16 +73,16 @@ static int find(shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
             shmq_queue_shm *page = page_of(m, i);
             if (page != NULL && shmq_read_once(&page->name_len) == len && memcmp(page->name, name, len) == 0 &&
                 shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE) {
-                return (int)
-                    i; /* a deleted one of that name may stand beside it for as long as messages of it are in hand */
+                return (int)i; /* a deleted queue of this name may still stand beside it */
             }
         }
     }
     return -1;
 }
 
-/* A queue of this name is there, but for damage: in its page, whose name does not fit the entry's hash, or in its entry. Else
- * another one would be made beside it, and its messages be out of sight. Under the structure lock: names are read that others may write. */
+/* A queue of this name exists, but damage hides it: in its page, whose name does not fit the entry's hash, or in its
+ * entry. A new queue beside it would put its messages out of reach. The caller holds the structure lock: it reads names
+ * that others may write. */
 static bool is_hidden(const shmq_member *m, const char *name, uint32_t len, uint64_t hash) {
     uint32_t high = shmq_queue_high(m);
     for (uint32_t i = 0; i < high; i++) {
@@ -113,8 +113,8 @@ static uint32_t shift_of(uint64_t slots) {
     return shift;
 }
 
-/* What would take a sixteenth of the broker's memory, so that it is the same for each queue of these options, whatever was made
- * before it. */
+/* Slots for a sixteenth of the broker's memory. So all queues of these options are alike, whichever queues were made
+ * before. */
 static uint32_t shift_by_memory(const shmq_member *m, uint32_t slot_size, uint32_t levels) {
     uint64_t bytes = m->memory / SHMQ_RING_SHARE / levels;
     uint64_t slots = 65536;
@@ -135,21 +135,20 @@ static void lay_out(shmq_member *m, shmq_queue_shm *page, uint64_t at, const shm
         shmq_ring_shm *ring = depth == 0 ? &page->ring : &rings[depth - 1];
         ring->kind = depth < levels ? SHMQ_RING_BACK : SHMQ_RING_FRONT;
         ring->shift = depth < levels ? shift : shmq_front_shift(shift);
-        shmq_write_once(&ring->slot_size,
-                        (uint32_t)run->slot_size); /* whoever looks for the queue reads it as a setting */
+        shmq_write_once(&ring->slot_size, (uint32_t)run->slot_size); /* processes that search the directory read it */
         ring->slots = at + shmq_run_slots(run, depth);
         ring->carried = at + shmq_run_carried(run, depth);
-        /* Of a front ring none has memory before its level flows. */
+        /* A front ring gets memory when its level flows. */
         shmq_store_relaxed(&ring->laid, depth < levels ? shmq_laid_first(run, depth) : 0);
     }
 }
 
-/* For front rings there is room, and memory when they flow. */
+/* Front rings have address space from the beginning, and memory when they flow. */
 static uint64_t front_granules(const shmq_run *run, uint32_t levels) {
     return levels * run->front_apart >> SHMQ_GRANULE_SHIFT;
 }
 
-/* The run, and memory for what each level needs before its first message. */
+/* Takes the run, and memory that each level needs before its first message. */
 static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels, uint64_t *at) {
     uint64_t wanted = run->granules - front_granules(run, levels);
     SHMQ_TRY(shmq_rings_take(m, (uint32_t)run->granules, (uint32_t)wanted, at));
@@ -164,8 +163,8 @@ static shmq_status take_run(shmq_member *m, const shmq_run *run, uint32_t levels
     return status;
 }
 
-/* Slots of a new ring: maxsize rounded up. Where more than memory can ever hold may flow to disk, or nothing is said, as many as
- * memory says. */
+/* Slots of a new ring: maxsize rounded up. Without a maxsize, or when it is more than memory can hold and the queue may
+ * flow to disk, the broker's memory decides. */
 static shmq_status plan_shift(const shmq_member *m, const shmq_declaration *d, uint32_t slot_size, uint32_t levels,
                               uint32_t *shift) {
     bool flows = m->backing_of != NULL;
@@ -216,7 +215,7 @@ static void fill_page(shmq_member *m, shmq_queue_shm *page, const char *name, ui
     shmq_store_relaxed(&page->state, SHMQ_QUEUE_LIVE);
 }
 
-/* Under the structure lock. */
+/* The caller holds the structure lock. */
 static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d, uint64_t hash,
                         uint32_t *index) {
     shmq_queues_release(m);
@@ -225,7 +224,10 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
         i++;
     }
     if (i == SHMQ_QUEUES) {
-        return shmq_fail(SHMQ_LIMIT, "%u queues in this broker", SHMQ_QUEUES);
+        return shmq_fail(SHMQ_LIMIT,
+                         "the broker cannot have another queue\n%u queues are all that it can have\n"
+                         "delete queues, or use another broker",
+                         SHMQ_QUEUES);
     }
     uint64_t offset;
     shmq_status status = shmq_page_take(m, &offset);
@@ -245,10 +247,10 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     page->incarnation = incarnation;
     fill_page(m, page, name, name_len, d);
     shmq_write_once(&entry->name_hash, hash);
-    shmq_counters_clear(m, i); /* of the queue that was here before */
+    shmq_counters_clear(m, i); /* those of the previous queue of this entry */
     if (shmq_queue_high(m) <= i) {
         shmq_store_release(&m->header->queue_high,
-                           i + 1); /* SYNC directory.entry: before the root, else nobody finds it */
+                           i + 1); /* SYNC directory.entry: before the root, else no process finds the queue */
     }
     shmq_store_release(&entry->page, offset);                                          /* SYNC directory.entry */
     shmq_store_release(&entry->word,
@@ -257,7 +259,7 @@ static shmq_status make(shmq_member *m, const char *name, uint32_t name_len, con
     return SHMQ_OK;
 }
 
-/* Found, or made, with these options. */
+/* Finds the queue, or makes it with these options. */
 static shmq_status find_or_make(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                 uint64_t hash, int *differs, int *found) {
     SHMQ_TRY(shmq_structure_lock(m));
@@ -280,20 +282,20 @@ static shmq_status find_or_make(shmq_member *m, const char *name, uint32_t name_
     return status;
 }
 
-#define RELIEFS 64 /* of one queue's making: others may take all that comes free */
+#define RELIEFS 64 /* for one new queue: other processes may take all memory that comes free */
 
-/* Where there is no memory for a new queue, messages of others go to disk. */
+/* Without memory for a new queue, messages of other queues go to disk. */
 static shmq_status find_or_make_room(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                      uint64_t hash, int *differs, int *found) {
     shmq_status status = find_or_make(m, name, name_len, d, hash, differs, found), moved = SHMQ_OK;
     for (int i = 0; shmq_is_short(status) && moved == SHMQ_OK && i < RELIEFS; i++) {
         moved = shmq_upkeep.relieve(m, NULL, false);
-        status = find_or_make(m, name, name_len, d, hash, differs, found); /* which says what is lacking */
+        status = find_or_make(m, name, name_len, d, hash, differs, found); /* says what is lacking */
     }
     return status;
 }
 
-#define DECLARE_TRIES 64 /* a queue is not deleted and made anew that often in one call: the directory is damaged */
+#define DECLARE_TRIES 64 /* no queue is deleted and made anew so often in one call: the directory is damaged */
 
 shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_len, const shmq_declaration *d,
                                shmq_queue **queue, int *differs) {
@@ -309,7 +311,7 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
         if (status == SHMQ_OK &&
             ((*queue)->page->name_len != name_len || memcmp((*queue)->page->name, name, name_len) ||
              shmq_load_seq(&(*queue)->page->state) != SHMQ_QUEUE_LIVE)) {
-            shmq_queue_unbind(*queue); /* deleted, or the entry used again, in between */
+            shmq_queue_unbind(*queue); /* deleted in between, perhaps with its entry in use again */
             continue;
         }
         if (status == SHMQ_OK && (status = shmq_time_declared(*queue, d->given)) != SHMQ_OK) {
@@ -319,14 +321,14 @@ shmq_status shmq_queue_declare(shmq_member *m, const char *name, uint32_t name_l
             shmq_unused_declared(*queue, d->given);
         }
         if (status != SHMQ_NOT_FOUND) {
-            return status; /* else it was deleted in between: again */
+            return status; /* else the queue was deleted in between: try again */
         }
     }
     return shmq_damage(m, "the directory entry of a queue makes no sense, at queue", index);
 }
 
 shmq_status shmq_queue_alter(shmq_queue *q, const shmq_declaration *d, int *differs) {
-    SHMQ_TRY(shmq_queue_enter(q)); /* before the lock: what is due may need it */
+    SHMQ_TRY(shmq_queue_enter(q)); /* before the lock: the upkeep in it may need the lock */
     SHMQ_TRY(shmq_structure_lock(q->m));
     shmq_status status = SHMQ_NOT_FOUND;
     if (shmq_load_relaxed(&q->page->state) == SHMQ_QUEUE_LIVE) {

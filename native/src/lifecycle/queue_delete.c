@@ -1,13 +1,13 @@
-/* Deletion of a queue. Its order:
+/* Deletion of a queue, in this order:
  *
- *   D1  page.state LIVE -> DELETED, under the structure lock    nobody finds it, calls answer SHMQ_NOT_FOUND
- *   D2  sleepers woken; what is in nobody's hand is settled     or left to the interpreter, if its dead go to a queue
- *   D3  what is in somebody's hand stays there                  settled as ever; what comes back goes as in D2
- *   D4  entry LIVE -> DELETED, under the structure lock         once there is no entry any more
- *   D5  its memory goes back                                    once no member uses it (queue_release.c)
+ *   D1  page.state LIVE -> DELETED, under the structure lock    processes find it no more, calls answer SHMQ_NOT_FOUND
+ *   D2  sleepers are woken, available entries settled           or left to the interpreter, if they become dead letters
+ *   D3  entries in a consumer's hand stay there                 settled as ever; what is given back goes as in D2
+ *   D4  entry LIVE -> DELETED, under the structure lock         when no entry is left
+ *   D5  its memory is given back                                when no member uses it (queue_release.c)
  *
- * Until D4 the directory leads to the queue, so that reapers find there what the dead had in hand. A death in between:
- * whoever reaps, or makes a queue, goes on. */
+ * Until D4 the directory leads to the queue, so that a reaper finds there what a dead process had in hand. After a
+ * death in between the next process that reaps, or makes a queue, goes on. */
 #include "shmq/queue_ending.h"
 #include "shmq/ring_memory.h"
 
@@ -37,14 +37,14 @@ static bool any(const shmq_queue *q, wanted *is_wanted) {
     return false;
 }
 
-/* Of a queue whose dead go to another one: what is on disk goes there, too. */
+/* In a queue with dead letters, rows on disk become dead letters, too. */
 static bool any_rows(const shmq_queue *q) { return shmq_has_dead_letter(q) && shmq_flow_rows(q) != 0; }
 
 /* D2 */
 static void empty_out(shmq_queue *q) {
     shmq_ring level;
     shmq_notify_all(q);
-    if (q->m->process == NULL) { /* without a row nobody can own an entry; its blocks go with the ring then */
+    if (q->m->process == NULL) { /* only a process row can own an entry; blocks go with the ring then */
         return;
     }
     if (shmq_has_dead_letter(q)) {
@@ -60,7 +60,8 @@ static void empty_out(shmq_queue *q) {
     }
 }
 
-/* D4. Under the structure lock. A producer that publishes behind D1 takes it back, see shmq_put_in_time. */
+/* D4. The caller holds the structure lock. A producer that publishes after D1 takes its entry back: see
+ * shmq_put_in_time. */
 static void take_root(shmq_queue *q) {
     if (!any(q, shmq_state_is_entry) && !any_rows(q)) {
         uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
@@ -68,7 +69,7 @@ static void take_root(shmq_queue *q) {
     }
 }
 
-/* D1. Under the structure lock. */
+/* D1. The caller holds the structure lock. */
 static bool mark_deleted(shmq_queue *q) {
     uint64_t live = shmq_entry_word(q->incarnation, SHMQ_ENTRY_LIVE);
     if (shmq_load_seq(&q->m->directory[q->index].word) != live || is_deleted(q)) {
@@ -78,8 +79,8 @@ static bool mark_deleted(shmq_queue *q) {
     return true;
 }
 
-/* Without the lock for what may take long. A process that cannot have it at once leaves the root to the next one that makes a
- * queue. */
+/* What may take long is done without the lock. If another process holds the lock, D4 is left to the next process that
+ * makes a queue. */
 static void end_service(shmq_queue *q) {
     empty_out(q);
     if (!any_rows(q)) {
@@ -89,7 +90,7 @@ static void end_service(shmq_queue *q) {
         take_root(q);
         shmq_structure_unlock(q->m);
     }
-    shmq_trail_clear(); /* nothing has failed for who called */
+    shmq_trail_clear(); /* for the caller nothing has failed */
 }
 
 shmq_status shmq_queue_delete(shmq_queue *q) {
@@ -104,8 +105,8 @@ shmq_status shmq_queue_delete(shmq_queue *q) {
 }
 
 shmq_status shmq_queue_delete_unused(shmq_queue *q, uint64_t now) {
-    SHMQ_TRY(shmq_structure_try(q->m)); /* who does what is due waits for nobody */
-    bool deleted = shmq_unused_due(q) <= now && mark_deleted(q); /* a consumer may have come before we got the lock */
+    SHMQ_TRY(shmq_structure_try(q->m)); /* upkeep does not wait for the lock */
+    bool deleted = shmq_unused_due(q) <= now && mark_deleted(q); /* a consumer may have come before the lock was held */
     shmq_structure_unlock(q->m);
     if (!deleted) {
         return SHMQ_NOT_FOUND;
@@ -186,7 +187,7 @@ shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
         status = shmq_steal_first(shmq_level(q, depth), is_left, d);
     }
     if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && bring_any(q)) {
-        return shmq_steal_left(q, d); /* what has come back from disk just now */
+        return shmq_steal_left(q, d); /* a row that has just come back from disk */
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* D5: memory of deleted queues goes back when nobody can touch it any more. */
+/* D5: a process gives back the memory of a deleted queue when no member can touch it any more. */
 #include "shmq/block.h"
 #include "shmq/cold.h"
 #include "shmq/level.h"
@@ -6,7 +6,7 @@
 #include "shmq/structure.h"
 #include "shmq/reap.h"
 
-/* A member says in its counters which incarnation it may touch; they stay until its row is FREE again. */
+/* Each member says in its counters which incarnation it may touch; they stay until its row is FREE again. */
 static bool in_use(shmq_member *m, uint32_t index, uint32_t incarnation) {
     uint32_t high = shmq_process_high(m);
     for (uint32_t row = 0; row < high; row++) {
@@ -70,7 +70,7 @@ void shmq_ring_discard(shmq_member *m, shmq_queue_shm *page) {
 static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     uint64_t offset = shmq_load_seq(&entry->page);
     if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 || !shmq_inside(m, offset, SHMQ_PAGE_BYTES)) {
-        /* Left as it is: the entry is lost, the rest works. */
+        /* The entry stays as it is and is lost; everything else works. */
         (void)shmq_damage(m, "the offset of a deleted queue's page makes no sense", offset);
         return;
     }
@@ -83,7 +83,7 @@ static void release(shmq_member *m, shmq_directory_shm *entry, uint64_t word) {
     for (uint32_t i = 0; i < SHMQ_CHUNKS; i++) {
         held.chunks[i] = shmq_load_seq(&page->chunks[i]);
     }
-    /* Repeatable, so it comes before the one store that takes the root away. */
+    /* Repeatable, so it is done before the one store that takes the root away. */
     shmq_ring_discard(m, page);
     shmq_store_seq(&entry->word, shmq_entry_word(shmq_entry_incarnation(word), SHMQ_ENTRY_FREE));
     shmq_fence_release(); /* SYNC directory.name: the entry before all that becomes of its page */

@@ -1,4 +1,4 @@
-/* queue.expires: a queue that nobody has used for so long goes. */
+/* queue.expires: a process deletes a queue that was unused for so long. */
 #include "shmq/unused.h"
 
 #include "shmq/watch.h"
@@ -10,11 +10,10 @@ uint64_t shmq_unused_end(shmq_queue *q, uint64_t now) {
         return shmq_unused_due(q);
     }
     if (shmq_dead_letter(q->page, dead_letter) != 0) {
-        (void)shmq_or_seq(&q->m->upcalls,
-                          SHMQ_UPCALL_DEAD_LETTERS); /* the interpreter's: it has the queue for the dead */
+        (void)shmq_or_seq(&q->m->upcalls, SHMQ_UPCALL_DEAD_LETTERS); /* for the interpreter: it knows the queue */
         return now + SHMQ_DEAD_LETTER_NS;
     }
     shmq_status status = shmq_queue_delete_unused(q, now);
-    shmq_trail_clear(); /* nothing has failed for who called */
+    shmq_trail_clear(); /* for the caller nothing has failed */
     return status == SHMQ_OK || status == SHMQ_NOT_FOUND ? shmq_unused_due(q) : now + SHMQ_TICK_NS;
 }

@@ -1,4 +1,4 @@
-/* The consumer rows of the dead, and who sleeps because a dead notifier has not woken it. */
+/* The reaper frees consumer rows of dead processes, and wakes sleepers that a dead notifier has not woken. */
 #include "shmq/ranks.h"
 #include "shmq/sleepers.h"
 #include "shmq/wake_word.h"
@@ -9,7 +9,7 @@ static bool is_of_the_dead(shmq_consumer_shm *consumer, const shmq_liveness *l) 
     return shmq_row_state(word) != SHMQ_ROW_FREE && shmq_is_dead(l, shmq_row_inner(word));
 }
 
-/* Which of these 64 rows belong to the dead? */
+/* Which of these 64 rows belong to dead processes? */
 static uint64_t find_dead(const shmq_queue *q, uint32_t chunk, const shmq_liveness *l) {
     uint64_t found = 0;
     for (uint64_t used = shmq_load_seq(&q->page->sleepers[chunk].used); used != 0; used &= used - 1) {
@@ -21,7 +21,8 @@ static uint64_t find_dead(const shmq_queue *q, uint32_t chunk, const shmq_livene
     return found;
 }
 
-/* A notifier that died between claiming a bit and waking its sleeper leaves a sleeper without a bit. */
+/* A notifier that died after it cleared an idle bit and before the wake has left a sleeper without a bit: the reaper
+ * wakes it. */
 static void wake_forgotten(shmq_queue *q) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
@@ -48,7 +49,7 @@ void shmq_sleepers_recover(shmq_queue *q, const shmq_liveness *l) {
     wake_forgotten(q);
 }
 
-/* The bits first, as a row whose bit is clear is in nobody's way. */
+/* Bits are cleared first: a row whose bit is clear hinders nobody. */
 void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
     for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
         uint64_t dead = find_dead(q, chunk, l);
@@ -58,7 +59,7 @@ void shmq_consumers_recover(shmq_queue *q, const shmq_liveness *l) {
         for (uint64_t bits = dead; bits != 0; bits &= bits - 1) {
             shmq_consumer_shm *row = shmq_row_at(q, chunk * 64 + (uint32_t)__builtin_ctzll(bits));
             if (row == NULL) {
-                continue; /* its chunk was damaged a moment ago */
+                continue; /* its chunk was damaged meanwhile */
             }
             if (shmq_load_relaxed(&row->kind) == SHMQ_CONSUMER) {
                 shmq_unused_begin(q);

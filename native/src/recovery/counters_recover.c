@@ -1,5 +1,5 @@
-/* What the dead claimed in their counters: places among those who wait, a place between slot and count, the queue's
- * memory. */
+/* The reaper undoes what a dead process has claimed in its counters: a place among the waiters, a slot that is not
+ * counted yet, the use of the queue's memory. */
 #include "shmq/reap.h"
 #include "shmq/sleepers.h"
 #include "shmq/waiters.h"
@@ -9,14 +9,14 @@ static void recover_counters(shmq_member *m, shmq_counters_shm *counters, uint32
     bool used = shmq_entry_state(shmq_load_seq(&m->directory[index].word)) != SHMQ_ENTRY_FREE &&
                 shmq_load_seq(&counters->attached) != 0 && shmq_queue_view(m, index, &q) == SHMQ_OK;
     shmq_store_seq(&counters->moving, 0);
-    if (used) { /* after `moving`: who is stopped by the count looks at this first */
+    if (used) { /* after `moving`: a producer that the count stops looks at `moving` first */
         shmq_room_waiters_recover(&q, counters);
         shmq_store_seq(&q.page->recount_due, 1);
         shmq_wake_producers(&q);
     }
     shmq_store_seq(&counters->waiting, 0);
     shmq_store_seq(&counters->changing, 0);
-    if (!leaving) { /* who leaves gives up its claims one by one, with its handles */
+    if (!leaving) { /* a leaving process gives up its claims one by one, with its handles */
         shmq_store_seq(&counters->attached, 0);
     }
 }

@@ -1,4 +1,4 @@
-/* The groups of the dead. After their entries are back in the queue. */
+/* The reaper frees groups of dead processes, after their entries are back in the queue. */
 #include "dispatch/group_words.h"
 
 static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_liveness *l) {
@@ -19,7 +19,7 @@ void shmq_groups_recover(shmq_queue *q, const shmq_liveness *l) {
         } else if (is_of_the_dead(q, word, l)) {
             (void)shmq_group_free(q, group, word);
         } else if (shmq_is_refused(shmq_load_seq(&shmq_group_at(q, group)->refused))) {
-            shmq_group_recheck(q, group); /* the dead may have robbed its owner */
+            shmq_group_recheck(q, group); /* the dead process may have stolen a message from the owner */
         }
     }
 }

@@ -1,16 +1,17 @@
 /* The reaper. Order for one dead row (row, g):
  *
- *   1 row word -> REAPING of the same generation              anyone, repeatable
- *   2 every queue that it used: the moves that it was in      exact CAS, the row's generation looked at after each word
- *     then every queue again: each word that names it
- *     then rewind, wake sleepers without a bit, notify, wake full
+ *   1 row word -> REAPING of the same generation              by any process, repeatable
+ *   2 in every queue that it used: its moves are decided      exact CAS, the row's generation looked at after each word
+ *     then in each again: every word that names it
+ *     then rewind, wake sleepers without a bit, notify, wake producers
  *   3 under the structure lock, if the generation still is g: its temporary queues are deleted, its blocks and pins, its
- *     counters' claims, its consumer rows given back; so is what nobody uses then (deleted queues, slabs); last the
+ *     counters' claims, its consumer rows given back; so is what no process uses then (deleted queues, slabs); last the
  *     row word -> FREE, g + 1
  *
- * Messages are back with others after step 2, which waits for nobody. A death in any step leaves a dead row that the next reaper begins anew. The
- * generation after each word is what makes that safe: with one look before the sweep a reaper that stalls while another
- * finishes would go on to take the entries of the row's next owner. */
+ * After step 2, which waits for no process, its messages are back in their queues. A death in any step leaves a dead
+ * row, with which the next reaper begins anew. The look at the generation after each word makes that safe. With one
+ * look before the sweep, a reaper that stalls while another one finishes would go on to take the entries of the row's
+ * next owner. */
 #include "shmq/reap.h"
 #include "shmq/ring_memory.h"
 
@@ -25,8 +26,8 @@
 typedef struct sweep {
     shmq_member *m;
     uint32_t row, generation;
-    bool own; /* our own row at close: nothing died */
-    bool locked; /* the structure lock is held */
+    bool own; /* this process' own row at close: nothing died */
+    bool locked; /* the caller holds the structure lock */
 } sweep;
 
 static bool still_dead(const sweep *s) {
@@ -34,7 +35,7 @@ static bool still_dead(const sweep *s) {
     return s->own || shmq_row_generation(word) == s->generation;
 }
 
-/* What every repair asks: only this one row, and only as long as nobody else has finished it. */
+/* Each repair asks this: only this one row, and only while no other reaper has finished it. */
 static bool is_this_row(void *context, uint32_t row) {
     const sweep *s = context;
     return row == s->row && still_dead(s);
@@ -51,22 +52,22 @@ static bool used_by(shmq_member *m, uint32_t row, uint32_t index) {
 
 typedef shmq_status visit(sweep *s, shmq_queue *q);
 
-/* Step 2. Without a row of our own we cannot say that we use a queue, so the caller holds the structure lock. False: not
- * all of it could be done, or somebody else has done it. */
+/* Step 2. Without a process row this process cannot say that it uses a queue, so the caller holds the structure lock.
+ * False: a queue could not be visited, or another reaper has finished the row. */
 static bool visit_queues(sweep *s, bool locked, visit *each) {
     shmq_member *m = s->m;
     uint32_t high = shmq_queue_high(m); /* SYNC directory.entry */
     for (uint32_t index = 0; index < high; index++) {
         if (!used_by(m, s->row, index) && !shmq_is_ending(m, index)) {
-            continue; /* a deleted one is emptied by whoever is about, also without a claim on its memory */
+            continue; /* any process empties a deleted queue, also without a claim on its memory */
         }
         shmq_queue view, *q = &view;
         shmq_status status = locked ? shmq_queue_view(m, index, &view) : shmq_queue_bind(m, index, 0, &q);
         if (status == SHMQ_NOT_FOUND || status == SHMQ_CORRUPT) {
-            continue; /* deleted, or damaged: nobody waits there */
+            continue; /* deleted or damaged: no process waits there */
         }
         if (status != SHMQ_OK) {
-            return false; /* what it holds there must not be forgotten: the row stays, the next reaper begins anew */
+            return false; /* the entries there must not be forgotten: the row stays for the next reaper */
         }
         s->locked = locked;
         status = each(s, q);
@@ -74,14 +75,14 @@ static bool visit_queues(sweep *s, bool locked, visit *each) {
             shmq_queue_unbind(q);
         }
         if (status != SHMQ_OK || !still_dead(s)) {
-            return false; /* or somebody else finished the row meanwhile */
+            return false; /* a failure, or another reaper has finished the row */
         }
     }
     return true;
 }
 
-/* The queue that the intent names, which the dead used, too: so its memory is still there. One that is gone, or another by
- * now, was deleted, and what it held went with it. */
+/* The queue that the intent names. The dead process used it, too, so its memory is still there. If another incarnation
+ * is there by now, the queue was deleted, and the entry with it. */
 static shmq_status look_at_source(void *context, uint64_t intent, uint64_t place, uint32_t owner, bool *there) {
     sweep *s = context;
     shmq_queue view, *q = &view;
@@ -115,7 +116,7 @@ static shmq_status recover(sweep *s, shmq_queue *q) {
     return SHMQ_OK;
 }
 
-/* At close no thread of ours is in a move: it is a call that is waited for. */
+/* At close no thread of this process is in a move: close waits for its calls. */
 static bool sweep_queues(sweep *s, bool locked) {
     return (s->own || visit_queues(s, locked, decide_moves)) && visit_queues(s, locked, recover);
 }
@@ -134,7 +135,8 @@ static uint32_t named_in(const shmq_ring *r, uint64_t offset, uint32_t generatio
     return bits;
 }
 
-/* Which reference bits of this block do slots name? Called after the block's word was read: names only vanish. */
+/* Which reference bits of this block do slots name? The caller has read the block's word before: later on bits can only
+ * go. */
 static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     shmq_member *m = ((sweep *)context)->m;
     uint32_t bits = 0, high = shmq_queue_high(m);
@@ -152,7 +154,7 @@ static uint32_t named(void *context, uint64_t offset, uint32_t generation) {
     return bits;
 }
 
-/* Its rows on every queue, its claims on their memory. Under the structure lock. */
+/* The dead process' rows on every queue, and its claims on their memory. The caller holds the structure lock. */
 static void close_queues(sweep *s) {
     shmq_member *m = s->m;
     shmq_liveness l = this_row(s);
@@ -167,7 +169,8 @@ static void close_queues(sweep *s) {
     shmq_counters_recover(m, &l);
 }
 
-/* Queues that go with the process, or with one that was here before. Under the structure lock. */
+/* Deletes queues that are temporary of the row's process, or of an earlier one in the row. The caller holds the
+ * structure lock. */
 static void delete_temporaries(sweep *s) {
     shmq_member *m = s->m;
     uint32_t high = shmq_queue_high(m);
@@ -182,7 +185,7 @@ static void delete_temporaries(sweep *s) {
     }
 }
 
-/* Step 3, under the structure lock. */
+/* Step 3. The caller holds the structure lock. */
 static void finish_row(sweep *s) {
     shmq_process_shm *row = &s->m->rows[s->row];
     uint64_t reaping = shmq_row_word(s->generation, 0, SHMQ_ROW_REAPING);
@@ -194,7 +197,7 @@ static void finish_row(sweep *s) {
     shmq_pins_recover(s->m, s->row, &l);
     (void)shmq_blocks_sweep(s->m, l.is_dead, named, s);
     close_queues(s);
-    shmq_queues_release(s->m); /* and ends what it has half deleted */
+    shmq_queues_release(s->m); /* also ends deletions that the dead process has left half done */
     (void)shmq_blocks_reclaim(s->m);
     shmq_watch_recover(s->m, &l);
     shmq_store_seq(&row->unsettled, 0);
@@ -208,8 +211,8 @@ static void finish_row(sweep *s) {
     shmq_cas_seq(&row->word, reaping, shmq_row_word(s->generation + 1, 0, SHMQ_ROW_FREE));
 }
 
-/* wait: for the structure lock, if somebody has it. Else the row stays as it is: what it held is back with others, and the
- * next who looks does the rest. A sleeper that reaps must not sleep on behind a stopped process. */
+/* `wait` waits for the structure lock, if another process has it. Else the row stays: its messages are back in their
+ * queues, and the next reaper does the rest. A sleeper that reaps must not wait behind a stopped process. */
 static shmq_status reap_row(shmq_member *m, uint32_t row, const shmq_liveness *l, bool wait) {
     shmq_process_shm *process = &m->rows[row];
     uint64_t word = shmq_load_acquire(&process->word); /* SYNC row.owner */
@@ -219,7 +222,7 @@ static shmq_status reap_row(shmq_member *m, uint32_t row, const shmq_liveness *l
     sweep s = {.m = m, .row = row, .generation = shmq_row_generation(word)};
     if (shmq_row_state(word) != SHMQ_ROW_REAPING &&
         !shmq_cas_seq(&process->word, word, shmq_row_word(s.generation, 0, SHMQ_ROW_REAPING))) {
-        return SHMQ_OK; /* somebody else begins */
+        return SHMQ_OK; /* another reaper begins with this row */
     }
     bool member = m->process != NULL;
     if (member && !sweep_queues(&s, false)) {
@@ -263,9 +266,9 @@ shmq_status shmq_sweep_own(shmq_member *m) {
     bool swept = sweep_queues(&s, false);
     do {
         status = shmq_structure_lock(m);
-    } while (status == SHMQ_INTERRUPTED); /* leaving cannot be done by halves; signals are seen after it */
+    } while (status == SHMQ_INTERRUPTED); /* a close must be finished; signals are seen after it */
     SHMQ_TRY(status);
-    if (!swept) { /* no private memory for a handle: as who has no row does it, which needs none. Nothing may name us then */
+    if (!swept) { /* without private memory for a handle: as a process without a row does it */
         (void)sweep_queues(&s, true);
     }
     shmq_queues_end_deleted(m);

@@ -1,5 +1,5 @@
-/* The ring after a death: each word that names a dead owner goes where its state says, by one CAS from exactly that word.
- * Any number may do this at once, and leave it half-way. */
+/* A ring after a death: the reaper changes each word that names a dead owner as its state says, by one CAS from exactly
+ * that word. Several reapers may do this at once, and may die in the middle. */
 #include "shmq/due.h"
 #include "shmq/group.h"
 #include "shmq/line.h"
@@ -8,8 +8,8 @@
 #include "shmq/wait.h"
 #include "shmq/ring_memory.h"
 
-/* The word was read before the row that it names, and the row before the question whether its process is dead. A consumer
- * row is free before the row of its process is, so a row that was used again in between is not taken for the dead one's.
+/* The reaper reads the word, then the row that it names, then asks whether the row's process is dead. A consumer row
+ * becomes free before its process row does. So a row that was used again in between is not taken for the dead one's.
  * SYNC ring.claim */
 static bool is_of_the_dead(const shmq_queue *q, uint64_t word, const shmq_liveness *l, uint32_t *process_row) {
     uint32_t owner = shmq_word_owner(word);
@@ -47,7 +47,7 @@ static void repair(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, const shmq_
             q->counters != NULL) {
             shmq_add_relaxed(&q->counters->died, 1);
         }
-        if (steals && !l->leaving) { /* noted before it is back: its owner's pool asks which of the two happened */
+        if (steals && !l->leaving) { /* before the entry is back: the owner's pool asks which of the two happened */
             shmq_death_record_add(q->m, shmq_read_once(&slot->message_id) | SHMQ_DEATH_RECORD_MOVER,
                                   q->m->rows[process_row].pid, 0);
         }
@@ -67,7 +67,7 @@ static uint32_t recover_slot(shmq_ring *r, shmq_slot_shm *slot, const shmq_liven
         }
         repair(r, slot, word, l, process_row);
         if (shmq_load_seq(&slot->word) == word) {
-            return repaired; /* nothing to repair in this state (or own claim): not ours to loop on */
+            return repaired; /* nothing to repair in this state, or a claim of this process: looping on would not end */
         }
     }
 }
@@ -77,7 +77,7 @@ static uint32_t recover_level(shmq_ring *r, const shmq_liveness *l) {
     for (uint64_t i = 0; i < shmq_slots_laid(r); i++) {
         freed += recover_slot(r, shmq_slot_at(r, i), l);
     }
-    shmq_rewind_all(r); /* always: a releaser that died after its R1 left no word with its name */
+    shmq_rewind_all(r); /* always: a process that died in a release after R1 has left no word with its name */
     shmq_due_recover(r);
     return freed;
 }
@@ -92,7 +92,7 @@ void shmq_ring_recover(shmq_queue *q, const shmq_liveness *l) {
     shmq_sleepers_recover(q, l);
     shmq_line_recover(q, l);
     if (shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN) {
-        shmq_notify_all(q); /* who shut it down may have died before it told those who sleep */
+        shmq_notify_all(q); /* the process that shut it down may have died before it woke the sleepers */
     }
     for (uint32_t i = 0; i <= freed && i < SHMQ_CONSUMER_ROWS; i++) {
         shmq_notify(q);

@@ -1,4 +1,4 @@
-/* The watch of the dead. */
+/* The reaper vacates the watches of dead processes. */
 #include "shmq/watch.h"
 
 void shmq_watch_recover(shmq_member *m, const shmq_liveness *l) {

@@ -1,10 +1,11 @@
-/* The duty "times": by one word of the header it is known when the next thing in any queue is due, by words of the queues what. */
+/* The duty "times". A word of the header says when the next thing in any queue is due; words of the queues say what it
+ * is. */
 #include "shmq/duty.h"
 #include "shmq/level.h"
 #include "shmq/structure.h"
 #include "shmq/watch.h"
 
-/* When each of its duties is due; answers the earliest. */
+/* When each duty of a queue is due. Answers the earliest time. */
 static uint64_t due_in(const shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTIES]) {
     uint64_t earliest = SHMQ_DUE_NEVER;
     for (uint32_t i = 0; i < SHMQ_QUEUE_DUTIES; i++) {
@@ -14,7 +15,8 @@ static uint64_t due_in(const shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEU
     return earliest;
 }
 
-/* Answers when to come again. As of the broker's duties, the one that would come next when the budget is spent is the first the next time. */
+/* Does what is due in a queue; answers when to come again. The duty that would come next when the budget is spent is
+ * the first of the next look. */
 static uint64_t do_due(shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTIES], shmq_budget *b) {
     uint32_t *turn = &q->m->rounds.queue_turn, first = *turn;
     uint64_t earliest = SHMQ_DUE_NEVER;
@@ -32,8 +34,8 @@ static uint64_t do_due(shmq_queue *q, uint64_t now, uint64_t due[SHMQ_QUEUE_DUTI
     return earliest;
 }
 
-/* One queue; answers when it is to be looked at next. *half: we have come to the middle of a ring. `view` is for a look only:
- * memory that others use is not written to before the queue is bound. */
+/* Looks at one queue; answers when to look again. *half: the look has ended in the middle of a ring. `view` is only for
+ * a look: memory that others use is not written before the queue is bound. */
 static uint64_t look_at(shmq_member *m, uint32_t index, uint64_t now, shmq_budget *b, bool *half) {
     shmq_queue view, *q;
     uint64_t due[SHMQ_QUEUE_DUTIES], earliest;
@@ -66,13 +68,13 @@ bool shmq_is_time(const shmq_member *m, uint64_t now) {
     return word != 0 && (shmq_is_due(shmq_due_time(word), now) || shmq_load_relaxed(&m->rounds.half) != 0);
 }
 
-/* What we have left in the header's word. */
+/* Keeps what this process has left in the header's word. */
 static void remember(shmq_member *m, uint64_t mark) {
     m->rounds.queues.mark = mark;
     shmq_store_relaxed(&m->rounds.half, mark != 0);
 }
 
-/* Ours: where the piece before it has ended. Else from the queue on at which the last look has ended. */
+/* Begins a look: where this process' own last piece ended, else at the queue where the last look ended. */
 static bool begin(shmq_member *m, uint64_t now, uint64_t *mark) {
     shmq_circle *c = &m->rounds.queues;
     shmq_a64 *due = &m->header->due;
@@ -86,7 +88,7 @@ static bool begin(shmq_member *m, uint64_t now, uint64_t *mark) {
     if (!anew) {
         return true;
     }
-    m->rounds.high = shmq_queue_high(m); /* who declares another one says when it is due */
+    m->rounds.high = shmq_queue_high(m); /* a process that makes a later queue says itself when it is due */
     c->earliest = SHMQ_DUE_NEVER;
     c->left = m->rounds.high;
     c->next = c->next < m->rounds.high ? c->next : 0;
@@ -98,7 +100,7 @@ bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
     shmq_a64 *word = &m->header->due;
     uint64_t mark;
     if (b->spare == NULL && now < m->rounds.go_on_ns && shmq_due_is_left(shmq_load_seq(word), c->mark)) {
-        return true; /* others are to have the processor, too */
+        return true; /* other threads are to have the processor, too */
     }
     if (!begin(m, now, &mark)) {
         return false;
@@ -107,7 +109,7 @@ bool shmq_times_step(shmq_member *m, uint64_t now, shmq_budget *b) {
         bool half;
         uint64_t due = look_at(m, (uint32_t)c->next, now, b, &half);
         if (half) {
-            break; /* it is the first of the next piece */
+            break; /* this queue is the first of the next piece */
         }
         c->earliest = due < c->earliest ? due : c->earliest;
         c->next = c->next + 1 < m->rounds.high ? c->next + 1 : 0;

@@ -1,4 +1,4 @@
-/* The list of what is to be done beside the messages, and the one call that does it. */
+/* The list of duties, and the one call that does them. */
 #include "shmq/duty.h"
 
 #include "shmq/alert.h"
@@ -18,7 +18,7 @@ static bool reap_met(shmq_member *m, uint64_t now, shmq_budget *b) {
     return false;
 }
 
-/* Has so much passed since `then`? With a sign: what keeps an old time turns no clock back. */
+/* Is `then` at least `ns` before `now`? Signed, so that a `then` in the future is not taken for a long time ago. */
 static bool is_past(uint64_t then, uint64_t now, uint64_t ns) { return (int64_t)(now - then) >= (int64_t)ns; }
 
 static bool may_be_dead(const shmq_member *m, uint64_t now) {
@@ -29,7 +29,7 @@ static bool is_other(const shmq_member *m, uint32_t row) {
     return row != m->row && shmq_row_state(shmq_load_acquire(&m->rows[row].word)) != SHMQ_ROW_FREE; /* SYNC row.owner */
 }
 
-/* Rows from the one on at which the last step has ended; at most one of the dead is reaped. */
+/* Looks at process rows from where the last step ended. Reaps one dead process at most. */
 static bool look_for_dead(shmq_member *m, uint64_t now, shmq_budget *b) {
     shmq_rounds *u = &m->rounds;
     uint32_t high = shmq_process_high(m), row = shmq_load_relaxed(&u->row);
@@ -42,8 +42,8 @@ static bool look_for_dead(shmq_member *m, uint64_t now, shmq_budget *b) {
         }
         shmq_budget_spend(b, SHMQ_PRICE_ROW);
         if (shmq_process_dead(m, row)) {
-            shmq_budget_spend_all(b); /* a reaper looks at all slots of all queues that it used */
-            (void)shmq_reap_row(m, row); /* not done now: the next look does it */
+            shmq_budget_spend_all(b); /* a reaper looks at all slots of all queues that the dead process used */
+            (void)shmq_reap_row(m, row); /* if it was not reaped now, the next look does it */
         }
     }
     bool left = row < high;
@@ -91,7 +91,7 @@ const shmq_duty shmq_duties[SHMQ_DUTIES] = {
     [SHMQ_DUTY_ALERTS] = {"alerts", may_be_told, look_for_alerts},
 };
 
-/* The next call of this process is a round of all duties; for what has its time the header's word says so already. */
+/* The next call of this process is a round of all duties. The header's word says already when timed ones are due. */
 static void hurry(shmq_member *m, uint32_t number) {
     if (number != SHMQ_DUTY_TIMES) {
         shmq_store_relaxed(&m->ops, 1023);
@@ -103,7 +103,8 @@ static bool is_asked_for(const shmq_member *m, uint32_t number, uint32_t duties,
     return (duties & SHMQ_DUTY(number)) != 0 && duty->step != NULL && duty->is_due(m, now);
 }
 
-/* The one that would come next when the budget is spent is the first of the next round, so none waits behind another for ever. */
+/* One round. The duty that would come next when the budget is spent is the first of the next round: no duty waits for
+ * ever. */
 static bool run(shmq_member *m, uint32_t duties, uint64_t now, shmq_budget *b) {
     uint32_t first = m->rounds.turn;
     bool left = false;
@@ -125,7 +126,7 @@ static bool run(shmq_member *m, uint32_t duties, uint64_t now, shmq_budget *b) {
     return left;
 }
 
-/* Most calls find nothing due, though something has its time some day: they pay for the questions only. */
+/* Most calls find nothing due: they ask the questions only. */
 static bool is_any_due(const shmq_member *m, uint32_t duties, uint64_t now) {
     for (uint32_t rest = duties; rest != 0; rest &= rest - 1) {
         if (is_asked_for(m, (uint32_t)__builtin_ctz(rest), duties, now)) {
@@ -137,7 +138,7 @@ static bool is_any_due(const shmq_member *m, uint32_t duties, uint64_t now) {
 
 static bool may_be_done(const shmq_member *m) { return m->process != NULL && shmq_load_relaxed(&m->closed) == 0; }
 
-/* False: another thread of ours is at it, or nothing is left. */
+/* False: another thread of this process does it, or nothing is left to do. */
 static bool run_alone(shmq_member *m, uint32_t duties, uint64_t now, const shmq_spare_time *spare) {
     if (!shmq_cas32_seq(&m->rounds.busy, 0, 1)) {
         return false;

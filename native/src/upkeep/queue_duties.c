@@ -1,4 +1,4 @@
-/* What is to be done in a queue when its time comes. */
+/* What a process does in a queue when its time has come. */
 #include "shmq/duty.h"
 #include "shmq/level.h"
 #include "shmq/queue_ending.h"
@@ -7,7 +7,8 @@
 
 static bool is_in_service(const shmq_queue *q) { return shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; }
 
-/* The earliest of its rings: levels, and their front rings. One at which we have looked in part is ours to go on with. */
+/* The earliest time of its rings: levels and front rings. A ring that this process has looked at in part comes
+ * first. */
 static uint64_t messages_due(const shmq_queue *q, uint64_t now) {
     uint64_t earliest = SHMQ_DUE_NEVER;
     for (uint32_t depth = 0; depth < q->rings; depth++) {
@@ -21,7 +22,7 @@ static uint64_t messages_due(const shmq_queue *q, uint64_t now) {
 
 static uint64_t messages_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     shmq_rounds *u = &q->m->rounds;
-    uint32_t first = shmq_is_half_looked_at(q, u->depth, u) ? u->depth : 0; /* a look at another one would forget it */
+    uint32_t first = shmq_is_half_looked_at(q, u->depth, u) ? u->depth : 0; /* a look at another ring would forget it */
     for (uint32_t i = 0; i < q->rings; i++) {
         uint32_t depth = (first + i) % q->rings;
         shmq_ring_time_step(shmq_level(q, depth), now, u, b);
@@ -38,7 +39,7 @@ static uint64_t unused_due(const shmq_queue *q, uint64_t now) {
 }
 
 static uint64_t unused_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
-    shmq_budget_spend_all(b); /* what is left in it is settled */
+    shmq_budget_spend_all(b); /* its entries are settled */
     return is_in_service(q) ? shmq_unused_end(q, now) : shmq_ending_due(q, now);
 }
 
@@ -47,7 +48,7 @@ static uint64_t deleted_due(const shmq_queue *q, uint64_t now) {
 }
 
 static uint64_t deleted_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
-    shmq_budget_spend_all(b); /* all of its slots are looked at */
+    shmq_budget_spend_all(b); /* a look at all of its slots */
     return shmq_ending_look(q, now);
 }
 
@@ -55,5 +56,5 @@ const shmq_queue_duty shmq_queue_duties[SHMQ_QUEUE_DUTIES] = {
     {"messages", messages_due, messages_step}, /* delays, lives, leases */
     {"rows", shmq_rows_due, shmq_rows_step}, /* lives that end on disk */
     {"unused queue", unused_due, unused_step}, /* the option expires */
-    {"deleted queue", deleted_due, deleted_step}, /* what has come back to it */
+    {"deleted queue", deleted_due, deleted_step}, /* entries that were given back to it */
 };

@@ -1,12 +1,12 @@
-/* The broker's memory is used up: messages go to disk until there is some. */
+/* When the broker's memory is used up, a process moves messages of queues to disk until some is free. */
 #include "shmq/flow.h"
 #include "shmq/handle.h"
 #include "shmq/level.h"
 #include "shmq/upkeep.h"
 
-#define QUEUES_TRIED 4 /* of those that have most in memory: a call that waits for memory tries others the next time */
+#define QUEUES_TRIED 4 /* those with most in memory: the next call for memory tries others */
 
-/* About how many entries of this queue could go; 0: it stays in memory. Nothing that others write is read twice. */
+/* About how many entries of this queue could go to disk; 0: none. Reads each word that others write once. */
 static uint64_t depth_in_memory(shmq_member *m, uint32_t index) {
     shmq_queue view;
     if (shmq_entry_state(shmq_load_acquire(&m->directory[index].word)) != SHMQ_ENTRY_LIVE || /* SYNC directory.entry */
@@ -30,7 +30,7 @@ static bool is_among(const uint32_t *tried, uint32_t count, uint32_t index) {
     return false;
 }
 
-/* The one that has most in memory, and was not tried. */
+/* Chooses the queue that has most in memory and was not tried yet. */
 static bool choose(shmq_member *m, const uint32_t *tried, uint32_t count, uint32_t *chosen) {
     uint64_t most = 0;
     uint32_t high = shmq_queue_high(m);
@@ -60,6 +60,6 @@ shmq_status shmq_relieve(shmq_member *m, shmq_queue *q, bool in_turn) {
             shmq_queue_unbind(other);
         }
     }
-    shmq_trail_clear(); /* of who could not be bound: nothing has failed for who called */
+    shmq_trail_clear(); /* of a queue that could not be bound: for the caller nothing has failed */
     return status;
 }

@@ -1,18 +1,19 @@
-/* The look at all entries of a ring: holds that end, messages that expire, leases that are over. It may be made in pieces. */
+/* A look at all entries of a ring: a process ends holds, lives and leases that are over. It may look in pieces. */
 #include "shmq/cold.h"
 #include "shmq/duty.h"
 #include "shmq/group.h"
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 
-/* When this state of the entry ends. */
+/* When the present state of the entry ends. */
 static uint64_t ends_at(const shmq_ring *r, shmq_slot_shm *slot, uint32_t state, uint64_t now) {
     bool leased = state == SHMQ_ACQUIRED && (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 &&
                   shmq_load_relaxed(&r->queue->page->settings.lease_ns) != SHMQ_NEVER;
     return state == SHMQ_HELD || leased ? shmq_held_until(r, slot, now) : SHMQ_DUE_NEVER;
 }
 
-/* Taken from a consumer that lives: an attempt, unless it is for the dead anyway. */
+/* Takes the message back from a living consumer. That counts as an attempt, unless the message becomes a dead letter
+ * anyway. */
 static void take_back(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, bool attempt) {
     shmq_delivery d = {0};
     if (shmq_seize(r, slot, word, position, &d)) {
@@ -21,7 +22,8 @@ static void take_back(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t
     }
 }
 
-/* Its lease is over. With the message goes a sticky group, if it was the last one in hand. */
+/* The lease is over: takes the message back, and a sticky group with it, if the owner has no other message of the group
+ * in hand. */
 static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_budget *b) {
     shmq_queue *q = r->queue;
     bool sticky = SHMQ_UNLIKELY(q->grouping == SHMQ_GROUPS_STICKY);
@@ -33,19 +35,18 @@ static void overrun(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p
     shmq_budget_spend_all(b); /* a recheck looks at all slots */
     shmq_group_suspect(q, group, shmq_word_owner(word));
     take_back(r, slot, word, position, true);
-    /* Once more: who looked at the slots before may have found this message in hand, and the group above suspicion. */
+    /* Once more: another process may have rechecked before, found this message in hand, and cleared suspect. */
     shmq_group_suspect(q, group, shmq_word_owner(word));
     shmq_group_recheck(q, group);
 }
 
-/* Past its time to live. Answers when to look again. */
+/* The entry's life is over. Answers when to look again. */
 static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, uint64_t now) {
     shmq_queue *q = r->queue;
     uint32_t state = shmq_word_state(word);
     bool dead_letters = shmq_load_relaxed(&q->page->settings.dead_letter_expired) != 0;
     if (state == SHMQ_AVAILABLE && dead_letters) {
-        (void)shmq_or_seq(&q->m->upcalls,
-                          SHMQ_UPCALL_DEAD_LETTERS); /* the interpreter's: it has the queue for the dead */
+        (void)shmq_or_seq(&q->m->upcalls, SHMQ_UPCALL_DEAD_LETTERS); /* for the interpreter: it knows the queue */
         return now + SHMQ_DEAD_LETTER_NS;
     }
     if (state == SHMQ_HELD && dead_letters) {
@@ -53,18 +54,17 @@ static uint64_t end_life(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint6
         return now;
     }
     if (state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_ACQUIRED) {
-        take_back(r, slot, word, position,
-                  false); /* what has expired is not released, but dropped, or left for its move to the dead letters */
+        take_back(r, slot, word, position, false); /* an expired entry is dropped, or left to become a dead letter */
         return dead_letters ? now : SHMQ_DUE_NEVER;
     }
-    return now + q->m->patience_ns; /* offered, or being settled: it is the other's for a moment */
+    return now + q->m->patience_ns; /* being offered or settled: another process has it for a moment */
 }
 
-/* One entry: do what is due; answers when it is due next. */
+/* Does what is due for one entry; answers when to come again. */
 static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_budget *b) {
     shmq_budget_spend(b, SHMQ_PRICE_ENTRY);
-    /* SYNC ring.publish. Seq: the look was announced in the due word, then comes this load. A process that makes something due
-     * swaps the slot's word, then looks at the due word: one of the two sees the other. */
+    /* SYNC ring.publish. Seq: the look is announced in the due word before this load. A process that makes something
+     * due swaps the slot's word, then looks at the due word: one of the two sees the other. */
     uint64_t word = shmq_load_seq(&slot->word);
     uint32_t state = shmq_word_state(word);
     if (!shmq_state_is_entry(state)) {
@@ -77,7 +77,7 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_bu
                            : 0;
     expires = expires == 0 ? SHMQ_DUE_NEVER : expires;
     if (shmq_load_seq(&slot->word) != word) {
-        return now; /* it changed under us: looked at again soon */
+        return now; /* the word has changed meanwhile: look again soon */
     }
     if (expires <= now || ends <= now) {
         shmq_budget_spend(b, SHMQ_PRICE_CHANGE);
@@ -95,8 +95,8 @@ static uint64_t look_at(shmq_ring *r, shmq_slot_shm *slot, uint64_t now, shmq_bu
     return ends < expires ? ends : expires;
 }
 
-/* A new circle begins where the last one ended, so that none is left out by one that never comes to its end. What is carried is
- * looked at first in every second one. */
+/* A new circle begins where the last one ended, so no entry is left out by looks that never come to their end. Every
+ * second circle looks at carried entries first. */
 static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
@@ -118,7 +118,7 @@ static void begin(const shmq_ring *r, shmq_rounds *u, uint64_t mark) {
 
 static void note(shmq_circle *c, uint64_t due) { c->earliest = due < c->earliest ? due : c->earliest; }
 
-/* Every entry between floor and tail. False: the budget is spent before that. */
+/* Looks at each entry between floor and tail. False: the budget was spent before the end. */
 static bool look_at_entries(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     shmq_circle *c = &u->entries;
     for (; c->left != 0; c->left--) {
@@ -131,7 +131,7 @@ static bool look_at_entries(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_bud
     return true;
 }
 
-/* Older ones, which the tail has carried. The same. */
+/* The same for older entries, which the tail has carried. */
 static bool look_at_carried(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     while (u->carried != 0) {
         if (b->left == 0) {
@@ -141,7 +141,7 @@ static bool look_at_carried(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_bud
         uint64_t bits = shmq_load_seq(&r->carried[w]) & UINT64_MAX >> (63 - last % 64);
         u->carried = bits != 0 ? w * 64 + 63 - (uint64_t)__builtin_clzll(bits) : w * 64;
         if (bits == 0 && w % 8 == 0) {
-            shmq_budget_spend(b, SHMQ_PRICE_ENTRY); /* a cache line of words, most of which are empty */
+            shmq_budget_spend(b, SHMQ_PRICE_ENTRY); /* a cache line of words, most of them empty */
         } else if (bits != 0) {
             note(&u->entries, look_at(r, shmq_slot_at(r, u->carried), now, b));
         }
@@ -149,13 +149,14 @@ static bool look_at_carried(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_bud
     return true;
 }
 
-/* As a census. */
+/* Carried entries and the others, in the order of this circle. */
 static bool look_at_all(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget *b) {
     return u->carried_first ? look_at_carried(r, now, u, b) && look_at_entries(r, now, u, b)
                             : look_at_entries(r, now, u, b) && look_at_carried(r, now, u, b);
 }
 
-/* Of whom somebody waits for: at the end of each look, and, if none comes to its end, once in a patience. True: somebody still waits. */
+/* Rechecks groups for which a taker waits: at the end of each look, and at least once in the patience. True: a taker
+ * still waits. */
 static bool recheck_groups(shmq_queue *q, bool whole, uint64_t now, shmq_rounds *u) {
     if (SHMQ_LIKELY(q->grouping == SHMQ_GROUPS_NONE) || (!whole && now - u->rechecked_ns < q->m->patience_ns)) {
         return false;
@@ -187,7 +188,7 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
     }
     uint64_t earliest = u->entries.earliest;
     uint64_t rest = shmq_due_rest(now);
-    bool earlier; /* sleepers know the header's word only, and that is looked after by the caller */
+    bool earlier; /* unused: sleepers know the header's word only, which the caller sets */
     u->entries.mark = whole ? 0 : shmq_due_leave(due, mark, rest, &earlier);
     if (whole) {
         u->entries.next = 0;

@@ -1,9 +1,10 @@
-/* Rows whose lives are over. A pass goes over what the backing's indexes say of lives, in pieces of a file, each under the mover's lock for
- * itself. What is over goes where it lies, if it is the lowest and it is to be no dead letter; else it comes in by itself, and what is due in
- * the front ring is done as ever.
+/* Rows whose lives are over. A pass goes over the lives in the backing's indexes, a piece of a file at a time, each
+ * under the mover's lock. Rows that are over are dropped on disk, if they are the lowest and become no dead letters.
+ * Others are fetched, and treated like any entry of the front ring.
  *
- * A level's word is never later than the end of the first life among its rows. It is made earlier by whoever writes rows, before they are
- * rows, and by whoever sets max_ttl; later by the end of a pass only, under the lock under which rows are written. */
+ * A level's word is never later than the end of the first life among its rows. The mover makes it earlier before it
+ * writes rows, and so does a process that sets max_ttl. Only the end of a pass makes it later, under the lock under
+ * which rows are written. */
 #include "shmq/duty.h"
 #include "shmq/facts.h"
 #include "shmq/flow.h"
@@ -11,17 +12,18 @@
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 
-#define FETCHED_AT_ONCE 32u /* others wait for the lock meanwhile */
-/* One part of so many of a front ring's slots: while the queue of dead letters is full, consumers still get what they fetch. */
+#define FETCHED_AT_ONCE 32u /* takers and producers wait for the lock meanwhile */
+/* Rows that become dead letters may use one part of so many of the front ring's slots: consumers fetch what they want even
+ * while the queue of dead letters is full. */
 #define DEAD_LETTERS_SHARE 8u
 
-/* One piece. */
+/* One piece of a pass. */
 typedef struct piece {
     shmq_mover t;
     shmq_rows_pass *p;
     uint64_t now;
     shmq_budget *b;
-    bool changed; /* rows went: who waits for something may get on */
+    bool changed; /* rows are gone: a waiting process may go on */
 } piece;
 
 static bool is_of(const shmq_rows_pass *p, const shmq_ring *back) {
@@ -47,7 +49,7 @@ static bool is_over(const piece *x, const shmq_row_life *life) {
     return shmq_life_end(x->t.q, life->enqueued_ns, life->expires_ns) <= x->now;
 }
 
-/* How many of the lowest rows can go where they lie; *over: of these, those that were there. */
+/* How many of the lowest rows can be dropped on disk; *over: how many of these were not gone before. */
 static uint32_t count_lowest(const piece *x, const shmq_row_life *lives, uint32_t count, uint32_t *over) {
     bool dead_letters = shmq_expired_are_dead_letters(x->t.q);
     uint32_t i = 0;
@@ -68,15 +70,14 @@ static void drop_lowest(piece *x, const shmq_row_life *lives, uint32_t count, ui
     shmq_budget_spend_all(x->b);
 }
 
-/* It is the newest entry of the front ring. */
+/* Ends the life of the entry that was just fetched, the last of the front ring. */
 static void end_fetched(const shmq_mover *t) {
     uint64_t last = shmq_load_seq(&t->front->shm->tail) - 1;
     shmq_slot_shm *slot = shmq_slot_at(t->front, last);
-    (void)shmq_drop_expired(t->front, slot,
-                            shmq_load_seq(&slot->word)); /* else it waits for its move to the dead letters */
+    (void)shmq_drop_expired(t->front, slot, shmq_load_seq(&slot->word)); /* else it waits to become a dead letter */
 }
 
-/* SHMQ_EMPTY: there is no slot for it. SHMQ_NOT_FOUND: whoever takes it is told that it is damaged. */
+/* SHMQ_EMPTY: no slot for the row. SHMQ_NOT_FOUND: the row is damaged; its taker is told. */
 static shmq_status fetch(piece *x, uint64_t place) {
     shmq_budget_spend(x->b, SHMQ_PRICE_FETCH);
     if (shmq_fetched_have(x->t.front, DEAD_LETTERS_SHARE) && shmq_expired_are_dead_letters(x->t.q)) {
@@ -104,7 +105,7 @@ static shmq_status look_at_each(piece *x, const shmq_row_life *lives, uint32_t c
             continue;
         }
         if (fetched == FETCHED_AT_ONCE || (fetched != 0 && x->b->left == 0) || x->t.unmarked) {
-            return SHMQ_OK; /* but for one: the look alone may have spent all */
+            return SHMQ_OK; /* at least one is fetched: the look alone may have spent the budget */
         }
         shmq_status status = fetch(x, lives[i].place);
         if (status != SHMQ_OK && status != SHMQ_NOT_FOUND) {
@@ -116,7 +117,7 @@ static shmq_status look_at_each(piece *x, const shmq_row_life *lives, uint32_t c
     return SHMQ_OK;
 }
 
-/* SHMQ_OK: there is more. SHMQ_NOT_FOUND: there is not. SHMQ_EMPTY: no slot for what is over. */
+/* SHMQ_OK: there are more rows. SHMQ_NOT_FOUND: there are none. SHMQ_EMPTY: no slot for a row that is over. */
 static shmq_status look_at_some(piece *x) {
     static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
     const shmq_mover *t = &x->t;
@@ -139,13 +140,14 @@ static shmq_status look_at_some(piece *x) {
     return look_at_each(x, lives, count);
 }
 
-/* What was lowered meanwhile stays. Under the lock: no row has come that was not looked at. */
+/* Ends the pass. A word that was lowered meanwhile stays. Under the lock no row was written that the pass has not
+ * seen. */
 static void end(piece *x) {
     shmq_rows_pass *p = x->p;
     uint64_t rest = shmq_due_rest(p->began_ns), next = p->again ? rest : p->earliest;
     uint64_t flow = shmq_load_seq(&x->t.back->shm->flow);
     shmq_rows_end_flow(&x->t);
-    x->changed = x->changed || shmq_load_seq(&x->t.back->shm->flow) != flow; /* what lies behind the rows can be had */
+    x->changed = x->changed || shmq_load_seq(&x->t.back->shm->flow) != flow; /* takers can have what lies behind */
     next = next == SHMQ_DUE_NEVER ? 0 : (next < rest ? rest : next) & ~SHMQ_DUE_LOOKING;
     if (p->max_ttl_ns == max_ttl_of(x->t.q)) {
         (void)shmq_cas_seq(&x->t.back->shm->rows_due, p->word, next);
@@ -157,7 +159,7 @@ static void end(piece *x) {
     p->unfinished = false;
 }
 
-/* As look_at_some. */
+/* Answers as look_at_some does. */
 static shmq_status do_piece(shmq_ring *back, shmq_rows_pass *p, uint64_t now, shmq_budget *b) {
     piece x = {.p = p, .now = now, .b = b};
     SHMQ_TRY(shmq_turn_begin(&x.t, back));
@@ -173,14 +175,14 @@ static shmq_status do_piece(shmq_ring *back, shmq_rows_pass *p, uint64_t now, sh
     return status;
 }
 
-/* When to come again. */
+/* Answers when to come again. */
 static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budget *b) {
     if (!shmq_may_flow(back->queue)) {
-        return now + SHMQ_DEAD_LETTER_NS; /* another process can */
+        return now + SHMQ_DEAD_LETTER_NS; /* a process with a backing can do it */
     }
     if (!is_of(p, back)) {
         if (p->unfinished && now - p->looked_ns < back->queue->m->patience_ns) {
-            return now + SHMQ_TICK_NS; /* the pass over another level ends first: a process has one at a time */
+            return now + SHMQ_TICK_NS; /* another level's pass ends first: there is one in a process */
         }
         begin(p, back, now);
     }
@@ -194,8 +196,8 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
     if (status == SHMQ_OK) {
         return now;
     }
-    p->unfinished = status == SHMQ_IN_USE; /* beside busy movers a pass would never end if it began anew each time */
-    shmq_trail_clear(); /* nothing has failed for who called */
+    p->unfinished = status == SHMQ_IN_USE; /* else a pass beside busy movers would never end */
+    shmq_trail_clear(); /* for the caller nothing has failed */
     uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
     return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_DEAD_LETTER_NS);
 }
@@ -215,16 +217,16 @@ uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now) {
     return earliest;
 }
 
-/* Are these the rows over which we have begun to go? */
+/* Has this process begun a pass over rows of this queue? */
 static bool is_half_passed(const shmq_queue *q, uint64_t now, const shmq_rows_pass *p) {
     return p->unfinished && p->index == q->index && p->incarnation == q->incarnation && shmq_rows_due(q, now) <= now;
 }
 
 uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b) {
     shmq_rows_pass *p = &q->m->rounds.rows;
-    uint32_t first = is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another one would forget it */
+    uint32_t first = is_half_passed(q, now, p) ? p->depth : 0; /* a pass over another level would forget this one */
     uint64_t earliest = SHMQ_DUE_NEVER;
-    bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; /* another duty may have ended it */
+    bool is_in_service = shmq_load_seq(&q->page->state) == SHMQ_QUEUE_LIVE; /* another duty may have ended the queue */
     for (uint32_t i = 0; i < q->levels && is_in_service; i++) {
         uint32_t depth = (first + i) % q->levels;
         uint64_t due = due_of(q, depth, now);
