@@ -207,6 +207,23 @@ static void a_queue_whose_mover_does_not_end_keeps_no_other_waiting(void) {
     end();
 }
 
+/* The producer does all that is due, so that max_bytes lets its message in, and finds then that max_memory is reached. */
+static void a_put_that_a_limit_kept_out_goes_on_to_disk(void) {
+    begin_still();
+    put_many(0, 100, 0);
+    put_timed(q, 1000, stands_at + MS);
+    alter(SHMQ_SET_MAX_BYTES, 101 * sizeof(uint64_t));
+    alter(SHMQ_SET_MAX_MEMORY, 1);
+    CHECK(!flows());
+    stands_at += 2 * MS;
+    put_timed(q, 100, 0);
+    CHECK(expired() == 1 && flows());
+    get_numbers(q, 0, 101);
+    alter(SHMQ_SET_MAX_BYTES, 0);
+    alter(SHMQ_SET_MAX_MEMORY, MEMORY);
+    end();
+}
+
 /* All slots of the front ring are in hands. */
 static void without_a_slot_it_waits_for_one(void) {
     static shmq_delivery held[MANY];
@@ -377,6 +394,7 @@ int main(void) {
     the_smallest_pieces_come_to_an_end();
     two_processes_share_the_work();
     a_mover_at_work_only_delays_it();
+    a_put_that_a_limit_kept_out_goes_on_to_disk();
     a_queue_whose_mover_does_not_end_keeps_no_other_waiting();
     without_a_slot_it_waits_for_one();
     max_ttl_holds_on_disk();
