@@ -12,10 +12,10 @@ void shmq_want(shmq_queue *q, uint32_t row) {
 }
 
 void shmq_want_end(shmq_queue *q, uint32_t row) {
-    if (row < SHMQ_CONSUMER_ROWS) { /* a process that takes by itself has no row: that ranks matter was damage */
+    if (row < SHMQ_CONSUMER_ROWS) { /* a process without a consumer has no row: a damaged word said that ranks matter */
         (void)shmq_and_seq(&q->page->sleepers[row / 64].want, ~(UINT64_C(1) << (row & 63)));
     }
     if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
-        shmq_notify(q); /* what is left, those of lower priority may have */
+        shmq_notify(q); /* consumers of lower priority may have the rest */
     }
 }
