@@ -17,7 +17,7 @@
 
 #define TRIES 8
 
-/* recount_due */
+/* Values of recount_due. */
 enum { SURE = 0, ASKED = 1, COUNTING = 2 };
 
 /* One of the three words: the amount in its low bits, a version above them. */
@@ -330,5 +330,5 @@ const char *shmq_count_fault(shmq_queue *q) {
         }
         return why;
     }
-    return NULL; /* too much traffic */
+    return NULL; /* too much traffic to compare */
 }

@@ -7,8 +7,7 @@
 
 /* Mask of a ticket's turn, which grows by one with each use: numbers of 32 bits, 256 tickets. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
-#define MOST_STEPS \
-    (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that has moved it on so often is misled by damage */
+#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that helped so often met damage */
 
 static uint32_t front_of(uint64_t line) { return (uint32_t)(line >> 32); }
 static uint32_t end_of(uint64_t line) { return (uint32_t)line; }
@@ -328,7 +327,7 @@ void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
         }
     }
     shmq_leave_count(&waiters);
-    if (shmq_room_left(q)) { /* after the ticket is gone: who makes room later finds the next one */
+    if (shmq_room_left(q)) { /* after the ticket: a process that makes room now finds the next */
         shmq_line_call(q);
     }
 }

@@ -71,8 +71,7 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
         }
         f->place = place < limit ? place : UINT64_MAX;
         if (f->place == UINT64_MAX && f->status == SHMQ_OK && f->d.by == NULL && f->d.in_turn) {
-            shmq_head_advance(r, f->d.head_seen,
-                              f->d.position); /* later scans need not pass slots of entries on disk */
+            shmq_head_advance(r, f->d.head_seen, f->d.position); /* later scans need not pass emptied slots */
         }
     }
     if (by_head) {

@@ -10,8 +10,7 @@
 #include "shmq/fault_text.h"
 #include "blocks/slab.h"
 
-#define LAZY \
-    (UINT64_C(1) << 15) /* in the private map only: a granule of rings, whose memory comes later */
+#define LAZY (UINT64_C(1) << 15) /* in the private map only: a granule of rings, whose memory comes later */
 
 static void damaged(shmq_granule_map *map, const char *what, uint64_t where) {
     if (map->damaged == 0) {

@@ -59,8 +59,7 @@ shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {
     }
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (given & (1u << SHMQ_SET_LEASE) && shmq_load_relaxed(&q->page->settings.lease_ns) != SHMQ_NEVER) {
-            SHMQ_TRY(shmq_cold_need(
-                shmq_level(q, depth))); /* the process that sets the lease gets the error, not one that receives */
+            SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* the setter of a lease gets the error */
         }
     }
     return SHMQ_OK;

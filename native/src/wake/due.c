@@ -35,8 +35,7 @@ uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlie
     if (shmq_cas_seq(word, mark, left)) {
         return left;
     }
-    *earlier =
-        shmq_due_at(word, at); /* of the rest; the process that took the mark away left a time for its own entry only */
+    *earlier = shmq_due_at(word, at); /* the mark was taken away by an entry with its own time only */
     return 0;
 }
 
@@ -67,7 +66,7 @@ void shmq_due_recover(shmq_ring *r) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
     if (r->shm->kind != SHMQ_RING_FRONT &&
-        shmq_load_seq(&r->shm->flow) != 0) { /* a setting may have come before its due words */
+        shmq_load_seq(&r->shm->flow) != 0) { /* a setting may be set before its due words */
         (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
         (void)shmq_due_at(&q->m->header->due, 1);
     }

@@ -49,8 +49,7 @@ static bool is_duty(shmq_member *m, uint32_t except) {
 static bool has_duty(shmq_member *m, int index) {
     uint64_t first = shmq_load_seq(&m->header->watch[0]);
     uint32_t row = shmq_watch_row(first);
-    if (first ==
-        0) { /* vacant: the watcher that left it may have died before it summoned another; the next tick moves this one up */
+    if (first == 0) { /* vacant: its last holder may have died before it summoned another */
         return is_duty(m, m->row);
     }
     if (index == 0) {
@@ -186,7 +185,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             continue;
         }
         if ((!only_holders || is_worth_watching(m, row)) && shmq_process_dead(m, row)) {
-            (void)shmq_upkeep.reap_row(m, row); /* not done now: the next who looks does it */
+            (void)shmq_upkeep.reap_row(m, row); /* if it fails, the next process that looks reaps */
             found = true;
         }
     }
@@ -249,8 +248,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (w->index < 0) {
         return limit_ns;
     }
-    limit_ns = until_due(
-        w, limit_ns); /* after the watch was taken: a process that makes something due looks for the watch afterwards */
+    limit_ns = until_due(w, limit_ns); /* after the watch was taken: a process looks for the watch after its due word */
     /* The watcher sets the mode first, then looks. A process that begins to hold something raises `unsettled` first,
      * then looks at the mode. One of the two sees the other. */
     shmq_a64 *word = &w->m->header->watch[w->index];
@@ -273,9 +271,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
         if (second == 0) {
             wake_volunteer(w->m);
         } else if ((second & TICKING) == 0) {
-            (void)wake_at(
-                w->m,
-                shmq_load_seq(&w->m->header->watch_wake[1])); /* from now on the second one watches this process */
+            (void)wake_at(w->m, shmq_load_seq(&w->m->header->watch_wake[1])); /* the second one watches this one */
         }
     }
     return limit_ns < SHMQ_TICK_NS ? limit_ns : SHMQ_TICK_NS;
@@ -364,6 +360,6 @@ void shmq_met_dead(shmq_member *m, uint32_t row) {
 void shmq_reap_met(shmq_member *m) {
     uint32_t met = shmq_load_relaxed(&m->met);
     if (met != 0 && shmq_cas32_seq(&m->met, met, 0) && met <= SHMQ_PROCESS_ROWS && met - 1 != m->row) {
-        (void)shmq_upkeep.reap_row(m, met - 1); /* not done now: the next who looks does it */
+        (void)shmq_upkeep.reap_row(m, met - 1); /* if it fails, the next process that looks reaps */
     }
 }
