@@ -148,8 +148,8 @@ void shmq_wake_waiters(shmq_queue *q) {
     }
 }
 
-/* Asks first, then looks at the waiters; a producer that waits counts itself first, then looks whether a recount is
- * asked for. */
+/* The process asks first, then looks at the waiters. A producer that waits counts itself first, then looks whether a
+ * recount is asked for. */
 void shmq_recount_ask(shmq_queue *q) {
     (void)shmq_swap_seq(&q->page->recount_due, ASKED);
     shmq_wake_waiters(q);

@@ -7,7 +7,7 @@
 
 /* Mask of a ticket's turn, which grows by one with each use: numbers of 32 bits, 256 tickets. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
-#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that helped so often met damage */
+#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that needs more steps met damage */
 
 static uint32_t front_of(uint64_t line) { return (uint32_t)(line >> 32); }
 static uint32_t end_of(uint64_t line) { return (uint32_t)line; }
@@ -113,8 +113,8 @@ void shmq_line_call_all(shmq_queue *q) {
 
 #define NOBODY_BEHIND UINT64_MAX /* of `below`: only this producer was called */
 
-/* Has a producer that was called not answered for the patience? So far as this process has seen. *below: up to which
- * ticket others were called when this process began to wait; on return, up to which they were called. */
+/* Has this producer, which was called, not answered for the patience, as far as this process has seen? *below: up to
+ * which ticket others were called when this process began to wait; on return, up to which they were called. */
 static bool await_answer(shmq_queue *q, uint32_t number, uint64_t *below) {
     shmq_patience *wait = &q->lining;
     uint64_t call_number = shmq_load_seq(&ticket_at(q, number)->wake), now = shmq_now_ns();

@@ -130,7 +130,7 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         shmq_ring *level;
         shmq_delivery d;
         uint32_t seen = shmq_announce(q, row, true);
-        /* Read before the look, which so sees all that was put before the shutdown. */
+        /* Read before the look: so the look finds all that was put before the shutdown. */
         bool shut = shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN;
         status = anything_at(q, positions, &level, &d);
         bool moves =

@@ -100,7 +100,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         d->word = acquired;
         d->counted = true;
         if (leased && shmq_lease_begin(r, d) != SHMQ_OK) {
-            return shmq_taken_away(q, d); /* the lease is over already */
+            return shmq_taken_away(q, d); /* a stealer took it */
         }
         shmq_delivery_read(r, slot, d); /* delivery and deaths cannot change any more */
         took(r, d);
@@ -139,7 +139,7 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
         if (shmq_cas_seq(&slot->word, word,
-                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
+                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: no scan passed it */
             shmq_group_leave(q, d);
             shmq_notify(q);
             shmq_came_back(r, slot);

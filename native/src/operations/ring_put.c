@@ -380,8 +380,7 @@ SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
         shmq_notify(r->queue);
     } while (--wake != 0 && shmq_anybody_idle(r->queue));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->queue->m->met) != 0)) {
-        shmq_reap_met(
-            r->queue->m); /* others may wait for the dead process: it may be the only one served, or have a group */
+        shmq_reap_met(r->queue->m); /* others may wait for what the dead process holds */
     }
     while (*done != 0 && !put_in_time(r, &o[*done - 1])) {
         --*done;

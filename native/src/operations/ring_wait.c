@@ -140,8 +140,7 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
 static shmq_status all_usable(const waiting *w, uint32_t *from) {
     for (uint32_t i = 0; i < w->count; i++) {
         *from = i;
-        SHMQ_TRY(i == 0 ? shmq_queue_enter(w->of[i].q)
-                        : shmq_queue_usable(w->of[i].q)); /* one round of upkeep is enough */
+        SHMQ_TRY(i == 0 ? shmq_queue_enter(w->of[i].q) : shmq_queue_usable(w->of[i].q)); /* one upkeep serves all */
     }
     *from = w->first;
     return SHMQ_OK;

@@ -148,8 +148,8 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
         shmq_status status = SHMQ_EMPTY;
         if (r->queue->m->backing_of != NULL) {
             status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
-            some = some ||
-                   (status == SHMQ_EMPTY && r->queue->book != NULL); /* other consumers' groups fill the front ring */
+            /* EMPTY with groups: other consumers' groups fill the front ring. */
+            some = some || (status == SHMQ_EMPTY && r->queue->book != NULL);
             status = some ? shmq_search_flowed(r, d, chances, front_epoch) : status;
         }
         if (some && (status == SHMQ_OK || (status == SHMQ_EMPTY && d->searched))) {
@@ -181,7 +181,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
         shmq_found b, f;
         d->searched = false;
         d->version = version;
-        uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* later frees are news */
+        uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* slots freed later are new chances */
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
         shmq_status status = shmq_look_flowed(back, d, limit, &b);

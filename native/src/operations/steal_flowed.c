@@ -25,8 +25,8 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
         return status;
     }
     return shmq_fail(SHMQ_NO_SPACE,
-                     "messages that have come back leave one on disk no slot to come back to\n"
-                     "number %llu; %llu slots for messages that have come back\n"
+                     "no slot is free for a message that comes back from disk\n"
+                     "position %llu; messages that came back before have all %llu slots\n"
                      "or settle what is in hand",
                      (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
 }

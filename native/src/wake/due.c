@@ -35,7 +35,8 @@ uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlie
     if (shmq_cas_seq(word, mark, left)) {
         return left;
     }
-    *earlier = shmq_due_at(word, at); /* the mark was taken away by an entry with its own time only */
+    /* Another process took the mark away, and left a time for its own entry only. */
+    *earlier = shmq_due_at(word, at);
     return 0;
 }
 
@@ -65,8 +66,8 @@ void shmq_due_recover(shmq_ring *r) {
     if (shmq_load_relaxed(&q->page->settings.expires_ns) != SHMQ_NEVER) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
-    if (r->shm->kind != SHMQ_RING_FRONT &&
-        shmq_load_seq(&r->shm->flow) != 0) { /* a setting may be set before its due words */
+    /* A process may have died between a setting and its due words. */
+    if (r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) {
         (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
         (void)shmq_due_at(&q->m->header->due, 1);
     }
