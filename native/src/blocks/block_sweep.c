@@ -130,7 +130,7 @@ static void repair_hints(sweep *s, const shmq_block_location *location) {
 }
 
 static void sweep_block(sweep *s, const shmq_block_location *location) {
-    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is asked after it */
+    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is read after it */
     if (shmq_state_of(state) == SHMQ_BLOCK_FREE) {
         repair_hints(s, location);
         return;

@@ -1,4 +1,4 @@
-/* Leases: a message that a consumer has held for too long is taken from it, though it lives. */
+/* Leases: a process takes a message from a consumer that has held it for too long, though the consumer lives. */
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 

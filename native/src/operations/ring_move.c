@@ -1,13 +1,14 @@
-/* A move. Its order:
+/* A move. The mover's steps:
  *
- *   M1  the source is LOCKED in the name of the process: no consumer row that may be closed, or be another's, owns it
- *   M2  the target is claimed, filled, and published as PENDING; its cold record names the source
- *   M3  the source is settled. The move happens here
- *   M4  PENDING -> AVAILABLE (T7), rewind, notify
+ *   M1  it makes the source LOCKED in the name of its process. No consumer row owns it then: that may be closed, or be
+ *       another process's
+ *   M2  it claims the target, fills it, and publishes it as PENDING; the target's cold record names the source
+ *   M3  it settles the source. The move happens here
+ *   M4  it makes the target available: PENDING -> AVAILABLE (T7), rewind, notify
  *
- * A death between M2 and M4 leaves a word that names a dead process and a record that says where to look: the source still
- * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else takes
- * such a source: a deletion of its queue leaves it in the mover's hand. */
+ * A mover that dies between M2 and M4 leaves a word that names a dead process, and a record that tells the reaper where
+ * to look. If the source is still LOCKED by that process, with that tag, M3 has not happened, and the reaper withdraws
+ * the target (T8). No other process takes such a source: a deletion of its queue leaves it to the mover. */
 #include "shmq/ring_move.h"
 #include "shmq/ring_memory.h"
 
@@ -16,7 +17,7 @@
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"
 
-/* ---- both halves of what becomes of a PENDING entry ---------------------------------------------------------------- */
+/* ---- a PENDING entry is shown or withdrawn ------------------------------------------------------------------------- */
 
 static uint64_t pending_word(shmq_slot_shm *slot, uint32_t owner) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */

@@ -148,7 +148,7 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
 static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
     shmq_ring_shm *ring = r->shm;
     for (uint64_t steps = 0;; steps++) {
-        uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
+        uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: words that it has passed were written before it */
         /* The slot behind this one must have memory, too: scans go up to the tail. Only in the first lap of a ring can
          * it have none. */
         if (SHMQ_UNLIKELY(t + 1 >= shmq_load_acquire(&ring->laid))) { /* SYNC ring.laid */

@@ -173,7 +173,7 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
         }
     }
     for (uint32_t i = 0; i < back; i++) {
-        shmq_let_go(q, all[i]); /* after the heads, as above */
+        shmq_let_go(q, all[i]); /* after the heads, as in give_back() */
     }
     for (uint32_t i = 0; i < back; i++) {
         shmq_ring *level = shmq_level(q, all[i]->depth);

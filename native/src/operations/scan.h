@@ -1,4 +1,4 @@
-/* Steps of a scan that a queue which flows takes one by one; see ring_scan.c. */
+/* Steps of a scan that takers of a queue that has flowed make one by one; see ring_scan.c. */
 #ifndef SHMQ_SCAN_H
 #define SHMQ_SCAN_H
 

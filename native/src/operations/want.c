@@ -1,4 +1,4 @@
-/* A consumer says that it wants something before it looks: consumers of lower priority leave it to this one. */
+/* A consumer says that it wants an entry before it looks: then consumers of lower priority leave the entry to it. */
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"

@@ -68,7 +68,7 @@ void shmq_due_recover(shmq_ring *r) {
     }
     /* A process may have died between a setting and its due words. */
     if (r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) {
-        (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
+        (void)shmq_due_at(&r->shm->rows_due, 1); /* set before the header's word */
         (void)shmq_due_at(&q->m->header->due, 1);
     }
     if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* otherwise nothing is ever due there */

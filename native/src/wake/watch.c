@@ -210,7 +210,7 @@ static void move_up(shmq_watcher *w) {
         w->index = -1; /* another thread of this process holds watch 0: watch 1 is for another process */
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS)) {
-        wake_volunteer(w->m); /* for watch 1 */
+        wake_volunteer(w->m); /* to take watch 1 */
     }
 }
 
@@ -292,7 +292,7 @@ void shmq_watch_tick(shmq_watcher *w) {
         }
     } else {
         shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_DEATHS) | SHMQ_DUTY(SHMQ_DUTY_SEGMENT),
-                           NULL); /* a death is known in 50 ms */
+                           NULL); /* a death is noticed in 50 ms */
     }
     shmq_store_seq(&w->m->header->watch_looked[w->index], shmq_now_ns());
 }
@@ -354,7 +354,7 @@ void shmq_watch_hurry(shmq_member *m) {
 /* The process reaps later: a notifier may hold locks, or reap already. */
 void shmq_met_dead(shmq_member *m, uint32_t row) {
     shmq_store_relaxed(&m->met, row + 1);
-    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_upkeep_look looks */
+    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_upkeep_look looks at `met` */
 }
 
 void shmq_reap_met(shmq_member *m) {
