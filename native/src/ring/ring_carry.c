@@ -16,8 +16,8 @@ static bool can_step_over(uint64_t word, int32_t ahead) {
  * is the whole ring: the producer must find each slot that the count grants. */
 static uint64_t room(shmq_ring *r, uint64_t t) {
     uint64_t reach = shmq_load_relaxed(&r->queue->page->maxsize) != 0 ? r->mask : shmq_slot_count(r) / 2;
-    uint64_t first =
-        shmq_load_seq(&shmq_slot_at(r, t)->word); /* SYNC ring.free; a producer's last look, as in claim() */
+    /* SYNC ring.free; seq: this is a blocked producer's last look, as in claim(). */
+    uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word);
     int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
     if (behind == -1 && !can_step_over(first, behind)) {
         return 0; /* a claim of the lap before: its producer may be stopped, and the caller decides how long to wait */

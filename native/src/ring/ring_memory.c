@@ -172,8 +172,8 @@ shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
             status = shmq_rings_reserve(m, place + from, end - from);
         }
         if (status == SHMQ_OK) {
-            shmq_store_release(&r->shm->laid,
-                               shmq_laid_at(&run, r->depth, end)); /* SYNC ring.laid: memory comes first */
+            /* SYNC ring.laid: the memory is reserved before this store. */
+            shmq_store_release(&r->shm->laid, shmq_laid_at(&run, r->depth, end));
         }
     }
     shmq_structure_unlock(m);
