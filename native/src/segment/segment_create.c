@@ -33,8 +33,8 @@ static shmq_status open_draft(draft *d, const char *name) {
     if (d->fd < 0) {
         return shmq_fail_errno("cannot make %s", d->temporary);
     }
-    /* The lock says that a process is at work on the draft. A draft that has had no lock for a minute is left of a
-     * death. */
+    /* The lock says that a process is at work on the draft. A draft that has had no lock for a minute was left by a
+     * process that died. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_DRAFT_BYTE, .l_len = 1};
     (void)fcntl(d->fd, F_OFD_SETLK, &lock);
     return SHMQ_OK;

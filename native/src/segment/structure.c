@@ -314,9 +314,9 @@ static uint64_t may_reserve(const shmq_member *m, uint32_t granules, uint32_t ki
     return left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
 }
 
-/* The same for /dev/shm, which may be smaller than the memory, or used by others. What bodies leave free there is no
- * promise to slots. Without it a queue whose bodies have used all of /dev/shm could not go on when it is empty
- * again. */
+/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others; true: that
+ * is less. The space that bodies leave there is no promise to slots. Without it a queue whose bodies have used all of
+ * /dev/shm could not go on when it is empty again. */
 static bool is_shm_short(const shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
     uint64_t left, size, bytes = (uint64_t)granules << SHMQ_GRANULE_SHIFT;
     if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size) || left >= bytes + m->memory / SHMQ_RING_SHARE) {
