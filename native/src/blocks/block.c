@@ -274,7 +274,10 @@ shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
     uint32_t size_class = shmq_class_of(bytes);
     if (size_class >= SHMQ_CLASSES || bytes > m->memory / 4) {
         uint64_t largest = shmq_class_bytes(SHMQ_CLASSES - 1);
-        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu fit", (unsigned long long)bytes,
+        return shmq_fail(SHMQ_TOO_LARGE,
+                         "the message does not fit into the broker's memory\n%llu bytes, at most %llu\n"
+                         "split the body, or make the broker with more memory",
+                         (unsigned long long)bytes,
                          (unsigned long long)(largest < m->memory / 4 ? largest : m->memory / 4));
     }
     if (find_block(m, size_class, block)) {

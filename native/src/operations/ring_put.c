@@ -100,8 +100,8 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         return SHMQ_OK;
     }
     if (o->headers_len > SHMQ_HEADERS_MAX || o->body_len > SHMQ_BODY_MAX) {
-        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu", (unsigned long long)o->body_len,
-                         (unsigned long long)SHMQ_BODY_MAX);
+        return shmq_fail(SHMQ_TOO_LARGE, "the message is too large\n%llu bytes, at most %llu\nsplit the body",
+                         (unsigned long long)o->body_len, (unsigned long long)SHMQ_BODY_MAX);
     }
     if (o->enqueued_ns == 0) {
         o->enqueued_ns = shmq_now_ns();
