@@ -250,9 +250,8 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
     }
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
-        /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is a taker's last look before it
-         * sleeps: an acquire may be done before others see its idle bit, and then taker and notifier would miss each
-         * other. */
+        /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since it is a taker's last look before it
+         * sleeps: an acquire may be done before others see the idle bit, and taker and notifier miss each other. */
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
