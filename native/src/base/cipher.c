@@ -1,4 +1,5 @@
-/* libcrypto behind shmq_cipher. Its functions are declared here: nothing of it is needed to build, and versions 1.1 and 3 have them. */
+/* shmq_cipher by libcrypto. This file declares the functions that it calls: the build needs no header of OpenSSL, and
+ * both version 1.1 and version 3 have these functions. */
 #include "shmq/cipher.h"
 
 #include <dlfcn.h>
@@ -8,13 +9,13 @@
 
 #define GET_TAG 0x10 /* EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_TAG */
 #define SET_TAG 0x11
-#define PIECE (UINT64_C(1) << 30) /* its lengths are ints */
+#define PIECE (UINT64_C(1) << 30) /* libcrypto takes lengths as int */
 #define LABEL_KEY "shmq rows 1"
 #define LABEL_CHECK "shmq key check 1"
 #define LABEL_BYTES 16u
 #define PLACE_MOST 200u
 
-/* As OpenSSL declares them, with void * for its own structures. */
+/* The functions as OpenSSL declares them, with void * for its own structures. */
 typedef struct libcrypto {
     void *(*ctx_new)(void);
     void (*ctx_free)(void *ctx);
@@ -41,7 +42,8 @@ struct shmq_file_cipher {
     bool encrypts;
 };
 
-/* What the process has already, as Python's hashlib brings it along, is taken before another copy is looked for. */
+/* dlopen() first finds a libcrypto that the process has loaded already, as Python's hashlib does, before it looks for a
+ * file. */
 static void *load(void) {
     void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
     return library != NULL ? library : dlopen("libcrypto.so.1.1", RTLD_NOW | RTLD_LOCAL);
@@ -61,7 +63,7 @@ static shmq_status find_functions(libcrypto *c) {
                {"EVP_sha256", &c->sha256},
                {"HMAC", &c->hmac},
                {"ERR_clear_error", &c->clear_errors}};
-    void *library = load(); /* it stays: it cannot be unloaded safely */
+    void *library = load(); /* never closed: libcrypto cannot be unloaded safely */
     const char *why = library == NULL ? dlerror() : NULL;
     for (size_t i = 0; library != NULL && i < sizeof all / sizeof all[0]; i++) {
         void *function = dlsym(library, all[i].name);
@@ -78,7 +80,7 @@ static shmq_status find_functions(libcrypto *c) {
                                    why);
 }
 
-/* HMAC-SHA256 of a label of 16 bytes and what follows. */
+/* HMAC-SHA256 of a label of 16 bytes, the salt and the place. False: libcrypto refuses, or the place is too long. */
 static bool derive(const opened *o, const char *label, const void *salt, const char *place, uint8_t to[32]) {
     unsigned char data[LABEL_BYTES + SHMQ_SALT_BYTES + PLACE_MOST] = {0};
     size_t bytes = LABEL_BYTES, more = strlen(place);
@@ -137,7 +139,8 @@ static bool run(shmq_file_cipher *s, const unsigned char *from, uint64_t length,
     return true;
 }
 
-/* The row's number is its nonce, which is used once: a file is written once, under a key of its own. */
+/* The row's number is its nonce. No nonce is used twice with one key: a file has a key of its own, and is written
+ * once. */
 static bool start(shmq_file_cipher *s, uint32_t number, const void *beside, size_t beside_bytes) {
     uint8_t nonce[12] = {0};
     int written;
@@ -192,7 +195,8 @@ shmq_status shmq_cipher_open(const uint8_t key[SHMQ_KEY_BYTES], shmq_cipher **ci
     shmq_status status = find_functions(&o->c);
     if (status == SHMQ_OK && !derive(o, LABEL_CHECK, NULL, "", check)) {
         o->c.clear_errors();
-        status = shmq_fail(SHMQ_OS, "libcrypto refuses HMAC-SHA256");
+        status = shmq_fail(SHMQ_OS, "libcrypto refuses HMAC-SHA256\n\n"
+                                    "install another version of OpenSSL, or encrypt the file system instead");
     }
     if (status != SHMQ_OK) {
         forget(&o->calls);

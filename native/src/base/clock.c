@@ -1,4 +1,4 @@
-/* Clocks: durations and enqueued_ns count on the monotonic one, what people read on the wall clock. */
+/* The clocks: durations and enqueued_ns are of the monotonic clock, times that people read are of the wall clock. */
 #include "shmq/member.h"
 
 #include <time.h>

@@ -1,7 +1,9 @@
-/* CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), chainable: shmq_crc32c(shmq_crc32c(0, a), b) is that of a, b.
+/* CRC-32C (Castagnoli, reflected polynomial 0x82f63b78). It can be chained: shmq_crc32c(shmq_crc32c(0, a), b) is the
+ * checksum of a followed by b.
  *
- * The processor's instruction takes 8 bytes a cycle but answers three cycles later, so long data goes in three streams
- * side by side. A stream is then moved past the bytes that follow it: times x^(8 n) modulo the polynomial. */
+ * The processor's instruction takes 8 bytes a cycle, but its result comes three cycles later. So long data is split
+ * into three streams that are computed side by side. The result of a stream is then moved past the bytes that follow
+ * it: multiplied by x^(8 n) modulo the polynomial. */
 #include "base/crc32c.h"
 
 #include <pthread.h>
@@ -81,7 +83,8 @@ TARGET_SSE42 static uint32_t crc_sse42(uint32_t crc, const void *data, size_t by
 }
 
 /* Three streams of `stream` bytes. `twice` and `once` are x^(16 stream - 33) and x^(8 stream - 33) modulo the
- * polynomial: the product without carries stands one bit low in its 64, and the instruction multiplies by x^32. */
+ * polynomial. The exponents are 33 lower, since the carry-less product stands one bit low in its 64 bits, and the crc
+ * instruction multiplies by x^32. */
 TARGET_CLMUL static inline uint32_t crc_three(uint32_t crc, const unsigned char *at, size_t stream, uint32_t twice,
                                               uint32_t once) {
     uint64_t a = crc, b = 0, c = 0;
@@ -125,7 +128,7 @@ static uint32_t add_fast_variants(shmq_crc32c_variant *variants) {
 #define HWCAP_CRC32 (1 << 7)
 #endif
 
-/* By hand, not by arm_acle.h: compilers differ in whether its functions exist without -march. */
+/* Written by hand, without arm_acle.h: compilers differ in whether its functions exist without -march. */
 static inline uint32_t arm_crc64(uint32_t crc, uint64_t value) {
     __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(value));
     return crc;
@@ -135,7 +138,8 @@ static inline uint32_t arm_crc8(uint32_t crc, unsigned char value) {
     return crc;
 }
 
-/* a * b modulo the polynomial. Thirty-two steps, once in 12 KiB: cheaper to have than to make sure of PMULL. */
+/* a * b modulo the polynomial. These 32 steps run once in 12 KiB: that costs less than a check whether the processor
+ * has PMULL. */
 static uint32_t multiply(uint32_t a, uint32_t b) {
     uint32_t product = 0;
     for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
@@ -192,7 +196,8 @@ uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]) {
 
 static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes);
 
-/* The best variant of this processor, found at the first call. Threads that come first together find the same one. */
+/* The best variant for this processor, chosen at the first call. Threads that make the first call together choose the
+ * same one. */
 static _Atomic(shmq_crc32c_function) chosen = crc_choose;
 
 static uint32_t crc_choose(uint32_t crc, const void *data, size_t bytes) {

@@ -12,7 +12,7 @@ typedef struct shmq_crc32c_variant {
     shmq_crc32c_function function;
 } shmq_crc32c_variant;
 
-/* Variants that run here, the fastest first; the last one is plain C. Answers how many. */
+/* The variants that run on this processor, the fastest first; the last one is plain C. Returns how many there are. */
 uint32_t shmq_crc32c_variants(shmq_crc32c_variant variants[4]);
 
 #endif

@@ -1,4 +1,4 @@
-/* Waking who sleeps in the kernel. */
+/* Wakes threads that sleep in the kernel on a word. */
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,12 +1,12 @@
-/* Reading header blocks that others may be writing: each byte that decides is read once. */
+/* Reads header blocks that other processes may be writing: each byte on which a decision rests is read once. */
 #include "shmq/headers.h"
 
 #include "shmq/atomic.h"
 
 typedef uint64_t __attribute__((aligned(1), may_alias)) loose_word;
 
-/* Not memcpy: the compiler may read the source of that again, later. Torn bytes are expected here, and found by whoever
- * looks at the slot's word afterwards; so ThreadSanitizer is not asked. */
+/* Not memcpy: the compiler may read its source again, later. A copy with bytes of two messages is expected here: the
+ * caller looks at the slot's word afterwards and drops it. So ThreadSanitizer is not asked. */
 __attribute__((no_sanitize("thread"))) void shmq_headers_copy(unsigned char *to, const unsigned char *from,
                                                               uint32_t bytes) {
     static const loose_word zero;

@@ -1,4 +1,4 @@
-/* Names of statuses and the trail: where and with which figures the last failure of this thread was seen. */
+/* The names of statuses, and the trail: the text of this thread's last failure, with its figures. */
 #include "shmq/status.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ shmq_status shmq_fail(shmq_status status, const char *format, ...) {
 }
 
 shmq_status shmq_fail_errno(const char *format, ...) {
-    int number = errno; /* before anything below can change it */
+    int number = errno; /* saved first: the calls below may change it */
     char reason[128];
     va_list arguments;
     va_start(arguments, format);

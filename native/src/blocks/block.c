@@ -1,5 +1,5 @@
-/* Take, share and drop a block. The state word decides who has it, the reference word how long; everything else is a
- * hint. See docs/protocol-blocks.md for the steps and for what a death after each of them leaves. */
+/* Take, share and drop a block. The state word says which process has the block, the reference word for how long; the
+ * bitmaps are hints. docs/protocol-blocks.md has the steps, and what a death after each of them leaves. */
 #include <limits.h>
 
 #include "shmq/structure.h"
@@ -20,7 +20,7 @@ bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_locatio
     if (slab == NULL) {
         return false;
     }
-    uint32_t size_class = shmq_slab_class(slab); /* read once: all that follows is about this value */
+    uint32_t size_class = shmq_slab_class(slab); /* read once: all that follows uses this value */
     if (size_class >= SHMQ_CLASSES || shmq_class_granules(size_class) > m->granule_count - granule) {
         return false;
     }
@@ -35,8 +35,9 @@ bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_locatio
 
 void shmq_block_hint(shmq_member *m, const shmq_block_location *location) {
     shmq_or_seq(&location->slab->free[location->index / 64], UINT64_C(1) << (location->index % 64));
-    /* Looked at before it is written: the line of the class bitmap is shared by 64 slabs and more. A taker that clears
-     * the class bit after this look reads the free words afterwards and finds our bit there. SYNC block.hint */
+    /* The dropper reads the word of the class bitmap, and writes it only if the bit is missing: 64 slabs and more share
+     * its cache line. A taker that clears the class bit after this look reads the free words afterwards, and finds the
+     * dropper's bit there. SYNC block.hint */
     shmq_a64 *class_bits = shmq_class_bits(m, location->size_class, location->granule);
     uint64_t bit = UINT64_C(1) << (location->granule % 64);
     if ((shmq_load_seq(class_bits) & bit) == 0) {
@@ -44,9 +45,10 @@ void shmq_block_hint(shmq_member *m, const shmq_block_location *location) {
     }
 }
 
-/* All of them, not one: they wait for blocks of different sizes, and the one that is woken may have no use for this. */
+/* Wakes all waiters, not one: they wait for blocks of different sizes, and a single woken one may have no use for this
+ * block. */
 void shmq_wake_for_memory(shmq_member *m) {
-    /* SYNC block.memory: the hints are set; who waits adds itself, then looks at the hints once more */
+    /* SYNC block.memory: the hints are set. A waiter counts itself first, then looks at the hints once more */
     if (shmq_waiters_in(shmq_load_seq(&m->header->memory_waiters)) != 0) {
         shmq_add_seq(&m->header->memory_full, 1);
         shmq_futex_wake(&m->header->memory_full, INT_MAX);
@@ -57,13 +59,13 @@ bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint
     uint64_t state = shmq_load_seq(&location->block->state);
     for (;;) {
         if (shmq_state_gen(state) != generation || !shmq_state_used(state)) {
-            return false; /* somebody else did it */
+            return false; /* another process has finished it */
         }
         uint64_t freed = shmq_state_word(generation + 1, shmq_state_class(state), 0, SHMQ_BLOCK_FREE);
         if (shmq_cas_seq(&location->block->state, state, freed)) { /* SYNC block.free */
             break;
         }
-        state = shmq_load_seq(&location->block->state); /* its owner just shared it */
+        state = shmq_load_seq(&location->block->state); /* its owner has shared it just now */
     }
     shmq_block_hint(m, location);
     shmq_wake_for_memory(m);
@@ -92,7 +94,7 @@ void shmq_block_drop(shmq_member *m, uint64_t offset, uint32_t generation, uint3
 
 enum taking { TAKEN, NOT_FREE, NOT_THIS_CLASS };
 
-/* The truth behind a hint bit that we cleared. */
+/* The taker has cleared the hint bit of this block. The state word says whether the block is FREE. */
 static enum taking take_block(shmq_member *m, const shmq_block_location *location, shmq_block *block) {
     uint64_t state = shmq_load_seq(&location->block->state);
     if (shmq_state_used(state)) {
@@ -100,12 +102,13 @@ static enum taking take_block(shmq_member *m, const shmq_block_location *locatio
         if (word != shmq_block_word(shmq_state_gen(state) + 1, 0)) {
             return NOT_FREE; /* a stale hint */
         }
-        shmq_block_finish(m, location, shmq_state_gen(state)); /* whoever freed it died half-way */
+        shmq_block_finish(m, location, shmq_state_gen(state)); /* the process that freed it died before this step */
         state = shmq_load_seq(&location->block->state);
     }
-    /* The state first, the class after it: a CAS from this very state then proves that the slab was not retired since
-     * (its next life has other generations), so the class that is read now is the class at the time of the CAS. The
-     * other way round, a slab of the same class that is being made and has no root yet would let us in. */
+    /* The taker reads the state first, the class after it. A CAS from this very state then proves that the slab was not
+     * retired in between (its next use has other generations), so the class read here is the class at the time of the
+     * CAS. In the other order the taker could take a block of a slab of the same class that is still being made and has
+     * no root yet. */
     if (shmq_slab_class(location->slab) != location->size_class) {
         return NOT_THIS_CLASS;
     }
@@ -118,7 +121,7 @@ static enum taking take_block(shmq_member *m, const shmq_block_location *locatio
         return NOT_FREE;
     }
     if (!shmq_cas_seq(&location->block->word, shmq_block_word(generation, 0), shmq_block_word(generation, 1))) {
-        /* No reference of this generation can be there yet. The block stays out of use: nobody knows what it is. */
+        /* No reference of this generation can be there yet. The block stays out of use, since its word is damaged. */
         shmq_damage(m, "the reference word of a free block makes no sense, at offset",
                     shmq_location_offset(m, location));
         return NOT_FREE;
@@ -127,10 +130,10 @@ static enum taking take_block(shmq_member *m, const shmq_block_location *locatio
     return TAKEN;
 }
 
-/* The slab changed under us, and the bit that we cleared may be the only hint at a FREE block of its new class. The bit
- * first, the class after it: when that still says "none", the slab is being made, and its maker sets the class bit
- * later. The other way round, another taker clears the new class' bit in between, and nobody sets it again.
- * SYNC block.hint */
+/* The slab has changed its class, and the hint bit that the taker cleared may be the only hint at a FREE block of the
+ * new class. The taker sets the bit first and reads the class after it. If the class is still "none", the slab is being
+ * made, and its maker sets the class bit later. In the other order another taker could clear the new class' bit in
+ * between, and no process would set it again. SYNC block.hint */
 static void put_hint_back(shmq_member *m, const shmq_block_location *location) {
     shmq_or_seq(&location->slab->free[location->index / 64], UINT64_C(1) << (location->index % 64));
     uint64_t class_word = shmq_load_seq(&location->slab->class_word);
@@ -169,9 +172,10 @@ static bool take_from_slab(shmq_member *m, uint32_t size_class, uint32_t granule
     return false;
 }
 
-/* The slab has no FREE block for us. A process that frees one sets the free bit, then looks whether the class bit is set; we
- * clear the class bit, then look at the free bits: one of the two sees the other. Without the second look the bit that a
- * dropper saw set, and therefore did not set, is cleared here, and the block is lost until a sweep. SYNC block.hint */
+/* The slab has no FREE block for this taker. A dropper sets the free bit, then looks whether the class bit is set. The
+ * taker clears the class bit, then looks at the free bits: one of the two sees the other. Without the second look the
+ * taker could clear a class bit that the dropper has seen set, and therefore did not set: the block would be lost until
+ * a sweep. SYNC block.hint */
 static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule) {
     shmq_a64 *class_bits = shmq_class_bits(m, size_class, granule);
     uint64_t bit = UINT64_C(1) << (granule % 64);
@@ -188,7 +192,8 @@ static void clear_class_bit(shmq_member *m, uint32_t size_class, uint32_t granul
     }
 }
 
-/* Where a process begins that has no hint yet: apart from the others, as far as there are slabs. */
+/* The granule at which this process begins its search. Without a hint that depends on its row, so that processes begin
+ * apart from each other. */
 static uint32_t first_granule(const shmq_member *m, uint32_t size_class) {
     uint32_t hint = shmq_load_relaxed(&m->block_hint[size_class]);
     if (hint == 0) {
@@ -208,8 +213,9 @@ static bool find_block(shmq_member *m, uint32_t size_class, shmq_block *block) {
             uint32_t granule = at * 64 + (uint32_t)__builtin_ctzll(bits);
             if (take_from_slab(m, size_class, granule, block)) {
                 if (shmq_class_count(size_class) > 1) {
-                    /* Large blocks are looked for from the same place each time: the one that was freed last is still
-                     * in the caches, and going round through all of them would touch them all. */
+                    /* The hint stays for large blocks: the search begins at the same place each time, and finds the
+                     * block that was freed last, which is still in the caches. A hint that moves on would touch all of
+                     * them in turn. */
                     shmq_store_relaxed(&m->block_hint[size_class], granule);
                 }
                 return true;
@@ -225,14 +231,14 @@ static bool nobody(void *context, uint32_t row) {
     return false;
 }
 
-/* Blocks that a death left without a hint, or with a view bit that nobody names, are found by a sweep. A process that would
- * have to say "no memory" makes one first, but not every time: it looks at every block. */
+/* A sweep finds blocks that a death left without a hint, or with a view bit that no cell names. A process sweeps before
+ * it answers "no memory", but at most once in SHMQ_SWEEP_NS: a sweep looks at every block. */
 static bool sweep_is_due(shmq_member *m) {
     uint64_t now = shmq_now_ns(), swept = shmq_load_relaxed(&m->swept_ns);
     return now - swept >= SHMQ_SWEEP_NS && shmq_cas_seq(&m->swept_ns, swept, now);
 }
 
-/* Granules that came back: deleted queues, slabs. */
+/* How many granules deleted queues and unused slabs gave back. */
 static uint64_t give_back_unused(shmq_member *m) {
     uint64_t before = shmq_granules_free(m);
     shmq_upkeep.release_queues(m);
@@ -240,16 +246,17 @@ static uint64_t give_back_unused(shmq_member *m) {
     return shmq_granules_free(m) - before;
 }
 
-/* No FREE block of this class: a new slab. First from the map; when that has no room, from what nobody uses. */
+/* This class has no FREE block, so the process makes a slab: from the map's free granules, or else from memory that is
+ * unused. */
 static shmq_status take_under_lock(shmq_member *m, uint32_t size_class, shmq_block *block) {
-    if (find_block(m, size_class, block)) { /* another process made a slab while we waited for the lock */
+    if (find_block(m, size_class, block)) { /* another process made a slab while this one waited for the lock */
         return SHMQ_OK;
     }
     shmq_status status = shmq_slab_make(m, size_class, block);
     if (!shmq_is_short(status)) {
         return status;
     }
-    /* Also when /dev/shm is full: granules that come back have their memory already. */
+    /* This helps also when /dev/shm is full: granules that come back have their memory already. */
     uint64_t given_back = give_back_unused(m);
     if (find_block(m, size_class, block)) {
         return SHMQ_OK;
@@ -267,7 +274,10 @@ shmq_status shmq_block_take(shmq_member *m, uint64_t bytes, shmq_block *block) {
     uint32_t size_class = shmq_class_of(bytes);
     if (size_class >= SHMQ_CLASSES || bytes > m->memory / 4) {
         uint64_t largest = shmq_class_bytes(SHMQ_CLASSES - 1);
-        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu fit", (unsigned long long)bytes,
+        return shmq_fail(SHMQ_TOO_LARGE,
+                         "the message does not fit into the broker's memory\n%llu bytes, at most %llu\n"
+                         "split the body, or make the broker with more memory",
+                         (unsigned long long)bytes,
                          (unsigned long long)(largest < m->memory / 4 ? largest : m->memory / 4));
     }
     if (find_block(m, size_class, block)) {
@@ -284,7 +294,7 @@ void shmq_block_share(shmq_member *m, const shmq_block *block) {
     if (!shmq_block_locate(m, block->offset, &location)) {
         return;
     }
-    /* From exactly our own BUILDING: a consumer may have had the message and freed the block before we come here. */
+    /* From exactly this process's BUILDING: a consumer may have taken the message and freed the block already. */
     uint64_t building = shmq_state_word(block->generation, location.size_class, m->row, SHMQ_BLOCK_BUILDING);
     uint64_t shared = shmq_state_word(block->generation, location.size_class, 0, SHMQ_BLOCK_SHARED);
     shmq_cas_seq(&location.block->state, building, shared);

@@ -1,15 +1,15 @@
-/* Pins: a view of a block has a view bit in the block's word and a cell in its process' pin table that names the bit.
+/* Pins: a view of a block has a view bit in the block's word, and a cell in its process's pin table that names the bit.
  *
- * Two facts carry everything here and in the sweep:
- *   - a view bit is taken only while an entry bit is set, so once the entry bits of a generation are gone its view bits
- *     only vanish: a bit that was dropped then is not taken again, and a second drop of it does nothing;
- *   - view bits that no cell names are dropped only then (block_sweep.c).
- * While entry bits are there, a view bit is dropped by nobody but the one who took its cell away by CAS or owns it. */
+ * The functions here and the sweep rely on two facts:
+ *   - a process takes a view bit only while an entry bit is set. So once the entry bits of a generation are gone, its
+ *     view bits only vanish: a bit that was dropped then is not taken again, and a second drop of it does nothing;
+ *   - the sweep drops view bits that no cell names only then (block_sweep.c).
+ * While entry bits are there, one process alone drops a view bit: its owner, or the one that took its cell by CAS. */
 #include "blocks/slab.h"
 
 shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
     const shmq_process_shm *row = &m->rows[process_row];
-    uint64_t offset = *(const volatile uint64_t *)&row->pins; /* read once: what is checked is what is used */
+    uint64_t offset = *(const volatile uint64_t *)&row->pins; /* read once: the value checked is the value used */
     uint32_t cells = *(const volatile uint32_t *)&row->pin_cells;
     if (offset < m->data || offset % sizeof(shmq_pin_shm) != 0 || cells != SHMQ_PINS ||
         !shmq_inside(m, offset, SHMQ_PINS * sizeof(shmq_pin_shm))) {
@@ -18,9 +18,10 @@ shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
     return shmq_at(m, offset);
 }
 
-/* An empty cell, now tentative: it protects all views of this block, whichever bit will be ours. */
+/* The thread claims an empty cell and marks it tentative: until the thread knows its view bit, the cell keeps the sweep
+ * from dropping any view bit of this block. SHMQ_PINS: no cell is empty. */
 static uint32_t claim_cell(shmq_member *m, uint64_t cell) {
-    static _Thread_local uint32_t start; /* threads begin apart once they have pinned, and a free cell is near */
+    static _Thread_local uint32_t start; /* near the last cell of this thread one is free */
     for (uint32_t n = 0; n < SHMQ_PINS; n++) {
         uint32_t at = (start + n) % SHMQ_PINS;
         if (shmq_load_relaxed(&m->page->pins[at].cell) == 0 && shmq_cas_seq(&m->page->pins[at].cell, 0, cell)) {
@@ -31,7 +32,8 @@ static uint32_t claim_cell(shmq_member *m, uint64_t cell) {
     return SHMQ_PINS;
 }
 
-/* A free view bit of this generation, as bit number + 1; 0: all are taken, or nobody holds an entry of it any more. */
+/* Takes a free view bit of this generation; returns bit number + 1. 0: all are taken, or no entry refers to the block
+ * any more. */
 static uint32_t take_view_bit(shmq_block_shm *block, uint32_t generation) {
     for (;;) {
         uint64_t word = shmq_load_seq(&block->word);
@@ -56,7 +58,8 @@ bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64
         return false;
     }
     shmq_pin_shm *cell = &m->page->pins[at];
-    /* After the claim, else two threads write it for one cell; before the bit, so that who sees the bit sees both. */
+    /* Written after the claim, since before it two threads could write it for one cell; and before the view bit, so
+     * that a process that sees the bit sees both. */
     shmq_store_release(&cell->generation, generation); /* SYNC block.pin */
     uint32_t view = take_view_bit(location.block, generation);
     /* SYNC block.pin */
@@ -69,8 +72,8 @@ bool shmq_block_pin(shmq_member *m, uint64_t offset, uint32_t generation, uint64
     return true;
 }
 
-/* The cell goes first. The other way round, the bit could be another view's by the time we die, and the reaper would
- * find our cell and end that one. */
+/* The thread clears the cell first. In the other order the process could die when the bit is another view's already;
+ * the reaper would find the cell and end that other view. */
 void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
     SHMQ_ASSERT(pin < SHMQ_PINS);
     shmq_pin_shm *slot = &m->page->pins[pin];
@@ -84,8 +87,9 @@ void shmq_block_unpin(shmq_member *m, uint32_t pin, uint64_t bytes) {
     shmq_add_relaxed(&m->process->pinned_bytes, UINT64_C(0) - bytes);
 }
 
-/* The generation is read and found dead here, whatever the caller knew: what it knew may be about an earlier owner.
- * From then on a cell with this generation's mark was written by the dead, and stays until one of us takes it. */
+/* The reaper reads the generation here and finds it dead here: what the caller knew may be about an earlier owner of
+ * the row. From then on a cell with this generation's mark is the dead process's, and stays until one reaper takes
+ * it. */
 void shmq_pins_recover(shmq_member *m, uint32_t process_row, const shmq_liveness *l) {
     if (process_row >= SHMQ_PROCESS_ROWS) {
         return;

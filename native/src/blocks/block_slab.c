@@ -1,11 +1,11 @@
-/* Slabs come and go under the structure lock. class_word is the root of a slab: before it is stored the granules are
- * garbage that a rebuild of the map finds, after it the slab is complete. */
+/* A process makes and gives back slabs under the structure lock. class_word is the root of a slab: before it is stored,
+ * the granules belong to nothing, and a rebuild of the map frees them; after it the slab is complete. */
 #include "shmq/structure.h"
 #include "blocks/slab.h"
 #include "shmq/upkeep.h"
 
-/* Later than every generation that a block of this entry ever had. One for all: a late helper remembers an offset, and
- * in a slab of another class that offset is a block with another index. */
+/* A generation later than every one that a block of this table entry ever had. All blocks get the same one: a late
+ * helper remembers an offset, and in a slab of another class that offset is a block with another index. */
 static uint32_t next_generation(const shmq_slab_shm *slab) {
     uint32_t highest = 0;
     for (uint32_t i = 0; i < SHMQ_SLAB_BLOCKS; i++) {
@@ -23,7 +23,7 @@ static void fill_slab(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, 
         uint64_t state =
             shmq_state_word(generation, i < count ? size_class : 0, 0, i < count ? SHMQ_BLOCK_FREE : SHMQ_BLOCK_NONE);
         shmq_store_relaxed(&slab->block[i].word, shmq_block_word(generation, i == 0 ? 1 : 0));
-        /* Seq: a late taker that reads this state must then see class_word 0, which was stored before. */
+        /* Seq: a late taker that reads this state must then read class_word 0, which was stored before it. */
         shmq_store_seq(&slab->block[i].state,
                        i == 0 ? shmq_state_word(generation, size_class, m->row, SHMQ_BLOCK_BUILDING) : state);
     }
@@ -36,7 +36,8 @@ static void set_class_bit(shmq_member *m, uint32_t size_class, uint32_t granule)
     shmq_or_seq(shmq_class_bits(m, size_class, granule), UINT64_C(1) << (granule % 64));
 }
 
-/* The first block is ours before anybody can see the slab: else others could take all of it, again and again. */
+/* The maker has the first block before any other process can see the slab. Otherwise other takers could take all of its
+ * blocks, again and again. */
 shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *block) {
     uint64_t offset = 0;
     SHMQ_TRY(shmq_run_take(m, shmq_class_granules(size_class), SHMQ_GRANULE_SLAB, &offset));
@@ -64,7 +65,8 @@ shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *bloc
     return SHMQ_OK;
 }
 
-/* RETIRED is written under the structure lock only. One that is found there was left by a holder that died. */
+/* A block becomes RETIRED under the structure lock only. A block that is RETIRED already was left by a holder of the
+ * lock that died. */
 static bool retire_blocks(shmq_slab_shm *slab, uint32_t size_class) {
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         uint64_t state = shmq_load_seq(&slab->block[i].state);
@@ -86,12 +88,12 @@ static void put_back(shmq_member *m, shmq_slab_shm *slab, uint32_t size_class, u
             shmq_block_location location = {slab, &slab->block[i], granule, i, size_class};
             shmq_cas_seq(&slab->block[i].state, state,
                          shmq_state_word(shmq_state_gen(state), size_class, 0, SHMQ_BLOCK_FREE));
-            shmq_block_hint(m, &location); /* a taker may have cleared it and found the block RETIRED */
+            shmq_block_hint(m, &location); /* a taker may have cleared the hint and found the block RETIRED */
         }
     }
 }
 
-/* Nothing is touched while a block is used: two looks are cheaper than taking blocks away from takers. */
+/* Looks, and changes nothing: a slab with a used block stays as it is, and no taker is disturbed. */
 static bool looks_unused(shmq_slab_shm *slab, uint32_t size_class) {
     for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {
         uint32_t state = shmq_state_of(shmq_load_relaxed(&slab->block[i].state));

@@ -1,11 +1,12 @@
-/* Clean-up after the dead: looks at every block, repeats every half-done step, drops what nobody names any more. Each
- * step is one CAS from the exact word that was looked at, so any number may sweep at once and die anywhere. */
+/* The sweep cleans up after dead processes: it looks at every block, finishes every half-done step, and drops
+ * references that no slot and no cell names. Each step is one CAS from the exact word that was read, so any number of
+ * processes may sweep at once, and each may die at any step. */
 #include "blocks/slab.h"
 
 #define CANDIDATES 256u
 
-/* Blocks whose entry bits are all gone and that live on for their views. Collected, because looking for the cells that
- * name a view means reading the pin tables of all processes: once for many blocks. */
+/* A block whose entry bits are all gone and that views still hold. The sweep collects many of them, because finding the
+ * cells that name a view means reading the pin tables of all processes. */
 typedef struct candidate {
     shmq_block_location location;
     uint64_t offset;
@@ -50,9 +51,9 @@ static void note_cell(sweep *s, const shmq_pin_shm *pin) {
     }
 }
 
-/* The words were read before the cells are. No entry bit was set in them, so no view of this generation began since,
- * and each that began before had written its cell before it took its bit: a bit that no cell names is nobody's. It can
- * only vanish meanwhile, and then the CAS from the word that was read fails. */
+/* The sweep has read the words, and reads the cells afterwards. No entry bit was set in the words, so no view of this
+ * generation began since; each view that began before had written its cell before it took its bit. So a bit that no
+ * cell names has no owner. It can only vanish meanwhile, and then the CAS from the word that was read fails. */
 static void drop_leaked_views(sweep *s) {
     shmq_member *m = s->m;
     for (uint32_t row = 0; s->count != 0 && row < SHMQ_PROCESS_ROWS; row++) {
@@ -89,9 +90,9 @@ static void note_candidate(sweep *s, const shmq_block_location *location, uint64
     s->candidates[s->count++] = (candidate){*location, shmq_location_offset(s->m, location), word, 0};
 }
 
-/* BUILDING of a dead process. Its put may have published some entries and not others: what slots name stays, the rest
- * was for entries that will never be. Names were published before the death, so none appears now; one that vanishes
- * after we saw it belongs to who settles it. */
+/* A BUILDING block of a dead process. The producer's put may have published some entries and not others: references
+ * that slots name stay, the others were for entries that will never be. The producer published the names before it
+ * died, so none appears now; an entry that is settled after the sweep has seen it drops its reference itself. */
 static void sweep_building(sweep *s, const shmq_block_location *location, uint64_t state) {
     shmq_member *m = s->m;
     uint32_t generation = shmq_state_gen(state);
@@ -100,7 +101,7 @@ static void sweep_building(sweep *s, const shmq_block_location *location, uint64
         return;
     }
     uint32_t entries = shmq_block_refs(word) & SHMQ_ENTRY_MASK;
-    if (shmq_block_refs(word) == 0) { /* it died before it set its first reference */
+    if (shmq_block_refs(word) == 0) { /* its owner died before it set its first reference */
         if (shmq_cas_seq(&location->block->word, word, shmq_block_word(generation + 1, 0))) {
             s->freed += shmq_block_finish(m, location, generation);
         }
@@ -119,7 +120,7 @@ static void sweep_building(sweep *s, const shmq_block_location *location, uint64
     }
 }
 
-/* FREE, and nobody would find it: a taker died between the hint and the state, or a dropper after the state. */
+/* A FREE block that no taker would find: a taker died between the hint and the state, or a dropper after the state. */
 static void repair_hints(sweep *s, const shmq_block_location *location) {
     uint64_t bit = UINT64_C(1) << (location->index % 64), class_bit = UINT64_C(1) << (location->granule % 64);
     if ((shmq_load_relaxed(&location->slab->free[location->index / 64]) & bit) == 0 ||
@@ -129,7 +130,7 @@ static void repair_hints(sweep *s, const shmq_block_location *location) {
 }
 
 static void sweep_block(sweep *s, const shmq_block_location *location) {
-    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is asked after it */
+    uint64_t state = shmq_load_acquire(&location->block->state); /* SYNC block.owner: the row is read after it */
     if (shmq_state_of(state) == SHMQ_BLOCK_FREE) {
         repair_hints(s, location);
         return;
@@ -139,10 +140,10 @@ static void sweep_block(sweep *s, const shmq_block_location *location) {
     }
     uint32_t generation = shmq_state_gen(state);
     uint64_t word = shmq_load_seq(&location->block->word);
-    if (word == shmq_block_word(generation + 1, 0)) { /* freed, but for the state */
+    if (word == shmq_block_word(generation + 1, 0)) { /* freed, and the state has yet to follow */
         s->freed += shmq_block_finish(s->m, location, generation);
     } else if (shmq_block_gen(word) != generation) {
-        return; /* changed between the two looks: somebody is alive here */
+        return; /* it changed between the two looks: a live process is at work here */
     } else if (shmq_state_of(state) == SHMQ_BLOCK_SHARED) {
         note_candidate(s, location, word);
     } else if (s->dead(s->context, shmq_state_row(state))) {
@@ -154,8 +155,8 @@ uint64_t shmq_blocks_sweep(shmq_member *m, shmq_row_dead dead, shmq_named named,
     sweep s = {.m = m, .dead = dead, .named = named, .context = context};
     uint32_t granule = 0;
     while (granule < m->granule_count) {
-        /* By the root, not by the granule's kind: that is written anew by a rebuild, and a slab that is passed over is
-         * a dead process' block that stays for ever. */
+        /* The sweep goes by the slab's root, not by the granule's kind: a rebuild writes the kind anew, and a slab that
+         * the sweep misses would keep a dead process's block for ever. */
         shmq_slab_shm *slab = shmq_slab_at(m, granule);
         uint32_t size_class = slab == NULL ? SHMQ_CLASSES : shmq_slab_class(slab);
         for (uint32_t i = 0; i < shmq_class_count(size_class); i++) {

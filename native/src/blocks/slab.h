@@ -1,5 +1,5 @@
-/* What the files about blocks share: geometry of classes, the way from an offset to a block's words, and the two steps
- * by which a block becomes free. Nothing here is called from other subsystems but through block.h. */
+/* What the files about blocks share: the geometry of classes, the way from an offset to a block's words, and the two
+ * steps by which a block becomes free. Other rooms use blocks through block.h. */
 #ifndef SHMQ_SLAB_H
 #define SHMQ_SLAB_H
 
@@ -9,7 +9,7 @@
 #define SHMQ_VIEW_SHIFT 24u
 #define SHMQ_VIEW_MASK UINT32_C(0xff000000)
 
-/* Granules of a slab of this class, and blocks in it. */
+/* How many granules a slab of this class has, and how many blocks. */
 uint32_t shmq_class_granules(uint32_t size_class);
 uint32_t shmq_class_count(uint32_t size_class);
 
@@ -28,7 +28,7 @@ static inline bool shmq_state_used(uint64_t state) {
     return shmq_state_of(state) == SHMQ_BLOCK_BUILDING || shmq_state_of(state) == SHMQ_BLOCK_SHARED;
 }
 
-/* One block: its slab's headers and its place in them. */
+/* One block: the headers of its slab, and its index in them. */
 typedef struct shmq_block_location {
     shmq_slab_shm *slab;
     shmq_block_shm *block;
@@ -37,8 +37,8 @@ typedef struct shmq_block_location {
     uint32_t size_class;
 } shmq_block_location;
 
-/* Headers of the slab at this granule; NULL when the granule never was a slab: its entry may have no memory behind it,
- * and a look at it could end in SIGBUS. The bit that tells is for ever. */
+/* The headers of the slab at this granule. NULL: the granule never was a slab, so its entry in the slab table may have
+ * no memory, and a look at it could end in SIGBUS. The granule's bit SHMQ_GRANULE_HEADERS, once set, stays for ever. */
 static inline shmq_slab_shm *shmq_slab_at(const shmq_member *m, uint32_t granule) {
     if (granule >= m->granule_count || (shmq_load_relaxed(&m->granules[granule]) & SHMQ_GRANULE_HEADERS) == 0) {
         return NULL;
@@ -46,14 +46,16 @@ static inline shmq_slab_shm *shmq_slab_at(const shmq_member *m, uint32_t granule
     return (shmq_slab_shm *)(m->slabs + (uint64_t)granule * SHMQ_SLAB_BYTES);
 }
 
-/* Class of a slab, SHMQ_CLASSES when it is none or its word is damaged.
- * SYNC block.slab: pairs with the store of class_word in shmq_slab_make; what it says about the blocks is there. */
+/* The class of a slab; SHMQ_CLASSES: there is no slab, or its word is damaged.
+ *
+ * SYNC block.slab: pairs with the store of class_word in shmq_slab_make; a reader of the class sees the blocks as the
+ * maker wrote them. */
 static inline uint32_t shmq_slab_class(shmq_slab_shm *slab) {
     uint64_t word = shmq_load_acquire(&slab->class_word);
     return word >= 1 && word <= SHMQ_CLASSES ? (uint32_t)word - 1 : SHMQ_CLASSES;
 }
 
-/* Bits of free word `part` that stand for blocks of this class: others were left by a slab that was here before. */
+/* The bits of free word `part` that stand for blocks of this class: other bits may be left of an earlier slab. */
 static inline uint64_t shmq_free_mask(uint32_t size_class, uint32_t part) {
     uint32_t count = shmq_class_count(size_class), first = part * 64;
     if (count <= first) {
@@ -72,29 +74,30 @@ static inline uint64_t shmq_location_offset(const shmq_member *m, const shmq_blo
            location->index * shmq_class_bytes(location->size_class);
 }
 
-/* The block that starts at this offset; false when none does. Trusts nothing but private constants. */
+/* The block that starts at this offset; false: none does. Relies on private constants only. */
 bool shmq_block_locate(const shmq_member *m, uint64_t offset, shmq_block_location *location);
 
-/* A FREE block is to be found again: its bit in the slab, the slab's bit in its class. */
+/* Makes a FREE block findable: sets its bit in the slab, and the slab's bit in its class. */
 void shmq_block_hint(shmq_member *m, const shmq_block_location *location);
-/* Drop these reference bits of this generation; true when that freed the block. */
+/* Drops these reference bits of this generation; true: that freed the block. */
 bool shmq_block_release(shmq_member *m, const shmq_block_location *location, uint32_t generation, uint32_t mask);
-/* Second half of a free: the word has left this generation, the state follows. True when this call moved it. */
+/* The second half of a free: the word has left this generation, the state follows. True: this call changed the
+ * state. */
 bool shmq_block_finish(shmq_member *m, const shmq_block_location *location, uint32_t generation);
 
-/* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, low half of the row's generation above.
- * The last is for the reaper: without it a late one meets the same view of the row's next owner in the same cell,
- * cannot tell, and ends it. */
+/* Pin cell: block offset / 64 in bits 0 to 39, view bit + 1 in bits 40 to 47, the low half of the row's generation
+ * above. The generation is for a late reaper: without it the reaper could find the same view of the row's next owner in
+ * the same cell, and would end it. */
 static inline uint64_t shmq_pin_cell(uint64_t offset, uint32_t view, uint32_t row_generation) {
     return (offset >> 6) | ((uint64_t)view << 40) | ((uint64_t)(row_generation & 0xffffu) << 48);
 }
 static inline uint64_t shmq_pin_offset(uint64_t cell) { return (cell & ((UINT64_C(1) << 40) - 1)) << 6; }
 static inline uint32_t shmq_pin_view(uint64_t cell) { return (uint32_t)(cell >> 40) & 0xffu; }
 static inline uint32_t shmq_pin_mark(uint64_t cell) { return (uint32_t)(cell >> 48); }
-/* A row's pins; NULL when it has none, or what it says about them is damaged. */
+/* A row's pins; NULL: it has none, or its offset is damaged. */
 shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row);
 
-/* Under the structure lock: a new slab of this class, its first block in our hands. */
+/* Makes a slab of this class, and takes its first block for this process. Under the structure lock. */
 shmq_status shmq_slab_make(shmq_member *m, uint32_t size_class, shmq_block *block);
 
 #endif

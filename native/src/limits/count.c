@@ -1,11 +1,13 @@
-/* queue.count, queue.weight and queue.resident: how many entries the queue has, how many bytes of headers and bodies these have,
- * and how many of these bytes are in memory; for queues with a maxsize, a max_bytes, a max_memory. What is on disk is in the first two.
+/* queue.count, queue.weight and queue.resident: how many entries the queue has, how many bytes of headers and bodies
+ * these have, and how many of these bytes are in memory; for queues with a maxsize, a max_bytes, a max_memory. The
+ * first two count what is on disk, too.
  *
- * Raised before a claim, lowered after each transition to FREE; a word's version changes with every step. A process that dies
- * in between leaves a word that is too high. A producer that a limit stops while `recount_due` says that somebody died counts
- * the slots and the rows, and believes the result only if nobody was between a slot and the words (`moving`) before and after, no
- * mover has left anything half done, and the versions are the same: then nothing was on its way. A mover is between a slot and the
- * words for all of its turn. A claim does not say yet what it weighs: while there is one, bytes are not counted. */
+ * A producer raises the words before a claim, and the process that frees a slot lowers them afterwards; a word's
+ * version changes with every step. A process that dies in between leaves a word that is too high. When a limit stops a
+ * producer while `recount_due` is set, the producer counts slots and rows. It believes the result only if no process
+ * was between a slot and the words (`moving`) before and after, no mover has left anything half done, and the versions
+ * are the same: then nothing was on its way. A mover is between a slot and the words for all of its turn. A claim does
+ * not say yet what it weighs: while there is one, bytes are not counted. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 #include "shmq/fault_text.h"
@@ -15,10 +17,10 @@
 
 #define TRIES 8
 
-/* recount_due */
+/* Values of recount_due. */
 enum { SURE = 0, ASKED = 1, COUNTING = 2 };
 
-/* One of the two words: the amount in its low bits, a version above them. */
+/* One of the three words: the amount in its low bits, a version above them. */
 typedef struct measure {
     shmq_a64 *word, *limit;
     uint64_t all; /* mask of the amount */
@@ -36,8 +38,8 @@ static uint64_t stepped(const measure *m, uint64_t word, uint64_t amount) {
     return ((word | m->all) + 1) | (amount < m->all ? amount : m->all);
 }
 
-/* Exactly the limit fits. Nothing in the queue: anything does, else what is larger than the limit would never get in; of
- * entries each is one, so the first one fits any limit. 0: the limit was taken away just now. `theirs` is left for others. */
+/* Does this amount fit? Up to exactly the limit. Into an empty queue any amount fits, since otherwise a message larger
+ * than the limit would never get in. `theirs` is left for other producers. A limit of 0 was taken away just now. */
 static bool fits(const measure *m, uint64_t word, uint64_t amount, uint64_t theirs) {
     uint64_t limit = shmq_load_relaxed(m->limit), used = word & m->all;
     return limit == 0 || used + theirs == 0 || used + theirs + amount <= limit;
@@ -64,7 +66,8 @@ static void lower_word(const measure *m, uint64_t amount) {
     }
 }
 
-/* Whatever the limit. Too high is corrected by a recount when it matters; too low would let too much in. */
+/* Adds without regard to the limit. A word that is too high is corrected by a recount when it matters; one that is too
+ * low would let too much in. */
 static void add_to_word(const measure *m, uint64_t amount) {
     uint64_t word;
     do {
@@ -82,7 +85,7 @@ void shmq_count_give(shmq_queue *q, uint32_t count) {
     lower_word(&entries, count);
 }
 
-/* A first look, so that words are seldom raised in vain. */
+/* A first look, so that producers seldom raise words in vain. */
 static shmq_status look_for_room(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
     measure weight = bytes_of(q), resident = resident_of(q);
     if (limited & SHMQ_LIMITED_BYTES && !fits(&weight, shmq_load_seq(weight.word), bytes, theirs->bytes)) {
@@ -110,7 +113,7 @@ shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, cons
     }
     if (status != SHMQ_OK && taken != 0) {
         shmq_room_give(q, taken, 1, bytes);
-        shmq_wake_waiters(q); /* somebody may have seen what we had raised */
+        shmq_wake_waiters(q); /* another producer may have waited because of what was raised */
     }
     return status;
 }
@@ -145,7 +148,8 @@ void shmq_wake_waiters(shmq_queue *q) {
     }
 }
 
-/* Asked, then the waiters; who waits joins them, then looks whether somebody asks. */
+/* The process asks first, then looks at the waiters. A producer that waits counts itself first, then looks whether a
+ * recount is asked for. */
 void shmq_recount_ask(shmq_queue *q) {
     (void)shmq_swap_seq(&q->page->recount_due, ASKED);
     shmq_wake_waiters(q);
@@ -183,14 +187,14 @@ void shmq_moving(shmq_queue *q, int32_t change) {
         shmq_add_seq(&q->counters->moving, (uint32_t)change);
     } else {
         shmq_store_seq(&q->page->recount_due,
-                       ASKED); /* a reaper without counters of its own: counted again when it matters */
+                       ASKED); /* a reaper has no counters of its own: the queue is counted again when it matters */
     }
 }
 
 static bool anybody_moves(shmq_queue *q) {
     uint32_t high = shmq_process_high(q->m);
     if (shmq_load_seq(&q->page->unfinished) != 0) {
-        return true; /* a mover, or what a dead one has left: whoever takes its lock next ends that */
+        return true; /* a mover, or a dead one's work, which the next mover ends */
     }
     for (uint32_t row = 0; row < high; row++) {
         shmq_counters_shm *counters = shmq_counters_at(q->m, row, q->index);
@@ -228,11 +232,11 @@ static usage count_slots(const shmq_queue *q) {
     }
     used.bytes = used.resident;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
-        const shmq_ring_shm *ring = shmq_level_ring(q, depth); /* what a mover changes between these is not believed */
+        const shmq_ring_shm *ring = shmq_level_ring(q, depth); /* a count during a mover's change is not believed */
         used.entries += shmq_load_seq((shmq_a64 *)&ring->flushed) - shmq_load_seq((shmq_a64 *)&ring->pulled);
         used.bytes += shmq_load_seq((shmq_a64 *)&ring->flushed_bytes) - shmq_load_seq((shmq_a64 *)&ring->pulled_bytes);
         const shmq_ring_shm *front =
-            shmq_level_ring(q, q->levels + depth); /* what came in by itself is in a slot, or gone */
+            shmq_level_ring(q, q->levels + depth); /* entries that came in by themselves are in a slot, or gone */
         used.entries -= shmq_load_seq((shmq_a64 *)&front->flushed) - shmq_load_seq((shmq_a64 *)&front->pulled);
         used.bytes -=
             shmq_load_seq((shmq_a64 *)&front->flushed_bytes) - shmq_load_seq((shmq_a64 *)&front->pulled_bytes);
@@ -263,8 +267,8 @@ static bool recount_once(shmq_queue *q) {
 
 bool shmq_recount(shmq_queue *q) {
     uint32_t due;
-    /* Changed first: who asks for a recount from now on is not forgotten by this one. Not to SURE, for others rely on the
-     * count when it says so. */
+    /* Changed before the count, so that a later request for a recount is not forgotten. Not to SURE, since other
+     * processes rely on the count when it says so. */
     do {
         due = shmq_load_seq(&q->page->recount_due);
         if (due == SURE) {
@@ -274,12 +278,12 @@ bool shmq_recount(shmq_queue *q) {
     for (int i = 0; i < TRIES; i++) {
         if (recount_once(q)) {
             shmq_cas32_seq(&q->page->recount_due, COUNTING, SURE);
-            shmq_wake_producers(q); /* others may have been stopped by the wrong count, too */
+            shmq_wake_producers(q); /* the wrong count may have stopped other producers, too */
             return true;
         }
         shmq_pause();
     }
-    shmq_store_seq(&q->page->recount_due, ASKED); /* too much traffic: when it matters again */
+    shmq_store_seq(&q->page->recount_due, ASKED); /* too much traffic: again when it matters */
     return false;
 }
 
@@ -291,8 +295,8 @@ static const char *check_word(const measure *m, uint64_t word, uint64_t found, c
                                  (unsigned long long)found);
 }
 
-/* As a recount: nobody between a slot and the words before and after, and the versions are the same. A death in between
- * shows in `moving` until its reaper has asked for a recount. */
+/* Compares as a recount does: no process is between a slot and the words before and after, and the versions are the
+ * same. A death in between shows in `moving` until a reaper has asked for a recount. */
 const char *shmq_count_fault(shmq_queue *q) {
     measure all[] = {entries_of(q), bytes_of(q), resident_of(q)};
     if (shmq_load_seq(&q->page->recount_due) > COUNTING) {
@@ -326,5 +330,5 @@ const char *shmq_count_fault(shmq_queue *q) {
         }
         return why;
     }
-    return NULL; /* too much traffic */
+    return NULL; /* too much traffic to compare */
 }

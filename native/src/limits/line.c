@@ -5,9 +5,9 @@
 #include "shmq/waiters.h"
 #include "shmq/fault_text.h"
 
-/* Of a ticket's turn, which grows by one with each use: 2^32 tickets of 256 at a time. */
+/* Mask of a ticket's turn, which grows by one with each use: numbers of 32 bits, 256 tickets. */
 #define TURN_MASK (UINT32_MAX / SHMQ_TICKETS)
-#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: who has helped it on so often is misled by damage */
+#define MOST_STEPS (4 * SHMQ_TICKETS) /* the end lags by a few: a producer that needs more steps met damage */
 
 static uint32_t front_of(uint64_t line) { return (uint32_t)(line >> 32); }
 static uint32_t end_of(uint64_t line) { return (uint32_t)line; }
@@ -31,7 +31,7 @@ static uint64_t with_state(uint64_t word, uint32_t state) {
     return shmq_ticket_word(shmq_ticket_turn(word), shmq_ticket_row(word), state);
 }
 
-/* The end goes over a ticket that was used, the front over one that was given back; by whoever comes by. */
+/* Any process that comes by moves the end past a ticket that is used, and the front past one that was given back. */
 static void move_end(shmq_queue *q, uint32_t number) {
     uint64_t line;
     while (end_of(line = shmq_load_seq(&q->page->line)) == number &&
@@ -46,7 +46,7 @@ static void move_front(shmq_queue *q, uint32_t number) {
     }
 }
 
-/* The first from *number on, and before `stop`, who is to be served. */
+/* Finds the first ticket from *number on, and before `stop`, whose holder is to be served. */
 static bool next_served(shmq_queue *q, uint32_t *number, uint32_t stop, uint64_t *word) {
     for (; stop - *number - 1 < SHMQ_TICKETS; ++*number) {
         *word = shmq_load_seq(&ticket_at(q, *number)->word);
@@ -59,7 +59,7 @@ static bool next_served(shmq_queue *q, uint32_t *number, uint32_t stop, uint64_t
     return false;
 }
 
-/* Its holder is dead, or has been stopped for long. */
+/* Takes a ticket from a holder that is dead, was passed, or leaves. */
 static bool take_away(shmq_queue *q, uint32_t number, uint64_t word) {
     bool taken = shmq_cas_seq(&ticket_at(q, number)->word, word, given_back(word)); /* L3 */
     move_front(q, number);
@@ -71,7 +71,8 @@ static bool is_dead(shmq_queue *q, uint64_t word) {
     return row >= SHMQ_PROCESS_ROWS || shmq_process_dead(q->m, row);
 }
 
-/* One wake for each call: who was called, and has not answered yet, is on its way. False: look at the ticket again. */
+/* Calls a producer: one wake for each call, since a producer that was called, and has not answered yet, is on its way.
+ * False: look at the ticket again. */
 static bool call(shmq_queue *q, uint32_t number, uint64_t word) {
     shmq_ticket_shm *ticket = ticket_at(q, number);
     uint64_t called = with_state(word, SHMQ_TICKET_CALLED);
@@ -82,7 +83,7 @@ static bool call(shmq_queue *q, uint32_t number, uint64_t word) {
         return false;
     }
     shmq_add_seq(&ticket->wake, 1);
-    /* Not in the kernel: awake, about to sleep (it will see the word), or dead. */
+    /* The producer does not sleep in the kernel: it is awake, about to sleep (it will see the word), or dead. */
     if (shmq_futex_wake_count(&ticket->wake, 1) > 0 || !is_dead(q, called)) {
         return true;
     }
@@ -110,10 +111,10 @@ void shmq_line_call_all(shmq_queue *q) {
     }
 }
 
-#define NOBODY_BEHIND UINT64_MAX /* of `below`: only this one was called */
+#define NOBODY_BEHIND UINT64_MAX /* of `below`: only this producer was called */
 
-/* Waits for the answer of one that was called. True: it has not answered for as long as the patience. This process has seen
- * that since then. *below: up to whom others were called when that began; then, up to whom they were. */
+/* Has this producer, which was called, not answered for the patience, as far as this process has seen? *below: up to
+ * which ticket others were called when this process began to wait; on return, up to which they were called. */
 static bool await_answer(shmq_queue *q, uint32_t number, uint64_t *below) {
     shmq_patience *wait = &q->lining;
     uint64_t call_number = shmq_load_seq(&ticket_at(q, number)->wake), now = shmq_now_ns();
@@ -135,7 +136,7 @@ static bool await_answer(shmq_queue *q, uint32_t number, uint64_t *below) {
     return over;
 }
 
-/* All threads of its process are passed at once: it is stopped, and costs one patience. Each keeps its ticket. */
+/* Passes all threads of a process: it is stopped, and so costs one patience. Each thread keeps its ticket. */
 static void pass_process(shmq_queue *q, uint32_t row) {
     for (uint32_t i = 0; i < SHMQ_TICKETS; i++) {
         uint64_t word = shmq_load_seq(&q->tickets[i].word);
@@ -145,8 +146,8 @@ static void pass_process(shmq_queue *q, uint32_t row) {
     }
 }
 
-/* The first one does not come, and others before us may be stopped like it: all of them are called, so that they have the
- * time of the next one to answer, together. */
+/* The first producer does not come, and others in front may be stopped as well: all of them are called, so that they
+ * have the same time to answer together. */
 static void call_before(shmq_queue *q, uint32_t number, uint32_t stop) {
     uint32_t first = number;
     uint64_t word, below = stop;
@@ -156,10 +157,10 @@ static void call_before(shmq_queue *q, uint32_t number, uint32_t stop) {
     for (uint32_t next = first; next_served(q, &next, stop, &word); next++) {
         (void)call(q, next, word);
     }
-    (void)await_answer(q, first, &below); /* from now on */
+    (void)await_answer(q, first, &below); /* the wait begins now */
 }
 
-/* They were called with the first one, and nobody calls those behind one that does not answer a second time. */
+/* Passes the producers that were called with the first one and have not answered; they are not called a second time. */
 static void pass_before(shmq_queue *q, uint32_t number, uint32_t below) {
     uint64_t word;
     for (; next_served(q, &number, below, &word); number++) {
@@ -169,7 +170,8 @@ static void pass_before(shmq_queue *q, uint32_t number, uint32_t below) {
     }
 }
 
-/* False: the one in front stays there. Nothing is to be done about it while there is nothing that it could take. */
+/* Gets a producer in front out of the way. False: it stays there. Nothing is done about it while there is no room that
+ * it could take. */
 static bool clear_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t word) {
     uint64_t below = NOBODY_BEHIND;
     if (!shmq_room_left(q)) {
@@ -180,7 +182,7 @@ static bool clear_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t wo
         return true;
     }
     if (shmq_ticket_state(word) != SHMQ_TICKET_CALLED) {
-        return !call(q, number, word); /* whoever made the room was stopped, or will be a moment later */
+        return !call(q, number, word); /* the process that made room has not called it yet, or is stopped */
     }
     if (!await_answer(q, number, &below)) {
         return false;
@@ -194,7 +196,7 @@ static bool clear_way(shmq_queue *q, uint32_t number, uint32_t stop, uint64_t wo
     return true;
 }
 
-/* What all who are to be served want together. False: one of them wants whatever there is. */
+/* What all producers that are to be served want together. False: one of them wants whatever there is. */
 static bool add_wants(shmq_queue *q, uint32_t number, uint32_t stop, shmq_room *wants) {
     uint64_t word;
     *wants = (shmq_room){0};
@@ -228,7 +230,7 @@ bool shmq_line_admit(shmq_queue *q, shmq_ticket *t, shmq_room *theirs) {
     return true;
 }
 
-/* The line is full: whoever was passed, and stands at its front still, loses its ticket. */
+/* The line is full: a producer at its front that was passed, or is dead, loses its ticket. */
 static bool make_room(shmq_queue *q, uint64_t line) {
     uint32_t number = front_of(line);
     uint64_t word = shmq_load_seq(&ticket_at(q, number)->word);
@@ -243,7 +245,8 @@ static bool make_room(shmq_queue *q, uint64_t line) {
     return (shmq_ticket_state(word) == SHMQ_TICKET_PASSED || is_dead(q, word)) && take_away(q, number, word);
 }
 
-/* FREE at the turn: L1. Used: help. Behind: nobody leaves it like that. */
+/* Takes the ticket at the end if it is FREE at its turn (L1). If it is used, moves the end on. A ticket that is behind
+ * its turn is damaged. */
 static bool take_ticket(shmq_queue *q, uint32_t number) {
     shmq_ticket_shm *ticket = ticket_at(q, number);
     uint64_t word = shmq_load_seq(&ticket->word);
@@ -262,7 +265,8 @@ static bool take_ticket(shmq_queue *q, uint32_t number) {
     return taken;
 }
 
-/* The ticket before the count of those who wait: who looks at that sees us in our place. */
+/* The producer takes its ticket before it counts itself as a waiter: a process that sees the count sees it in its
+ * place. */
 bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
     shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     for (uint32_t steps = 0; steps < MOST_STEPS; steps++) {
@@ -282,7 +286,7 @@ bool shmq_line_enter(shmq_queue *q, shmq_ticket *t, uint32_t bytes) {
     return false;
 }
 
-/* The word of a ticket that is still in our hands; 0: it is not. */
+/* The word of this producer's ticket; 0: it has lost the ticket. */
 static uint64_t own_word(const shmq_queue *q, const shmq_ticket *t) {
     uint64_t word = shmq_load_seq(&ticket_at(q, t->number)->word);
     bool own = turns_ahead(word, t->number) == 0 && shmq_ticket_row(word) == q->m->row;
@@ -291,8 +295,8 @@ static uint64_t own_word(const shmq_queue *q, const shmq_ticket *t) {
 
 bool shmq_line_answer(shmq_queue *q, shmq_ticket *t, uint32_t *seen) {
     shmq_ticket_shm *ticket = ticket_at(q, t->number);
-    /* The wake word first: who goes to sleep being CALLED would not be called again. A call before the answer was for room that
-     * the look will find, one after it raises the word that was read. */
+    /* The producer reads the wake word first, since one that sleeps while CALLED would not be called again. A call
+     * before the answer was for room that the next look finds; a call after it raises the word that was read. */
     *seen = shmq_load_seq(&ticket->wake);
     for (uint64_t word; (word = own_word(q, t)) != 0;) {
         if (shmq_ticket_state(word) == SHMQ_TICKET_WAITING ||
@@ -314,7 +318,7 @@ void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
     }
     t->in_line = false;
     if (shmq_member_forked(q->m)) {
-        return; /* the parent's */
+        return; /* the ticket is the parent's */
     }
     shmq_waiters waiters = shmq_room_waiters(q, q->counters);
     for (uint64_t word; (word = own_word(q, t)) != 0;) {
@@ -323,13 +327,13 @@ void shmq_line_leave(shmq_queue *q, shmq_ticket *t) {
         }
     }
     shmq_leave_count(&waiters);
-    if (shmq_room_left(q)) { /* after the ticket: who makes room now finds the next one */
+    if (shmq_room_left(q)) { /* after the ticket: a process that makes room now finds the next */
         shmq_line_call(q);
     }
 }
 
-/* From the front to the end, and the one under the end, which its holder may not have shown. The word was read before the row that
- * it names. */
+/* Frees the tickets of the dead from the front to the end, and the one under the end, whose holder may have died before
+ * it moved the end. The reaper reads a word before the row that it names. */
 void shmq_line_recover(shmq_queue *q, const shmq_liveness *l) {
     uint64_t line = shmq_load_seq(&q->page->line);
     uint32_t length = end_of(line) - front_of(line), last = length < SHMQ_TICKETS ? length : SHMQ_TICKETS - 1;

@@ -1,7 +1,7 @@
-/* The patience with claims: those that are older than it become holes. */
+/* The patience with claims: a claim that is older than it becomes a hole. */
 #include "shmq/ring.h"
 
-/* Every claim below `below` was made before this caller began to wait: all of them are overdue at once, so that many
+/* Every claim below `below` was made before this caller began to wait. So all of them are overdue at once, and many
  * stopped producers (a frozen container) cost one patience together. */
 static bool quarantine_overdue(shmq_ring *r, uint64_t below) {
     bool changed = false;

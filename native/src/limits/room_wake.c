@@ -1,4 +1,4 @@
-/* Wakes producers that wait for room when it has come, or for good, and threads that wait until all is done. */
+/* Wakes producers that wait for room, when there is room or at a shutdown, and threads that wait in join(). */
 #include "shmq/line.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -23,11 +23,12 @@ void shmq_wake_joiners(shmq_queue *q) {
     shmq_futex_wake(&q->page->ring.drained, INT32_MAX);
 }
 
-/* Where a limit is counted, each freed place is worth a wake, of the first in line. Where only the ring limits, waking at every slot would cost a
- * system call a message, so only some slots wake, and a blocked producer looks by itself at growing intervals. */
+/* Wakes producers after a slot became free. Where the queue has a limit, each freed place wakes the first producer in
+ * line. Where only the ring limits, a wake for each slot would cost a system call for each message: so only some slots
+ * wake, and a blocked producer looks by itself at growing intervals. */
 void shmq_wake_full(shmq_ring *r, uint64_t position) {
     shmq_queue *q = r->queue;
-    shmq_ring_shm *ring = &q->page->ring; /* of the first level: there they wait, whatever level they wait for */
+    shmq_ring_shm *ring = &q->page->ring; /* of the first level: producers wait there, for whatever level */
     if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
         shmq_wake_joiners(q);
     }

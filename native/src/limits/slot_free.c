@@ -1,4 +1,4 @@
-/* A slot goes back to FREE, with its place under the limits; and what a producer left in it that did not come to its end. */
+/* Frees a slot, with its place under the limits; and clears what a dead or late producer has left in a slot. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 
@@ -12,7 +12,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     bool freed =
         shmq_cas_seq(&slot->word, word, shmq_word_freed(word)); /* T3, T6, T8, T10, T14, T16: the caller says */
     if (limited != 0) {
-        if (freed && q->counters != NULL) { /* without counters nobody sees us move: the count stays one too high */
+        if (freed && q->counters != NULL) { /* without counters `moving` cannot show it: the count stays one too high */
             shmq_room_give(q, limited, 1, bytes == SHMQ_UNWEIGHED ? 0 : bytes);
         }
         shmq_moving(q, -1);
@@ -20,11 +20,11 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (freed) {
         now = shmq_load_seq(&q->page->limited);
         if (SHMQ_UNLIKELY((now & ~limited) != 0 || bytes == SHMQ_UNWEIGHED)) {
-            shmq_recount_ask(q); /* a limit came between our look and our CAS, or nobody knows what was taken for it */
+            shmq_recount_ask(q); /* a limit came between the look and the CAS, or the slot's bytes are not known */
         }
         shmq_wake_full(r, (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size);
         if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_flow_is_on(shmq_flow_at(r))) {
-            shmq_notify_starved(q); /* whoever found no room in the front ring brings more */
+            shmq_notify_starved(q); /* a taker that found no room in the front ring brings more */
         }
     }
     return freed;

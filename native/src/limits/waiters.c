@@ -1,10 +1,10 @@
 #include "shmq/waiters.h"
 
-#define TRIES 64 /* who joins or leaves is in between for some instructions */
+#define TRIES 64 /* a thread that joins or leaves is in between for some instructions */
 
 #define JOINED ((UINT64_C(1) << 32) + 1)
 
-/* Never below 0: a recount may have been there before. */
+/* Lowers the sum, never below 0: a recount may have lowered it before. */
 static void lower(shmq_a64 *sum, uint32_t change) {
     uint64_t seen;
     uint32_t count;
@@ -28,7 +28,7 @@ void shmq_leave_count(const shmq_waiters *w) {
     shmq_less(w->changing, 1);
 }
 
-/* The words of one row; false: it has none. */
+/* Gets the words of one row; false: it has none. */
 typedef bool (*words_of)(void *context, uint32_t row, shmq_waiters *w);
 
 static bool of_room(void *context, uint32_t row, shmq_waiters *w) {
@@ -47,7 +47,7 @@ static bool of_memory(void *context, uint32_t row, shmq_waiters *w) {
     return true;
 }
 
-/* All parts together; false: somebody is in between. */
+/* Adds up all parts; false: a process is in between. */
 static bool add_up(const shmq_member *m, words_of of, void *context, uint32_t *parts) {
     uint32_t high = shmq_process_high(m);
     shmq_waiters w;
@@ -64,8 +64,8 @@ static bool add_up(const shmq_member *m, words_of of, void *context, uint32_t *p
     return true;
 }
 
-/* The sum from what it was before the parts were added up: the version says that nobody has joined since. A process that had
- * begun, or was leaving, shows in `changing` before its part is read or after it. */
+/* Corrects the sum by a CAS from what it was before the parts were added up: its version says that no thread has joined
+ * since. A process that had begun to join, or was leaving, shows in `changing` before its part is read or after it. */
 static void recount(const shmq_member *m, shmq_a64 *sum, words_of of, void *context) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t seen = shmq_load_seq(sum);
@@ -78,7 +78,7 @@ static void recount(const shmq_member *m, shmq_a64 *sum, words_of of, void *cont
     }
 }
 
-/* What the dead one has said goes at once; `changing` before the recount, which would wait for it. */
+/* Takes the dead process's part off the sum at once, and clears its `changing`, for which the recount would wait. */
 static void forget(const shmq_waiters *w) {
     lower(w->sum, shmq_swap_seq(w->part, 0));
     shmq_store_seq(w->changing, 0);

@@ -1,4 +1,4 @@
-/* Browsing a queue that has flowed: what is in memory, of both of its rings, in the order of places. */
+/* Browses a queue that has flowed: entries of both of its rings and rows on disk, in the order of their places. */
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 
@@ -16,7 +16,7 @@ static uint64_t front_next(const shmq_ring *front, uint64_t from, uint64_t *posi
             continue;
         }
         uint64_t place = shmq_front_place(front, slot);
-        bool told = place >> SHMQ_PLACE_BITS == 0; /* else its record was damaged: the taker's business */
+        bool told = place >> SHMQ_PLACE_BITS == 0; /* else its record is damaged, which a taker will report */
         if (told && place >= from && place < best) {
             best = place;
             *position = shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position); /* SYNC ring.publish */
@@ -32,9 +32,9 @@ static bool read_front(shmq_ring *front, uint64_t position, uint64_t place, shmq
            shmq_front_place(front, shmq_slot_at(front, position)) == place;
 }
 
-/* The first row at or above `from`; *place is UINT64_MAX: there is none, or nobody can tell. `t`: whose turn it is, or NULL.
- * SHMQ_INTERRUPTED: somebody has moved entries for longer than the patience, and does so still. SHMQ_OS, SHMQ_DENIED: files cannot be
- * read. */
+/* The first row at or above `from`. *place is UINT64_MAX: there is none, or it cannot be known. `t`: the caller's turn,
+ * or NULL. SHMQ_INTERRUPTED: a mover has moved entries for longer than the patience, and does so still. SHMQ_OS,
+ * SHMQ_DENIED: files cannot be read. */
 static shmq_status row_next(shmq_ring *level, uint64_t from, shmq_mover *t, shmq_delivery *row, uint64_t *place) {
     uint64_t flow = shmq_flow_at(level), at = from;
     bool any = shmq_flow_is_on(flow) && from < shmq_flow_place(flow) && level->queue->m->backing_of != NULL;
@@ -50,8 +50,9 @@ static shmq_status row_next(shmq_ring *level, uint64_t from, shmq_mover *t, shmq
     return status == SHMQ_IN_USE ? SHMQ_INTERRUPTED : status;
 }
 
-/* Places at which the back ring has nothing. Below P that is so for ever: nobody puts there, and what a mover gives back lies above.
- * So a thread that goes over rows asks the back ring once, not at each. */
+/* A run of places at which the back ring has nothing. Below P (the place of the flow word) that stays so: producers put
+ * above it, and what a mover gives back lies above it. So a thread that goes over rows looks at the back ring once, not
+ * for each row. */
 typedef struct clear_run {
     const shmq_ring *level;
     uint64_t serial, from, to;
@@ -71,16 +72,16 @@ static void note_clear(const shmq_ring *level, uint64_t from, uint64_t to) {
     clear = (clear_run){level, q->serial, from, to, q->incarnation, q->index};
 }
 
-/* Nothing from this place on is in the front ring. */
+/* The front ring has nothing from this place on. */
 static bool is_passed(const shmq_ring *level, uint64_t place) {
     return shmq_load_seq(&level->shm->low) <= place && shmq_load_seq(&shmq_front_of(level)->shm->low) == 0;
 }
 
-/* Of a level whose back ring has nothing there. */
+/* Finds the next row of a level whose back ring has nothing at this place. False: look at both rings, too. */
 static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     uint64_t on_disk;
     shmq_status status = row_next(level, *place, NULL, d, &on_disk);
-    bool passed = is_passed(level, *place); /* as below */
+    bool passed = is_passed(level, *place); /* as in look(): after the look at the disk */
     if (status == SHMQ_OK && passed && on_disk < clear.to) {
         *place = on_disk;
         return true;
@@ -88,9 +89,10 @@ static bool browse_rows(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     return false;
 }
 
-/* One look at back ring, rows and front ring: in the order in which entries move, so that none is missed that moves meanwhile: a browser that has
- * passed it has seen it. But for one that was MOVING: until its mover decides it is neither an entry of the back ring nor a row.
- * SHMQ_IN_USE: such a one may come before what was found. Not in a turn of one's own (`t`), where nobody moves anything. */
+/* Looks at the back ring, the rows and the front ring, in the order in which entries move: so the browser misses none
+ * that moves meanwhile. The exception is an entry that is MOVING: until its mover decides, it is neither an entry of
+ * the back ring nor a row. SHMQ_IN_USE: such an entry may come before the one that was found. Not in the caller's own
+ * turn (`t`), in which no other process moves anything. */
 static shmq_status look(shmq_ring *level, shmq_mover *t, uint64_t *place, shmq_delivery *d) {
     shmq_ring *front = shmq_front_of(level);
     for (uint64_t from = *place;;) {
@@ -101,15 +103,15 @@ static shmq_status look(shmq_ring *level, shmq_mover *t, uint64_t *place, shmq_d
         uint64_t in_back = status == SHMQ_OK ? at : UINT64_MAX;
         note_clear(level, from, in_back < below ? in_back : below);
         shmq_status rows = row_next(level, from, t, &row, &on_disk);
-        /* Behind the look at the disk: what had come in by then lies below `low`. */
+        /* After the look at the disk: rows that had come in by then lie below `low`. */
         bool passed = is_passed(level, from);
         uint64_t in_front = passed ? UINT64_MAX : front_next(front, from, &position);
         if (SHMQ_UNLIKELY(rows != SHMQ_OK) && in_back >= low && in_front >= low) {
             d->word = 0;
             return rows;
         }
-        bool in_memory = in_back <= on_disk || in_front <= on_disk; /* else it is the first row of all, then and now */
-        /* What was MOVING below P before the look at the disk was a row by then. */
+        bool in_memory = in_back <= on_disk || in_front <= on_disk; /* else the first row comes before both */
+        /* Entries that were MOVING below P before the look at the disk were rows by then. */
         if (SHMQ_UNLIKELY(moving > below) && t == NULL && in_memory && in_front >= below) {
             return SHMQ_IN_USE;
         }
@@ -126,11 +128,12 @@ static shmq_status look(shmq_ring *level, shmq_mover *t, uint64_t *place, shmq_d
             *place = in_front;
             return SHMQ_OK;
         }
-        from = in_front + 1; /* it has gone meanwhile */
+        from = in_front + 1; /* the entry has gone meanwhile */
     }
 }
 
-/* What it passed decides itself when its mover's turn ends. Then nothing is on its way, and a word that says so is damaged. */
+/* Looks again in a turn of its own. The entry that the browser passed is decided when its mover's turn ends. In this
+ * turn nothing is MOVING, and a word that says so is damaged. */
 static shmq_status look_in_a_turn(shmq_ring *level, uint64_t *place, shmq_delivery *d) {
     shmq_mover t;
     shmq_status status = shmq_turn_await(&t, level);
@@ -147,7 +150,7 @@ shmq_status shmq_browse_place(shmq_ring *level, uint64_t *place, shmq_delivery *
     if (SHMQ_LIKELY(shmq_flow_at(level) == 0)) {
         uint64_t at = *place, moving;
         shmq_status status = shmq_browse_past(level, &at, d, &moving);
-        if (SHMQ_LIKELY(shmq_flow_at(level) == 0 && moving == 0)) { /* a flow that fails ends as it began */
+        if (SHMQ_LIKELY(shmq_flow_at(level) == 0 && moving == 0)) { /* a failed flow leaves the flow word as it was */
             *place = at;
             return status;
         }

@@ -10,7 +10,7 @@ uint64_t shmq_immediate_until(shmq_queue *q) {
 
 enum fate { WAITS, IS_OFFERED, IS_LOCKED, IS_TAKEN, IS_GONE };
 
-/* What has become of it. R says that it was with somebody and came back: that counts as taken. */
+/* What has become of the message. The flag R says that a consumer had it and gave it back: that counts as taken. */
 static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t position, uint64_t *word) {
     *word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     if (shmq_load_acquire(&slot->position) != position ||
@@ -25,7 +25,7 @@ static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t posit
         return WAITS;
     case SHMQ_OFFERED:
         return IS_OFFERED;
-    case SHMQ_LOCKED: /* by who takes it out of the queue, or by a process that has it lent in a moment */
+    case SHMQ_LOCKED: /* by a process that takes it out of the queue, or that lends it in a moment */
         return (shmq_word_owner(*word) & SHMQ_OWNER_PROCESS) != 0 ? IS_LOCKED : IS_TAKEN;
     case SHMQ_ACQUIRED:
         return IS_TAKEN;
@@ -34,7 +34,8 @@ static enum fate fate_of(const shmq_ring *r, shmq_slot_shm *slot, uint64_t posit
     }
 }
 
-/* Locked by a process that does not go on: nobody else will have it, and we cannot know what becomes of it. */
+/* Locked by a process that has not gone on for the patience. No other taker can have the message, and its producer
+ * cannot know what becomes of it. */
 static bool is_stuck(const shmq_queue *q, uint64_t word, shmq_lock_seen *seen, uint64_t now) {
     if (word != seen->word) {
         *seen = (shmq_lock_seen){word, now};
@@ -42,7 +43,7 @@ static bool is_stuck(const shmq_queue *q, uint64_t word, shmq_lock_seen *seen, u
     return now - seen->since_ns >= q->m->patience_ns;
 }
 
-/* From exactly the word that says that nobody had it: the taker's CAS or ours wins. */
+/* From exactly the word that says that no taker had it: either the taker's CAS wins or the producer's. */
 static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position) {
     shmq_delivery d = {0};
     if (!shmq_seize(r, slot, word, position, &d)) {

@@ -1,4 +1,4 @@
-/* drop_oldest: room for the newest. */
+/* drop_oldest: a producer makes room for the newest message by dropping the oldest. */
 #include "shmq/overflow.h"
 
 #include "shmq/flow.h"
@@ -10,14 +10,15 @@ static bool can_be_dropped(uint64_t word) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD || state == SHMQ_OFFERED || state == SHMQ_ACQUIRED;
 }
 
-/* An entry, where it lies, and as its word was. */
+/* An entry: its slot, its word as it was read, and its position. */
 typedef struct found {
     shmq_slot_shm *slot;
     uint64_t word, position;
 } found;
 
-/* Of the carried ones: older than all in their turn. The tail carries what it passes, and nobody else does: where there was none below a
- * tail, who drops again looks at what the tail has passed since then. */
+/* The oldest carried entry; carried entries are older than all in their turn. Only the tail makes entries carried, when
+ * it passes them. So where a producer found none below a tail, the next look begins at what the tail has passed
+ * since. */
 static bool oldest_carried(shmq_ring *r, found *f) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), from = shmq_load_relaxed(&r->uncarried);
     uint64_t words = (shmq_slot_count(r) + 63) / 64, first = from / 64;
@@ -41,7 +42,8 @@ static bool oldest_carried(shmq_ring *r, found *f) {
     return f->position != UINT64_MAX;
 }
 
-/* From the floor on, and the floor is raised to it: who drops again does not scan the same way. */
+/* The oldest entry that is not carried, from the floor on. The producer raises the floor to it, so that the next one
+ * does not look at the same slots. */
 static bool oldest_in_turn(shmq_ring *r, found *f) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), p = shmq_load_seq(&r->shm->floor);
     uint64_t settled = p = tail > count && p < tail - count ? tail - count : p;
@@ -61,7 +63,7 @@ static bool oldest_in_turn(shmq_ring *r, found *f) {
 
 static bool oldest_by_position(shmq_ring *r, found *f) { return oldest_carried(r, f) || oldest_in_turn(r, f); }
 
-/* Then it is a matter of patience: taking others out would not help. */
+/* Is the slot under the tail claimed? Then only patience helps: to take others out would make no room. */
 static bool claim_under_the_tail(const shmq_ring *r) {
     uint64_t t = shmq_load_seq(&r->shm->tail);
     return shmq_word_state(shmq_load_seq(&shmq_slot_at(r, t)->word)) == SHMQ_CLAIMED;
@@ -79,8 +81,9 @@ static bool drop_of_level(shmq_ring *r) {
     return false;
 }
 
-/* Of the front ring: the one with the lowest place. What came in order lies in it in this order; what is fetched meanwhile comes in behind,
- * and lies above `low`. Among what was fetched, or beside a damaged record, each has to be asked. */
+/* The entry of the front ring with the lowest place. Entries that came back in order lie in this order. An entry that
+ * was fetched by itself lies behind them, above `low`. If there are such, or a damaged record, each slot is looked
+ * at. */
 static uint64_t oldest_in_front(shmq_ring *front, found *f) {
     uint64_t lowest = UINT64_MAX;
     if (SHMQ_LIKELY(shmq_load_seq(&front->shm->low) == 0)) {
@@ -102,14 +105,15 @@ static uint64_t oldest_in_front(shmq_ring *front, found *f) {
     return lowest;
 }
 
-/* The oldest of a level that has flowed: in the front ring, in the back ring below the rows, or the first row, which comes back. */
+/* The oldest entry of a level that has flowed: in the front ring, in the back ring below the rows, or the first row,
+ * which comes back. */
 static shmq_ring *oldest_of_flowed(shmq_ring *back, found *f) {
     for (;;) {
         found in_front = {0};
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low);
         bool in_back = oldest_by_position(back, f), on = shmq_flow_is_on(flow);
         uint64_t lowest = oldest_in_front(shmq_front_of(back), &in_front);
-        lowest = on && lowest >= low ? UINT64_MAX : lowest; /* it came in before what lies below it */
+        lowest = on && lowest >= low ? UINT64_MAX : lowest; /* it came back before entries that lie below it */
         if (lowest != UINT64_MAX && (!in_back || lowest < f->position)) {
             *f = in_front;
             return shmq_front_of(back);

@@ -1,4 +1,4 @@
-/* What comes into a queue that is deleted, or comes back to it, goes as the others went. */
+/* An entry that comes into a deleted queue, or comes back to it, goes where the other entries went. */
 #include "shmq/queue_ending.h"
 
 #include "shmq/watch.h"
@@ -8,7 +8,7 @@ bool shmq_has_dead_letter(const shmq_queue *q) {
     return shmq_dead_letter(q->page, dead_letter) != 0;
 }
 
-/* From exactly the word that says that nobody has it: a consumer's CAS or ours wins. */
+/* From exactly the word that says that no consumer has the entry: either a consumer's CAS wins or this one. */
 void shmq_loose_settle(shmq_ring *r, shmq_slot_shm *slot) {
     uint64_t word = shmq_load_seq(&slot->word);
     while (shmq_is_loose(shmq_word_state(word))) {
@@ -49,5 +49,5 @@ bool shmq_put_in_time(shmq_ring *r, uint64_t position) {
         }
         word = shmq_load_seq(&slot->word);
     }
-    return true; /* somebody has it, or has taken it to the dead */
+    return true; /* a consumer has it, or a process has moved it to the dead letters */
 }

@@ -1,4 +1,4 @@
-/* Browsing: a sequence lock over the slot word. Takes nothing, writes nothing. */
+/* Browsing: the slot word serves as a sequence lock. The browser takes nothing and writes nothing. */
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
@@ -24,7 +24,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
     uint64_t p = *position, count = shmq_slot_count(r);
     *moving = 0;
     if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_slots_laid(r) == 0) {
-        return SHMQ_EMPTY; /* it has no memory yet, and a look would give it some */
+        return SHMQ_EMPTY; /* it has no memory yet, and a read would give it some */
     }
     for (;;) {
         uint64_t tail = shmq_load_seq(&r->shm->tail);
@@ -42,13 +42,14 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
                 *position = p;
                 return SHMQ_OK;
             }
-            if (shmq_load_seq(&slot->word) == word) { /* else it may have gone its way while it was read */
+            if (shmq_load_seq(&slot->word) == word) { /* else it may have gone while it was read */
                 *moving = shmq_word_state(word) == SHMQ_MOVING ? p + 1 : *moving;
                 p++;
             }
             continue;
         }
-        /* Only a damaged word leads here, or a start in the future. Behind the last number comes 0: no way out. */
+        /* Only a damaged word leads here, or a start in the future. Position UINT64_MAX ends the look: 0 would follow
+         * it. */
         if (SHMQ_UNLIKELY(p > tail || p == UINT64_MAX)) {
             *position = p;
             d->word = 0;
@@ -64,7 +65,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
             }
             *position = p;
             d->word =
-                ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two observers see two orders */
+                ahead == 0 && state == SHMQ_CLAIMED ? word : 0; /* never passed: else two browsers see two orders */
             return SHMQ_EMPTY;
         }
         bool carried = shmq_word_carried(word);
@@ -75,7 +76,7 @@ shmq_status shmq_browse_past(shmq_ring *r, uint64_t *position, shmq_delivery *d,
                 return SHMQ_OK;
             }
             if (shmq_load_seq(&slot->word) == word) {
-                p++; /* the word stands, its message makes no sense: damaged; takers will mark it */
+                p++; /* the word is the same, so the message is damaged; a taker will mark the slot */
             }
             continue;
         }
@@ -93,7 +94,8 @@ bool shmq_browse_valid(const shmq_ring *r, const shmq_delivery *d) {
            shmq_load_relaxed(&slot->position) == d->position && shmq_read_once(&slot->message_id) == d->message_id;
 }
 
-/* Is there something at these positions of the levels? SHMQ_EMPTY: no. A claim in the way of one: its level and word. */
+/* Is there an entry at these positions, one a level? SHMQ_EMPTY: no. *claimed and `claim`: the level, position and word
+ * of a claim at one of them. */
 static shmq_status anything_at(shmq_queue *q, const uint64_t *positions, shmq_ring **claimed, shmq_delivery *claim) {
     *claimed = NULL;
     for (uint32_t depth = 0; depth < q->levels; depth++) {
@@ -113,7 +115,8 @@ static shmq_status anything_at(shmq_queue *q, const uint64_t *positions, shmq_ri
     return SHMQ_EMPTY;
 }
 
-/* Until something may be at one of these positions, one a level. Browsers are told of everything while they sleep. */
+/* Waits until an entry may be at one of these positions, one a level. Notifiers wake sleeping browsers for every
+ * entry. */
 shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t until_ns) {
     uint32_t row;
     SHMQ_TRY(shmq_queue_enter(q));
@@ -127,17 +130,17 @@ shmq_status shmq_browse_wait(shmq_queue *q, const uint64_t *positions, uint64_t 
         shmq_ring *level;
         shmq_delivery d;
         uint32_t seen = shmq_announce(q, row, true);
-        /* Before the look: what was put before the shutdown is seen by it. */
+        /* Read before the look: so the look finds all that was put before the shutdown. */
         bool shut = shmq_load_seq(&q->page->shut_down) != SHMQ_OPEN;
         status = anything_at(q, positions, &level, &d);
         bool moves =
             status ==
-            SHMQ_INTERRUPTED; /* another process has moved entries for longer than the patience: that may take long */
+            SHMQ_INTERRUPTED; /* a mover has moved entries for longer than the patience, and may go on for long */
         if (status != SHMQ_EMPTY && !moves) {
             break;
         }
         uint64_t now = shmq_now_ns();
-        if (shut && level == NULL && !moves) { /* behind a claim there may be some that were put before, too */
+        if (shut && level == NULL && !moves) { /* behind a claim there may be entries put before the shutdown */
             status = SHMQ_SHUT_DOWN;
         } else if (now >= until_ns) {
             status = SHMQ_EMPTY;

@@ -1,4 +1,4 @@
-/* Looking at a whole ring: counts, the check, join. */
+/* Looks at a whole ring: counts, questions, join. */
 #include "shmq/flow.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"
@@ -29,7 +29,7 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
         c->unsettled++;
         break;
     case SHMQ_CLAIMED:
-    case SHMQ_PENDING: /* nobody's yet, and waited for by join() */
+    case SHMQ_PENDING: /* not available yet; join() waits for it */
         c->claimed++;
         return;
     case SHMQ_QUARANTINED:
@@ -48,14 +48,14 @@ static void count_entry(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t 
     c->first_position = place < c->first_position ? place : c->first_position;
 }
 
-/* One level. Answers the position below which everything is settled or carried. */
+/* Counts one level. Returns the position below which every entry is settled or carried. */
 static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     uint64_t low = shmq_load_seq(&r->shm->floor);
     if (tail > count && low < tail - count) {
         low = tail - count;
     }
-    uint64_t settled = low; /* everything below is settled or carried */
+    uint64_t settled = low; /* below it everything is settled or carried */
     bool contiguous = true;
     for (uint64_t p = low; p < tail; p++) {
         const shmq_slot_shm *slot = shmq_slot_at(r, p);
@@ -83,7 +83,7 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
     return settled;
 }
 
-/* On disk: first in order if nothing is below them in memory. */
+/* Counts the rows on disk. The first row is first in order if nothing lies below it in memory. */
 static void count_rows(const shmq_queue *q, shmq_census *c) {
     if (SHMQ_LIKELY(!shmq_has_flowed(q))) {
         return;
@@ -140,8 +140,8 @@ static bool any_carried(const shmq_ring *r) {
     return false;
 }
 
-/* The head, then the tail: a head below the tail of that time less N is below each later one's. What is there the head
- * does not say, as in a scan. */
+/* Reads the head, then the tail: a head that is below that tail less N is below each later tail less N. The head says
+ * nothing of the entries there, as in a scan. */
 static bool find_ready(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head);
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
@@ -174,8 +174,9 @@ bool shmq_ring_ready(shmq_queue *q) {
     return SHMQ_UNLIKELY(shmq_has_flowed(q)) && shmq_flow_rows(q) != 0;
 }
 
-/* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes the
- * thread. While much is left a look costs more than it tells, so the flag stays down and the look comes by time. */
+/* A waiting thread arms the flag before each look; a process that frees a slot and finds it armed disarms it and wakes
+ * the thread. While many entries are left a look costs more than it tells, so the thread leaves the flag unarmed and
+ * looks again after a time. */
 shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
     shmq_status slept = SHMQ_OK;
     bool arm = false;
@@ -184,13 +185,13 @@ shmq_status shmq_ring_join(shmq_queue *q, uint64_t until_ns) {
         SHMQ_TRY(shmq_queue_enter(q));
         uint32_t seen = shmq_load_seq(&q->page->ring.drained);
         if (arm) {
-            (void)shmq_swap_seq(&q->page->ring.joiners, 1); /* before the look, and not only in the program's order */
+            (void)shmq_swap_seq(&q->page->ring.joiners, 1); /* before the look, for other processes too */
         }
         shmq_census c;
         shmq_ring_census(q, &c);
         uint64_t left = c.ready + c.unsettled + c.delayed + c.claimed, now = shmq_now_ns();
         if (left == 0) {
-            return shmq_queue_usable(q); /* deleted: that is why it is empty */
+            return shmq_queue_usable(q); /* a deleted queue is empty, too */
         }
         if (now >= until_ns) {
             return SHMQ_TIMEOUT;

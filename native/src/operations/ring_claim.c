@@ -1,6 +1,6 @@
-/* Each entry: offered to this process (T9), seized from that offer (T13), then the four steps of a move. Until T13 others may
- * take the offer over; from then on the entry is LOCKED by the process, which is where a mover's death is understood: no
- * attempt and no death is counted, and it comes back. */
+/* Claims entries for another queue. Each entry is offered to this process (T9), seized from that offer (T13), then
+ * moved in the four steps of a move. Until T13 other takers may take the offer over. From then on the entry is LOCKED
+ * by the process: should the mover die, no attempt and no death is counted, and the entry comes back. */
 #include "shmq/ring_claim.h"
 
 #include "shmq/level.h"
@@ -29,15 +29,16 @@ static shmq_status move_one(shmq_queue *from, shmq_delivery *d, shmq_queue *to) 
     return status;
 }
 
-/* What makes no sense stays, for whoever takes it is told; we do not meet it again. Before it is given back: a scan of
- * another thread by this subscription, which looks after that, sees both. */
+/* A damaged message stays in the queue, so that the consumer that takes it is told; this mover does not look at it
+ * again. The mover notes that before it gives the message back: another thread's scan by this subscription that looks
+ * after that sees both. */
 static shmq_status leave_damaged(shmq_queue *from, shmq_subscription *by, shmq_delivery *d) {
     bool noted = shmq_refuse(by, from, shmq_place_of(from, d));
     (void)shmq_put_back(from, d);
     return noted ? SHMQ_SETTLED : shmq_fail_errno("no memory for a subscription");
 }
 
-/* What was offered. SHMQ_SETTLED: on to the next one. */
+/* Moves the entry that was offered. SHMQ_SETTLED: go on to the next one. */
 static shmq_status take(shmq_queue *from, shmq_queue *to, shmq_subscription *by, shmq_delivery *d,
                         shmq_claimed *result) {
     SHMQ_TRY(shmq_offer_seize(from, d));
@@ -78,8 +79,9 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
     return SHMQ_OK;
 }
 
-/* As a get that does not wait: for a mover it does, as long as a stopped process may delay others. What it cannot bring then, for want of
- * memory or for the mover, is not the end of the queue. */
+/* The next entry, as by a get that does not wait, which does wait for a mover, for at most the patience.
+ * SHMQ_FULL_MEMORY: rows are left that it could not bring for want of memory or of the mover's lock, so this is not the
+ * end of the queue. */
 static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
     uint32_t which;
     shmq_status status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);
@@ -93,7 +95,7 @@ shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits
                        shmq_claimed *result) {
     shmq_queue_wait of = {.q = from, .owner = shmq_self(from), .by = by};
     if (result->entries == 0) {
-        (void)shmq_reap_now(from->m); /* what a dead one had in hand is in its place before the first look */
+        (void)shmq_reap_now(from->m); /* what a dead process had in hand is in its place before the first look */
     }
     for (uint32_t looks = 0; result->entries < limits->entries; looks++) {
         shmq_delivery d;

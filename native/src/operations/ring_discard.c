@@ -1,11 +1,11 @@
-/* Entries that are read by their positions, and are done with: up to a position nothing that is ready stays. */
+/* Discards entries that a reader by positions has done with: no ready entry below a position stays. */
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 #include "shmq/ring_memory.h"
 
 #define PIECE 4096u /* entries: less than a millisecond */
 
-/* What a death left to a mover, or a consumer has, is not ready: it is passed. */
+/* Discards one entry. An entry that a consumer holds, or that a dead mover has left, is not ready, and stays. */
 static shmq_status discard(shmq_ring *r, uint64_t position, uint64_t *discarded) {
     shmq_delivery d;
     shmq_status status = shmq_steal(r, position, true, &d);
@@ -20,7 +20,7 @@ static bool is_ready(uint64_t word) {
     return state == SHMQ_AVAILABLE || state == SHMQ_HELD;
 }
 
-/* All that lie below tail - N are carried. */
+/* Discards entries below tail - N, all of which are carried. */
 static shmq_status discard_carried(shmq_ring *r, uint64_t end, uint64_t *discarded) {
     for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
@@ -42,7 +42,7 @@ static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *disca
         SHMQ_TRY(discard_carried(r, position, discarded));
         p = p < tail - count ? tail - count : p;
     }
-    uint64_t settled = p; /* and the floor is raised to it: the next one does not scan the same way */
+    uint64_t settled = p; /* the floor is raised to it, so that the next call does not look at the same slots */
     for (; p < end && *discarded < until; p++) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
@@ -56,7 +56,7 @@ static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *disca
     return p < end ? SHMQ_INTERRUPTED : SHMQ_OK;
 }
 
-/* In both rings, at once: the caller has the mover's lock. */
+/* Discards in both rings; the caller has the mover's lock. */
 static shmq_status discard_rings(shmq_ring *back, uint64_t place, uint64_t *discarded) {
     shmq_ring *front = shmq_front_of(back);
     shmq_status status;

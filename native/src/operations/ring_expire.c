@@ -1,4 +1,5 @@
-/* What is past its time is settled, or taken to the dead; so is what has failed too often. */
+/* A message that is past its time is settled, or becomes a dead letter; a message that has failed too often becomes
+ * one. */
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 #include "shmq/cold.h"
@@ -42,10 +43,11 @@ shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
     return status;
 }
 
-/* In order, and so they become dead letters. Counts only grow, so what was poisoned when it was seen still is. */
+/* Steals in the order of positions, in which the messages become dead letters. Counts of attempts and deaths only grow,
+ * so a message that was poisoned when it was read still is. */
 static shmq_status steal_poisoned_of(shmq_ring *r, shmq_delivery *d) {
     for (uint64_t p = 0; shmq_browse(r, &p, d) == SHMQ_OK; p++) {
-        bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* that goes another way */
+        bool expired = d->expires_ns != 0 && shmq_now_ns() >= d->expires_ns; /* shmq_steal_expired takes those */
         if (shmq_word_state(d->word) == SHMQ_AVAILABLE && shmq_poison_of(r->queue, d) != SHMQ_LIVES && !expired &&
             shmq_steal(r, p, true, d) == SHMQ_OK) {
             return SHMQ_OK;

@@ -1,19 +1,20 @@
-/* Entries are held until a time. What ends, ends by one CAS of whoever sees it first, and is then a release: rewind, notify. */
+/* Entries that are held until a time. The process that first sees that the time is over ends the hold by one CAS; what
+ * follows is a release: rewind, notify. */
 #include "shmq/cold.h"
 #include "shmq/queue_ending.h"
 #include "shmq/ring_time.h"
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"
 
-/* HELD -> AVAILABLE. The position was read behind the word: it is this entry's if the CAS succeeds. Counted as held by us
- * meanwhile, so that a death in the midst of it is noticed, and its reaper turns the head back. */
+/* HELD -> AVAILABLE. The position was read after the word: it is this entry's if the CAS succeeds. The process counts
+ * the entry as held meanwhile, so that its death amid this is noticed, and its reaper turns the head back. */
 bool shmq_hold_end_now(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     shmq_queue *q = r->queue;
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     shmq_add_unsettled(q->m, 1);
     bool ended = shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_AVAILABLE, 0, shmq_word_tag(word))); /* T18 */
     if (ended && shmq_slot_at(r, p) == slot) {
-        shmq_rewind(r, p); /* whoever has passed it while it was held turns back, as after a release */
+        shmq_rewind(r, p); /* takers that passed it while it was held turn back, as after a release */
     } else if (ended) {
         shmq_rewind_all(r);
     }
@@ -44,7 +45,7 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
     if (cold == NULL) {
         return shmq_release(q, d, attempt);
     }
-    SHMQ_TRY(shmq_lock(q, d)); /* what is locked is not taken by time: the record stays ours while we write it */
+    SHMQ_TRY(shmq_lock(q, d)); /* a LOCKED message does not expire: its record stays this consumer's while it writes */
     if (attempt) {
         shmq_attempt_count(slot, d);
     }
@@ -54,7 +55,7 @@ shmq_status shmq_release_until(shmq_queue *q, shmq_delivery *d, bool attempt, ui
         uint64_t held = shmq_word_to(word, SHMQ_HELD, 0, d->tag) | SHMQ_FLAG_REDELIVERED;
         if (shmq_cas_seq(&slot->word, word, held)) { /* T15 */
             shmq_make_due(r, until_ns);
-            shmq_let_go(q, d); /* after the due word: who holds nothing owes nobody anything */
+            shmq_let_go(q, d); /* after the due word: a process that holds nothing owes nothing */
             shmq_came_back(r, slot);
             return SHMQ_OK;
         }

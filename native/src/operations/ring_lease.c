@@ -1,4 +1,4 @@
-/* Leases: a message that a consumer has held for too long is taken from it, though it lives. */
+/* Leases: a process takes a message from a consumer that has held it for too long, though the consumer lives. */
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 
@@ -12,8 +12,7 @@ shmq_status shmq_lease_begin(shmq_ring *r, const shmq_delivery *d) {
         shmq_store_relaxed(&cold->not_before_ns, until);
         shmq_props_change(slot, SHMQ_PROP_NOT_BEFORE, 0);
     } else {
-        shmq_props_change(slot, 0,
-                          SHMQ_PROP_NOT_BEFORE); /* of a hold that has ended: it says nothing of this delivery */
+        shmq_props_change(slot, 0, SHMQ_PROP_NOT_BEFORE); /* of a hold that has ended, not of this delivery */
     }
     for (uint64_t word = shmq_own_word(q, d); word != 0; word = shmq_own_word(q, d)) {
         if (shmq_cas_seq(&slot->word, word, shmq_word_to(word, SHMQ_ACQUIRED, d->owner, d->tag))) { /* T30 */

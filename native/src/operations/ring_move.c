@@ -1,13 +1,14 @@
-/* A move. Its order:
+/* A move. The mover's steps:
  *
- *   M1  the source is LOCKED in the name of the process: no consumer row that may be closed, or be another's, owns it
- *   M2  the target is claimed, filled, and published as PENDING; its cold record names the source
- *   M3  the source is settled. The move happens here
- *   M4  PENDING -> AVAILABLE (T7), rewind, notify
+ *   M1  it makes the source LOCKED in the name of its process. No consumer row owns it then: that may be closed, or be
+ *       another process's
+ *   M2  it claims the target, fills it, and publishes it as PENDING; the target's cold record names the source
+ *   M3  it settles the source. The move happens here
+ *   M4  it makes the target available: PENDING -> AVAILABLE (T7), rewind, notify
  *
- * A death between M2 and M4 leaves a word that names a dead process and a record that says where to look: the source still
- * LOCKED by it, with that tag, means that M3 has not happened, and the target is withdrawn (T8). Nothing else takes
- * such a source: a deletion of its queue leaves it in the mover's hand. */
+ * A mover that dies between M2 and M4 leaves a word that names a dead process, and a record that tells the reaper where
+ * to look. If the source is still LOCKED by that process, with that tag, M3 has not happened, and the reaper withdraws
+ * the target (T8). No other process takes such a source: a deletion of its queue leaves it to the mover. */
 #include "shmq/ring_move.h"
 #include "shmq/ring_memory.h"
 
@@ -16,14 +17,15 @@
 #include "shmq/sleepers.h"
 #include "shmq/watch.h"
 
-/* ---- both halves of what becomes of a PENDING entry ---------------------------------------------------------------- */
+/* ---- a PENDING entry is shown or withdrawn ------------------------------------------------------------------------- */
 
 static uint64_t pending_word(shmq_slot_shm *slot, uint32_t owner) {
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
     return shmq_word_state(word) == SHMQ_PENDING && shmq_word_owner(word) == owner ? word : 0;
 }
 
-/* From exactly this word. Scans have passed it: it is a release from here on. */
+/* Makes a PENDING entry available, from exactly this word. Scans have passed it, so this is a release: rewind,
+ * notify. */
 static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
     uint32_t state = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? SHMQ_HELD : SHMQ_AVAILABLE;
@@ -33,13 +35,14 @@ static bool show(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (shmq_slot_at(r, p) == slot) {
         shmq_rewind(r, p);
     } else {
-        shmq_rewind_all(r); /* a damaged position */
+        shmq_rewind_all(r); /* the position is damaged */
     }
     shmq_notify(r->queue);
     return true;
 }
 
-/* From exactly this word. With a block it is DEQUEUED first, whose reference anyone may drop who finds its owner dead. */
+/* Withdraws a PENDING entry, from exactly this word. An entry with a block becomes DEQUEUED first; a process that finds
+ * its owner dead may drop the block's reference. */
 static bool withdraw(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint32_t owner = shmq_word_owner(word);
     if (shmq_read_once(&slot->body) == 0) {
@@ -66,7 +69,7 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
         shmq_ring *level = shmq_level(from, d->depth);
         shmq_delivery mine = *d;
         if (shmq_seize(level, shmq_slot_at(level, d->position), word, d->position, &mine)) {
-            mine.group = d->group; /* its group stays with the consumer until the move is over */
+            mine.group = d->group; /* its group stays the consumer's until the move is over */
             mine.fate = SHMQ_KEPT;
             d->group = 0;
             shmq_let_go(from, d);
@@ -77,7 +80,7 @@ static shmq_status take_over(shmq_queue *from, shmq_delivery *d) {
     return shmq_taken_away(from, d);
 }
 
-/* M3 and M4. The entry is ours: nobody else changes more than its lap. */
+/* M3 and M4. The entry belongs to the mover: other processes change nothing but its lap. */
 static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring *to, shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(to, o->position);
     shmq_status status = shmq_queue_usable(to->queue);
@@ -95,16 +98,17 @@ static shmq_status settle_and_show(shmq_queue *from, shmq_delivery *d, shmq_ring
 }
 
 shmq_status shmq_move(shmq_queue *from, shmq_delivery *d, shmq_queue *to, shmq_outgoing *o) {
-    d->receipt = 0; /* it stays, elsewhere: to its put that is as if it was taken */
+    d->receipt = 0; /* the message stays, in another queue: its put counts that as taken */
     SHMQ_TRY(take_over(from, d));
     o->intent = shmq_intent(from->index, from->incarnation, d->depth, d->tag);
     o->source = d->position;
-    /* Counted as held until the entry is there for all: the watch looks after who holds something. */
+    /* The mover counts the entry as held until the entry is there for all: the watcher looks after processes that hold
+     * something. */
     shmq_add_unsettled(from->m, 1);
     shmq_status status = shmq_put(to, o, 0);
     if (status == SHMQ_OK) {
         status = settle_and_show(from, d, shmq_level(to, shmq_depth_of(to, o->priority)), o);
-        o->block.offset = 0; /* the entry's, whatever became of that */
+        o->block.offset = 0; /* the block is the entry's now, in each case */
         o->prepared = false;
     }
     shmq_add_unsettled(from->m, -1);
@@ -137,8 +141,8 @@ bool shmq_move_source(const shmq_queue *from, uint64_t intent, uint64_t place, u
            shmq_load_acquire(&slot->position) == place; /* SYNC ring.publish */
 }
 
-/* The word, then the row that it names, then the source, then the CAS from the word: while the word stands nobody has
- * decided, and while nobody has decided nothing of the dead is given back. */
+/* The reaper reads the word, then the row that it names, then the source, and then makes its CAS from the word. While
+ * the word stands no reaper has decided, and while none has decided, none gives back what the dead mover held. */
 static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness *l, shmq_source_look *look,
                           void *context) {
     for (;;) {
@@ -149,7 +153,7 @@ static shmq_status decide(shmq_ring *r, shmq_slot_shm *slot, const shmq_liveness
             return SHMQ_OK;
         }
         shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_INTENT) != 0 ? shmq_cold_at(r, slot) : NULL;
-        bool there = false; /* without a record, which is damage: rather twice than never */
+        bool there = false; /* without a record, which is damage: better twice than never */
         if (cold != NULL) {
             SHMQ_TRY(look(context, shmq_read_once(&cold->intent), shmq_read_once(&cold->place), owner, &there));
         }

@@ -1,4 +1,5 @@
-/* What becomes of an offer: taken and settled at once, acquired, or given back; and the baton of whoever leaves with an entry. */
+/* What becomes of an offer: the taker takes and settles it at once, acquires it, or gives it back. And the baton of a
+ * taker that leaves with an entry. */
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
 #include "shmq/ring.h"
@@ -7,7 +8,7 @@
 
 #define LOOK_BEHIND 64 /* slots */
 
-/* The word that says "OFFERED to us, this time"; 0: somebody took it over. */
+/* The word that says "OFFERED to this taker, by this offer"; 0: another taker took it over. */
 static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_delivery *d) {
     (void)q;
     uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.offer */
@@ -17,8 +18,9 @@ static uint64_t own_offer(shmq_queue *q, const shmq_slot_shm *slot, const shmq_d
     return ours ? word : 0;
 }
 
-/* Does an entry for somebody else stand behind p? Holes and what others hold are passed, as by a scan. A claim ends the
- * look: its publisher wakes somebody. Far behind, a wake too many is cheaper than the look. */
+/* Is there an available entry behind p, for a sleeper? Holes and entries of other takers are passed, as by a scan. A
+ * claim ends the look: its producer wakes a sleeper itself. After LOOK_BEHIND slots a needless wake is cheaper than to
+ * look on. */
 static bool more_behind(shmq_ring *r, uint64_t p) {
     for (uint32_t i = 0; i < LOOK_BEHIND; i++) {
         shmq_slot_shm *slot = shmq_slot_at(r, ++p);
@@ -35,9 +37,9 @@ static bool more_behind(shmq_ring *r, uint64_t p) {
     return true;
 }
 
-/* The same in the less important levels, from their heads on; carried entries, and those of a level that has flowed, are not
- * counted, but taken to be there. In those that are more important there was nothing when we looked, and what has come since has
- * woken somebody. */
+/* The same in the less important levels, from their heads on. Where a level may have carried entries, or has flowed,
+ * the answer is yes without a look. The more important levels had nothing when this taker looked, and for what has come
+ * since, a producer has woken a sleeper. */
 static bool more_below(const shmq_ring *r) {
     shmq_ring level;
     for (uint32_t depth = r->depth + 1; depth < r->queue->levels && shmq_level_look(r->queue, depth, &level) == NULL;
@@ -59,7 +61,7 @@ static void took(shmq_ring *r, const shmq_delivery *d) {
         shmq_head_advance(r, d->head_seen, d->position + 1);
     }
     shmq_store_relaxed(&r->near, d->position);
-    /* The baton: whoever leaves with an entry looks whether there is one more for a sleeper. */
+    /* The baton: a taker that leaves with an entry looks whether there is one more for a sleeper. */
     if (shmq_anybody_idle(r->queue) &&
         (!d->in_turn || d->flow_seen != 0 || more_behind(r, d->position) || more_below(r))) {
         shmq_notify(r->queue);
@@ -70,7 +72,7 @@ shmq_status shmq_offer_finish(shmq_queue *q, shmq_delivery *d) {
     shmq_ring *r = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
-    while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry it under us */
+    while ((word = own_offer(q, slot, d)) != 0) { /* a loop: the tail may carry the entry meanwhile */
         if (shmq_slot_free(r, slot, word)) { /* T10: taken and settled at once */
             shmq_add_relaxed(&q->counters->got, 1);
             if (word & SHMQ_FLAG_REDELIVERED) {
@@ -88,7 +90,7 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
     shmq_ring *r = shmq_level(q, d->depth);
     shmq_slot_shm *slot = shmq_slot_at(r, d->position);
     uint64_t word;
-    shmq_add_unsettled(q->m, 1); /* before it is ours, so that no watcher can miss that we hold something */
+    shmq_add_unsettled(q->m, 1); /* before the CAS, so that no watcher misses that this process holds a message */
     while ((word = own_offer(q, slot, d)) != 0) {
         bool leased = SHMQ_UNLIKELY(shmq_is_leased(q, d));
         uint64_t acquired = shmq_word_to(word, leased ? SHMQ_LOCKED : SHMQ_ACQUIRED, d->owner, d->tag);
@@ -98,19 +100,19 @@ shmq_status shmq_offer_acquire(shmq_queue *q, shmq_delivery *d) {
         d->word = acquired;
         d->counted = true;
         if (leased && shmq_lease_begin(r, d) != SHMQ_OK) {
-            return shmq_taken_away(q, d); /* by time */
+            return shmq_taken_away(q, d); /* a stealer took it */
         }
         shmq_delivery_read(r, slot, d); /* delivery and deaths cannot change any more */
         took(r, d);
         if (shmq_why_dead(q, d) != SHMQ_LIVES) {
-            return SHMQ_POISONED; /* nobody is given it: it becomes a dead letter, which is no delivery */
+            return SHMQ_POISONED; /* no consumer gets it: it becomes a dead letter, which is no delivery */
         }
         if (word & SHMQ_FLAG_REDELIVERED) {
             shmq_add_relaxed(&q->counters->redelivered, 1);
         }
         return SHMQ_OK;
     }
-    d->counted = true; /* as was said above */
+    d->counted = true; /* as it was announced above */
     return shmq_taken_away(q, d);
 }
 
@@ -121,7 +123,7 @@ shmq_status shmq_offer_seize(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
         bool ours = shmq_seize(r, slot, word, d->position, d); /* T13 */
-        d->group = group; /* our own offer: its group is ours until the end, and nothing was taken from anybody */
+        d->group = group; /* from this taker's own offer: it keeps the group, and took nothing from another taker */
         d->fate = SHMQ_KEPT;
         if (ours) {
             took(r, d);
@@ -137,7 +139,7 @@ void shmq_offer_cancel(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
     while ((word = own_offer(q, slot, d)) != 0) {
         if (shmq_cas_seq(&slot->word, word,
-                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: nobody passed it */
+                         shmq_word_to(word, SHMQ_AVAILABLE, 0, d->tag))) { /* T11: no scan passed it */
             shmq_group_leave(q, d);
             shmq_notify(q);
             shmq_came_back(r, slot);

@@ -1,4 +1,4 @@
-/* put: claim a slot by one CAS, fill it, publish it by another. */
+/* put: the producer claims a slot by one CAS, fills it, and publishes it by another. */
 #include <string.h>
 
 #include "shmq/alert.h"
@@ -15,7 +15,7 @@
 #include "shmq/waiters.h"
 #include "shmq/watch.h"
 
-/* What the checksum covers besides headers and body: fields that do not change after the publish. */
+/* The checksum of the fields that it covers besides headers and body: those that do not change after the publish. */
 static uint32_t crc_of_fields(const shmq_outgoing *o) {
     unsigned char fields[24] = {0};
     uint32_t body_len = (uint32_t)o->body_len;
@@ -47,7 +47,7 @@ static void copy_pieces(unsigned char *to, const shmq_outgoing *o) {
     }
 }
 
-/* A block for the body, waiting for memory while there is none. */
+/* Takes a block for the body. While there is no memory, the producer waits for it. */
 shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, shmq_block *block) {
     shmq_member *m = q->m;
     shmq_waiters waiters = shmq_memory_waiters(m, m->process);
@@ -63,20 +63,21 @@ shmq_status shmq_take_block(shmq_queue *q, uint64_t bytes, uint64_t until_ns, sh
             continue;
         }
         if (status == SHMQ_NO_SPACE) {
-            return shmq_block_take(m, bytes, block); /* which says what is lacking */
+            return shmq_block_take(m, bytes, block); /* to report what is lacking */
         }
         if (shmq_is_failure(moved)) {
             return moved;
         }
         if (until_ns == 0 || (now = shmq_now_ns()) >= until_ns) {
             uint64_t deaths = shmq_load_relaxed(&m->header->deaths);
-            shmq_upkeep.thorough(m); /* who never sleeps does it here */
+            shmq_upkeep.thorough(m); /* a producer that never sleeps does its upkeep here */
             status = shmq_load_relaxed(&m->header->deaths) == deaths ? status : shmq_block_take(m, bytes, block);
             return status == SHMQ_FULL_MEMORY && moved == SHMQ_FULL_DISK ? moved : status;
         }
         SHMQ_TRY(shmq_queue_enter(q));
         shmq_join_count(&waiters);
-        /* SYNC block.memory: announced, then looked again: who frees a block sees the waiter or is seen by this look */
+        /* SYNC block.memory: the producer counts itself as a waiter, then looks again: a process that frees a block
+         * sees the waiter, or this look sees the block */
         status = shmq_block_take(m, bytes, block);
         if (status == SHMQ_FULL_MEMORY) {
             uint64_t until = until_ns - now > backoff ? now + backoff : until_ns;
@@ -99,8 +100,8 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         return SHMQ_OK;
     }
     if (o->headers_len > SHMQ_HEADERS_MAX || o->body_len > SHMQ_BODY_MAX) {
-        return shmq_fail(SHMQ_TOO_LARGE, "%llu bytes, at most %llu", (unsigned long long)o->body_len,
-                         (unsigned long long)SHMQ_BODY_MAX);
+        return shmq_fail(SHMQ_TOO_LARGE, "the message is too large\n%llu bytes, at most %llu\nsplit the body",
+                         (unsigned long long)o->body_len, (unsigned long long)SHMQ_BODY_MAX);
     }
     if (o->enqueued_ns == 0) {
         o->enqueued_ns = shmq_now_ns();
@@ -122,10 +123,10 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
     o->crc = q->crc_at_put ? crc_of_message(o) : 0;
     o->prepared = true;
-    /* With signs: what keeps an old time does not look each time, nor turn the clock of the others back. */
+    /* Signed: a message that keeps an old time causes no look, and does not turn the clock back for the others. */
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {
         shmq_store_relaxed(&q->m->gone_looked_ns, o->enqueued_ns);
-        (void)shmq_member_gone(q->m); /* the next call sees it */
+        (void)shmq_member_gone(q->m); /* the next call sees the result */
         shmq_alerts_tick(q->m);
     }
     return SHMQ_OK;
@@ -140,27 +141,30 @@ void shmq_unprepare(shmq_queue *q, shmq_outgoing *o) {
     o->prepared = false;
 }
 
-/* The tail lags by a few places at the most. A producer that has helped it so often is misled by a damaged word. */
+/* The tail lags by a few places at the most. A producer that has moved it on so often is misled by a damaged word. */
 #define LONGEST_HELP (UINT64_C(1) << 20)
 
-/* Steps 1 to 5 of put. Answers with o->position CLAIMED by this process. */
+/* Steps 1 to 5 of put. On success o->position is CLAIMED by this process. */
 static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
     shmq_ring_shm *ring = r->shm;
     for (uint64_t steps = 0;; steps++) {
-        uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: the words behind the tail before the tail */
-        /* The slot behind ours, too: others scan to the tail. Only in the first lap of a ring can there be none. */
+        uint64_t t = shmq_load_seq(&ring->tail); /* SYNC ring.tail: words that it has passed were written before it */
+        /* The slot behind this one must have memory, too: scans go up to the tail. Only in the first lap of a ring can
+         * it have none. */
         if (SHMQ_UNLIKELY(t + 1 >= shmq_load_acquire(&ring->laid))) { /* SYNC ring.laid */
             SHMQ_TRY(shmq_ring_lay(r, t));
             continue;
         }
         uint32_t turn = shmq_turn(r, t);
         shmq_slot_shm *slot = shmq_slot_at(r, t);
-        /* SYNC ring.free: the last reader's reads before our writes. Seq: a blocked producer's last look, too. */
+        /* SYNC ring.free: the last reader's reads before this producer's writes. Seq: this is also a blocked producer's
+         * last look. */
         uint64_t word = shmq_load_seq(&slot->word);
         int32_t ahead = shmq_lap_ahead(word, turn);
         if (ahead > 0 || (ahead == 0 && shmq_word_state(word) != SHMQ_FREE)) {
-            /* Help, also when the word is a lap ahead: claimed, tombstoned and never helped leaves just that, and
-             * without help every producer would spin here for ever. */
+            /* The producer moves the tail on for others, also when the word is a lap ahead: a claim that was buried
+             * before its producer moved the tail leaves just that, and without help every producer would spin here for
+             * ever. */
             shmq_cas_seq(&ring->tail, t, t + 1);
             if (SHMQ_UNLIKELY(steps > LONGEST_HELP)) {
                 return shmq_damage(r->queue->m, "the tail of a ring is far behind its slots", t);
@@ -189,12 +193,13 @@ static shmq_status claim(shmq_ring *r, shmq_outgoing *o) {
     }
 }
 
-/* Those who stand in line are served first. Not before a move, which never waits: its message was put before any of theirs. */
+/* Producers that stand in line are served first. A move does not wait for them, since it never waits: its message was
+ * put before theirs. */
 static bool admit(shmq_queue *q, const shmq_outgoing *o, shmq_ticket *ticket, shmq_room *theirs) {
     return o->intent != 0 || shmq_overflow_of(q) != SHMQ_OVERFLOW_WAIT || shmq_line_admit(q, ticket, theirs);
 }
 
-/* Whatever is in memory: nothing of it can go to disk. */
+/* Takes room without regard to max_memory: nothing in memory can go to disk. */
 static shmq_status take_beyond(shmq_queue *q, uint32_t limited, const shmq_outgoing *o, const shmq_room *theirs) {
     SHMQ_TRY(shmq_room_take(q, limited & ~SHMQ_LIMITED_RESIDENT, weight_of(o), theirs));
     if (limited & SHMQ_LIMITED_RESIDENT) {
@@ -203,7 +208,7 @@ static shmq_status take_beyond(shmq_queue *q, uint32_t limited, const shmq_outgo
     return SHMQ_OK;
 }
 
-/* As if those who stand in line were in already. */
+/* The status of a queue in which the messages of the producers in line take all room. */
 static shmq_status full_for(uint32_t limited) {
     return limited & SHMQ_LIMITED_COUNT   ? SHMQ_FULL_COUNT
            : limited & SHMQ_LIMITED_BYTES ? SHMQ_FULL_BYTES
@@ -229,16 +234,17 @@ static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ti
         shmq_moving(q, -1);
     }
     if (SHMQ_UNLIKELY((now = shmq_load_seq(&q->page->limited)) != limited) && status == SHMQ_OK) {
-        shmq_room_late(q, now & ~limited, weight_of(o)); /* a limit came between our look and our claim */
+        shmq_room_late(q, now & ~limited, weight_of(o)); /* the queue got a limit between the look and the claim */
     }
     return status;
 }
 
-/* Step 6: everything between claim and publish. No allocation, no system call. */
+/* Step 6: all that is done between claim and publish. No allocation, no system call. */
 static void fill(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->position);
-    /* SYNC ring.browse: who copies a byte that is written from here on sees CLAIMED when it looks at the word again. An
-     * acquire at the claim does not give that: it keeps our writes behind the look at FREE, not behind our own CLAIMED. */
+    /* SYNC ring.browse: a reader that copies a byte written from here on sees CLAIMED when it looks at the word again.
+     * An acquire at the claim would not give that: it keeps these writes behind the look at FREE, not behind this
+     * producer's own CLAIMED. */
     shmq_fence_release();
     shmq_store_release(&slot->position, o->position); /* SYNC ring.publish: all of the slot before its AVAILABLE */
     shmq_write_once(&slot->message_id, o->message_id);
@@ -260,7 +266,8 @@ static void fill(shmq_ring *r, const shmq_outgoing *o) {
     copy_pieces(slot->inline_area + o->headers_len, o);
 }
 
-/* Step 8. False: we were stopped so long that the claim became a hole; it is to be abandoned, and put again. */
+/* Step 8. False: this producer was stopped so long that its claim became a hole; it abandons the claim and puts
+ * again. */
 static bool publish(shmq_ring *r, shmq_outgoing *o) {
     shmq_queue *q = r->queue;
     shmq_slot_shm *slot = shmq_slot_at(r, o->position);
@@ -269,7 +276,7 @@ static bool publish(shmq_ring *r, shmq_outgoing *o) {
     uint32_t state = SHMQ_UNLIKELY(shmq_is_delayed(o)) ? SHMQ_HELD : SHMQ_AVAILABLE;
     uint32_t owner = 0;
     if (SHMQ_UNLIKELY(o->intent != 0)) {
-        state = SHMQ_PENDING; /* ours, until its source is settled */
+        state = SHMQ_PENDING; /* the mover's, until its source is settled */
         owner = shmq_self(q);
     }
     if (SHMQ_UNLIKELY(!shmq_cas_seq(&slot->word, claimed, shmq_word(turn, 0, owner, 0, state)))) { /* T2 */
@@ -281,12 +288,12 @@ static bool publish(shmq_ring *r, shmq_outgoing *o) {
     return true;
 }
 
-/* Give a claim of ours up: T3 by the claimant itself, or T6 of what has become a hole. */
+/* The producer gives up its own claim: T3, or T6 if the claim has become a hole. */
 static void abandon(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->position);
     uint64_t word = shmq_word(shmq_turn(r, o->position), 0, shmq_self(r->queue), 0, SHMQ_CLAIMED);
     while (!shmq_cas_seq(&slot->word, word, shmq_word_freed(word))) { /* T3, T6 */
-        /* At the lap that the word has NOW: the tail may have passed the hole on to later laps. */
+        /* At the lap that the word has now: the tail may have carried the hole on to later laps. */
         word = shmq_load_acquire(&slot->word); /* SYNC ring.hole */
         if (shmq_word_state(word) != SHMQ_QUARANTINED || shmq_word_owner(word) != shmq_self(r->queue)) {
             return;
@@ -295,13 +302,14 @@ static void abandon(shmq_ring *r, const shmq_outgoing *o) {
     shmq_wake_full(r, o->position);
 }
 
-/* The first of these claims became a hole: it and all after it go to the tail, in order. Their places in the count stay
- * taken, so nobody may believe a count of the slots before they have slots again. Answers how many were put. */
+/* The first of these claims became a hole: the producer puts it and all after it again at the tail, in order. Their
+ * places in the count stay taken, so no process may believe a count of the slots until they have slots again. Returns
+ * how many were put. */
 static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_status *status) {
     shmq_queue *q = r->queue;
     uint32_t done = 0;
     shmq_moving(q, 1);
-    /* A new version, before any slot changes: a recount may look at the marks before and after all of this. */
+    /* A new version of the count, before any slot changes: a recount may read `moving` before and after all of this. */
     shmq_room_give(q, shmq_load_seq(&q->page->limited), 0, 0);
     for (uint32_t i = 0; i < count; i++) {
         abandon(r, &o[i]);
@@ -321,17 +329,17 @@ static uint32_t put_again(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_s
     return done;
 }
 
-/* False: the queue was deleted under us, and the message is in nobody's hand any more. */
+/* False: the queue was deleted meanwhile, and the message with it. */
 static bool put_in_time(shmq_ring *r, shmq_outgoing *o) {
     if (SHMQ_LIKELY(shmq_put_in_time(r, o->position))) {
         return true;
     }
-    o->block.offset = 0; /* the entry's, which is gone */
+    o->block.offset = 0; /* the block was the entry's, which is gone */
     return false;
 }
 
-/* Claims, fills and publishes in order: the one way into a level. `ticket`: the place in line of all of them. How many of
- * them are claimed when it fails, and none of these is left behind. Inline: for one message nothing of the loops stays. */
+/* Claims, fills and publishes in order: every put goes this way. `ticket`: the place in line of all of them. *done: how
+ * many were put; where it fails it leaves no claim behind. Inline: for a single message the loops vanish. */
 SHMQ_INLINE shmq_status put(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq_ticket *ticket, uint32_t *done) {
     uint32_t claimed = 0, i = 0;
     shmq_status status = SHMQ_OK;
@@ -360,18 +368,19 @@ void shmq_published(shmq_ring *r, const shmq_outgoing *o) {
     }
 }
 
-/* Behind the publish: who is woken, what is counted. False: the queue was deleted under us, *done of them are in. */
+/* After the publish: wakes sleepers, and counts. False: the queue was deleted meanwhile, and *done of the messages are
+ * in. */
 SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
     uint32_t count = *done, wake = count < 4 ? count : 4;
     for (uint32_t k = 0; k < count; k++) {
         shmq_published(r, &o[k]);
     }
     shmq_add_relaxed(&r->queue->counters->put, count);
-    do { /* once in any case: browsers sleep without being idle */
+    do { /* once in any case: browsers sleep without an idle bit */
         shmq_notify(r->queue);
     } while (--wake != 0 && shmq_anybody_idle(r->queue));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->queue->m->met) != 0)) {
-        shmq_reap_met(r->queue->m); /* it may be the only one served, or have a group: others wait for its end */
+        shmq_reap_met(r->queue->m); /* others may wait for what the dead process holds */
     }
     while (*done != 0 && !put_in_time(r, &o[*done - 1])) {
         --*done;
@@ -382,8 +391,8 @@ SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
     shmq_ticket *ticket = &o->ticket;
     *done = 0;
-    shmq_ring *r = shmq_level_for(q, o->priority); /* all of one priority */
-    /* Not between claim and publish if it can be helped: others wait for what is claimed. */
+    shmq_ring *r = shmq_level_for(q, o->priority); /* all have one priority */
+    /* Lays slots before the claim rather than after it: takers wait for what is claimed. */
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->shm->tail) + count >= shmq_load_relaxed(&r->shm->laid))) {
         SHMQ_TRY(shmq_ring_lay(r, shmq_load_relaxed(&r->shm->tail) + count - 1));
     }
@@ -409,7 +418,7 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
         return status;
     }
     if (SHMQ_UNLIKELY(o->intent != 0)) {
-        return SHMQ_OK; /* half of a move: nobody can have it yet */
+        return SHMQ_OK; /* half of a move: no taker can have it yet */
     }
     return put_done(r, o, &done) ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

@@ -1,4 +1,4 @@
-/* Room: blocked producers. */
+/* Room in a queue, and the producers that wait for it. */
 #include "shmq/overflow.h"
 #include "shmq/flow.h"
 #include "shmq/ring.h"
@@ -9,8 +9,8 @@
 
 static bool is_counted_full(shmq_status status) { return shmq_no_room(status) && status != SHMQ_FULL_RING; }
 
-/* Put; where the count says "full" and somebody has asked for a recount, count first. What a dead mover has left half done
- * can be counted when it has been ended. */
+/* Puts. Where the count says "full" while a recount is asked for, the producer counts first. What a dead mover has left
+ * half done must be ended before that. */
 static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     for (;;) {
         shmq_status status = shmq_put_now(q, o);
@@ -26,8 +26,8 @@ static shmq_status put_counted(shmq_queue *q, shmq_outgoing *o) {
     }
 }
 
-/* When a sleep of a blocked producer ends by itself. A recount that traffic spoiled is tried again soon: nobody may come and
- * wake us. */
+/* When a blocked producer's sleep ends at the latest. A recount that traffic spoiled is tried again soon, since no
+ * process may come to wake the producer. */
 static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uint64_t piece_ns) {
     uint64_t now = shmq_now_ns();
     bool spoiled = is_counted_full(why) && shmq_load_seq(&q->page->recount_due) != 0;
@@ -35,8 +35,8 @@ static uint64_t sleep_end(shmq_queue *q, shmq_status why, uint64_t until_ns, uin
     return until_ns > now && until_ns - now > piece ? now + piece : until_ns;
 }
 
-/* One sleep of a blocked producer. The count of waiters is raised before the last look, so whoever frees a slot, or asks
- * for a recount, after that look sees the waiter. */
+/* One sleep of a blocked producer. It counts itself as a waiter before its last look, so a process that frees a slot,
+ * or asks for a recount, after that look sees the waiter. */
 static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     shmq_ring_shm *ring = &q->page->ring;
     shmq_waiters waiters = shmq_room_waiters(q, q->counters);
@@ -51,12 +51,12 @@ static shmq_status wait_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns,
     return status;
 }
 
-/* The same of one who stands in line. Whoever is called comes at once; a look by itself is for those who are stopped: of the
- * one who owes the call, by the first, of the first, by the second; of both, by the others. */
+/* The same of a producer in line. One that is called looks at once. A look by time is for stopped processes: the first
+ * in line looks for the process that owes it a call, the second for the first, the others for both. */
 static shmq_status wait_in_line(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     uint32_t seen;
     if (!shmq_line_answer(q, &o->ticket, &seen)) {
-        return SHMQ_FULL_COUNT; /* passed long ago: to the end of the line */
+        return SHMQ_FULL_COUNT; /* passed long ago: it goes to the end of the line */
     }
     shmq_status status = put_counted(q, o);
     uint64_t piece = o->ticket.second ? q->m->patience_ns / 4 : q->m->patience_ns;
@@ -71,7 +71,7 @@ static uint32_t wants(const shmq_outgoing *o) {
     return o->more ? SHMQ_WANTS_ALL : (uint32_t)(o->headers_len + o->body_len);
 }
 
-/* A queue with a limit has a line; whoever finds it full waits beside it, and looks by time. */
+/* A queue with a limit has a line. A producer that finds the line full waits beside it, and looks by time. */
 static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, uint64_t piece_ns) {
     bool lines = shmq_load_relaxed(&q->page->limited) != 0 && shmq_overflow_of(q) == SHMQ_OVERFLOW_WAIT;
     if (!lines) {
@@ -84,16 +84,17 @@ static shmq_status wait_for_room(shmq_queue *q, shmq_outgoing *o, uint64_t until
 
 static bool is_disk_full(shmq_status moved) { return moved == SHMQ_FULL_DISK || moved == SHMQ_NO_SPACE; }
 
-/* A queue that may flow has its ring full, or as many bytes in memory as it may have: newer entries go to disk. SHMQ_INTERRUPTED:
- * there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: what lies on disk has to go first. Where nothing more can go, one message
- * may exceed max_memory: it is the next one that goes. So it may where its producer does not wait for whoever moves just now. */
+/* Makes room by the disk: a queue that may flow, and has its ring full or as many bytes in memory as max_memory allows,
+ * moves its newest entries to disk. SHMQ_INTERRUPTED: there is room; try again. SHMQ_FULL_DISK, SHMQ_NO_SPACE: messages
+ * on disk have to go first. Where no more entries can go to disk, one message may exceed max_memory, and goes to disk
+ * next. The same holds for a producer that does not wait for the mover at work. */
 static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status status, bool waits) {
     bool resident = status == SHMQ_FULL_RESIDENT;
     uint32_t overflow = shmq_overflow_of(q);
     if (!resident && status != SHMQ_FULL_RING) {
-        return status; /* a limit of all of the queue */
+        return status; /* a limit of the whole queue */
     }
-    if (!shmq_may_flow(q)) { /* what its options keep in memory, or has no disk, max_memory does not limit */
+    if (!shmq_may_flow(q)) { /* max_memory does not limit what the queue's options keep in memory */
         o->beyond = resident;
         return resident ? SHMQ_INTERRUPTED : status;
     }
@@ -107,8 +108,8 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     return failed ? moved : status;
 }
 
-/* The oldest out for the newest, until it fits, or until nothing is there that can be dropped. Once it fits the limits it may find the
- * ring full: then the newest in it go to disk, and none of them is dropped. */
+/* The producer drops the oldest until its message fits, or until none is left that can be dropped. A message that fits
+ * the limits may find the ring full: then the newest entries go to disk, and none of them is dropped. */
 static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
     shmq_status status;
     do {
@@ -118,8 +119,8 @@ static shmq_status put_and_drop(shmq_ring *r, shmq_outgoing *o) {
     return status;
 }
 
-/* Of a producer that finds the room taken by others, or none, each time it has moved some: until its time is over, or, if it does not
- * wait, the patience. */
+/* May the producer try again? Others may take the room each time that it makes some. It tries until its time is over,
+ * or, if it does not wait, for the patience. */
 static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, uint64_t *patience_end) {
     uint64_t now = shmq_now_ns();
     if (until_ns != 0) {
@@ -129,8 +130,8 @@ static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, 
     return now < *patience_end;
 }
 
-/* Of a producer whose time is over: what is due is done first, and frees room. What a limit of the queue kept out may then find memory
- * full, and goes on to disk. */
+/* The last try of a producer whose time is over. It does what is due, which may free room. A message that a limit of the queue kept
+ * out may then find memory full, and entries go to disk. */
 static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *moved) {
     shmq_upkeep.thorough(q->m);
     shmq_status status = put_counted(q, o);
@@ -144,7 +145,7 @@ static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *mov
     return status;
 }
 
-/* *moved: what the last try to make room by the disk has answered. */
+/* Puts, and waits for room. *moved: the result of the last try to make room by the disk. */
 static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
     SHMQ_TRY(shmq_queue_enter(q));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
@@ -157,7 +158,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
         return status; /* before any look at the clock */
     }
     uint64_t piece =
-        SHMQ_SHORT_SLEEP_NS; /* a full ring is looked at soon, then seldom: consumers wake only at some slots */
+        SHMQ_SHORT_SLEEP_NS; /* the producer looks soon, then seldom: consumers wake it at some slots only */
     bool waited = false;
     uint64_t slice_end = shmq_slice_end(q->m), flow_end = 0;
     while (shmq_no_room(status)) {
@@ -171,10 +172,10 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
                 continue;
             }
         }
-        uint32_t overflow = shmq_overflow_of(q); /* may be altered while we wait */
+        uint32_t overflow = shmq_overflow_of(q); /* may be altered during the wait */
         until_ns = overflow == SHMQ_OVERFLOW_REJECT ? 0 : until_ns;
         if (overflow == SHMQ_OVERFLOW_DROP_OLDEST && is_disk_full(*moved)) {
-            if (shmq_drop_oldest(q, r->depth, status)) { /* one, for then something may go to disk again */
+            if (shmq_drop_oldest(q, r->depth, status)) { /* one only, since then something may go to disk again */
                 status = put_counted(q, o);
                 continue;
             }
@@ -204,14 +205,14 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     }
     if (waited && status == SHMQ_OK && !shmq_line_serves_all(q) &&
         shmq_waiters_in(shmq_load_seq(&q->page->ring.waiters)) != 0) {
-        /* The baton: whoever was woken for room and found it wakes the next. */
+        /* The baton: a producer that was woken for room and found it wakes the next one. */
         shmq_add_seq(&q->page->ring.full, 1);
         shmq_futex_wake(&q->page->ring.full, 1);
     }
     return is_disk_full(*moved) && shmq_no_room(status) ? *moved : status;
 }
 
-/* A producer for whose slots there is no memory sleeps as one that waits for a block, and then is to call again. */
+/* A producer for whose slots there is no memory sleeps like one that waits for a block; then its caller calls again. */
 static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
     shmq_member *m = q->m;
     shmq_waiters waiters = shmq_memory_waiters(m, m->process);
@@ -222,7 +223,7 @@ static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint
     }
     shmq_join_count(&waiters);
     uint64_t until = until_ns - now > SHMQ_TICK_NS ? now + SHMQ_TICK_NS : until_ns;
-    (void)shmq_sleep(m, &m->header->memory_full, seen, until); /* by time, if a wake came before */
+    (void)shmq_sleep(m, &m->header->memory_full, seen, until); /* ends by time if the wake came before it */
     shmq_leave_count(&waiters);
     return shmq_slice_over(m);
 }
@@ -235,7 +236,7 @@ shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     } while (SHMQ_UNLIKELY(shmq_is_short(status) && !o->brief) && !is_disk_full(moved) &&
              (moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK);
     if (SHMQ_UNLIKELY(status == SHMQ_NO_SPACE) && !o->brief && !is_disk_full(moved)) {
-        status = put_waiting(q, o, until_ns, &moved); /* which says what is lacking */
+        status = put_waiting(q, o, until_ns, &moved); /* to report what is lacking */
     }
     if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief)) {
         status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);

@@ -1,4 +1,4 @@
-/* The scan: the first available entry, offered to a taker. */
+/* The scan: a taker finds the first available entry, and offers it to itself. */
 #include "operations/scan.h"
 #include "shmq/cold.h"
 #include "shmq/flow.h"
@@ -10,7 +10,7 @@
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */
 
-/* The lowest position released in the epochs (from, to]; 0 ("from the beginning") when a cell does not say. */
+/* The lowest position released in the epochs (from, to]; 0 ("from the beginning"): a cell does not say. */
 static uint64_t lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
     uint64_t lowest = UINT64_MAX;
     if (to - from > SHMQ_CELLS) {
@@ -27,7 +27,8 @@ static uint64_t lowest_released(shmq_ring *r, uint64_t from, uint64_t to) {
     return lowest;
 }
 
-/* OFFERED by another cannot be passed. A short wait, then it may be taken over without harm: nothing was handed out. */
+/* A scan cannot pass an entry that is OFFERED to another taker. It waits for a short time, then it may take the offer
+ * over without harm: the other taker has handed nothing out. */
 static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     for (int i = 0; i < SPINS; i++) {
         if (shmq_load_acquire(&slot->word) != word) { /* SYNC ring.offer */
@@ -38,21 +39,21 @@ static bool still_offered(shmq_slot_shm *slot, uint64_t word) {
     return true;
 }
 
-/* False: it has changed, or was cleared. Still CLAIMED after a short wait, it is worth a system call to ask whether the
- * claimant lives. */
+/* A claim in the scan's way. False: it has changed, or was cleared. If it is still there after a short wait, a system
+ * call asks whether the claimant lives. */
 static bool meet_claim(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     if (!still_offered(slot, word)) {
         return false;
     }
     if (shmq_claim_clear(r, slot, word, false)) {
-        shmq_notify(r->queue); /* whoever sleeps behind what is a hole now */
+        shmq_notify(r->queue); /* a taker may sleep behind the new hole */
         return false;
     }
     return true;
 }
 
-/* What nobody waits for: somebody's, on its way here (its mover turns the head back), a hole, out of service. SHMQ_EMPTY:
- * it changed, look again. SHMQ_CORRUPT. */
+/* Passes an entry for which this taker does not wait: another taker has it, it is on its way here (its mover will turn
+ * the head back), a hole, or out of service. SHMQ_EMPTY: it changed, look again. SHMQ_CORRUPT. */
 static shmq_status pass_by(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
     uint32_t state = shmq_word_state(word);
     if (state == SHMQ_QUARANTINED || state == SHMQ_DEQUEUED) {
@@ -81,7 +82,7 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     d->tag = tag;
     /* The flow word before the epoch: see scan_flowed.c. */
     uint64_t flow = shmq_flow_at(r);
-    uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, if nothing forces a return */
+    uint64_t now = shmq_load_seq(&r->shm->epoch); /* get happens here, unless the offer is cancelled below */
     if (SHMQ_UNLIKELY(flow != d->flow_seen) || (SHMQ_UNLIKELY(now != epoch) && lowest_released(r, epoch, now) < p)) {
         shmq_offer_cancel(r->queue, d);
         return OFFER_RELEASED;
@@ -89,7 +90,8 @@ static inline enum shmq_offered offer_now(shmq_ring *r, shmq_slot_shm *slot, uin
     return OFFER_OK;
 }
 
-/* What may be another's for a moment, or past its time, or for consumers of a higher rank, or of a group. */
+/* Offers an entry that may be another taker's for a moment, past its time, for consumers of higher rank, or of a
+ * group. */
 static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t p, uint64_t epoch,
                                shmq_delivery *d) {
     shmq_queue *q = r->queue;
@@ -124,8 +126,9 @@ static enum shmq_offered offer(shmq_ring *r, shmq_slot_shm *slot, uint64_t word,
     return result;
 }
 
-/* Is it for this taker? If not, its group remembers that it was refused. What the slot says is read before the CAS from
- * `word`, which fails if it was of another entry. One whose message makes no sense is for everybody: whoever takes it finds the damage. */
+/* Is the entry for this taker? If not, its group remembers that it was refused. The slot's fields are read before the
+ * CAS from `word`, which fails if they were of another entry. An entry with a damaged message is for every taker: the
+ * one that takes it reports the damage. */
 bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word, uint64_t p, const shmq_delivery *d) {
     if (SHMQ_LIKELY(d->by == NULL)) {
         return true;
@@ -141,15 +144,16 @@ bool shmq_scan_considers(shmq_ring *r, const shmq_slot_shm *slot, uint64_t word,
 
 #define LONGEST_SCAN 64 /* laps */
 
-/* Asked once in a lap of steps. Behind the tail there is nothing to scan over but the claim of a producer that died
- * before it moved the tail on; each lap ends below the tail of its time: only damaged words lead elsewhere. */
+/* Has the scan lost its way? Asked once in a lap of steps. Behind the tail a scan finds nothing but the claim of a
+ * producer that died before it moved the tail on, and each lap ends below the tail of its time: only damaged words lead
+ * elsewhere. */
 static bool is_astray(const shmq_ring *r, uint64_t p, uint64_t steps) {
     return p > shmq_load_seq(&r->shm->tail) + 1 || steps >> r->shift > LONGEST_SCAN;
 }
 
-/* For who was led to a wrong position by the head. Its 44 bits are extended against what this process has seen last, which
- * may be from before so many messages that they began anew meanwhile; or the head is damaged. Afterwards neither is so.
- * False: it was damaged. */
+/* For a taker that the head led to a wrong position. The head's 44 bits are extended by what this process has read
+ * last, which may be from before so many messages that they have begun anew; or the head is damaged. Afterwards the
+ * head is right. False: it was damaged. */
 static bool find_head(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head), tail = shmq_load_seq(&r->shm->tail);
     bool beyond = (int64_t)(shmq_position_near(tail, head) - tail) > 1;
@@ -169,7 +173,7 @@ static shmq_status led_astray(shmq_ring *r, uint64_t p, const shmq_delivery *d) 
     return shmq_damage(r->queue->m, "the position of an entry is beyond the tail", p);
 }
 
-/* Offered by us at another position than the entry's, which is where the tail says that a slot of this lap is. */
+/* Is the entry offered at another position than its own, which follows from the tail and the slot's lap? */
 static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const shmq_delivery *d, uint64_t *position) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), near = tail - ((tail - d->position) & r->mask);
     *position = near + ((uint64_t)(int64_t)shmq_lap_ahead(d->word, shmq_turn(r, near)) << r->shift);
@@ -177,7 +181,7 @@ static bool is_elsewhere(const shmq_ring *r, const shmq_slot_shm *slot, const sh
            shmq_load_acquire(&((shmq_slot_shm *)(uintptr_t)slot)->position) == *position; /* SYNC ring.publish */
 }
 
-/* A cursor of its own begins where it ended, or at what was released since then. */
+/* A taker with a cursor begins where its last scan ended, or at the lowest position released since then. */
 static uint64_t cursor_start(shmq_ring *r, uint64_t epoch, shmq_delivery *d) {
     d->cursor = shmq_cursor_of(d->by, r);
     uint64_t released = epoch != d->cursor.epoch ? lowest_released(r, d->cursor.epoch, epoch) : UINT64_MAX;
@@ -197,15 +201,15 @@ static shmq_status end_of_scan(shmq_ring *r, uint64_t start, uint64_t p, uint64_
     return SHMQ_EMPTY;
 }
 
-/* The entry at p is for another one as long as that wants it: not everything was looked at. */
+/* The entry at p is left to another taker as long as that one wants it, so this scan has not looked at everything. */
 static shmq_status left_to_another(shmq_ring *r, uint64_t start, uint64_t p, shmq_delivery *d) {
     d->version = 0;
     d->left = true;
     return end_of_scan(r, start, p, 0, d);
 }
 
-/* Met at *p: a slot whose lap is ahead, and only there can *p lie below tail - N. The tail, which producers write all the
- * time, is read here and not in every get. True: the scan is over, *status is its answer. */
+/* The slot at *p has a lap that is ahead; only then can *p lie below tail - N. Producers write the tail all the time,
+ * so it is read here and not in every get. True: the scan is over, and *status is its result. */
 static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, shmq_delivery *d, shmq_status *status) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
     if (tail <= count || *p >= tail - count) {
@@ -221,7 +225,7 @@ static bool meet_old(shmq_ring *r, uint64_t start, uint64_t *p, uint64_t epoch, 
     return *status != SHMQ_EMPTY;
 }
 
-/* What a scan goes by, and where it begins. */
+/* Reads what the scan goes by, and returns where it begins. */
 static inline uint64_t start_of_scan(shmq_ring *r, shmq_delivery *d) {
     uint64_t epoch = shmq_load_seq(&r->shm->epoch);
     uint64_t head = shmq_load_seq(&r->shm->head); /* SYNC ring.head */
@@ -232,22 +236,22 @@ static inline uint64_t start_of_scan(shmq_ring *r, shmq_delivery *d) {
     return d->by != NULL ? cursor_start(r, epoch, d) : shmq_head_position(r, head);
 }
 
-/* In both of its callers: a get of a plain queue is one function then. */
+/* Inlined in both callers: so a get of a plain queue is one function. */
 static inline shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) __attribute__((always_inline));
 
-/* One scan; one by a cursor ends at `limit`. SHMQ_OK; SHMQ_EMPTY with d->position = where it ended and d->word = the CLAIMED word there (0: the
- * end); SHMQ_INTERRUPTED: a release forces another scan; SHMQ_CORRUPT. */
+/* One scan; a scan by a cursor ends at `limit`. SHMQ_OK. SHMQ_EMPTY: d->position is where it ended, d->word the CLAIMED
+ * word there (0: the end). SHMQ_INTERRUPTED: a release forces another scan. SHMQ_CORRUPT. */
 static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
     uint64_t start = start_of_scan(r, d), p = start, epoch = d->epoch_seen, stop_at = 0;
-    bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups everybody has a cursor */
+    bool plain = d->by == NULL && !d->ranked && !d->peek, compared = false; /* with groups every taker has a cursor */
     shmq_status status;
     if (d->by != NULL && meet_old(r, start, &p, epoch, d, &status)) {
-        return status; /* a cursor may be from any time ago, and laps of 32 bits tell only what is near */
+        return status; /* a cursor may be old, and laps of 32 bits compare only near ones */
     }
     for (uint64_t steps = 0;; steps++) {
         shmq_slot_shm *slot = shmq_slot_at(r, p);
-        /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since this is the last look of who is about to
-         * sleep: an acquire may be done before the idle bit is seen by others, and then both miss each other. */
+        /* SYNC ring.publish: all of the slot after its AVAILABLE. Seq, since it is a taker's last look before it
+         * sleeps: an acquire may be done before others see the idle bit, and taker and notifier miss each other. */
         uint64_t word = shmq_load_seq(&slot->word);
         uint32_t state = shmq_word_state(word);
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
@@ -265,7 +269,7 @@ static shmq_status scan(shmq_ring *r, shmq_delivery *d, uint64_t limit) {
         }
         compared = compared && (steps & r->mask) != r->mask; /* the tail may have gone on for laps meanwhile */
         if (ahead < 0 || (ahead == 0 && state == SHMQ_FREE) || SHMQ_UNLIKELY(p >= limit && d->by != NULL)) {
-            break; /* a lower lap, whatever its state: nobody has claimed p yet */
+            break; /* a lower lap, in any state: p is not claimed yet */
         }
         if (ahead > 0 && !compared) {
             compared = true;
@@ -316,7 +320,7 @@ enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint6
 
 uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) { return lowest_released(r, from, to); }
 
-/* Of a level. */
+/* Scans one level. */
 static inline shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
     d->flow_seen = shmq_flow_at(back);
     if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
@@ -324,7 +328,7 @@ static inline shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t
     }
     shmq_status status = scan(back, d, UINT64_MAX);
     if (SHMQ_UNLIKELY(status == SHMQ_EMPTY) && shmq_flow_at(back) != 0) {
-        return SHMQ_INTERRUPTED; /* what was on its way to disk was passed, and may be back */
+        return SHMQ_INTERRUPTED; /* the scan passed an entry on its way to disk, which may be back */
     }
     return status;
 }
@@ -334,12 +338,13 @@ typedef struct level_end {
     uint64_t position, epoch, flow, front_epoch;
 } level_end;
 
-/* Behind a claim there may be entries whose puts have returned. They wait for it, and so does all that is less important. */
+/* Is this claim the last one of its ring? Behind a claim there may be entries whose puts have returned. They wait for
+ * the claim, and so do all entries that are less important. */
 static bool is_last_claim(const shmq_ring *r, uint64_t position) {
     return shmq_load_seq(&r->shm->tail) <= position + 1;
 }
 
-/* A slot that nobody has published since: a claim is none of an entry yet. */
+/* Is this still the end: has no producer published there since? A claim is not an entry yet. */
 static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
     uint64_t word = shmq_load_seq(&shmq_slot_at(r, end->position)->word);
     int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, end->position));
@@ -353,8 +358,8 @@ static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
             (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(r, end->position)))));
 }
 
-/* One scan over all levels, the most important first. An entry of a lower one counts only if, after it was offered,
- * there still was nothing above it: else a get that begins after a put above has returned could get this one. */
+/* One scan over all levels, the most important first. An entry of a lower level counts only if after its offer the
+ * levels above still had nothing: otherwise a get that begins after a put above has returned could get this entry. */
 static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
     level_end ends[SHMQ_LEVELS_MAX];
     uint64_t stop_at = 0, stop_position = 0;
@@ -373,7 +378,7 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
             return status;
         }
         if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen)) && !d->searched) {
-            return SHMQ_EMPTY; /* what is left of it on disk comes before all that is less important */
+            return SHMQ_EMPTY; /* rows of this level come before all that is less important */
         }
         ends[depth] = (level_end){
             .position = d->position, .epoch = d->epoch_seen, .flow = d->flow_seen, .front_epoch = front_epoch};
@@ -383,14 +388,14 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
             stop_depth = depth;
         }
     }
-    d->searched = true; /* whatever flows: else it had ended there */
+    d->searched = true; /* also where a level flows: otherwise the scan has ended there */
     d->word = stop_at;
     d->position = stop_at != 0 ? stop_position : d->position;
     d->depth = stop_at != 0 ? stop_depth : d->depth;
     return SHMQ_EMPTY;
 }
 
-/* d->peek is set. */
+/* The caller has set d->peek. */
 static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     shmq_status status;
     shmq_subscription *given = by;
@@ -409,7 +414,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
-        d->searched = !d->left; /* whatever lies on disk, nothing is for one that is not served */
+        d->searched = !d->left; /* also on disk nothing is for a consumer that is not served */
         return status;
     }
     for (;;) {
@@ -428,7 +433,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
         shmq_slot_shm *slot = shmq_slot_at(level, d->position);
         shmq_delivery_read(level, slot, d);
         if (SHMQ_LIKELY(shmq_delivery_resolve(level, slot, d)) || d->peek) {
-            return SHMQ_OK; /* of a peek it may be torn, or damaged: who comes to take it sees that */
+            return SHMQ_OK; /* after a peek it may be torn or damaged: the taker will see that */
         }
         uint64_t elsewhere;
         if (is_elsewhere(level, slot, d, &elsewhere)) {
@@ -440,7 +445,8 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
             return shmq_damage(q->m, "the head of a ring is beyond the tail and the entry at position", elsewhere);
         }
         shmq_group_leave(q, d);
-        /* Damaged; or taken over and used again while we read, and what we read was another's: then the next one. */
+        /* The entry is damaged; or its slot was taken over and used again meanwhile, and what was read is another
+         * entry's. Then on to the next one. */
         uint64_t word = shmq_load_seq(&slot->word);
         if (shmq_word_state(word) == SHMQ_OFFERED && shmq_word_owner(word) == owner && shmq_word_tag(word) == d->tag &&
             (status = shmq_mark_broken(shmq_level(q, d->depth), slot, word, shmq_word_lap(word))) != SHMQ_OK) {

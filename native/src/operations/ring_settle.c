@@ -1,4 +1,4 @@
-/* The four outcomes in terms of the ring: settle, release (with or without an attempt), and steals. */
+/* The outcomes of a delivery in terms of the ring: settle, release (with or without an attempt); and steals. */
 #include "shmq/cold.h"
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
@@ -25,10 +25,11 @@ uint64_t shmq_own_word(const shmq_queue *q, const shmq_delivery *d) {
     return own_word(shmq_slot_at(shmq_level(q, d->depth), d->position), d);
 }
 
-/* It is in our hands no more. What was taken from us counts as held until we find that out: `unsettled` is written by
- * its process alone. A stealer that lowered it could lower that of the row's next owner, or die before it did. */
+/* The taker does not have the delivery any more. A stolen delivery counts as held until its taker finds out: each
+ * process alone writes its `unsettled`. A stealer that lowered it could lower that of the row's next owner, or die
+ * before it did. */
 void shmq_let_go(shmq_queue *q, shmq_delivery *d) {
-    shmq_group_leave(q, d); /* before: who holds nothing keeps nobody out */
+    shmq_group_leave(q, d); /* before: a process that holds nothing keeps no other out */
     if (d->counted) {
         d->counted = false;
         shmq_add_unsettled(q->m, -1);
@@ -41,7 +42,7 @@ shmq_status shmq_taken_away(shmq_queue *q, shmq_delivery *d) {
     return SHMQ_SETTLED;
 }
 
-/* T16 by its owner: drop the reference, then FREE. Anyone repeats it after a death. */
+/* T16 by the owner: it drops the reference, then frees the slot. After its death any reaper repeats this. */
 static void clean_up(shmq_ring *r, shmq_slot_shm *slot, const shmq_delivery *d) {
     shmq_block_drop(r->queue->m, shmq_body_offset(d->body), d->body_gen, shmq_body_bit(d->body));
     for (;;) {
@@ -59,9 +60,9 @@ shmq_status shmq_ring_settle(shmq_ring *r, shmq_delivery *d) {
     shmq_status status = SHMQ_SETTLED;
     uint64_t word;
     if (SHMQ_UNLIKELY(d->receipt != 0)) {
-        shmq_receipt_return(q->m, d->receipt); /* before it is gone: it is LOCKED, and nobody else's */
+        shmq_receipt_return(q->m, d->receipt); /* before the entry is gone: it is LOCKED by this process */
     }
-    /* A loop over the word as it is now: a carry changes its lap, so the word of the delivery would not do. */
+    /* A loop over the word as it is now: a carry changes its lap, and then the word of the delivery does not fit. */
     while (status != SHMQ_OK && (word = own_word(slot, d)) != 0) {
         if (d->body == 0) {
             status = shmq_slot_free(r, slot, word) ? SHMQ_OK : SHMQ_SETTLED; /* T14: settled here */
@@ -91,8 +92,8 @@ shmq_status shmq_lock(shmq_queue *q, shmq_delivery *d) {
     return shmq_taken_away(q, d);
 }
 
-/* R0. The entry may be stolen at any time, and its slot used again. So the attempt is counted by a CAS from what was
- * read while the slot was ours: the checksum of another message differs. */
+/* R0. A stealer may take the entry at any time, and its slot may be used again. So the attempt is counted by a CAS from
+ * what was read while the slot was this consumer's: another message has another checksum. */
 void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {
     uint64_t summary;
     do {
@@ -103,10 +104,11 @@ void shmq_attempt_count(shmq_slot_shm *slot, const shmq_delivery *d) {
     } while (!shmq_cas_seq(&slot->summary, summary, summary + SHMQ_ONE_ATTEMPT));
 }
 
-/* With a receipt nobody had it, and its put waits on. */
+/* A message with a receipt was in no consumer's hands, and its put waits on. */
 static uint64_t flag_of(const shmq_delivery *d) { return d->receipt == 0 ? SHMQ_FLAG_REDELIVERED : 0; }
 
-/* R1. Counted as held, for the head is still to be turned back. False: it was taken from us, and we have let go of it. */
+/* R1. The delivery still counts as held, since the head is to be turned back yet. False: a stealer took it, and this
+ * process has let go of it. */
 static bool make_available(shmq_queue *q, shmq_slot_shm *slot, shmq_delivery *d, uint64_t flag) {
     uint64_t word;
     while ((word = own_word(slot, d)) != 0) {
@@ -132,7 +134,7 @@ static shmq_status give_back(shmq_queue *q, shmq_delivery *d, bool attempt, uint
         return SHMQ_SETTLED;
     }
     shmq_rewind(r, d->position);
-    shmq_let_go(q, d); /* after the head: who holds nothing has turned it back for all that it has released */
+    shmq_let_go(q, d); /* after the head: a process that holds nothing has turned it back for all its releases */
     shmq_notify(q); /* R5 */
     shmq_came_back(r, slot);
     return SHMQ_OK;
@@ -142,7 +144,8 @@ shmq_status shmq_release(shmq_queue *q, shmq_delivery *d, bool attempt) { return
 
 shmq_status shmq_put_back(shmq_queue *q, shmq_delivery *d) { return give_back(q, d, false, 0); }
 
-/* R1 of each; what could be given back is then at the front of the array. Answers how many, and the lowest of each level. */
+/* R1 of each. Those that became available are then at the front of the array; returns how many, and the lowest position
+ * of each level. */
 static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t count, uint64_t *lowest) {
     uint32_t back = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -158,8 +161,8 @@ static uint32_t make_all_available(shmq_queue *q, shmq_delivery **all, uint32_t 
     return back;
 }
 
-/* One R2 to R4 for all of a level: until then the head is behind them, and nobody meets them; from then on everybody
- * meets the first one first. The more important levels come first, as a scan goes over them in this order. */
+/* One R2 to R4 for all of a level: until then the head is behind them, and no taker meets them; from then on every
+ * taker meets the first one first. The more important levels come first, in the order in which a scan looks at them. */
 void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     uint64_t lowest[SHMQ_RINGS_MAX];
     memset(lowest, 0xff, sizeof lowest);
@@ -170,7 +173,7 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
         }
     }
     for (uint32_t i = 0; i < back; i++) {
-        shmq_let_go(q, all[i]); /* after the heads, as above */
+        shmq_let_go(q, all[i]); /* after the heads, as in give_back() */
     }
     for (uint32_t i = 0; i < back; i++) {
         shmq_ring *level = shmq_level(q, all[i]->depth);
@@ -179,7 +182,8 @@ void shmq_release_all(shmq_queue *q, shmq_delivery **all, uint32_t count) {
     }
 }
 
-/* Whose put waits for a consumer that takes it, and none ever had it. An offer is not a hand that has it. */
+/* The receipt of a message whose put waits for a consumer, and which no consumer has had; 0: there is none. A taker of
+ * an offer does not have the message yet. */
 static uint64_t receipt_of(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t before, uint32_t props) {
     uint32_t state = shmq_word_state(before);
     bool unseen = (before & SHMQ_FLAG_REDELIVERED) == 0 && state != SHMQ_ACQUIRED && state != SHMQ_LOCKED;
@@ -216,7 +220,7 @@ bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t posit
     return d->counted;
 }
 
-/* An entry, from whoever has it or (ready) only if nobody does. */
+/* Takes an entry from its owner, or (ready) only if it has none. */
 shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(r, position);
     for (;;) {
@@ -237,7 +241,7 @@ shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_deliver
     }
 }
 
-/* From exactly the word that was asked about: another's CAS or ours wins. */
+/* Takes the entry at p from exactly the word that `may` has seen: either another process's CAS wins or this one. */
 static bool steal_at(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_delivery *d) {
     shmq_slot_shm *slot = shmq_slot_at(r, p);
     for (;;) {
@@ -251,7 +255,8 @@ static bool steal_at(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_deliver
     }
 }
 
-/* Slots are not in the order of their entries once the ring has turned: what is carried comes first, then its last turn. */
+/* Once the ring has turned, slots are not in the order of their entries: the carried entries come first, then the last
+ * turn. */
 shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
     uint64_t last_turn = tail > count ? tail - count : 0;
@@ -261,7 +266,7 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
         }
     }
     for (uint64_t p = last_turn; p <= tail; p++) {
-        if ((p & r->mask) < laid && steal_at(r, p, may, d)) { /* a damaged tail does not lead behind what is laid */
+        if ((p & r->mask) < laid && steal_at(r, p, may, d)) { /* a damaged tail leads to no slot without memory */
             return SHMQ_OK;
         }
     }
@@ -269,7 +274,7 @@ shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d
 }
 
 static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
-    uint64_t end = shmq_load_seq(&r->shm->tail); /* newcomers stay: else a busy queue is never done */
+    uint64_t end = shmq_load_seq(&r->shm->tail); /* newcomers stay: otherwise a busy queue's purge would never end */
     shmq_delivery d;
     for (uint64_t p = 0; shmq_browse(r, &p, &d) == SHMQ_OK && p < end; p++) {
         shmq_status status = shmq_steal(r, p, true, &d);
@@ -288,8 +293,8 @@ static shmq_status purge_rings(shmq_queue *q, uint64_t *purged) {
     return SHMQ_OK;
 }
 
-/* What somebody moves meanwhile would be passed: of a queue that has flowed, rings and rows go in one turn.
- * SHMQ_INTERRUPTED: another process moves entries just now. */
+/* A purge would miss what a mover moves meanwhile: so in a queue that has flowed, rings and rows go in one turn of the
+ * mover. SHMQ_INTERRUPTED: another process moves entries just now. */
 shmq_status shmq_purge(shmq_queue *q, uint64_t *purged) {
     *purged = 0;
     if (SHMQ_LIKELY(!shmq_has_flowed(q))) {

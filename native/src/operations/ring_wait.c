@@ -1,5 +1,5 @@
-/* Waiting for an entry: announce, look once more, sleep, withdraw. A wait has one queue or several; it is announced on all of
- * them, and sleeps once. */
+/* Waits for an entry: the taker announces itself, looks once more, sleeps, withdraws. A wait is for one queue or
+ * several: the taker announces itself on all of them, and sleeps once. */
 #include "shmq/ring_wait.h"
 
 #include <sched.h>
@@ -16,7 +16,7 @@ typedef struct waiting {
     shmq_queue_wait *of;
     uint32_t count, first;
     shmq_member *m;
-    shmq_a32 *word; /* on which we sleep, whichever queue it is that wakes us */
+    shmq_a32 *word; /* on which the taker sleeps, whichever queue wakes it */
     uint32_t wake_word; /* of several: the number of the word that their rows share */
     uint64_t until_ns;
 } waiting;
@@ -43,20 +43,22 @@ void shmq_rescue_count(shmq_queue *q, const shmq_delivery *d) {
     }
 }
 
-/* It has looked at everything up to this version, and nothing is for it: nobody need wake it for that again. 0: not so. */
+/* The consumer publishes up to which version it has looked at everything, without finding an entry for itself: no
+ * notifier need wake it for that again. 0: it has not. */
 static void publish(const shmq_queue_wait *w) {
     if (w->version != 0 || SHMQ_UNLIKELY(shmq_load_relaxed(&w->consumer->progress) != 0)) {
         shmq_store_seq(&w->consumer->progress, w->version);
     }
 }
 
-/* Another thread closes the consumer that this one waits for. */
+/* Does another thread close the consumer that this one waits for? */
 static bool is_closing(const shmq_queue_wait *w) {
     shmq_consumer_shm *row = w->owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(w->q, w->owner);
     return row != NULL && shmq_row_state(shmq_load_acquire(&row->word)) != SHMQ_ROW_LIVE; /* SYNC row.owner */
 }
 
-/* How long it sleeps at most after a look that found nothing; where something is left for others, until those are passed. */
+/* How long the taker sleeps at most after a look that found nothing. Where it left an entry to others, it looks again
+ * when those may be passed. */
 static uint64_t look_limit(const shmq_queue_wait *w) {
     uint64_t limit = shmq_sleep_limit(w->q), passed = w->q->m->patience_ns + SHMQ_ROUNDING_NS;
     return SHMQ_UNLIKELY(w->left) && passed < limit ? passed : limit;
@@ -66,7 +68,7 @@ static uint32_t row_of(const shmq_queue_wait *w) { return w->row != 0 ? w->row :
 
 static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->q->page->shut_down); }
 
-/* In turn, from the first on, until one has something. One that was stopped is left out. */
+/* Looks at the queues in turn, from `first` on, until one has an entry. It leaves out queues that were stopped. */
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
@@ -103,8 +105,8 @@ static bool all_shut(const waiting *w) {
     return true;
 }
 
-/* Where a queue flows, another process may be about to bring some of it, or to end the flow: a look that finds nothing is not the
- * last one. `unsearched`: but for who has looked at all that is on disk, too. */
+/* Does a queue flow? Then another process may be about to bring entries, or to end the flow, and an empty look is not
+ * the last one. `unsearched`: leave out queues of which the taker has looked at all that is on disk. */
 static bool any_flows(const waiting *w, bool unsearched) {
     for (uint32_t i = 0; i < w->count; i++) {
         const shmq_queue_wait *of = &w->of[i];
@@ -115,15 +117,15 @@ static bool any_flows(const waiting *w, bool unsearched) {
     return false;
 }
 
-/* What was read before the look says that nothing new can come; so an empty look is the end. Not behind a claim: what was put there before the
- * shutdown comes when its producer goes on, dies, or is passed. */
+/* The look after which no new entry can come, by what was read before it; an empty one is the end. Not behind a claim:
+ * an entry that was put before the shutdown comes when its producer goes on, dies, or is passed. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     bool shut = all_shut(w), more = any_flows(w, false);
     shmq_status status = look_at_all(w, claimed, from, d);
     return status == SHMQ_EMPTY && shut && !*claimed && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
 }
 
-/* Another mover may bring a message in the next moment. */
+/* Another process may be about to bring a message. Not where all slots for it are in use. */
 static bool any_may_come(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         const shmq_queue_wait *of = &w->of[i];
@@ -134,7 +136,7 @@ static bool any_may_come(const waiting *w) {
     return false;
 }
 
-/* A taker that does not wait for messages waits for a mover, as for a claim, as long as a stopped process may delay others. */
+/* The look of a taker that does not wait. For a mover or a claim it does, for at most the patience. */
 static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + w->m->patience_ns;
     bool claimed, more;
@@ -150,7 +152,7 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
 static shmq_status all_usable(const waiting *w, uint32_t *from) {
     for (uint32_t i = 0; i < w->count; i++) {
         *from = i;
-        SHMQ_TRY(i == 0 ? shmq_queue_enter(w->of[i].q) : shmq_queue_usable(w->of[i].q)); /* upkeep is the broker's */
+        SHMQ_TRY(i == 0 ? shmq_queue_enter(w->of[i].q) : shmq_queue_usable(w->of[i].q)); /* one upkeep serves all */
     }
     *from = w->first;
     return SHMQ_OK;
@@ -171,7 +173,7 @@ static shmq_status spin(const waiting *w, uint32_t *from, shmq_delivery *d) {
     }
 }
 
-/* One that stands by is not announced: nobody is to wake it for an entry. */
+/* A consumer that stands by is not announced: no notifier is to wake it for an entry. */
 static void announce_on_all(const waiting *w) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_queue_wait *of = &w->of[i];
@@ -202,8 +204,9 @@ void shmq_peek_pass_on(shmq_queue *q) {
     }
 }
 
-/* The baton: notified on a queue, and nothing taken from it, it passes the wake on. From the queue that gave us something
- * (`but`) that happens when the entry is taken. One that has looked at all that it could have now gets no wake, so this ends. */
+/* The baton: a taker that was notified on a queue, and took nothing from it, passes the wake on. For the queue that
+ * gave it an entry (`but`) that happens when it takes the entry. A taker that has looked at all that it may have gets
+ * no wake, so this ends. */
 static void pass_on(const waiting *w, uint32_t but) {
     for (uint32_t i = 0; i < w->count; i++) {
         shmq_queue_wait *of = &w->of[i];
@@ -241,7 +244,7 @@ static bool any_closing(const waiting *w) {
 
 /* One round: announce, look, sleep, withdraw. SHMQ_TIMEOUT: go on with another round. */
 static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d) {
-    uint32_t seen = shmq_load_seq(w->word); /* before all that a wake may be for */
+    uint32_t seen = shmq_load_seq(w->word); /* read before all that a wake may be for */
     bool claimed, claimed_late;
     if (any_closing(w)) {
         return SHMQ_CLOSED;
@@ -263,13 +266,13 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     withdraw_from_all(w);
     if (status != SHMQ_EMPTY || slept == SHMQ_INTERRUPTED) {
         for (uint32_t i = 0; i < w->count; i++) {
-            w->of[i].looked = false; /* what the wake was for may have come since */
+            w->of[i].looked = false; /* the wake may be for an entry that has come since */
         }
         pass_on(w, UINT32_MAX);
         return status != SHMQ_EMPTY ? status : SHMQ_INTERRUPTED;
     }
     status = look_at_all(w, &claimed_late, from, d);
-    /* What is left of a queue that is shut down is looked for by time: nobody owes a wake for it. */
+    /* After a shutdown the taker looks by time: no process owes it a wake then. */
     if (status == SHMQ_OK && w->of[*from].served && slept_at_all && !woken && slept == SHMQ_TIMEOUT && !claimed &&
         !shut) {
         shmq_rescue_count(w->of[*from].q, d);
@@ -278,7 +281,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     return status == SHMQ_EMPTY ? SHMQ_TIMEOUT : status;
 }
 
-/* Rounds until something comes, the time is over, or there is a reason not to wait. */
+/* Rounds until an entry comes, the time is over, or there is a reason not to wait. */
 static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *d) {
     uint64_t slice_end = shmq_slice_end(w->m);
     for (;;) {
@@ -300,7 +303,8 @@ static shmq_status wait_rounds(const waiting *w, uint32_t *from, shmq_delivery *
     }
 }
 
-/* A row on each queue. One alone sleeps on its own word, several on one that they share. */
+/* Takes a row on each queue. A taker of one queue sleeps on that row's own word, a taker of several on a word that its
+ * rows share. */
 static shmq_status lay_down(waiting *w, uint32_t *from) {
     if (w->count > 1) {
         w->wake_word = shmq_wake_word_take(w->m, &w->word);
@@ -354,14 +358,14 @@ static shmq_status wait_as(waiting *w, bool peek, uint32_t *from, shmq_delivery 
     bool claimed;
     SHMQ_TRY(all_usable(w, from));
     shmq_status status = look_for_last(w, &claimed, from, d);
-    if (status == SHMQ_EMPTY && !peek && (w->until_ns != 0 || claimed)) { /* who peeks is in no hurry */
+    if (status == SHMQ_EMPTY && !peek && (w->until_ns != 0 || claimed)) { /* a peek is in no hurry */
         status = spin(w, from, d);
     }
     if (status != SHMQ_EMPTY) {
         return status;
     }
     if (w->until_ns == 0 || shmq_now_ns() >= w->until_ns) {
-        shmq_upkeep.thorough(w->m); /* who only polls never sleeps */
+        shmq_upkeep.thorough(w->m); /* a taker that only polls never sleeps */
         return look_once(w, from, d);
     }
     status = lay_down(w, from);

@@ -1,27 +1,29 @@
-/* A scan over a queue that has flowed: the first of two rings, and rows that are brought when both have nothing.
+/* Scans a queue that has flowed: the taker takes the first entry of the two rings, and brings rows when both have none.
  *
- * A taker has nothing at or above `low`, while the level is FLOWED: rows may come before it. Its second look is at the flow word
- * first and at the epochs then: a flow may begin, fail and end while it stands between its scan and that look, and the
- * word is what it was; what it has passed as MOVING is available again, and only an epoch says so, which was raised
- * before the word. */
+ * A taker takes no entry at or above `low` while the level is FLOWED: rows may come before it. Its second look is at
+ * the flow word first, and at the epochs then. A flow may begin, fail and end between its scan and that look, and leave
+ * the flow word as it was; what the taker has passed as MOVING is available again then. Only an epoch says so, which
+ * was raised before the flow word. */
 #include "operations/scan.h"
 #include "shmq/flow.h"
 
-/* Positions of its front ring are not in the order of places. */
+/* Are positions of this front ring out of the order of places? */
 static bool is_scattered(const shmq_ring *r) {
     return shmq_is_front(r) && SHMQ_UNLIKELY(shmq_load_seq(&((shmq_ring *)(uintptr_t)r)->shm->low) != 0);
 }
 
-/* What a back ring must be like for a taker to know, without a scan, that it has nothing below P: whatever comes back there raises the
- * epoch, and whatever a flush leaves there was above P before. Both words only grow while the level is FLOWED, so equal sums are of equal words. */
+/* The version of a back ring by which a taker knows, without a scan, that the ring has nothing below P (the place of
+ * the flow word): an entry that comes back there raises the epoch, and entries that a flush leaves there were above P
+ * before. Both words only grow while the level is FLOWED, so equal sums mean equal words. */
 static uint64_t version_of(uint64_t epoch, uint64_t flow) { return epoch + flow; }
 
-/* Takers that go by the head. Others have cursors. */
+/* Does this taker go by the head? Others have cursors. */
 static bool goes_by_head(const shmq_ring *r, const shmq_delivery *as, uint64_t limit) {
     return limit != UINT64_MAX && !shmq_is_front(r) && as->by == NULL && !as->ranked;
 }
 
-/* The newest messages in memory are above P: a scan would pass what the tail has carried, at each look, to find the first of them. */
+/* Is it known that the back ring has nothing below P? The newest messages in memory are above P: without this each scan
+ * would pass all carried entries to find the first of those. */
 static bool has_nothing(shmq_ring *r, const shmq_delivery *as, shmq_found *f) {
     uint64_t known = shmq_load_seq(&r->nothing); /* before the epoch, as in shmq_look_scattered */
     f->d.epoch_seen = shmq_load_seq(&r->shm->epoch);
@@ -65,11 +67,11 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
         shmq_slot_shm *slot = shmq_slot_at(r, f->d.position);
         place = shmq_slot_place(r, slot, f->d.position);
         if (shmq_load_seq(&slot->word) != f->d.word) {
-            return SHMQ_INTERRUPTED; /* the place may be of the next entry of this slot */
+            return SHMQ_INTERRUPTED; /* the place may be that of the slot's next entry */
         }
         f->place = place < limit ? place : UINT64_MAX;
         if (f->place == UINT64_MAX && f->status == SHMQ_OK && f->d.by == NULL && f->d.in_turn) {
-            shmq_head_advance(r, f->d.head_seen, f->d.position); /* what went to disk is not passed once more */
+            shmq_head_advance(r, f->d.head_seen, f->d.position); /* later scans need not pass emptied slots */
         }
     }
     if (by_head) {
@@ -78,7 +80,7 @@ shmq_status shmq_look_flowed(shmq_ring *r, const shmq_delivery *as, uint64_t lim
     return SHMQ_OK;
 }
 
-/* The second look at the ring that the offer is not of. */
+/* The second look at the other ring, the one without the offer. */
 static bool is_unchanged(shmq_ring *r, const shmq_found *f, uint64_t place) {
     uint64_t now = shmq_load_seq(&r->shm->epoch);
     if (SHMQ_LIKELY(now == f->d.epoch_seen)) {
@@ -87,7 +89,7 @@ static bool is_unchanged(shmq_ring *r, const shmq_found *f, uint64_t place) {
     return !shmq_is_front(r) && shmq_lowest_released(r, f->d.epoch_seen, now) > place;
 }
 
-/* SHMQ_INTERRUPTED: scan again. */
+/* Offers the first of the two. SHMQ_INTERRUPTED: scan again. */
 static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, const shmq_found *first,
                                const shmq_found *second, shmq_delivery *d) {
     bool peek = d->peek;
@@ -117,7 +119,7 @@ static shmq_status offer_first(shmq_queue *q, shmq_ring *r, shmq_ring *other, co
     return SHMQ_INTERRUPTED;
 }
 
-/* What these two looks have found. SHMQ_EMPTY: nothing, or a claim. */
+/* Offers what these two looks have found. SHMQ_EMPTY: nothing, or a claim. */
 shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_found *f, shmq_delivery *d) {
     shmq_ring *front = shmq_front_of(back);
     if (f->place < b->place) {
@@ -127,10 +129,10 @@ shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_fo
         return offer_first(back->queue, back, front, b, f, d);
     }
     if (!b->claim && !(is_unchanged(back, b, 0) && is_unchanged(front, f, 0))) {
-        return SHMQ_INTERRUPTED; /* nothing is looked at twice, too */
+        return SHMQ_INTERRUPTED; /* an empty look needs its second look, too */
     }
     const shmq_delivery asked = *d;
-    *d = b->d; /* behind a claim all waits for it */
+    *d = b->d; /* all that lies behind a claim waits for it */
     d->peek = asked.peek;
     d->flow_seen = asked.flow_seen;
     d->searched = b->place == UINT64_MAX;
@@ -147,7 +149,7 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
         if (r->queue->m->backing_of != NULL) {
             status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
             if ((status == SHMQ_EMPTY || status == SHMQ_FULL_MEMORY) && r->queue->book != NULL) {
-                some = true; /* the front is full of others' groups */
+                some = true; /* other consumers' groups fill the front ring */
             }
             status = some ? shmq_search_flowed(r, d, chances, front_epoch) : status;
             d->starved = status == SHMQ_EMPTY && !(some && (d->searched || d->left || d->word != 0));
@@ -160,7 +162,7 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
         }
         d->word = some && status == SHMQ_EMPTY ? d->word : 0;
         if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
-            d->version = 0; /* rows are left: it has not looked at everything */
+            d->version = 0; /* rows are left: the taker has not looked at everything */
         }
         return status == SHMQ_IN_USE || status == SHMQ_FULL_MEMORY ? SHMQ_EMPTY : status;
     }
@@ -181,7 +183,7 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
         shmq_found b, f;
         d->searched = d->starved = false;
         d->version = version;
-        uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* a slot that is freed from here on is news */
+        uint64_t chances = shmq_load_seq(&back->queue->page->chances); /* slots freed later are new chances */
         d->flow_seen = shmq_load_seq(&back->shm->flow);
         uint64_t limit = shmq_flow_is_on(d->flow_seen) ? shmq_load_seq(&back->shm->low) : UINT64_MAX;
         shmq_status status = shmq_look_flowed(back, d, limit, &b);

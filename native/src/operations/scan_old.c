@@ -1,4 +1,4 @@
-/* Entries older than a lap: the tail carries each, so that its bit is set. */
+/* Entries older than a lap. The tail has carried each of them, so its bit is set. */
 #include "operations/scan.h"
 
 shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t epoch, shmq_delivery *d) {
@@ -14,7 +14,8 @@ shmq_status shmq_offer_old(shmq_ring *r, uint64_t from, uint64_t limit, uint64_t
                     continue;
                 }
                 uint64_t position = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-                /* As in shmq_is_here: what is offered to another just now may come back, so it is not passed. */
+                /* As in shmq_is_here: an entry that is offered to another taker may come back, so the scan does not
+                 * pass it. */
                 if (position >= from && position < limit && position < best && shmq_slot_at(r, position) == slot &&
                     shmq_scan_considers(r, slot, word, position, d)) {
                     best = position;

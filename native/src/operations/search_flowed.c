@@ -1,10 +1,10 @@
-/* A queue that has flowed, as one sees it who wants some entries only: what lies below `low` is looked at by the scan;
- * then, under the mover's lock, all the rest in the order of places. A row that it wants comes in by itself, and is
- * then the entry that it is offered.
+/* The search of a taker that wants only some entries of a queue that has flowed. The scan looks at what lies below
+ * `low`; then the taker, which has the mover's lock, looks at all the rest in the order of places. A row that it wants
+ * comes in by itself, and is then the entry that it offers.
  *
- * The lock is held from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. What is released
- * in between raises an epoch, as ever. Rows that were looked at once are never wanted later, but for those of a group
- * that has become free since: so each is looked at once, or from what was released on. */
+ * It holds the lock from the look at the rows to the offer: meanwhile nothing is MOVING, and no row comes or goes. A
+ * release in between raises an epoch, as ever. A row that the taker did not want it does not want later either, unless
+ * it is of a group that has become free since: so it looks at each row once, or from the lowest released place on. */
 #include <stdlib.h>
 
 #include "operations/scan.h"
@@ -21,20 +21,21 @@ typedef struct seeker {
     shmq_search *search;
 } seeker;
 
-/* What is looked at once more from this place on may be another's again, or not. False: there is no memory to remember that. */
+/* From this place on the taker looks at rows once more, so it forgets which groups it refused there. False: there is no
+ * memory to remember groups. */
 static bool forget_passed(shmq_search *search, uint64_t place, uint64_t low) {
     if (search->passed == NULL) {
         search->passed = calloc(SHMQ_GROUPS, sizeof *search->passed);
     }
     for (uint32_t i = 0; i < SHMQ_GROUPS && search->passed != NULL; i++) {
-        uint64_t from = search->passed[i] > low ? search->passed[i] : low + 1; /* what was below has come in */
+        uint64_t from = search->passed[i] > low ? search->passed[i] : low + 1; /* rows below have come in */
         search->passed[i] = search->passed[i] != 0 && from <= place ? from : 0;
     }
     return search->passed != NULL;
 }
 
-/* As shmq_scan_considers. A group that has become free since an earlier row of it was passed: that one is next. This one would have a slot
- * until its turn came, and in the end those before it none to come in. */
+/* As shmq_scan_considers. If a group has become free since the taker passed an earlier row of it, that earlier row is
+ * next. This row would take a slot before its turn, and in the end the rows before it would have none to come in. */
 static shmq_row_use considers(void *context, const shmq_delivery *row) {
     const seeker *s = context;
     if (!shmq_is_wanted(s->as->by, s->level, row)) {
@@ -56,13 +57,13 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
     return SHMQ_ROW_WANTED;
 }
 
-/* What a look at all slots has seen beside the best one. */
+/* What a look at all slots has found beside the best entry. */
 typedef struct others {
-    bool above; /* something to be had lies at or above the limit */
+    bool above; /* an available entry lies at or above the limit */
     bool fetched; /* an entry came in by itself */
 } others;
 
-/* The one of the lowest place that is for this taker. SHMQ_INTERRUPTED: it has changed. */
+/* Finds the entry of the lowest place that is for this taker. SHMQ_INTERRUPTED: it has changed. */
 static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit, shmq_found *f, others *seen) {
     uint64_t word_of_best = 0, position_of_best = 0;
     f->place = UINT64_MAX;
@@ -96,7 +97,7 @@ static shmq_status best_of(shmq_ring *r, const shmq_delivery *as, uint64_t limit
     return SHMQ_OK;
 }
 
-/* Grows with whatever may become available in this front ring. */
+/* Grows with everything that becomes available in this front ring. */
 static uint64_t version_of(const shmq_ring *front, uint64_t epoch) { return epoch + shmq_load_seq(&front->shm->tail); }
 
 /* The version of the front ring in which this taker has found nothing at all; 0: none. */
@@ -108,7 +109,7 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
     shmq_a64 *nothing = nothing_in(front, as);
     f->d = *as;
     f->d.peek = true;
-    f->d.in_turn = false; /* neither head nor cursor say anything of what lies in no order */
+    f->d.in_turn = false; /* neither head nor cursor is of use without an order */
     f->d.cursor = (shmq_cursor){.turns = UINT64_MAX};
     f->d.depth = front->depth;
     f->claim = false;
@@ -149,7 +150,8 @@ shmq_status shmq_look_scattered(shmq_ring *front, const shmq_delivery *as, uint6
     }
 }
 
-/* Where to begin: rows that were looked at are not looked at again, unless a group was freed whose messages were refused there. */
+/* Where the search begins: after the rows that the taker has looked at, or earlier where a group was freed of which it
+ * refused messages. */
 static uint64_t first_to_search(shmq_ring *back, const shmq_search *last, uint64_t epoch) {
     uint64_t at = last->place, low = shmq_load_seq(&back->shm->low);
     if (SHMQ_UNLIKELY(back->queue->book != NULL) && epoch != last->epoch) {
@@ -159,8 +161,8 @@ static uint64_t first_to_search(shmq_ring *back, const shmq_search *last, uint64
     return at > low ? at : low;
 }
 
-/* A match among the rows below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all were looked at. `epoch`: of the back
- * ring, before the look. */
+/* Brings in the first row below `end` that the taker wants. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: not all rows
+ * were looked at. `epoch`: of the back ring, before the look. */
 static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t end, uint64_t epoch) {
     shmq_search *last = &d->by->searches[t->back->depth];
     seeker s = {.level = t->back, .as = d, .search = last};
@@ -180,7 +182,7 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
 }
 
-/* Below this place. What comes back meanwhile raises an epoch. */
+/* Has the back ring an entry of this group below this place? One that comes back meanwhile raises an epoch. */
 static bool is_of_group_in_back(shmq_ring *back, uint32_t group, uint64_t place) {
     for (uint64_t i = 0; i < shmq_slots_laid(back); i++) {
         const shmq_slot_shm *slot = shmq_slot_at(back, i);
@@ -194,8 +196,9 @@ static bool is_of_group_in_back(shmq_ring *back, uint32_t group, uint64_t place)
     return false;
 }
 
-/* There is no slot for the row that is next. What was fetched before, and has come back, may have them all, for its group was free
- * when that of the row was not: then it is taken first, for groups have no order among them. Else nobody could have anything. */
+/* May the taker take the entry `f` before the next row, for which there is no slot? Rows that were fetched before, and
+ * have come back, may have all slots, since their groups were free when that of the next row was not. Groups have no
+ * order among them, so such an entry goes first. Otherwise no taker could have anything. */
 static bool may_overtake(const shmq_mover *t, const shmq_found *b, const shmq_found *f) {
     const shmq_slot_shm *slot = f->place != UINT64_MAX ? shmq_slot_at(t->front, f->d.position) : NULL;
     if (slot == NULL || !shmq_is_next_of_group(slot)) {
@@ -221,7 +224,7 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
             continue;
         }
         SHMQ_TRY(status);
-        if (SHMQ_UNLIKELY(b.d.left || f.d.left)) { /* to one of higher rank: what is behind it is not looked at */
+        if (SHMQ_UNLIKELY(b.d.left || f.d.left)) { /* to a consumer of higher rank: the scan did not look behind it */
             d->left = true;
             d->word = d->version = 0;
             return SHMQ_EMPTY;
@@ -231,8 +234,7 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
         if ((status == SHMQ_OK && !t->unmarked) || (status == SHMQ_INTERRUPTED && shmq_now_ns() < until)) {
             continue;
         }
-        /* Groups come and go: others are to have the lock, too. */
-        status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status;
+        status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status; /* groups come and go: others need the lock, too */
         if (status == SHMQ_EMPTY && may_overtake(t, &b, &f)) {
             b.place = UINT64_MAX;
             status = SHMQ_NOT_FOUND;
@@ -247,7 +249,7 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
         }
         *front_epoch = f.d.epoch_seen;
         if (shmq_flow_rows(t->q) == 0 && ((status = shmq_pull(t)) == SHMQ_OK || status == SHMQ_CORRUPT)) {
-            return status == SHMQ_OK ? SHMQ_INTERRUPTED : status; /* all of them have been fetched: the flow ends */
+            return status == SHMQ_OK ? SHMQ_INTERRUPTED : status; /* all rows have been fetched: the flow ends */
         }
         status = shmq_offer_found(back, &b, &f, d);
         if (status != SHMQ_INTERRUPTED) {
@@ -256,7 +258,8 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
     }
 }
 
-/* One slice. What was found in that time, in d->version: what it need not be woken for. `chances`: of before all looks. */
+/* Searches for one slice. d->version: for what the taker need not be woken, by what it found. `chances`: as read before
+ * all looks. */
 static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t version, uint64_t chances,
                                   uint64_t *front_epoch) {
     shmq_mover t;
@@ -277,7 +280,7 @@ static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t ve
 
 shmq_status shmq_search_flowed(shmq_ring *back, shmq_delivery *d, uint64_t chances, uint64_t *front_epoch) {
     const uint64_t version = d->version;
-    uint64_t until = 0; /* what is not found by then is looked for once more, a moment later */
+    uint64_t until = 0; /* after this time the taker gives up for a moment, then searches again */
     shmq_status status;
     do {
         status = search_a_while(back, d, version, chances, front_epoch);

@@ -1,4 +1,5 @@
-/* An entry of a queue that has flowed, by its place: it is in the back ring, in the front ring, on disk, or on its way. */
+/* Takes an entry of a queue that has flowed, by its place: it is in the back ring, in the front ring, on disk, or on
+ * its way. */
 #include "shmq/flow.h"
 #include "shmq/ring.h"
 
@@ -9,7 +10,8 @@ static bool is_moving(const shmq_ring *back, uint64_t place) {
            shmq_load_acquire((shmq_a64 *)(uintptr_t)&slot->position) == place; /* SYNC ring.publish */
 }
 
-/* SHMQ_OK: look again. The lowest one comes with those that follow it, for most likely they are wanted, too. */
+/* Brings the row of this place. SHMQ_OK: look again. The lowest row comes with those that follow it, since they are
+ * most likely wanted next. */
 static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
     shmq_status status = place == low ? shmq_flow_bring(back) : SHMQ_EMPTY;
     if (status == SHMQ_OK || status == SHMQ_CORRUPT) {
@@ -23,14 +25,14 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
         return status;
     }
     return shmq_fail(SHMQ_NO_SPACE,
-                     "messages that have come back leave one on disk no slot to come back to\n"
-                     "number %llu; %llu slots for messages that have come back\n"
+                     "no slot is free for a message that comes back from disk\n"
+                     "position %llu; messages that came back before have all %llu slots\n"
                      "or settle what is in hand",
                      (unsigned long long)place, (unsigned long long)shmq_slot_count(shmq_front_of(back)));
 }
 
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
-    uint64_t until = 0; /* the clock is read by who waits only */
+    uint64_t until = 0; /* the clock is read during a wait only */
     for (;;) {
         shmq_status status = shmq_steal(back, place, ready, d);
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low), position;
@@ -42,7 +44,7 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
             return shmq_steal(shmq_front_of(back), position, ready, d);
         }
         status = on_disk && back->queue->m->backing_of != NULL ? fetch(back, place, low) : SHMQ_EMPTY;
-        if (status == SHMQ_NOT_FOUND) { /* it has come in, or gone, meanwhile */
+        if (status == SHMQ_NOT_FOUND) { /* the row has come in, or gone, meanwhile */
             return shmq_front_find(shmq_front_of(back), place, &position)
                        ? shmq_steal(shmq_front_of(back), position, ready, d)
                        : shmq_steal(back, place, ready, d);

@@ -1,11 +1,12 @@
-/* get and receive. The first look is made with the caller's lock, for it is short; the wait without it. */
+/* get and receive. The taker makes its first look, which is short, with the caller's lock held; it waits without that
+ * lock. */
 #include "shmq/take.h"
 #include "shmq/ranks.h"
 #include "shmq/ring_time.h"
 
 #include <string.h>
 
-#define LONG_CHECK 65536u /* bytes; above it a checksum is computed without the caller's lock */
+#define LONG_CHECK 65536u /* bytes; longer checksums are computed without the caller's lock */
 
 static void leave(const shmq_caller *c) {
     if (c != NULL) {
@@ -29,7 +30,7 @@ static shmq_status wait_for_any(shmq_queue_wait *of, uint32_t count, uint32_t fi
         status = shmq_offer_wait_any(of, count, first, t->until_ns, from, d);
         enter(t->caller);
     } while (status == SHMQ_INTERRUPTED && goes_on(t->caller, false));
-    if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* the signal came while we waited: then nothing was taken */
+    if (status == SHMQ_OK && !goes_on(t->caller, true)) { /* a signal came during the wait: nothing is taken */
         shmq_offer_cancel(of[*from].q, d);
         status = SHMQ_INTERRUPTED;
     }
@@ -42,7 +43,7 @@ static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *
     return wait_for_any(&of, 1, 0, t, &from, d);
 }
 
-/* OFFERED to `owner`: at once, or after a wait. */
+/* An entry OFFERED to `owner`, at once or after a wait. */
 static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
     SHMQ_TRY(shmq_queue_enter(q));
     if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
@@ -54,8 +55,9 @@ static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery
     return wait_for(q, t, d);
 }
 
-/* The checksum does not fit. SHMQ_SETTLED: the message was taken away from us meanwhile, stolen or with its queue, and
- * what was read is another one's. SHMQ_CORRUPT: damage; the entry leaves service, its reference is dropped, told once. */
+/* The checksum does not fit. SHMQ_SETTLED: a stealer or a deletion took the message meanwhile, and the bytes that were
+ * read are another message's. SHMQ_CORRUPT: damage. The consumer takes the slot out of service and drops the block's
+ * reference; the damage is reported once. */
 static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
     uint64_t word;
     shmq_ring *level = shmq_level(q, d->depth);
@@ -63,7 +65,7 @@ static shmq_status damaged(shmq_queue *q, shmq_delivery *d) {
         word = shmq_own_word(q, d);
         if (word == 0) {
             return shmq_taken_away(q, d);
-        } /* a loop: the tail may carry it under us */
+        } /* a loop: the tail may carry the entry meanwhile */
     } while (shmq_mark_broken(level, shmq_slot_at(level, d->position), word, shmq_word_lap(word)) == SHMQ_OK);
     shmq_let_go(level->queue, d);
     if (d->body != 0) {
@@ -94,7 +96,7 @@ static bool is_intact(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
     return intact;
 }
 
-/* Behind the acquisition. SHMQ_SETTLED: nothing is in hand, again. */
+/* After the acquisition. SHMQ_SETTLED: the consumer holds nothing, as before. */
 static shmq_status received(shmq_queue *q, const shmq_taking *t, shmq_delivery *d, shmq_status status) {
     if (status != SHMQ_OK) {
         return status;
@@ -167,7 +169,7 @@ shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first
     return status;
 }
 
-/* An inline body: copied while OFFERED, then taken and settled by one CAS. */
+/* An inline body: the taker copies it while OFFERED, then takes and settles it by one CAS. */
 static shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_copied copied = g->copy(g->to, q, d);
     if (SHMQ_LIKELY(copied == SHMQ_COPIED)) {
@@ -178,10 +180,11 @@ static shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delive
         return SHMQ_INTERRUPTED;
     }
     return shmq_offer_acquire(q, d) == SHMQ_SETTLED ? SHMQ_SETTLED
-                                                    : damaged(q, d); /* else the copy was of another one */
+                                                    : damaged(q, d); /* else the copy was of another message */
 }
 
-/* Everything else: acquired first, so that a long copy or a decoder is not taken over. */
+/* All other bodies: the taker acquires the message first, so that no other one takes it over during a long copy or a
+ * decoder. */
 static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     SHMQ_TRY(shmq_offer_acquire(q, d));
     if (d->content >= g->contents) {
@@ -196,7 +199,7 @@ static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_deliv
     if (copied == SHMQ_COPIED_DAMAGE) {
         return damaged(q, d);
     }
-    SHMQ_TRY(shmq_settle(q, d)); /* SHMQ_SETTLED: stolen, purged or deleted under us */
+    SHMQ_TRY(shmq_settle(q, d)); /* SHMQ_SETTLED: stolen, purged or deleted meanwhile */
     shmq_add_relaxed(&q->counters->got, 1);
     return SHMQ_OK;
 }

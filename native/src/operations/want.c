@@ -1,4 +1,4 @@
-/* A consumer says that it wants something before it looks: consumers of lower priority leave it to this one. */
+/* A consumer says that it wants an entry before it looks: then consumers of lower priority leave the entry to it. */
 #include "shmq/ranks.h"
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
@@ -12,10 +12,10 @@ void shmq_want(shmq_queue *q, uint32_t row) {
 }
 
 void shmq_want_end(shmq_queue *q, uint32_t row) {
-    if (row < SHMQ_CONSUMER_ROWS) { /* a process that takes by itself has no row: that ranks matter was damage */
+    if (row < SHMQ_CONSUMER_ROWS) { /* a process without a consumer has no row: a damaged word said that ranks matter */
         (void)shmq_and_seq(&q->page->sleepers[row / 64].want, ~(UINT64_C(1) << (row & 63)));
     }
     if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
-        shmq_notify(q); /* what is left, those of lower priority may have */
+        shmq_notify(q); /* consumers of lower priority may have the rest */
     }
 }

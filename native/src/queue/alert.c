@@ -1,4 +1,5 @@
-/* Which process looks at a queue, and which tells: one CAS each. A time that has not been yet is damage, and as good as none. */
+/* Which process looks at a queue for alerts, and which one tells of an alert: each claims that by one CAS. A time that
+ * lies in the future is damage, and counts as none. */
 #include "shmq/alert.h"
 
 static bool claim(shmq_a64 *word, uint64_t gap_ns) {
@@ -31,7 +32,7 @@ void shmq_alert_weigh(shmq_queue *q, uint64_t bytes) {
     uint64_t most = term(q, SHMQ_ALERT_MESSAGE_BYTES);
     shmq_a64 *largest = &q->page->alerts.largest;
     if (SHMQ_UNLIKELY(most != 0 && bytes >= most) && bytes > shmq_load_relaxed(largest)) {
-        shmq_store_relaxed(largest, bytes); /* two at once: one of them is told */
+        shmq_store_relaxed(largest, bytes); /* of two at once, one is told */
         shmq_alerts_hurry(q->m);
     }
 }

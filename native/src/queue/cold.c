@@ -1,4 +1,5 @@
-/* Cold records: made once for a ring, under the structure lock, and found by their offset, which is checked each time. */
+/* Cold records: a process makes them once for a ring, under the structure lock. Each user finds them by their offset,
+ * and checks it each time. */
 #include "shmq/cold.h"
 
 #include "shmq/block.h"
@@ -10,8 +11,8 @@ static bool lies_well(const shmq_ring *r, uint64_t offset) {
     return offset >= m->data && (offset - m->data) % SHMQ_GRANULE_BYTES == 0 && shmq_inside(m, offset, bytes);
 }
 
-/* A run of this length begins there, and it is not the ring itself: a changed offset leads to nobody else's memory but by
- * being another ring's of the same size. */
+/* A run of this length begins there, and it is not the ring itself. So a damaged offset leads into no other memory than
+ * another ring's of the same size. */
 static bool is_run(const shmq_ring *r, uint64_t offset) {
     shmq_queue *q = r->queue;
     uint64_t word = shmq_load_relaxed(&q->m->granules[(offset - q->m->data) >> SHMQ_GRANULE_SHIFT]);
@@ -58,7 +59,7 @@ uint32_t shmq_props(const shmq_slot_shm *slot) {
     return (uint32_t)(shmq_load_relaxed((shmq_a64 *)&slot->tally) >> 32) & 0xffffu;
 }
 
-/* Bytes 56 to 63 change as one word only: whoever counts a death late may do so at any time. */
+/* Bytes 56 to 63 change as one word only: a reaper may count a death in them at any time. */
 void shmq_props_change(shmq_slot_shm *slot, uint32_t set, uint32_t clear) {
     uint64_t tally;
     do {

@@ -1,11 +1,11 @@
-/* A view of a queue: what its page and rings say, checked and copied. */
+/* A view of a queue: checked copies of what its page and rings say. */
 #include "shmq/handle.h"
 
 #include <string.h>
 
 #include "shmq/level.h"
 
-/* Everything is read once, checked, and kept: no later use looks at the shared copy. */
+/* Each field is read once, checked, and kept as a copy: nothing reads the shared field afterwards. */
 static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {
     memset(q, 0, sizeof *q);
     shmq_directory_shm *entry = &m->directory[index];

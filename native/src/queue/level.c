@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything is read once, checked, and kept: no later use looks at the shared copy. */
+/* Each field is read once, checked, and kept as a copy: nothing reads the shared field afterwards. */
 static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     shmq_queue *q = r->queue;
     shmq_member *m = q->m;
@@ -25,7 +25,7 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
         slots < carried + (count + 63) / 64 * 8 || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {
-        return "the offset of the queue's ring makes no sense"; /* one of them was changed, and may lead into another ring */
+        return "the offset of the queue's ring makes no sense"; /* one is damaged, and may lead into another ring */
     }
     r->mask = count - 1;
     r->slots = shmq_at(m, slots);

@@ -1,4 +1,4 @@
-/* The directory of queues: how far it is in use, and the hash by which a name is found. */
+/* The directory of queues: how many of its entries were ever in use, and the hash by which a name is found. */
 #include "shmq/handle.h"
 
 uint32_t shmq_queue_high(const shmq_member *m) {

@@ -1,4 +1,4 @@
-/* What is told of a queue: its settings, its counters, its limits. */
+/* What users are told of a queue: its settings, its counters, its limits. */
 #include "shmq/facts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Settings of a queue: filled at creation, agreed on at each declaration. */
+/* The settings of a queue: the process that creates it fills them; each later declaration has to agree with them. */
 #include "shmq/settings.h"
 
 #include <string.h>
@@ -9,12 +9,13 @@
 #include "shmq/fault_text.h"
 #include "shmq/wait_time.h"
 
-/* Where a number is declared, in 8 bytes, and where it is kept, in 4 or 8; the page's name of a setting differs at times. */
+/* Of a setting that is a number: the field of the declaration (8 bytes) and the field of the page (4 or 8 bytes), whose
+ * name may differ from the setting's. */
 typedef struct number {
     uint32_t declared, kept, bytes;
-    bool fixed; /* at creation */
+    bool fixed; /* once the queue exists */
     uint64_t fallback;
-    uint64_t least, most; /* of what is kept */
+    uint64_t least, most; /* possible values */
 } number;
 
 #define NUMBER(field, page_field, is_fixed, if_not_said, from, to) \
@@ -86,12 +87,12 @@ static shmq_a64 *dead_letter_at(const shmq_queue_shm *page, uint64_t word) {
     return (shmq_a64 *)(uintptr_t)&page->settings.dead_letter_names[(word >> 32 & 1) * SHMQ_NAME_WORDS];
 }
 
-/* Into the half that nobody reads; then the word that says which one it is. */
+/* Writes the name into the half that is not in use; then the word that says which half is. */
 static void keep_dead_letter(shmq_queue_shm *page, const shmq_declaration *d) {
     uint64_t words[SHMQ_NAME_WORDS] = {0};
     uint64_t next = ((shmq_load_relaxed(&page->settings.dead_letter) >> 32) + 1) << 32 | d->dead_letter_len;
     memcpy(words, d->dead_letter, d->dead_letter_len);
-    shmq_fence_release(); /* SYNC settings.dead_letter: the word of the name before is there before this one is begun */
+    shmq_fence_release(); /* SYNC settings.dead_letter: the name before has its word before this one is begun */
     for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
         shmq_store_relaxed(&dead_letter_at(page, next)[i], words[i]);
     }
@@ -105,7 +106,7 @@ uint32_t shmq_dead_letter(const shmq_queue_shm *page, char name[SHMQ_NAME_MAX]) 
         for (uint32_t i = 0; i < SHMQ_NAME_WORDS; i++) {
             words[i] = shmq_load_relaxed(&dead_letter_at(page, word)[i]);
         }
-        shmq_fence_acquire(); /* SYNC settings.dead_letter: a part of the next name but one are seen with its word */
+        shmq_fence_acquire(); /* SYNC settings.dead_letter: a reader of parts of the next name but one sees its word */
         uint64_t again = shmq_load_relaxed(at);
         if (again == word) {
             memcpy(name, words, sizeof words);
@@ -115,7 +116,7 @@ uint32_t shmq_dead_letter(const shmq_queue_shm *page, char name[SHMQ_NAME_MAX]) 
     }
 }
 
-/* Not at once: who reads in between takes an old delay for a new one. */
+/* Not in one step: a process that reads in between takes an old delay for a new one. */
 static void keep_delays(shmq_queue_shm *page, const shmq_declaration *d) {
     for (uint32_t i = 0; i < d->retry_steps && i < SHMQ_RETRY_STEPS; i++) {
         shmq_store_relaxed(&page->settings.retry_delay_ns[i], d->retry_delay_ns[i]);
@@ -170,7 +171,8 @@ static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
                      : setting == SHMQ_SET_MAX_MEMORY ? SHMQ_LIMITED_RESIDENT
                                                       : 0;
     if (limit != 0 && shmq_setting_value(page, setting) == 0) {
-        /* What is in the queue was not counted so far: the first put counts the slots, and none gets by before. */
+        /* The messages in the queue were not counted so far: the first producer counts the slots, and no put succeeds
+         * before. */
         if (limit == SHMQ_LIMITED_COUNT) {
             shmq_or_seq(&page->count, SHMQ_COUNT_MASK);
         } else {
@@ -197,7 +199,7 @@ static void set(shmq_queue_shm *page, const shmq_declaration *d, int setting) {
 
 void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
     for (int i = 0; i < SHMQ_SETTINGS; i++) {
-        if (shmq_setting_is_number(i) && i != SHMQ_SET_SLOT_SIZE) { /* the ring has its slots already */
+        if (shmq_setting_is_number(i) && i != SHMQ_SET_SLOT_SIZE) { /* the ring is made before, with this size */
             keep_number(page, d, i);
         }
         page->settings.given_by[i] = said(d, i) ? (uint32_t)getpid() : 0;
@@ -222,7 +224,7 @@ void shmq_settings_fill(shmq_queue_shm *page, const shmq_declaration *d) {
     shmq_settings_seal(page);
 }
 
-/* Those of the declaration that are in `which`. */
+/* Sets those settings of the declaration that are in `which`. */
 static void set_all(shmq_queue_shm *page, const shmq_declaration *d, uint64_t which) {
     if (which == 0) {
         return;

@@ -1,12 +1,12 @@
-/* The seal of a queue's settings: a checksum over all values, by which a reader knows a damaged one from one that somebody
- * gave. Without it a word that was overwritten by another possible value would be blamed on whoever declares the queue, or
- * puts with options that do not fit it.
+/* The seal of a queue's settings: a checksum over all values, by which a reader tells a damaged value from one that a
+ * user gave. Without it the user that declares the queue, or puts with options that do not fit it, would be blamed for
+ * a word that was overwritten by another possible value.
  *
- *   seal: version 32 (bits 32 to 63; odd: somebody changes the settings, or died amid it) | checksum 32
+ *   seal: version 32 (bits 32 to 63; odd: a process changes the settings, or died amid it) | checksum 32
  *
- * Written under the structure lock: odd, then the values, then even. Read by who asks for all settings; what is read for
- * each message (maxsize, lease ...) is not checked there. A death amid a change leaves an odd one, with which every value
- * is taken as it is, until the next change ends it. */
+ * The process that changes the settings writes it under the structure lock: odd, then the values, then even. A process
+ * that asks for all settings checks it; one that reads a setting for each message (maxsize, lease ...) does not. A
+ * death amid a change leaves an odd version: then each value counts as it is, until the next change makes it even. */
 #include "shmq/member.h"
 #include "shmq/queue.h"
 #include <stdio.h>
@@ -51,7 +51,7 @@ static uint32_t checksum(const shmq_queue_shm *page) {
 void shmq_settings_unseal(shmq_queue_shm *page) {
     uint64_t version = shmq_load_relaxed(&page->settings.seal) >> 32;
     shmq_store_seq(&page->settings.seal, (version | 1) << 32);
-    shmq_fence_release(); /* SYNC settings.seal: it is odd before any value is another */
+    shmq_fence_release(); /* SYNC settings.seal: the version is odd before any value changes */
 }
 
 void shmq_settings_seal(shmq_queue_shm *page) {
@@ -68,12 +68,12 @@ bool shmq_settings_sealed(const shmq_queue_shm *page) {
             return true;
         }
         uint32_t sum = checksum(page);
-        shmq_fence_acquire(); /* SYNC settings.seal: the values before the second look */
+        shmq_fence_acquire(); /* SYNC settings.seal: the values are read before the second look */
         if (shmq_load_relaxed(at) == seal) {
             return (uint32_t)seal == sum;
         }
     }
-    return true; /* changed all the time: somebody is at work here */
+    return true; /* it changed at each look: another process changes the settings now */
 }
 
 shmq_status shmq_settings_check(shmq_member *m, const shmq_queue_shm *page) {

@@ -1,4 +1,5 @@
-/* Processes that died, and the messages that they had in hand: for people, and lossy. */
+/* Death records: which processes died, and which messages they had in hand. They are for people; old ones are
+ * overwritten. */
 #include "shmq/facts.h"
 #include "shmq/ring.h"
 
@@ -14,7 +15,8 @@ uint32_t shmq_death_records_of(const shmq_member *m, uint64_t id, shmq_death_rec
     return count;
 }
 
-/* By itself, too: the death records of what the process held may come later, or their messages may be dead letters already. */
+/* Adds a record of the process itself, too: the records of what it held may come later, or their messages may be dead
+ * letters already. */
 void shmq_death_record_signal(shmq_member *m, uint32_t pid, int32_t signal) {
     for (uint32_t i = 0; i < SHMQ_DEATH_RECORDS; i++) {
         shmq_death_record_shm *note = &m->header->death_records[i];

@@ -1,25 +1,26 @@
-/* The old entry under the tail: it stays in its slot, and the ring turns on. */
+/* Carrying: an old entry under the tail stays in its slot, and the producer moves the tail past it. */
 #include "shmq/ring.h"
 
-/* May the tail step over what is in this slot at position p, on its way to a FREE one? */
+/* May the tail pass the slot at position p, which has this word, on its way to a FREE slot? */
 static bool can_step_over(uint64_t word, int32_t ahead) {
     uint32_t state = shmq_word_state(word);
     if (ahead >= 0) {
-        return true; /* used at its turn or later (FREE at its turn is what is looked for) */
+        return true; /* used at its turn or later (the caller asks for FREE itself) */
     }
     return ahead == -1 &&
            (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED || state == SHMQ_QUARANTINED || state == SHMQ_BROKEN);
 }
 
-/* How many slots from t on would have to be carried to reach a FREE one; 0: none in reach. The look-ahead keeps a ring
- * that is full of unwanted entries from turning its own laps for ever. Where a count limits, each place that it grants is
- * to be found, wherever it is. */
+/* How many slots from t on the producer would have to pass to reach a FREE one; 0: none is in reach. The reach is half
+ * of the ring, so that producers do not turn a ring full of unwanted entries lap after lap. In a queue with maxsize it
+ * is the whole ring: the producer must find each slot that the count grants. */
 static uint64_t room(shmq_ring *r, uint64_t t) {
     uint64_t reach = shmq_load_relaxed(&r->queue->page->maxsize) != 0 ? r->mask : shmq_slot_count(r) / 2;
-    uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word); /* SYNC ring.free; a last look, as in claim() */
+    /* SYNC ring.free; seq: this is a blocked producer's last look, as in claim(). */
+    uint64_t first = shmq_load_seq(&shmq_slot_at(r, t)->word);
     int32_t behind = shmq_lap_ahead(first, shmq_turn(r, t));
     if (behind == -1 && !can_step_over(first, behind)) {
-        return 0; /* a claim of the lap before: it may be a stopped one's, so this is a matter of patience */
+        return 0; /* a claim of the lap before: its producer may be stopped, and the caller decides how long to wait */
     }
     for (uint64_t k = 1; k <= reach; k++) {
         uint64_t word = shmq_load_seq(&shmq_slot_at(r, t + k)->word); /* SYNC ring.free */
@@ -45,7 +46,7 @@ bool shmq_carry(shmq_ring *r, uint64_t t) {
         if (shmq_lap_ahead(word, turn) == -1) {
             uint64_t bumped = word + (UINT64_C(1) << 32);
             if (shmq_state_is_entry(state) || state == SHMQ_DEQUEUED) {
-                /* The bit first: the bitmap may have one too many, never one too few. */
+                /* The bit is set first: the bitmap may have a bit too many, never one too few. */
                 shmq_or_seq(&r->carried[(p & r->mask) >> 6], shmq_carried_bit(r, p));
                 bumped |= SHMQ_FLAG_CARRIED; /* T17 */
             } else if (state != SHMQ_QUARANTINED && state != SHMQ_BROKEN) {
@@ -68,7 +69,7 @@ bool shmq_next_carried(shmq_ring *r, uint64_t from, uint64_t limit, bool moving,
     for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
             shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_acquire(&slot->word);    /* SYNC ring.publish */
+            uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
             uint32_t state = shmq_word_state(word);
             bool counts = shmq_state_is_seen(state) || (moving && state == SHMQ_MOVING);

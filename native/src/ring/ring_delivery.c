@@ -1,10 +1,10 @@
-/* What a slot says about its message, read from memory that may be damaged. */
+/* What a slot says of its message. The slot's memory may be damaged. */
 #include "shmq/ring.h"
 #include "shmq/ring_time.h"
 
 #include <string.h>
 
-/* One copy of each field; all checks use the copies. */
+/* Copies each field once; all checks use the copies. */
 void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d) {
     uint64_t tally = shmq_load_relaxed((shmq_a64 *)&slot->tally);
     uint64_t summary = shmq_load_relaxed((shmq_a64 *)&slot->summary);
@@ -71,13 +71,14 @@ uint32_t shmq_crc_of(const shmq_delivery *d) {
     return d->body_len != 0 ? shmq_crc32c(crc, d->bytes, d->body_len) : crc;
 }
 
-/* Without checksums each message has 0 there. The setting alone, one word that may be damaged, turns none of them off. */
+/* In a queue without checksums each message has 0 there. Both have to agree: the setting is one word, which may be
+ * damaged. */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
     return (d->crc == 0 && !q->checksum) || shmq_crc_of(d) == d->crc;
 }
 
-/* A delivery that ended with its process is counted once, whoever repairs it and however often: bytes 56 to 63 change by
- * one CAS, and death_tag names the delivery that was counted last. True: this call counted it. */
+/* A delivery that ended with its process is counted once, however many reapers repair it and however often: bytes 56 to
+ * 63 change by one CAS, and death_tag names the delivery that was counted last. True: this call counted it. */
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid) {
     uint64_t mark = SHMQ_DEATH_COUNTED | shmq_word_tag(word);
     uint64_t tally = shmq_load_seq(&slot->tally);
@@ -98,7 +99,7 @@ void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid, int32_t si
     shmq_segment_shm *header = m->header;
     shmq_death_record_shm *o =
         &header->death_records[shmq_add_seq(&header->death_records_next, 1) % SHMQ_DEATH_RECORDS];
-    shmq_store_seq(&o->message_id, 0); /* readers skip it while it is being written */
+    shmq_store_seq(&o->message_id, 0); /* readers skip the record while it is being written */
     o->at_ns = shmq_wall_ns();
     o->pid = pid;
     o->signal = signal;

@@ -1,4 +1,4 @@
-/* What an entry's slot and its record say, without its state. */
+/* What an entry's slot and its cold record say, apart from its state. */
 #include "shmq/cold.h"
 #include "shmq/ring_time.h"
 

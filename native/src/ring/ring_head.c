@@ -1,9 +1,10 @@
-/* The ring's head: where scans begin. It advances over what nobody can take, and turns back for what has come back. */
+/* The ring's head: where scans begin. Takers advance it over entries that no taker can have, and a release turns it
+ * back. */
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 
-/* Nothing available lies between the head that was read at the start and p: later scans may begin at p. A release in
- * between raised head's epoch, and the CAS fails. */
+/* Nothing available lies between the head that the scan read at its start and p: later scans may begin at p. A release
+ * in between has raised the head's epoch, and then the CAS fails. */
 void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p) {
     shmq_cas_seq(&r->shm->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
 }
@@ -17,7 +18,8 @@ void shmq_head_follow(shmq_ring *r) {
     }
 }
 
-/* R2 and R3. Answers the new epoch, whose cell says nothing yet: until it does, it reads as "from the beginning". */
+/* R2 and R3. Returns the new epoch. Its cell is not written yet; until it is, a taker reads it as "from the
+ * beginning". */
 static uint64_t rewind_head(shmq_ring *r, uint64_t p) {
     shmq_ring_shm *ring = r->shm;
     uint64_t head, wanted, count = shmq_slot_count(r);
@@ -25,18 +27,18 @@ static uint64_t rewind_head(shmq_ring *r, uint64_t p) {
         head = shmq_load_seq(&ring->head);
         uint64_t tail = shmq_load_seq(&ring->tail);
         if (tail > count && p < tail - count) {
-            p = tail - count - 1; /* the old region is looked at whenever the head lies below tail - N */
+            p = tail - count - 1; /* takers look at the old region whenever the head lies below tail - N */
         }
-        uint64_t position = shmq_position_near(tail, head); /* we may know the queue from long ago only */
+        uint64_t position = shmq_position_near(tail, head); /* this process may have read the tail long ago */
         uint64_t epoch = ((head >> SHMQ_POSITION_BITS) + 1) & SHMQ_EPOCH_MASK;
         wanted = (epoch << SHMQ_POSITION_BITS) | ((position < p ? position : p) & SHMQ_POSITION_MASK);
     } while (!shmq_cas_seq(&ring->head, head, wanted)); /* SYNC ring.head */
     return shmq_add_seq(&ring->epoch, 1) + 1; /* R3 */
 }
 
-/* R2 to R4. Whoever scans from now on starts at or before p, or looks at p's cell before it takes a later entry. The
- * cell has p itself, also where it lies in the old region: two entries there have an order, too. What lies further back
- * than 44 bits can say gets none, which reads as "from the beginning". */
+/* R2 to R4. A taker whose scan begins after this starts at or before p, or looks at p's cell before it takes a later
+ * entry. The cell has p itself, also where p lies in the old region: entries there have an order, too. A p so far back
+ * that 44 bits cannot say it gets no cell, which takers read as "from the beginning". */
 void shmq_rewind(shmq_ring *r, uint64_t p) {
     uint64_t e = rewind_head(r, p);
     if ((int64_t)(shmq_load_seq(&r->shm->tail) - p) < SHMQ_POSITION_FAR) {
@@ -45,10 +47,11 @@ void shmq_rewind(shmq_ring *r, uint64_t p) {
     }
 }
 
-/* No R4: what was released may lie anywhere, and a cell that was not written says just that. */
+/* No R4: the released entries may lie anywhere, and takers read a cell that was not written as "from the beginning". */
 void shmq_rewind_all(shmq_ring *r) { (void)rewind_head(r, 0); }
 
-/* Grows with whatever may give a taker work that it has not looked at: a claim, and all that becomes available out of turn. */
+/* Grows with everything that a taker may not have looked at: a claim, and each entry that becomes available out of
+ * turn. */
 uint64_t shmq_version(const shmq_queue *q) {
     uint64_t version = 0;
     for (uint32_t depth = 0; depth < q->rings; depth++) {

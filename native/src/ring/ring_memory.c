@@ -18,7 +18,7 @@ static uint32_t granule_at(const shmq_member *m, uint64_t offset) {
     return (uint32_t)((offset - m->data) >> SHMQ_GRANULE_SHIFT);
 }
 
-/* First fit, in the room beyond the budget if there is some: what has memory is left to bodies while there is other room. */
+/* First fit, in the granules beyond the budget if there is room: granules that have memory are left to bodies. */
 static uint32_t find_room(const shmq_member *m, uint32_t length, bool bare) {
     uint32_t from = (uint32_t)(m->memory >> SHMQ_GRANULE_SHIFT), run = 0;
     for (uint32_t i = from < m->granule_count ? from : 0; i < m->granule_count; i++) {
@@ -49,12 +49,13 @@ shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, 
     if (first == m->granule_count) {
         return shmq_fail(SHMQ_FULL_MEMORY,
                          "the broker has no room for the slots of one more queue\n"
-                         "%u granules of 64 KiB in one piece needed",
+                         "%u granules of 64 KiB in one piece needed\n"
+                         "delete queues, or make the broker with more memory",
                          granules);
     }
     for (uint32_t i = first; i < first + granules; i++) {
         uint64_t word = word_of(m, i);
-        memset(shmq_at(m, place_of(m, i)), 0, shmq_granule_reserved(word)); /* it was used before */
+        memset(shmq_at(m, place_of(m, i)), 0, shmq_granule_reserved(word)); /* bytes of its earlier use */
         bool head = i == first;
         shmq_store_seq(&m->granules[i],
                        shmq_granule_word(word, head ? SHMQ_GRANULE_RING : SHMQ_GRANULE_INSIDE, 0, head ? granules : 0));
@@ -63,10 +64,11 @@ shmq_status shmq_rings_take(shmq_member *m, uint32_t granules, uint32_t wanted, 
     return SHMQ_OK;
 }
 
-/* A granule's memory goes back to the budget and to the system; answers how much.
+/* Gives a granule's memory back to the budget and to the system; returns how many bytes.
  *
- * The map says "no memory" before there is none: a death in between leaves memory that is not counted, and the next who
- * reserves there, or the rebuild, comes by it. The other way round somebody would touch what is not there. */
+ * The map says "no memory" before the memory goes. A death in between leaves memory that is not counted; the next
+ * process that reserves there gets it, or the rebuild does. In the other order a process could touch memory that is not
+ * there. */
 static uint64_t give_granule(shmq_member *m, uint32_t granule) {
     uint64_t word = word_of(m, granule), bytes = shmq_granule_reserved(word);
     shmq_store_seq(&m->granules[granule], word & ~(SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN));
@@ -75,8 +77,8 @@ static uint64_t give_granule(shmq_member *m, uint32_t granule) {
     return bytes;
 }
 
-/* Slots need memory at their own place; what bodies had at theirs, and is free now, makes up for it. From the end, where
- * the last bodies were. False: there is not so much. */
+/* Slots need memory at their own place; the process gives back as much memory of free granules, which bodies had
+ * before. It begins at the end, where the last bodies were. False: there is not so much. */
 static bool make_up_for(shmq_member *m, uint64_t bytes) {
     uint64_t given = 0;
     for (uint32_t i = m->granule_count; i-- != 0 && given < bytes;) {
@@ -88,7 +90,7 @@ static bool make_up_for(shmq_member *m, uint64_t bytes) {
     return given >= bytes;
 }
 
-/* Memory for the first `bytes` of a granule: all of it, or pieces of which the map has a number. */
+/* Reserves memory for the first `bytes` of a granule: for all of it, or for a number of pieces, which the map notes. */
 static shmq_status reserve_in(shmq_member *m, uint32_t granule, uint64_t bytes) {
     uint64_t word = word_of(m, granule), have = shmq_granule_reserved(word);
     if (bytes <= have) {
@@ -134,14 +136,14 @@ uint64_t shmq_rings_reserved(const shmq_member *m, uint64_t offset, uint64_t gra
     return bytes;
 }
 
-/* In the order of give_granule(), and for the same reason. */
+/* In the order of give_granule(), for the same reason. */
 void shmq_rings_give(shmq_member *m, uint64_t offset) {
     uint64_t gone = SHMQ_GRANULE_RESERVED | SHMQ_GRANULE_BEGUN;
     bool known = offset >= m->data && (offset - m->data) % SHMQ_GRANULE_BYTES == 0 && offset < m->size;
     uint32_t first = known ? granule_at(m, offset) : m->granule_count;
     uint64_t head = first < m->granule_count ? word_of(m, first) : 0, bytes = 0;
     uint32_t length = shmq_granule_kind(head) == SHMQ_GRANULE_RING ? shmq_granule_length(head) : 0;
-    shmq_run_give(m, offset); /* says what is wrong with it */
+    shmq_run_give(m, offset); /* it reports an offset that is damaged */
     if (length == 0 || length > m->granule_count - first) {
         return;
     }
@@ -156,7 +158,7 @@ void shmq_rings_give(shmq_member *m, uint64_t offset) {
 shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
     shmq_member *m = r->queue->m;
     shmq_run run = shmq_run_of(r->queue->first.shift, r->slot_size,
-                               r->queue->levels); /* as it was bound: what is shared may be damaged */
+                               r->queue->levels); /* from the handle: the shared fields may be damaged */
     uint64_t begin = shmq_run_slots(&run, r->depth), count = shmq_run_count(&run, r->depth);
     uint64_t wanted = last + 2 < count ? last + 2 : count;
     uint64_t end = shmq_granules_of(begin + wanted * r->slot_size) << SHMQ_GRANULE_SHIFT;
@@ -170,7 +172,8 @@ shmq_status shmq_ring_lay(shmq_ring *r, uint64_t last) {
             status = shmq_rings_reserve(m, place + from, end - from);
         }
         if (status == SHMQ_OK) {
-            shmq_store_release(&r->shm->laid, shmq_laid_at(&run, r->depth, end)); /* SYNC ring.laid: memory before it */
+            /* SYNC ring.laid: the memory is reserved before this store. */
+            shmq_store_release(&r->shm->laid, shmq_laid_at(&run, r->depth, end));
         }
     }
     shmq_structure_unlock(m);

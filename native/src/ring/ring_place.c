@@ -1,4 +1,4 @@
-/* Places of entries that have been on disk: they lie in a front ring, and their records say where they were. */
+/* The places of entries that have been on disk: they lie in a front ring, and their cold records name their places. */
 #include "shmq/cold.h"
 #include "shmq/level.h"
 #include "shmq/ring.h"

@@ -1,5 +1,5 @@
-/* Size classes: sixteen whose blocks lie within one granule, then one block a slab in whole granules: 2^k, 1.5 * 2^k.
- * 21760 is a third of a granule, so that nothing of it is lost. */
+/* Size classes: sixteen whose blocks are at most a granule; then classes of one block a slab, in whole granules: 2^k
+ * and 1.5 * 2^k. 21760 is a third of a granule, so that no byte of it is lost. */
 #include "blocks/slab.h"
 
 #define G(n) ((n) * SHMQ_GRANULE_BYTES)

@@ -1,4 +1,4 @@
-/* What is told of a broker, and of its processes. */
+/* What users are told of a broker and of its processes. */
 #include "shmq/facts.h"
 
 #include <string.h>

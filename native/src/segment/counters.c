@@ -1,4 +1,4 @@
-/* Counters: one per process and queue, in chunks of 64 queues that hang on the process page. */
+/* Counters: one for each process and queue, in chunks of 64 queues, whose offsets lie in the process page. */
 #include "segment/process_table.h"
 #include "shmq/structure.h"
 
@@ -46,8 +46,8 @@ shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters
     return status;
 }
 
-/* Nobody has a handle on what was at this entry before, so nobody counts there meanwhile. Relaxed: the entry's root, which
- * its maker writes afterwards, shows it to the others. */
+/* No process has a handle on the queue that had this entry before, so none counts there meanwhile. Relaxed: the entry's
+ * root, which its maker stores afterwards, shows the zeros to the others. */
 void shmq_counters_clear(shmq_member *m, uint32_t queue_index) {
     SHMQ_ASSERT(m->structure_locked);
     uint32_t rows = shmq_process_high(m);

@@ -10,9 +10,10 @@
 #include "segment/segment_home.h"
 #include "shmq/structure.h"
 
-/* An error counts as held: only bytes that are surely free prove that nobody is there. */
+/* Does any process hold a row's byte? An error counts as held: only bytes that are surely free prove that no process is
+ * there. */
 static bool rows_held(int fd) {
-    /* Another version may have more rows; no other byte below that one is ever locked. */
+    /* Another version may have more rows. Processes lock no other byte below the structure byte. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = SHMQ_STRUCTURE_BYTE};
     return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
@@ -50,7 +51,7 @@ shmq_status shmq_segment_inspect(const char *name, shmq_identity *identity) {
     return status;
 }
 
-/* The name must still lead to the file that was looked at. */
+/* Does the name still lead to the file that was looked at? */
 static bool still_named(int fd, const char *path) {
     struct stat held, named;
     return fstat(fd, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino &&
@@ -71,8 +72,8 @@ static shmq_status unlink_named(int fd, const char *name, bool *removed) {
 }
 
 static shmq_status unlink_unused(int fd, const char *name, bool *removed) {
-    /* An attacher takes its row under the structure lock, and then looks whether the file has a name: so it either has
-     * its row before this look at the rows, or finds out that it came too late. */
+    /* A process that attaches takes its row under the structure lock, and then looks whether the file has a name. So
+     * either it has its row before this look at the rows, or it finds that it came too late. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
     return fcntl(fd, F_OFD_SETLK, &lock) == 0 && !rows_held(fd) ? unlink_named(fd, name, removed) : SHMQ_OK;
 }

@@ -1,4 +1,4 @@
-/* Becoming a member, staying one across fork, leaving. */
+/* How a process becomes a member, stays one across fork, and leaves. */
 #include "shmq/cipher.h"
 #include "shmq/member.h"
 
@@ -16,11 +16,11 @@
 
 #define ID_BLOCK UINT64_C(65536)
 
-/* All members of this process, for the fork handler. The mutex is held across fork, and while a lock descriptor comes
- * into being or goes: a child must never inherit one that the handler does not know of, for it would keep its parent's
- * row byte locked after the parent's death. */
+/* All memberships of this process, for the fork handler. The process holds the mutex across fork, and while it opens or
+ * closes a lock descriptor. A child must never inherit a descriptor that the handler does not know: it would keep its
+ * parent's row byte locked after the parent's death. */
 static pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t rejoin_mutex = PTHREAD_MUTEX_INITIALIZER; /* one thread of a child makes it a member */
+static pthread_mutex_t rejoin_mutex = PTHREAD_MUTEX_INITIALIZER; /* one thread of a child makes the child a member */
 static pthread_once_t list_once = PTHREAD_ONCE_INIT;
 static shmq_member *list;
 
@@ -28,15 +28,15 @@ static void before_fork(void) { pthread_mutex_lock(&list_mutex); }
 
 static void parent_after_fork(void) { pthread_mutex_unlock(&list_mutex); }
 
-/* Only close(2): other threads of the parent may have held any lock of the C library. Closing a shared description
- * unlocks nothing while the parent has it open; F_UNLCK would take the parent's locks away. */
+/* The child calls close(2) only: other threads of the parent may have held any lock of the C library. Closing a shared
+ * description unlocks nothing while the parent has it open; F_UNLCK would take the parent's locks away. */
 static void child_after_fork(void) {
     for (shmq_member *m = list; m != NULL; m = m->next) {
         if (m->lock_fd >= 0) {
             close(m->lock_fd);
             m->lock_fd = -1;
         }
-        pthread_mutex_init(&m->handles_lock, NULL); /* dropping a handle in a child that never joins takes it */
+        pthread_mutex_init(&m->handles_lock, NULL); /* a child that never joins takes it when it drops a handle */
     }
     pthread_mutex_init(&list_mutex, NULL);
     pthread_mutex_init(&rejoin_mutex, NULL);
@@ -65,7 +65,7 @@ static void list_remove(shmq_member *m) {
     pthread_mutex_unlock(&list_mutex);
 }
 
-/* The same file again through another description; also works when it has no name any more. */
+/* Opens the same file again, as another description; also when the file has no name any more. */
 static int open_again(int fd) {
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -80,7 +80,7 @@ static shmq_status open_lock(shmq_member *m) {
     return status;
 }
 
-/* Gives up every lock byte that this process holds. */
+/* Gives up every lock byte that this membership holds. */
 static void close_lock(shmq_member *m) {
     pthread_mutex_lock(&list_mutex);
     if (m->lock_fd >= 0) {
@@ -144,7 +144,7 @@ shmq_status shmq_member_attach(const char *name, const shmq_home *home, shmq_mem
 }
 
 static shmq_status attach_child(shmq_member *m) {
-    /* Descriptions of its own: what is inherited is shared with the parent, locks and all. */
+    /* The child opens a description of its own: the inherited one is shared with the parent, with its locks. */
     int fd = open_again(m->map_fd);
     if (fd < 0) {
         return shmq_fail_errno("cannot open the segment %s again after a fork", m->name);
@@ -175,11 +175,11 @@ shmq_status shmq_member_after_fork(shmq_member *m) {
             shmq_store_seq(&m->wake_words_taken, 0);
             shmq_store_seq(&m->receipts, 0);
             for (uint32_t i = 0; i < SHMQ_QUEUES / 64; i++) {
-                shmq_store_seq(&m->movers[i], 0); /* a thread of the parent, which is not here */
+                shmq_store_seq(&m->movers[i], 0); /* its holder is a thread of the parent */
             }
-            m->rounds = (shmq_rounds){.row = 0}; /* the parent's thread goes on with it, which is not here */
+            m->rounds = (shmq_rounds){.row = 0}; /* the round is the parent's */
             m->serial += 1;
-            /* Last: who sees it relies on all of the above. */
+            /* Last: a thread that reads 1 here relies on all of the above. */
             shmq_store_seq((shmq_a32 *)(uintptr_t)m->alive, 1);
         }
     }
@@ -191,12 +191,13 @@ static bool others_live(const shmq_member *m) {
     return shmq_rows_locked(m, 0, m->row) || shmq_rows_locked(m, m->row + 1, SHMQ_PROCESS_ROWS);
 }
 
-/* Under the structure lock, as every attach takes its row under it and looks whether the file still has its name. */
+/* Under the structure lock, since each process that attaches takes its row under it, and looks whether the file still
+ * has its name. */
 static shmq_status unlink_if_last(shmq_member *m) {
     shmq_status status;
     do {
         status = shmq_structure_lock(m);
-    } while (status == SHMQ_INTERRUPTED); /* leaving cannot be done by halves; signals are seen after it */
+    } while (status == SHMQ_INTERRUPTED); /* leaving is done in one piece; signals are handled after it */
     SHMQ_TRY(status);
     struct stat file;
     if (!others_live(m) && fstat(m->map_fd, &file) == 0 && file.st_nlink > 0) {
@@ -208,8 +209,9 @@ static shmq_status unlink_if_last(shmq_member *m) {
     return SHMQ_OK;
 }
 
-/* The name is the broker: what has none is gone, whatever the header says. A death before the unlink has changed nothing,
- * one after it has deleted the broker; the word only lets the others look at once. */
+/* The name is the broker: without it the broker is gone, whatever the header says. A process that dies before the
+ * unlink has changed nothing; one that dies after it has deleted the broker. The header's word only makes the others
+ * look at once. */
 static shmq_status delete_name(shmq_member *m) {
     char path[128];
     snprintf(path, sizeof(path), "/dev/shm/%s", m->name);
@@ -255,10 +257,10 @@ shmq_status shmq_member_leave(shmq_member *m, bool unmap_too) {
                  shmq_cas32_seq(&m->closed, SHMQ_MEMBER_CLOSING, SHMQ_MEMBER_LEFT);
     shmq_status status = SHMQ_OK;
     if (first && !shmq_member_forked(m) && m->process != NULL) {
-        /* Nobody will find the segment of a deleted directory again. */
+        /* No process can find the segment of a deleted directory again, so the last member removes it. */
         status = m->anonymous || shmq_member_gone(m) ? unlink_if_last(m) : SHMQ_OK;
         shmq_row_give(m);
-        /* Behind our own threads that are inside the structure lock. */
+        /* After this process's own threads that are inside the structure lock. */
         pthread_mutex_lock(&m->lock);
         close_lock(m);
         pthread_mutex_unlock(&m->lock);
@@ -276,7 +278,7 @@ void shmq_member_free(shmq_member *m) {
     if (shmq_load_seq(&m->closed) == 0) {
         (void)shmq_member_leave(m, true);
     } else if (m->process == NULL) {
-        unmap(m); /* an attach that failed; after leave(unmap = false) somebody still reads */
+        unmap(m); /* an attach that failed; after leave(unmap = false) views may still read */
     }
     close_lock(m);
     list_remove(m);
@@ -313,8 +315,8 @@ uint64_t shmq_new_id(shmq_member *m) {
     }
 }
 
-/* Directory and file are the truth, for whoever can see them: the word may be damaged, and the last one who leaves a broker
- * that is gone removes its segment. */
+/* A process that can see directory and file goes by them, since the word may be damaged. The last member that leaves a
+ * broker that is gone removes its segment. */
 bool shmq_member_is_gone(const shmq_member *m) {
     struct stat directory, file;
     bool deleted = fstat(m->map_fd, &file) == 0 && file.st_nlink == 0;

@@ -26,11 +26,11 @@ static ssize_t read_small(const char *path, char *text, size_t bytes) {
     return length;
 }
 
-/* Field 22 of /proc/self/stat; 0 when it cannot be read: it is for people, nothing depends on it. */
+/* Field 22 of /proc/self/stat. 0: it cannot be read. It is for people, and nothing depends on it. */
 static uint64_t own_start_time(void) {
     char text[1024];
     read_small("/proc/self/stat", text, sizeof(text));
-    const char *at = strrchr(text, ')'); /* the name before it may hold anything, parentheses too */
+    const char *at = strrchr(text, ')'); /* the name before it may hold any character, parentheses too */
     for (int field = 2; at != NULL && field < 22; field++) {
         at = strchr(at + 1, ' ');
     }
@@ -47,7 +47,7 @@ bool shmq_rows_locked(const shmq_member *m, uint32_t from, uint32_t to) {
         return false;
     }
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from};
-    /* An error proves nothing: only a lock byte that is free proves a death. */
+    /* An error counts as locked: only a lock byte that is free proves a death. */
     return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
@@ -60,7 +60,7 @@ bool shmq_process_dead(shmq_member *m, uint32_t row) {
         return false;
     }
     shmq_after_kernel(&m->rows[row].word);
-    /* It may have left in between, which frees the byte as well. */
+    /* The process may have left in between, which frees its byte as well. */
     uint64_t now = shmq_load_seq(&m->rows[row].word);
     return shmq_row_state(now) != SHMQ_ROW_FREE && shmq_row_generation(now) == shmq_row_generation(word);
 }
@@ -81,14 +81,15 @@ uint32_t shmq_members_live(shmq_member *m) {
 }
 
 shmq_process_page_shm *shmq_process_page(const shmq_member *m, uint32_t row) {
-    uint64_t offset = m->rows[row].pins; /* once: it may change between a check and a use */
+    uint64_t offset = m->rows[row].pins; /* read once: it may change between a check and a use */
     if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 || !shmq_inside(m, offset, SHMQ_PAGE_BYTES)) {
         return NULL;
     }
     return shmq_at(m, offset);
 }
 
-/* True: the byte is ours. A FREE row whose byte is held belongs to a child of a fork that has not closed it yet. */
+/* Locks the row's byte; true: this process has it now. The byte of a FREE row is held while a forked child of its last
+ * owner has not closed its descriptor. */
 static bool lock_row(shmq_member *m, uint32_t row) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
     return fcntl(m->lock_fd, F_OFD_SETLK, &lock) == 0;
@@ -104,7 +105,8 @@ static uint32_t find_free_row(shmq_member *m, uint64_t *word) {
     return SHMQ_NO_ROW;
 }
 
-/* The page stays with the row, so that its counters go on growing; what else was in it is of an earlier life. */
+/* The page stays with the row, so that its counters go on growing. The rest of it is left from an earlier owner, and is
+ * cleared. */
 static shmq_status prepare_page(shmq_member *m, uint32_t row) {
     shmq_process_shm *process = &m->rows[row];
     shmq_process_page_shm *page = shmq_process_page(m, row);
@@ -114,7 +116,7 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
         }
         uint64_t offset;
         SHMQ_TRY(shmq_page_take(m, &offset));
-        process->pins = offset; /* the root: from here on the page is this row's */
+        process->pins = offset; /* the root: from here on the page belongs to this row */
         page = shmq_at(m, offset);
     }
     process->pin_cells = SHMQ_PINS;
@@ -136,8 +138,8 @@ static shmq_status prepare_page(shmq_member *m, uint32_t row) {
     return SHMQ_OK;
 }
 
-/* What the system says of this process. Read before the structure lock is taken: a process that is stopped in these calls
- * must not stop everybody who joins, leaves or declares. */
+/* What the system says of this process, read before it takes the structure lock: a process that is stopped in these
+ * calls must not hold up every process that joins, leaves or declares. */
 typedef struct description {
     char name[sizeof(((shmq_process_shm *)NULL)->name)];
     uint64_t start_time, pid_namespace;
@@ -169,11 +171,11 @@ static void write_description(shmq_process_shm *process, const description *self
     shmq_store_relaxed(&process->memory_changing, 0);
 }
 
-/* Under the structure lock. */
+/* Makes the row LIVE. Under the structure lock. */
 static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const description *self) {
     shmq_process_shm *process = &m->rows[row];
     uint32_t generation = shmq_row_generation(word);
-    /* First, for nobody looks at rows above it: a death after the next step must be seen. */
+    /* First: reapers look at no rows above it, and a death after the next step must be found. */
     if (shmq_process_high(m) <= row) {
         shmq_store_seq(&m->header->process_high, row + 1);
     }
@@ -193,7 +195,8 @@ static shmq_status occupy(shmq_member *m, uint32_t row, uint64_t word, const des
     return SHMQ_OK;
 }
 
-/* Whoever unlinks a segment does so under the structure lock, after a look at all row bytes. */
+/* A process unlinks a segment under the structure lock, after a look at all row bytes. So after this check the segment
+ * of a new member stays. */
 static shmq_status check_linked(shmq_member *m, bool allow_unlinked) {
     struct stat file;
     if (fstat(m->map_fd, &file) != 0) {
@@ -228,7 +231,7 @@ shmq_status shmq_row_take(shmq_member *m, bool allow_unlinked) {
                              "close brokers that are not in use, or spread the processes over more brokers",
                              shmq_members_live(m), SHMQ_PROCESS_ROWS);
         }
-        last_try = reaped == 0; /* another one may have reaped them all just now: one more look */
+        last_try = reaped == 0; /* another process may have reaped them all just now: one more look */
     }
 }
 

@@ -53,7 +53,7 @@ shmq_status shmq_segment_open_file(const char *name, int access, int *descriptor
         return shmq_fail(SHMQ_GONE, "no segment can have the name %.80s", name);
     }
     snprintf(path, sizeof(path), "/dev/shm/%s", name);
-    /* Not blocking, for what may stand there instead of a file. */
+    /* Not blocking: something else than a file may stand there. */
     int fd = open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         struct stat file;
@@ -64,7 +64,7 @@ shmq_status shmq_segment_open_file(const char *name, int access, int *descriptor
             return shmq_fail(SHMQ_DENIED, "%s is not a regular file\n\nremove it", path);
         }
         if (errno == EACCES || errno == EPERM) {
-            /* The owner is what people need to know. */
+            /* People need to know the owner. */
             if (lstat(path, &file) == 0) {
                 SHMQ_TRY(check_owner(&file, name, access));
             }
@@ -108,7 +108,7 @@ static shmq_status check_identity(const shmq_segment_shm *header, const char *na
     EXPECT(SHMQ_VERSION, "byte_order", header->byte_order, SHMQ_BYTE_ORDER_MARK);
     EXPECT(SHMQ_VERSION, "fingerprint", header->fingerprint, shmq_fingerprint());
     EXPECT(SHMQ_VERSION, "features_required", header->features_required & ~(uint64_t)SHMQ_FEATURES_KNOWN, 0);
-    EXPECT(SHMQ_CORRUPT, "header_crc", header->header_crc, shmq_header_crc(header)); /* before the boot is believed */
+    EXPECT(SHMQ_CORRUPT, "header_crc", header->header_crc, shmq_header_crc(header)); /* before the boot id is used */
     uint8_t boot_id[16];
     SHMQ_TRY(shmq_boot_id(boot_id));
     if (memcmp(header->boot_id, boot_id, sizeof(boot_id)) != 0) {
@@ -124,7 +124,8 @@ static shmq_status check_layout(const shmq_segment_shm *header, uint64_t file_si
         return differs(SHMQ_CORRUPT, name, "size (no segment can have it)", header->size,
                        header->size / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES);
     }
-    /* All else follows from the size: one comparison each says that regions lie inside, in order, apart, aligned. */
+    /* All else follows from the size. So one comparison for each field says that the regions lie inside, in order,
+     * apart, and aligned. */
     EXPECT(SHMQ_CORRUPT, "granule_count", header->granule_count, layout->granule_count);
     EXPECT(SHMQ_CORRUPT, "process_rows", header->process_rows, SHMQ_PROCESS_ROWS);
     EXPECT(SHMQ_CORRUPT, "queue_count", header->queue_count, SHMQ_QUEUES);
@@ -153,7 +154,7 @@ shmq_status shmq_segment_check(int fd, const char *name, shmq_segment_shm *heade
                        size > SHMQ_MEMORY_MAX ? "size of the file, above the limit" : "size of the file, too small",
                        size, size > SHMQ_MEMORY_MAX ? SHMQ_MEMORY_MAX : sizeof(*header));
     }
-    /* Read, not mapped: a hole reads as zeros, and nothing can change under the checks. */
+    /* Read, not mapped: a hole reads as zeros, and no other process can change the copy during the checks. */
     ssize_t length = pread(fd, header, sizeof(*header), 0);
     if (length < 0) {
         return shmq_fail_errno("cannot read the segment %s", name);
@@ -163,7 +164,7 @@ shmq_status shmq_segment_check(int fd, const char *name, shmq_segment_shm *heade
     return check_layout(header, size, name, layout);
 }
 
-/* The tables were reserved at creation; a copy made by cp --sparse would lack that and end in SIGBUS. */
+/* The creator reserved the tables. A copy made by cp --sparse lacks that, and an access would end in SIGBUS. */
 static shmq_status reserve_tables(int fd, uint64_t bytes) {
     struct stat file;
     if (fstat(fd, &file) == 0 && (uint64_t)file.st_blocks * 512 >= bytes) {
@@ -196,7 +197,7 @@ shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *
     if (base == MAP_FAILED) {
         return shmq_fail_errno("cannot map %" PRIu64 " bytes of the segment %s", layout.size, name);
     }
-    /* Messages are kept out of core files; without it (old kernels, other systems) all works the same. */
+    /* Keeps messages out of core files. Where the system does not offer that (old kernels), all else works the same. */
     (void)madvise(base, layout.size, MADV_DONTDUMP);
     m->base = base;
     m->size = layout.size;

@@ -1,4 +1,4 @@
-/* Opening a segment that others made: looked at in a private copy of its header before anything is mapped. */
+/* Opens a segment that another process made: checks a private copy of its header before it maps anything. */
 #ifndef SHMQ_SEGMENT_ATTACH_H
 #define SHMQ_SEGMENT_ATTACH_H
 
@@ -6,12 +6,13 @@
 #include "shmq/inspect.h"
 #include "shmq/member.h"
 
-/* The file below /dev/shm, to look or to work (O_RDONLY, O_RDWR); SHMQ_GONE: there is none, SHMQ_DENIED: not ours. */
+/* Opens the file below /dev/shm, to look or to work (O_RDONLY, O_RDWR). SHMQ_GONE: there is none. SHMQ_DENIED: it is
+ * another user's. */
 shmq_status shmq_segment_open_file(const char *name, int access, int *fd);
-/* All checks in their stated order, on a private copy of the header. */
+/* Makes all checks in the order that member.h states, on a private copy of the header. */
 shmq_status shmq_segment_check(int fd, const char *name, shmq_segment_shm *header, shmq_layout *layout);
-/* Open, check, map, and fill the member's private copies of what is constant. O_RDONLY: nothing is reserved, and a write
- * would be a SIGSEGV. */
+/* Opens, checks and maps the segment, and fills the member's private copies of constants. O_RDONLY: nothing is
+ * reserved, and a write would be a SIGSEGV. */
 shmq_status shmq_segment_map(shmq_member *m, const char *name, const shmq_home *home, int access);
 
 #endif

@@ -1,4 +1,5 @@
-/* Making a segment: built without a name, published complete by one link. A death before it leaves nothing at all. */
+/* Makes a segment: the process builds it without a name, and one link publishes it complete. A death before the link
+ * leaves nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static shmq_status open_draft(draft *d, const char *name) {
     if (d->fd < 0) {
         return shmq_fail_errno("cannot make %s", d->temporary);
     }
-    /* Says that somebody is at work on it; what nobody has locked for a minute is the remains of a death. */
+    /* The lock says that a process is at work on the draft. A draft that has had no lock for a minute was left by a
+     * process that died. */
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_DRAFT_BYTE, .l_len = 1};
     (void)fcntl(d->fd, F_OFD_SETLK, &lock);
     return SHMQ_OK;
@@ -64,7 +66,7 @@ static shmq_status reserve_fixed(int fd, const shmq_layout *layout) {
 }
 
 static shmq_status write_header(int fd, const shmq_segment_plan *plan, const shmq_layout *layout) {
-    /* Everything else is right as zeros: rows and directory entries FREE, granules free, not reserved. */
+    /* Zeros are right for everything else: rows and directory entries are FREE, granules are free and not reserved. */
     static const shmq_segment_shm nothing;
     shmq_segment_shm header = nothing;
     header.magic = SHMQ_MAGIC;
@@ -115,7 +117,7 @@ static shmq_status publish(draft *d, const char *name) {
 }
 
 static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layout *layout) {
-    /* Before it has a name, so that it is never the wrong group's to open. */
+    /* Before the file has a name, so that the wrong group can never open it. */
     if ((plan->mode & 0070) != 0 && fchown(d->fd, (uid_t)-1, (gid_t)plan->group) != 0) {
         return errno == EPERM ? shmq_fail(SHMQ_DENIED,
                                           "the broker cannot be shared with the group of its directory\n"
@@ -124,7 +126,7 @@ static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layo
                                           plan->group)
                               : shmq_fail_errno("cannot give the segment to group %u", plan->group);
     }
-    /* On the descriptor, since the umask takes bits away from what open() is asked for. */
+    /* On the descriptor, since the umask takes bits away from the mode that open() is given. */
     if (fchmod(d->fd, plan->mode) != 0) {
         return shmq_fail_errno("cannot give the segment the mode %04o", plan->mode);
     }
@@ -136,8 +138,8 @@ static shmq_status fill(draft *d, const shmq_segment_plan *plan, const shmq_layo
     return publish(d, plan->name);
 }
 
-/* Address space for the rings of a thousand queues that have no maxsize: what each of them may grow to. A small memory holds
- * fewer queues, even empty ones. */
+/* How large the segment is: address space beyond the memory, for the rings of a thousand queues without maxsize, each
+ * as large as it may grow. A small memory gets less, since it holds fewer queues, even empty ones. */
 static uint64_t room_for(const shmq_segment_plan *plan) {
     uint64_t memory = plan->memory / SHMQ_GRANULE_BYTES * SHMQ_GRANULE_BYTES;
     if (plan->room != 0 || memory < SHMQ_MEMORY_MIN || memory > SHMQ_MEMORY_MAX) {

@@ -1,5 +1,6 @@
-/* Whose segment it is. The record in a directory only says which segment is meant: whoever may write to the directory may
- * write anything there. The proof lies in the segment's header, which only its own broker's members can write. */
+/* Which directory a segment belongs to. The record in a directory only says which segment is meant: any process that
+ * may write to the directory may write any name there. The proof lies in the segment's header, which only members of
+ * its own broker can write. */
 #include "segment/segment_home.h"
 
 #include <inttypes.h>
@@ -20,8 +21,9 @@ static shmq_status foreign(const char *name) {
                      name);
 }
 
-/* A private directory has a segment of its owner alone, a group's directory one of that group: so no right to the directory
- * gives a right to a segment that its owner did not share, and none remains when the directory is private again. */
+/* A private directory has a segment of its owner alone, a group's directory has a segment of that group. So a right to
+ * the directory gives no right to a segment that its owner did not share, and no right remains when the directory is
+ * made private again. */
 static shmq_status check_rights(const struct stat *file, const struct stat *directory, const char *name) {
     bool shared = (directory->st_mode & 0070) == 0070;
     unsigned rights = (unsigned)file->st_mode & 0077;

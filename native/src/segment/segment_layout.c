@@ -33,7 +33,7 @@ bool shmq_layout_of(uint64_t size, shmq_layout *layout) {
         return false;
     }
     layout->size = size;
-    /* From above: the estimate leaves out all fixed parts and roundings, so it is never too low. */
+    /* The loop counts down: the estimate leaves out all fixed parts and roundings, so it is never too low. */
     uint32_t count = (uint32_t)(size / (SHMQ_GRANULE_BYTES + SHMQ_SLAB_BYTES + 8));
     for (lay_out(count, layout); layout->data + SHMQ_GRANULE_BYTES * (uint64_t)count > size; lay_out(count, layout)) {
         count -= 1;
@@ -52,7 +52,8 @@ static void hash_number(hash *h, uint64_t number) {
     }
 }
 
-/* Sizes and offsets as the compiler of this build sees them; the limits that other processes' arithmetic relies on. */
+/* Sizes and offsets as the compiler of this build has them, and the limits on which other processes' arithmetic
+ * relies. */
 static const uint64_t identity[] = {
     SHMQ_LAYOUT_VERSION,
     SHMQ_APART,

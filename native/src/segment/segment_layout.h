@@ -1,5 +1,5 @@
-/* Where the regions of a segment of a given size lie, and what identifies this build's layout. Creation writes it,
- * attach computes it anew and compares: no offset of the segment is ever taken on trust. */
+/* Where the regions of a segment of a given size lie, and what identifies this build's layout. The creator writes it; a
+ * process that attaches computes it anew and compares, so that it trusts no offset of the segment. */
 #ifndef SHMQ_SEGMENT_LAYOUT_H
 #define SHMQ_SEGMENT_LAYOUT_H
 
@@ -13,7 +13,7 @@ typedef struct shmq_layout {
     uint64_t granules;
     uint64_t class_bitmaps;
     uint64_t class_bitmap_bytes; /* of one class */
-    uint64_t slabs;              /* everything below is reserved at creation */
+    uint64_t slabs; /* all that lies before it is reserved at creation */
     uint64_t data;
     uint32_t granule_count;
 } shmq_layout;

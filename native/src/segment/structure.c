@@ -1,4 +1,4 @@
-/* The structure lock, and what is handed out under it: reservation, pages, runs of granules. */
+/* The structure lock, and what a process takes under it: reservations, pages, runs of granules. */
 #include "shmq/structure.h"
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 
 #define DIRTY (UINT64_C(1) << 63)
 
-/* Its own thread may hold the lock while it waits for a stopped process; who waits behind it must still see signals. */
+/* Locks out the other threads of this process. One of them may hold the lock while it waits for a stopped process;
+ * threads that wait behind it must still handle signals, so the wait is short. False: it was too short. */
 static bool lock_threads(shmq_member *m) {
     if (pthread_mutex_trylock(&m->lock) == 0) {
         return true;
@@ -39,7 +40,8 @@ static int lock_byte(int fd, bool wait) {
     return wait ? fcntl(fd, F_OFD_SETLKW, &lock) : -1;
 }
 
-/* This one byte may be unlocked: it is taken and given back by the same call of the same process. The row's byte never. */
+/* Unlocks the structure byte, which the same call of the same process takes and gives back. The row's byte is never
+ * unlocked. */
 static void unlock_byte(int fd) {
     struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
     SHMQ_ASSERT(fcntl(fd, F_OFD_SETLK, &lock) == 0);
@@ -61,8 +63,9 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
         return status;
     }
     m->structure_locked = true;
-    /* A process that looks without the lock reads `turns`, then `dirty`, and `turns` again behind its look: so we are dirty
-     * before the turn is ours, and it is ours before anything is changed, also by a rebuild. */
+    /* A process that looks without the lock reads `turns`, then `dirty`, and `turns` again after its look. So the
+     * holder marks itself dirty before it raises the turn, and raises it before it changes anything, also by a
+     * rebuild. */
     bool left_dirty = shmq_load_seq(&m->header->dirty) != 0;
     if (!left_dirty) {
         shmq_store_seq(&m->header->dirty, DIRTY | (uint32_t)getpid());
@@ -72,7 +75,7 @@ static shmq_status lock_structure(shmq_member *m, bool wait) {
     if (left_dirty) {
         status = shmq_structure_rebuild(m);
         if (status != SHMQ_OK) {
-            /* dirty stays set: the next one who locks has the same duty. */
+            /* `dirty` stays set, so the next process that locks rebuilds the map. */
             m->structure_locked = false;
             unlock_byte(m->lock_fd);
             pthread_mutex_unlock(&m->lock);
@@ -102,7 +105,7 @@ void shmq_structure_mend(shmq_member *m) {
     if (lock_structure(m, false) == SHMQ_OK) {
         shmq_structure_unlock(m);
     } else {
-        shmq_trail_clear(); /* nothing has failed for the caller */
+        shmq_trail_clear(); /* the caller's own work has not failed */
     }
 }
 
@@ -111,7 +114,7 @@ uint64_t shmq_memory_left(const shmq_member *m) {
     return reserved < m->memory ? m->memory - reserved : 0;
 }
 
-/* What /dev/shm has left, and its size; false: unknown, or it has no limit. */
+/* What /dev/shm has left, and its size. False: unknown, or it has no limit. */
 static bool shm_left(const shmq_member *m, uint64_t *left, uint64_t *size) {
     struct statvfs shm;
     if (fstatvfs(m->map_fd, &shm) != 0 || shm.f_blocks == 0) {
@@ -155,7 +158,7 @@ shmq_status shmq_reserve(shmq_member *m, uint64_t offset, uint64_t bytes) {
 
 void shmq_give_memory(shmq_member *m, uint64_t offset, uint64_t bytes) {
     SHMQ_ASSERT(m->structure_locked && shmq_inside(m, offset, bytes));
-    /* Where the kernel cannot, it stays, and the next who reserves it has it. */
+    /* Where the kernel cannot punch holes the memory stays, and the next process that reserves it has it. */
     (void)fallocate(m->map_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
 }
 
@@ -169,7 +172,8 @@ static bool is_reserved(const shmq_member *m, uint32_t index) {
     return (granule(m, index) & SHMQ_GRANULE_RESERVED) != 0;
 }
 
-/* Reservation comes first and is noted piece by piece: what stays of a failure is reserved memory that is free. */
+/* Reserves a piece, notes it in the map, then goes on to the next one: a failure leaves granules that are reserved and
+ * free. */
 static shmq_status reserve_granules(shmq_member *m, uint32_t first, uint32_t count) {
     for (uint32_t at = first; at < first + count;) {
         uint32_t end = at;
@@ -190,9 +194,10 @@ static shmq_status reserve_granules(shmq_member *m, uint32_t first, uint32_t cou
     return SHMQ_OK;
 }
 
-/* First fit in [from, to) for runs that begin there and need memory for `most` granules at the most; m->granule_count: none. */
+/* First fit in [from, to) for a run that begins there and has at most `most` granules without memory. m->granule_count:
+ * there is none. */
 static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t length, uint64_t most) {
-    uint32_t run = 0, bare = 0; /* bare: of the run, those without memory */
+    uint32_t run = 0, bare = 0; /* bare: how many granules of the run have no memory */
     for (uint32_t i = from; i < m->granule_count && i - run < to; i++) {
         if (shmq_granule_kind(granule(m, i)) != SHMQ_GRANULE_FREE) {
             run = bare = 0;
@@ -210,8 +215,9 @@ static uint32_t fit(const shmq_member *m, uint32_t from, uint32_t to, uint32_t l
     return m->granule_count;
 }
 
-/* What stays keeps out of the way of what comes and goes, so that no page stands amid the memory of large bodies when they
- * have gone: pages from the end, rings from the beginning, slabs from where the last search ended. */
+/* Where a run is taken. Memory that stays keeps apart from memory that comes and goes, so that no page lies in the
+ * middle of the memory that large bodies leave: pages are taken from the end, rings from the beginning, slabs from
+ * where the last search ended. */
 enum place { LAST, LOWEST, NEXT };
 
 static uint32_t last_free(const shmq_member *m, uint64_t most) {
@@ -236,7 +242,8 @@ static uint32_t find_run(const shmq_member *m, uint32_t length, enum place place
     return found < m->granule_count || hint == 0 ? found : fit(m, 0, hint, length, most);
 }
 
-/* A free run, all of it reserved. What is reserved only now is zero already; what was used before is zeroed if asked. */
+/* Takes a free run and reserves all of it. Memory that is reserved only now is zero already; memory that was used
+ * before is zeroed if `zero` says so. */
 static shmq_status take_free(shmq_member *m, uint32_t length, enum place place, bool zero, uint64_t most,
                              uint32_t *first) {
     if (length == 0 || length > m->granule_count) {
@@ -252,13 +259,13 @@ static shmq_status take_free(shmq_member *m, uint32_t length, enum place place, 
             length, (unsigned long long)shmq_granules_free(m), m->granule_count);
     }
     for (uint32_t i = found; zero && i < found + length; i++) {
-        if (is_reserved(m, i)) { /* what was begun only is given back with its ring */
+        if (is_reserved(m, i)) { /* a granule reserved in part is given back with its ring */
             memset(shmq_at(m, granule_offset(m, i)), 0, SHMQ_GRANULE_BYTES);
         }
     }
     shmq_status status = reserve_granules(m, found, length);
     if (status == SHMQ_NO_SPACE) {
-        /* /dev/shm has no more to give: what this segment has got before may still do. */
+        /* /dev/shm is full: the granules that this segment has reserved before may do. */
         found = find_run(m, length, place, 0);
         if (found == m->granule_count) {
             return status;
@@ -283,7 +290,8 @@ uint32_t shmq_granules_kept(const shmq_member *m) {
     return share < 16 ? (uint32_t)share : 16;
 }
 
-/* What bodies leave to the slots of queues that are there already: a sixteenth of the memory, less what those have. */
+/* How much memory bodies leave to the slots of queues that exist: a sixteenth of the memory, less what those slots have
+ * already. */
 static uint64_t kept_for_rings(const shmq_member *m) {
     uint64_t share = m->memory / SHMQ_RING_SHARE, have = 0;
     uint32_t kind = SHMQ_GRANULE_FREE;
@@ -295,7 +303,7 @@ static uint64_t kept_for_rings(const shmq_member *m) {
     return have < share ? share - have : 0;
 }
 
-/* Granules without memory that a run of this kind may have reserved. */
+/* How many granules without memory a run of this kind may reserve. */
 static uint64_t may_reserve(const shmq_member *m, uint32_t granules, uint32_t kind) {
     uint64_t left = shmq_memory_left(m), kept = 0;
     uint64_t pages = (uint64_t)shmq_granules_kept(m) << SHMQ_GRANULE_SHIFT;
@@ -306,8 +314,9 @@ static uint64_t may_reserve(const shmq_member *m, uint32_t granules, uint32_t ki
     return left > kept ? (left - kept) >> SHMQ_GRANULE_SHIFT : 0;
 }
 
-/* The same for what bodies find in /dev/shm, which may be smaller than the memory, or used by others: what they leave is no
- * promise there, but without it a queue whose bodies have had all of it could not go on when it is empty again. */
+/* Lowers *most to what bodies may have of /dev/shm, which may be smaller than the memory, or used by others; true: that
+ * is less. The space that bodies leave there is no promise to slots. Without it a queue whose bodies have used all of
+ * /dev/shm could not go on when it is empty again. */
 static bool is_shm_short(const shmq_member *m, uint32_t granules, uint32_t kind, uint64_t *most) {
     uint64_t left, size, bytes = (uint64_t)granules << SHMQ_GRANULE_SHIFT;
     if (kind != SHMQ_GRANULE_SLAB || !shm_left(m, &left, &size) || left >= bytes + m->memory / SHMQ_RING_SHARE) {
@@ -346,7 +355,7 @@ shmq_status shmq_run_take(shmq_member *m, uint32_t granules, uint32_t kind, uint
     return SHMQ_OK;
 }
 
-/* The granule of an offset that may be nonsense; false: damage. */
+/* The granule of an offset that may be damaged; false: it is. */
 static bool granule_of(const shmq_member *m, uint64_t offset, uint64_t unit, uint32_t *index) {
     if (offset < m->data || (offset - m->data) % unit != 0) {
         return false;
@@ -431,15 +440,16 @@ void shmq_page_give(shmq_member *m, uint64_t offset) {
     m->page_hint = index;
 }
 
-/* Does anybody have the byte? Asked of the kernel, so also about a holder that is stopped. */
+/* Does any process hold the structure byte? The kernel knows it also of a holder that is stopped. */
 static bool is_locked(const shmq_member *m) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = SHMQ_STRUCTURE_BYTE, .l_len = 1};
     return fcntl(m->map_fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
-/* Left: nobody had the byte, the word said dirty, nobody had the byte. Once is not enough: the same process may lock again
- * behind the first look, before its turn is raised, and write the word that its last turn had. A process that locks behind
- * the second look comes after the word was read; one that locked before it and has gone has raised the turn. */
+/* Has a dead process left the word dirty? The checker sees no lock, then the dirty word, then no lock. One look is not
+ * enough: the same process may lock again after the first look, before it raises the turn, and write the word of its
+ * last turn. A process that locks after the second look comes after the word was read; one that locked before it and
+ * has gone has raised the turn. */
 static bool is_left(const shmq_member *m, uint64_t dirty) {
     return !is_locked(m) && shmq_load_seq(&m->header->dirty) == dirty && !is_locked(m);
 }
@@ -456,7 +466,7 @@ shmq_moment shmq_moment_begin(const shmq_member *m) {
 }
 
 bool shmq_moment_lasts(const shmq_member *m, const shmq_moment *moment) {
-    shmq_fence_acquire(); /* SYNC structure.look: what was looked at before the second look at the turn */
+    shmq_fence_acquire(); /* SYNC structure.look: what was looked at, before the second look at the turn */
     return moment->calm != SHMQ_BUSY && shmq_load_seq(&m->header->turns) == moment->turns;
 }
 

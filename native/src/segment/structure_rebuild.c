@@ -1,5 +1,5 @@
-/* What is in use follows from the roots alone: directory entries, process rows, class words of slabs. Whatever none of
- * them names is free. Nothing of the shared map is believed but its bits of reservation. */
+/* Rebuilds the granule map. Directory entries, process rows and class words of slabs are the roots: memory that none of
+ * them names is free. The rebuild believes nothing of the shared map but its bits of reservation. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 #include "shmq/fault_text.h"
 #include "blocks/slab.h"
 
-#define LAZY (UINT64_C(1) << 15) /* in private memory only: of a queue's rings, whose memory comes later */
+#define LAZY (UINT64_C(1) << 15) /* in the private map only: a granule of rings, whose memory comes later */
 
 static void damaged(shmq_granule_map *map, const char *what, uint64_t where) {
     if (map->damaged == 0) {
@@ -58,7 +58,7 @@ static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offse
     }
 }
 
-/* A queue's rings have memory up to what `laid` says, at least; the beginning of the run at once. */
+/* A queue's rings have memory at least up to what `laid` says; the beginning of the run has it at once. */
 static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
     uint64_t before = map->damaged, from = page->ring.run;
     mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING,
@@ -71,7 +71,7 @@ static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_s
         map->words[i] |= LAZY;
     }
     if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
-        return; /* whoever looks at the queue says so */
+        return; /* a look at the queue reports the damage */
     }
     shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
     for (uint32_t depth = 0; depth < 2 * page->levels && run.granules == page->ring.run_granules; depth++) {
@@ -113,7 +113,7 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
     }
 }
 
-/* In whatever state the row is: its page stays with it for the next member. */
+/* In every state of the row: its page stays with it for the next member. */
 static void mark_process(shmq_member *m, shmq_granule_map *map, uint32_t row) {
     uint64_t offset = m->rows[row].pins;
     if (offset == 0 ||
@@ -150,7 +150,7 @@ bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
     memset(map, 0, sizeof(*map));
     map->count = m->granule_count;
     map->bytes = (uint64_t)map->count * sizeof(uint64_t);
-    /* Up to 32 MiB for one moment: given back to the system at once. */
+    /* Up to 32 MiB, which go back to the system a moment later. */
     map->words = mmap(NULL, map->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map->words == MAP_FAILED) {
         return false;
@@ -173,8 +173,8 @@ bool shmq_granule_map_build(shmq_member *m, shmq_granule_map *map) {
 
 void shmq_granule_map_free(shmq_granule_map *map) { munmap(map->words, map->bytes); }
 
-/* A process that died between a reservation and its note in the map, or between the note and the giving back, has left memory
- * that is not counted: all that the map knows nothing of goes back. */
+/* Gives back memory that is not counted. A process leaves it when it dies between a reservation and its note in the
+ * map, or between the note and the giving back. */
 static void give_uncounted(shmq_member *m) {
     uint64_t from = m->data, end = from;
     for (uint32_t i = 0; i < m->granule_count; i++) {
@@ -204,7 +204,7 @@ shmq_status shmq_structure_rebuild(shmq_member *m) {
         uint64_t old = shmq_load_seq(&m->granules[i]);
         uint64_t now = (map.words[i] & ~LAZY) | (old & SHMQ_GRANULE_KEPT);
         if (shmq_granule_kind(now) == SHMQ_GRANULE_FREE) {
-            now &= ~SHMQ_GRANULE_BEGUN; /* what was begun goes with its ring */
+            now &= ~SHMQ_GRANULE_BEGUN; /* a partial reservation goes with its ring */
         }
         if (now != old) {
             shmq_store_seq(&m->granules[i], now);

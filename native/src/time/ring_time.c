@@ -1,4 +1,4 @@
-/* Which times an entry has: planned before its claim, written before its publish, read ever after. */
+/* The times of an entry: its producer plans them before the claim and writes them before the publish. */
 #include "shmq/ring_time.h"
 
 #include "shmq/cold.h"
@@ -45,7 +45,8 @@ uint32_t shmq_time_fill(shmq_ring *r, shmq_slot_shm *slot, const shmq_outgoing *
     return props;
 }
 
-/* Until when is it held? 0: its record cannot be read, or says what nobody writes; rather early than never. */
+/* Until when is the entry held? 0: its record cannot be read, or has a time that no process writes; better early than
+ * never. */
 uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t now) {
     shmq_cold_shm *cold = (shmq_props(slot) & SHMQ_PROP_NOT_BEFORE) != 0 ? shmq_cold_at(r, slot) : NULL;
     uint64_t until = cold != NULL ? shmq_load_relaxed(&cold->not_before_ns) : 0;
@@ -54,11 +55,11 @@ uint64_t shmq_held_until(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t
 
 shmq_status shmq_time_declared(shmq_queue *q, uint32_t given) {
     for (uint32_t depth = 0; depth < q->rings && (given & (1u << SHMQ_SET_MAX_TTL)) != 0; depth++) {
-        shmq_due_recover(shmq_level(q, depth)); /* what is there already has an age, too */
+        shmq_due_recover(shmq_level(q, depth)); /* messages that are there already have an age, too */
     }
     for (uint32_t depth = 0; depth < q->rings; depth++) {
         if (given & (1u << SHMQ_SET_LEASE) && shmq_load_relaxed(&q->page->settings.lease_ns) != SHMQ_NEVER) {
-            SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* said by who sets it, not by who receives */
+            SHMQ_TRY(shmq_cold_need(shmq_level(q, depth))); /* the setter of a lease gets the error */
         }
     }
     return SHMQ_OK;

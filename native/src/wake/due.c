@@ -25,7 +25,7 @@ bool shmq_due_begin(shmq_a64 *word, uint64_t now, uint64_t patience_ns, uint64_t
 
 bool shmq_due_end(shmq_a64 *word, uint64_t mark, uint64_t earliest) {
     uint64_t next = earliest == SHMQ_DUE_NEVER ? 0 : earliest < 2 ? 2 : earliest & ~SHMQ_DUE_LOOKING;
-    /* Else something came while we looked: its maker has left a time for one more look. */
+    /* Otherwise something came during the look, and the process that made it due has left a time for one more look. */
     return !shmq_cas_seq(word, mark, next) && next != 0 && shmq_due_at(word, next);
 }
 
@@ -35,7 +35,8 @@ uint64_t shmq_due_leave(shmq_a64 *word, uint64_t mark, uint64_t at, bool *earlie
     if (shmq_cas_seq(word, mark, left)) {
         return left;
     }
-    *earlier = shmq_due_at(word, at); /* the rest of it; whoever took the mark away has left a time for its own only */
+    /* Another process took the mark away, and left a time for its own entry only. */
+    *earlier = shmq_due_at(word, at);
     return 0;
 }
 
@@ -65,13 +66,13 @@ void shmq_due_recover(shmq_ring *r) {
     if (shmq_load_relaxed(&q->page->settings.expires_ns) != SHMQ_NEVER) {
         (void)shmq_due_at(&q->m->header->due, 1);
     }
-    /* A setting may have come before its due words; what has a life of its own came after them. */
+    /* A process may have died between max_ttl and its due words. The word of a life of its own comes before the row. */
     bool ages = shmq_load_relaxed(&q->page->settings.max_ttl_ns) != SHMQ_NEVER;
     if (ages && r->shm->kind != SHMQ_RING_FRONT && shmq_load_seq(&r->shm->flow) != 0) {
         (void)shmq_due_at(&r->shm->rows_due, 1); /* before the header's word */
         (void)shmq_due_at(&q->m->header->due, 1);
     }
-    if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* else nothing is ever due there */
+    if (shmq_load_seq(&r->shm->cold) != 0 || shmq_ring_ages(q)) { /* otherwise nothing is ever due there */
         shmq_make_due(r, 1);
     }
 }

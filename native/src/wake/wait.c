@@ -20,7 +20,7 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
     uint64_t slice_end = shmq_slice_end(m);
     shmq_watch_enter(&watcher, m, word);
     watcher.spare.seen = expected;
-    /* Beyond its time, too: what is due may be what it waits for. */
+    /* Spare time goes beyond the sleep's own time: what is due may be what the thread waits for. */
     uint64_t end = until_ns < slice_end ? until_ns : slice_end;
     watcher.spare.until_ns = end + m->patience_ns;
     for (;;) {
@@ -34,8 +34,7 @@ shmq_status shmq_sleep(shmq_member *m, shmq_a32 *word, uint32_t expected, uint64
             break;
         }
         if (now >= slice_end) {
-            status =
-                SHMQ_TIMEOUT; /* the caller's piece is over, too: a last look of his, then signal handlers get theirs */
+            status = SHMQ_TIMEOUT; /* the caller's piece is over, too: it looks once more, then signal handlers run */
             break;
         }
         uint64_t limit = until_ns < slice_end ? until_ns - now : slice_end - now;

@@ -8,7 +8,7 @@ uint32_t shmq_wake_word_take(shmq_member *m, shmq_a32 **word) {
     for (;;) {
         uint32_t used = shmq_load_seq(&m->wake_words_taken), unused = ~used & ((UINT32_C(1) << SHMQ_WAKE_WORDS) - 1);
         number =
-            unused != 0 ? (uint32_t)__builtin_ctz(unused) : SHMQ_WAKE_WORDS; /* above: shared, and not given back */
+            unused != 0 ? (uint32_t)__builtin_ctz(unused) : SHMQ_WAKE_WORDS; /* all taken: shared, and not given back */
         if (unused == 0 || shmq_cas32_seq(&m->wake_words_taken, used, used | UINT32_C(1) << number)) {
             break;
         }
@@ -36,7 +36,7 @@ uint32_t shmq_wake_word_owner(const shmq_member *m, uint64_t offset) {
     return good ? (uint32_t)row : UINT32_MAX;
 }
 
-/* In the page of a queue that is there. */
+/* Does this offset lie in the page of a queue that exists? */
 static bool is_of_queue(const shmq_member *m, uint64_t page, uint64_t within) {
     const shmq_queue_shm *q = shmq_at(m, page);
     uint32_t index = shmq_read_once(&q->index);
@@ -44,7 +44,7 @@ static bool is_of_queue(const shmq_member *m, uint64_t page, uint64_t within) {
            (within == offsetof(shmq_queue_shm, ring.full) || within == offsetof(shmq_queue_shm, ring.drained));
 }
 
-/* In a consumer row in use. Any other page that looks like one is taken for one: it would have to say so. */
+/* Does this offset lie in a consumer row in use? Any page that looks like consumer rows passes. */
 static bool is_of_consumer(const shmq_member *m, uint64_t page, uint64_t within) {
     shmq_consumer_shm *rows = shmq_at(m, page);
     uint64_t word = shmq_load_seq(&rows[within / sizeof *rows].word);
@@ -52,7 +52,8 @@ static bool is_of_consumer(const shmq_member *m, uint64_t page, uint64_t within)
            shmq_row_inner(word) < SHMQ_PROCESS_ROWS;
 }
 
-/* In a ticket of a line that somebody holds: the tickets begin the run of a queue's rings. */
+/* Does this offset lie in a ticket that a producer holds? The tickets are at the beginning of the run of a queue's
+ * rings. */
 static bool is_of_line(const shmq_member *m, uint64_t granule, uint64_t offset) {
     uint64_t from_begin = (offset - m->data) % SHMQ_GRANULE_BYTES, before = from_begin % sizeof(shmq_ticket_shm);
     if (shmq_granule_kind(shmq_load_relaxed(&m->granules[granule])) != SHMQ_GRANULE_RING ||
@@ -83,8 +84,8 @@ void shmq_row_share(shmq_member *m, shmq_consumer_shm *row, shmq_a32 *word) {
     shmq_store_seq(&row->sleeps_on, word != NULL ? (uint64_t)((unsigned char *)word - m->base) : 0);
 }
 
-/* Its owner has set the target before it announced itself, and the waker has claimed the announcement before it reads the
- * target. A damaged one leads nowhere: its owner looks by itself when its time limit is over. */
+/* The owner of the row sets the target before it announces itself, and a notifier claims the announcement before it
+ * reads the target. A damaged target leads nowhere: the owner looks by itself when its time limit is over. */
 shmq_a32 *shmq_wake_word(const shmq_member *m, shmq_consumer_shm *row) {
     uint64_t sleeps_on = shmq_load_seq(&row->sleeps_on);
     bool shared = SHMQ_UNLIKELY(sleeps_on != 0) && shmq_wake_word_owner(m, sleeps_on) != UINT32_MAX;

@@ -7,16 +7,16 @@
 #include "shmq/upkeep.h"
 
 #define TICKING (UINT64_C(1) << 16)
-#define QUIET_TICKS 50 /* a second without anything held before the watcher sleeps for long again */
+#define QUIET_TICKS 50 /* a second in which no process holds anything, before the watcher sleeps for long again */
 
 static uint64_t watch_word(const shmq_member *m, uint64_t mode) {
     return (m->row + 1) | mode | ((uint64_t)m->row_generation << 32);
 }
 
-/* With the generation: a word that an earlier owner of our row left behind is not ours. */
+/* Is it this process's watch? By the generation: a word that an earlier owner of its row left is not. */
 static bool is_ours(const shmq_member *m, uint64_t word) { return (word & ~TICKING) == watch_word(m, 0); }
 
-/* Its process has died, or has ended long ago and its row is another's. */
+/* Has the watch's process died, or has it ended long ago, and its row another owner? */
 static bool is_stale(shmq_member *m, uint64_t word) {
     uint32_t row = shmq_watch_row(word);
     if (row >= SHMQ_PROCESS_ROWS) {
@@ -29,7 +29,7 @@ static bool is_stale(shmq_member *m, uint64_t word) {
 
 static bool is_vacant(shmq_member *m, uint64_t word) { return word == 0 || (!is_ours(m, word) && is_stale(m, word)); }
 
-/* Would others wait for what it has, if it died now? */
+/* Would other processes wait for what this one has, if it died now? */
 static bool is_worth_watching(const shmq_member *m, uint32_t row) {
     return shmq_load_seq(&m->rows[row].unsettled) != 0 || shmq_load_seq(&m->rows[row].privileges) != 0;
 }
@@ -44,12 +44,12 @@ static bool is_duty(shmq_member *m, uint32_t except) {
     return false;
 }
 
-/* Is there something that who has this watch answers for? Watch 0: what any other process holds. Watch 1: the watch
- * itself, while watch 0 has something to watch, and what watch 0's process holds. */
+/* Is there something for the holder of this watch to look after? Watch 0: what any other process holds. Watch 1: the
+ * watch itself, while watch 0 has something to look after, and what watch 0's process holds. */
 static bool has_duty(shmq_member *m, int index) {
     uint64_t first = shmq_load_seq(&m->header->watch[0]);
     uint32_t row = shmq_watch_row(first);
-    if (first == 0) { /* vacant: who left it may have died before it summoned somebody; the next tick moves us up */
+    if (first == 0) { /* vacant: its last holder may have died before it summoned another */
         return is_duty(m, m->row);
     }
     if (index == 0) {
@@ -58,8 +58,8 @@ static bool has_duty(shmq_member *m, int index) {
     return row < SHMQ_PROCESS_ROWS && ((first & TICKING) != 0 || is_worth_watching(m, row));
 }
 
-/* Has the last look been longer ago than the patience? The watcher that is told so has the look to do: no other is told, for
- * another patience. A time that has not been yet is damage. */
+/* Has the last look been longer ago than the patience? The process to which this says yes has to look: no other one
+ * gets a yes for another patience. A time that lies in the future is damage. */
 static bool claim_look(shmq_member *m, int index) {
     shmq_a64 *looked = &m->header->watch_looked[index];
     uint64_t seen = shmq_load_seq(looked), now = shmq_now_ns();
@@ -71,12 +71,13 @@ static bool is_due_late(const shmq_member *m) {
     return SHMQ_UNLIKELY(due != SHMQ_DUE_NEVER) && due + m->patience_ns <= shmq_now_ns();
 }
 
-/* Its holder was to look, and nobody has for the patience: it is stopped. */
+/* The holder had something to look after, and no process has looked for the patience: the holder is stopped. */
 static bool is_silent(shmq_member *m, int index) { return has_duty(m, index) || (index == 0 && is_due_late(m)); }
 
 static bool reap_holders(shmq_member *m, bool only_holders);
 
-/* Wake who sleeps on the word at this offset: spurious for him, but he looks at the watch anew. False: nobody does. */
+/* Wakes a thread that sleeps on the word at this offset. Its sleep was not over, but it looks at the watch anew. False:
+ * no thread sleeps there. */
 static bool wake_at(shmq_member *m, uint64_t offset) {
     if (!shmq_is_wake_word(m, offset)) {
         return false;
@@ -92,26 +93,27 @@ static void wake_volunteer(shmq_member *m) {
         if (offset == 0) {
             continue;
         }
-        /* Off the list first: one that is stopped counts as woken, and is not to get the next call, too. */
+        /* Off the list first: a volunteer that is stopped counts as woken, and must not get the next call, too. */
         if (shmq_cas_seq(&m->header->volunteers[i], offset, 0) && wake_at(m, offset)) {
             return;
         }
     }
 }
 
-/* A watch is vacant and somebody holds something: get a sleeper to take it. */
+/* A watch is vacant while a process holds something: gets a sleeper to take it. */
 static void summon(shmq_member *m) {
     shmq_segment_shm *header = m->header;
     uint64_t second = shmq_load_seq(&header->watch[1]);
     if (shmq_load_seq(&header->watch[0]) == 0 && second != 0 && wake_at(m, shmq_load_seq(&header->watch_wake[1]))) {
-        return; /* it moves up */
+        return; /* it moves up to watch 0 */
     }
     wake_volunteer(m);
 }
 
 static uint64_t sleeps_on(const shmq_watcher *w) { return (uint64_t)((unsigned char *)w->word - w->m->base); }
 
-/* The last holder of the watch may have died, or been stopped, and others have died meanwhile: so look at once. */
+/* Takes a watch. Its last holder may have died or been stopped, and others may have died meanwhile: so the new watcher
+ * looks at once. */
 static bool take(shmq_watcher *w, int index, uint64_t seen) {
     shmq_segment_shm *header = w->m->header;
     bool late = claim_look(w->m, index);
@@ -130,20 +132,21 @@ static bool take(shmq_watcher *w, int index, uint64_t seen) {
     return true;
 }
 
-/* Another may have taken the watch while we were stopped, or had another thread of ours. */
+/* Does this watcher have its watch still? Another process may have taken it while this one was stopped, or another
+ * thread of this process has it. */
 static bool has_watch(const shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     return w->index >= 0 && is_ours(w->m, shmq_load_seq(&header->watch[w->index])) &&
            shmq_load_seq(&header->watch_wake[w->index]) == sleeps_on(w);
 }
 
-/* Take a watch that is vacant, or whose holder is dead, or silent. */
+/* Takes a watch that is vacant, or whose holder is dead or silent. */
 static bool take_watch(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     if (take(w, 0, shmq_load_seq(&header->watch[0]))) {
         return true;
     }
-    /* The second one is there for the first one's process: it must be another. */
+    /* Watch 1 looks after the process of watch 0, so its holder must be another process. */
     return !is_ours(w->m, shmq_load_seq(&header->watch[0])) && take(w, 1, shmq_load_seq(&header->watch[1]));
 }
 
@@ -154,8 +157,8 @@ static void volunteer(shmq_watcher *w) {
         if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, wake)) {
             continue;
         }
-        /* A watcher that leaves a watch clears it, then looks for volunteers; we stand up, then look at the watches
-         * again: one of the two sees the other. */
+        /* A watcher that leaves a watch clears it, then looks for volunteers. A volunteer puts itself on the list, then
+         * looks at the watches again: one of the two sees the other. */
         if (take_watch(w)) {
             shmq_cas_seq(&header->volunteers[i], wake, 0);
         } else {
@@ -182,7 +185,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
             continue;
         }
         if ((!only_holders || is_worth_watching(m, row)) && shmq_process_dead(m, row)) {
-            (void)shmq_upkeep.reap_row(m, row); /* not done now: the next who looks does it */
+            (void)shmq_upkeep.reap_row(m, row); /* if it fails, the next process that looks reaps */
             found = true;
         }
     }
@@ -192,7 +195,7 @@ static bool reap_holders(shmq_member *m, bool only_holders) {
 
 bool shmq_reap_now(shmq_member *m) { return reap_holders(m, false); }
 
-/* From watch 1 to watch 0 when that has become vacant, or silent. */
+/* Moves from watch 1 to watch 0 when that has become vacant or silent. */
 static void move_up(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]), mine = shmq_load_seq(&header->watch[1]);
@@ -204,23 +207,24 @@ static void move_up(shmq_watcher *w) {
         shmq_cas_seq(&header->watch[1], mine, 0);
     }
     if (same_process) {
-        w->index = -1; /* one of our own threads holds watch 0: watch 1 is for another process */
+        w->index = -1; /* another thread of this process holds watch 0: watch 1 is for another process */
     }
     if (is_duty(w->m, SHMQ_PROCESS_ROWS)) {
-        wake_volunteer(w->m); /* for watch 1 */
+        wake_volunteer(w->m); /* to take watch 1 */
     }
 }
 
-/* A process that watched a moment ago goes on ticking when it sleeps again: else each message of a trickle, held for
- * microseconds, would first have to wake the watcher. */
+/* A process that watched a moment ago goes on ticking when it sleeps again. Otherwise each message of a trickle, held
+ * for microseconds, would first have to wake the watcher. */
 static bool watched_lately(const shmq_watcher *w) {
     uint64_t watched = shmq_load_relaxed(&w->m->watched_ns);
     return watched != 0 && shmq_now_ns() - watched < QUIET_TICKS * SHMQ_TICK_NS;
 }
 
-/* To what is due, if that is sooner. The second watcher comes a tick later: what is still due then was left. While somebody looks,
- * the word does not say yet what is next, and nobody is told: so it is read again after a tick. While another thread of ours is
- * at the upkeep, we can do none of it. */
+/* How long the watcher sleeps: to what is due, if that is sooner than the limit. The second watcher comes a tick later:
+ * what is due still was left by the first. While a process looks, the word does not say yet what is next, and the
+ * watcher gets no wake: so it reads the word again after a tick. While another thread of this process does upkeep, this
+ * one cannot. */
 static uint64_t until_due(const shmq_watcher *w, uint64_t limit_ns) {
     uint64_t word = shmq_load_seq(&w->m->header->due), due = shmq_due_time(word);
     if (SHMQ_LIKELY(due == SHMQ_DUE_NEVER)) {
@@ -244,9 +248,9 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
     if (w->index < 0) {
         return limit_ns;
     }
-    limit_ns = until_due(w, limit_ns); /* after the watch was taken: who makes something due looks for it afterwards */
-    /* The mode first, then the look: who begins to hold something raises `unsettled` first, then looks at the mode. One
-     * of the two sees the other. */
+    limit_ns = until_due(w, limit_ns); /* after the watch was taken: a process looks for the watch after its due word */
+    /* The watcher sets the mode first, then looks. A process that begins to hold something raises `unsettled` first,
+     * then looks at the mode. One of the two sees the other. */
     shmq_a64 *word = &w->m->header->watch[w->index];
     bool ticking = w->quiet != 0 ? w->quiet <= QUIET_TICKS : watched_lately(w);
     if (!ticking) {
@@ -267,7 +271,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
         if (second == 0) {
             wake_volunteer(w->m);
         } else if ((second & TICKING) == 0) {
-            (void)wake_at(w->m, shmq_load_seq(&w->m->header->watch_wake[1])); /* from now on we are worth watching */
+            (void)wake_at(w->m, shmq_load_seq(&w->m->header->watch_wake[1])); /* the second one watches this one */
         }
     }
     return limit_ns < SHMQ_TICK_NS ? limit_ns : SHMQ_TICK_NS;
@@ -275,7 +279,7 @@ uint64_t shmq_watch_slice(shmq_watcher *w, uint64_t limit_ns) {
 
 void shmq_watch_tick(shmq_watcher *w) {
     if (w->index < 0 && is_due_late(w->m)) {
-        (void)take_watch(w); /* before the look, after which nothing shows that nobody came for it */
+        (void)take_watch(w); /* before the look, which hides that the watcher was late */
     }
     shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_TIMES), &w->spare);
     if (w->index < 0) {
@@ -288,7 +292,7 @@ void shmq_watch_tick(shmq_watcher *w) {
         }
     } else {
         shmq_upkeep.finish(w->m, SHMQ_DUTY(SHMQ_DUTY_DEATHS) | SHMQ_DUTY(SHMQ_DUTY_SEGMENT),
-                           NULL); /* a death is known in 50 ms */
+                           NULL); /* a death is noticed in 50 ms */
     }
     shmq_store_seq(&w->m->header->watch_looked[w->index], shmq_now_ns());
 }
@@ -310,16 +314,16 @@ void shmq_watch_leave(shmq_watcher *w) {
     }
 }
 
-/* From now on this process is worth watching: somebody has to tick. */
+/* From now on this process is worth watching: a watcher has to tick. */
 static void be_watched(shmq_member *m) {
     shmq_segment_shm *header = m->header;
     uint64_t first = shmq_load_seq(&header->watch[0]);
-    int index = is_ours(m, first) ? 1 : 0; /* our own watcher cannot watch us: the second one does */
+    int index = is_ours(m, first) ? 1 : 0; /* a watcher cannot watch its own process: the second one does */
     uint64_t word = index == 0 ? first : shmq_load_seq(&header->watch[1]);
     if (word == 0) {
         summon(m);
     } else if ((word & TICKING) == 0 && !wake_at(m, shmq_load_seq(&header->watch_wake[index])) && is_stale(m, word)) {
-        /* A dead watcher that nobody noticed, for there was nothing to watch. */
+        /* The watcher is dead, and no process noticed, since there was nothing to watch. */
         shmq_cas_seq(&header->watch[index], word, 0);
         summon(m);
     }
@@ -347,15 +351,15 @@ void shmq_watch_hurry(shmq_member *m) {
     }
 }
 
-/* Not at once: who wakes may hold locks, or reap already. */
+/* The process reaps later: a notifier may hold locks, or reap already. */
 void shmq_met_dead(shmq_member *m, uint32_t row) {
     shmq_store_relaxed(&m->met, row + 1);
-    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_upkeep_look looks */
+    shmq_store_relaxed(&m->ops, 1023); /* the next shmq_upkeep_look looks at `met` */
 }
 
 void shmq_reap_met(shmq_member *m) {
     uint32_t met = shmq_load_relaxed(&m->met);
     if (met != 0 && shmq_cas32_seq(&m->met, met, 0) && met <= SHMQ_PROCESS_ROWS && met - 1 != m->row) {
-        (void)shmq_upkeep.reap_row(m, met - 1); /* not done now: the next who looks does it */
+        (void)shmq_upkeep.reap_row(m, met - 1); /* if it fails, the next process that looks reaps */
     }
 }
