@@ -197,14 +197,14 @@ def test_columns_that_do_not_fit_each_other_are_refused(broker_dir: Path) -> Non
         ends = b"\0\0\0\0\1\0\0\0"
         if group == none:
             group = named = (b"\0", b"\0" * 8, b"")
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match"):
             column_heads(1000, group, named, names, values, b"\1", ends)
     with shmq.open(broker_dir, memory="16MiB") as broker:
         queue = broker.queue("results")
         good = (b"\0", b"\4", b"\xff" * 8, b"\0" * 8, b"")
         queue._put_column(0, False, b"\0" * 8, b"", 0, 1, good)
         for n, unfit in enumerate((b"", b"\x0a", b"\0", b"\0\0\0\0\1\0\0\0")):
-            with pytest.raises(ValueError, match="do not fit"):
+            with pytest.raises(ValueError, match="do not match"):
                 queue._put_column(0, False, b"\0" * 8, b"", 0, 1, (*good[:n], unfit, *good[n + 1 :]))  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             queue._put_column(0, False, b"\0" * 8, b"", 0, 1, b"")  # type: ignore[arg-type]

@@ -135,7 +135,7 @@ static bool in_time(const shmq_queue *q, uint64_t until_ns, uint64_t slice_end, 
 static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *moved) {
     shmq_upkeep.thorough(q->m);
     shmq_status status = put_counted(q, o);
-    for (int tries = 0; tries < 4 && shmq_no_room(status); tries++) {
+    for (int tries = 0; tries < 4 && shmq_no_room(status) && !is_disk_full(*moved); tries++) {
         *moved = flow_for_room(q, o, status, false);
         if (*moved != SHMQ_INTERRUPTED) {
             return is_disk_full(*moved) ? status : *moved;
