@@ -1,6 +1,7 @@
 /* Words of a queue that flows, with values that no process writes: each is told. And what may be so amid a mover's turn is not. */
 #include "flow_pair.h"
 #include "shmq/cold.h"
+#include "shmq/due.h"
 #include "shmq/ring_memory.h"
 
 #define MANY 12000
@@ -195,7 +196,68 @@ static void what_moves_without_a_mover_is_told(void) {
     end_flowing();
 }
 
+/* A time that no message can have is none: each look would find it due. */
+static void a_life_ends_when_its_message_or_its_queue_says(void) {
+    begin();
+    shmq_a64 *max_ttl = &q->page->settings.max_ttl_ns;
+    CHECK_EQUAL(shmq_life_end(q, 1000, 0), SHMQ_NEVER);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 5000), 5000);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 500), 500); /* it was over when it came */
+    CHECK_EQUAL(shmq_life_end(q, 1000, 1000 + SHMQ_DUE_LONGEST), 1000 + SHMQ_DUE_LONGEST);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 1001 + SHMQ_DUE_LONGEST), SHMQ_NEVER);
+    shmq_store_seq(max_ttl, 300);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 0), 1300);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 5000), 1300);
+    CHECK_EQUAL(shmq_life_end(q, 1000, 1200), 1200);
+    CHECK_EQUAL(shmq_life_end(q, UINT64_MAX - 100, 0), SHMQ_NEVER); /* beyond all times */
+    shmq_store_seq(max_ttl, SHMQ_NEVER);
+    end();
+}
+
+static shmq_row kept;
+
+static shmq_row_use keep_row(void *context, const shmq_delivery *d) {
+    (void)context;
+    CHECK_EQUAL(d->depth, 0);
+    return SHMQ_ROW_PASSED;
+}
+
+/* Its place, its length and its sum have to be those of what was written. */
+static void a_row_that_was_changed_is_no_message(void) {
+    begin_flowing();
+    shmq_mover t;
+    shmq_delivery d;
+    shmq_ordinal ordinal;
+    uint32_t count = 1;
+    uint64_t low = shmq_load_seq(&back->low), at = low;
+    CHECK_EQUAL(shmq_turn_begin(&t, &q->first), SHMQ_OK);
+    CHECK_EQUAL(shmq_fetch(&t, &at, low + 3, keep_row, NULL), SHMQ_NOT_FOUND);
+    CHECK_EQUAL(at, low + 3);
+    CHECK_EQUAL(shmq_read_rows(&t, low, low + 1, 0, &kept, &count), SHMQ_OK);
+    CHECK_EQUAL(count, 1);
+    CHECK(shmq_row_parse(&kept, &d) && shmq_row_ordinal(&kept, &ordinal));
+    CHECK_EQUAL(d.position, low);
+    CHECK(number_of(&d) >= TAKEN && number_of(&d) < MANY);
+    shmq_row changed = kept;
+    changed.place++; /* in the place of another */
+    CHECK(!shmq_row_parse(&changed, &d) && !shmq_row_ordinal(&changed, &ordinal));
+    changed = kept;
+    changed.length = 8;
+    CHECK(!shmq_row_parse(&changed, &d) && !shmq_row_ordinal(&changed, &ordinal));
+    changed.length = kept.length - 1;
+    CHECK(!shmq_row_parse(&changed, &d) && !shmq_row_ordinal(&changed, &ordinal));
+    unsigned char *byte = (unsigned char *)(uintptr_t)kept.bytes + kept.length - 1;
+    *byte ^= 1;
+    CHECK(!shmq_row_parse(&kept, &d) && !shmq_row_ordinal(&kept, &ordinal));
+    *byte ^= 1;
+    CHECK(shmq_row_parse(&kept, &d));
+    shmq_turn_end(&t);
+    end_flowing();
+}
+
 int main(void) {
+    a_life_ends_when_its_message_or_its_queue_says();
+    a_row_that_was_changed_is_no_message();
     counts_that_cannot_be_are_told();
     counts_are_not_compared_amid_a_turn();
     a_front_ring_that_leads_nowhere_is_left_to_others();
