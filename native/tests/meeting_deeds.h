@@ -148,9 +148,9 @@ static inline void examine(actor *by) { scratch_examine_queue(by->q->index, fals
 
 static const deed gets = {.act = get_one}, puts_one = {.act = put_one}, receives = {.act = receive_one},
                   settles = {.before = receive_one, .act = settle_held},
-                  releases = {.before = receive_one, .act = release_it}, locks = {.before = receive_one, .act = lock_it},
-                  touches = {.before = receive_one, .act = touch_it}, holds = {.before = receive_one, .act = hold_it},
-                  steals = {.before = see_first, .act = steal_first},
+                  releases = {.before = receive_one, .act = release_it},
+                  locks = {.before = receive_one, .act = lock_it}, touches = {.before = receive_one, .act = touch_it},
+                  holds = {.before = receive_one, .act = hold_it}, steals = {.before = see_first, .act = steal_first},
                   steals_ready = {.before = see_first, .act = steal_ready}, purges = {.act = purge_all},
                   discards = {.before = see_first, .act = discard_two}, claims = {.act = claim_all},
                   moves = {.before = receive_one, .act = move_it}, browses = {.before = see_first, .act = browse_all},

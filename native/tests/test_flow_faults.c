@@ -59,7 +59,8 @@ static void counts_that_cannot_be_are_told(void) {
     TOLD_WITH(back->pulled, flushed + 1, "more messages have come back from disk than went there");
     TOLD_WITH(back->pulled_bytes, bytes + 1, "more bytes have come back from disk than went there");
     TOLD_WITH(front.shm->pulled, erased + 1, "the queue has passed more fetched messages than were fetched");
-    TOLD_WITH(front.shm->pulled_bytes, erased_bytes + 1, "the queue has passed more fetched messages than were fetched");
+    TOLD_WITH(front.shm->pulled_bytes, erased_bytes + 1,
+              "the queue has passed more fetched messages than were fetched");
     TOLD_WITH(back->flushed, flushed + MANY, "but has only");
     TOLD_WITH(front.shm->flushed, erased + MANY, "that were fetched from among them");
     TOLD_WITH(back->pulled, flushed, "bytes on disk, but no message there");

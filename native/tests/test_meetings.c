@@ -2,9 +2,8 @@
 #include "meeting_deeds.h"
 
 static shmq_queue *plain(shmq_member *m, const char *name) {
-    shmq_declaration d = {.given = (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_DELIVERIES),
-                          .checksum = true,
-                          .create = true};
+    shmq_declaration d = {
+        .given = (1u << SHMQ_SET_MAX_DEATHS) | (1u << SHMQ_SET_MAX_DELIVERIES), .checksum = true, .create = true};
     return scratch_declare(m, name, d, 0);
 }
 
