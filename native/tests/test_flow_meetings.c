@@ -20,16 +20,13 @@ static void take_from_memory(actor *by) {
 }
 
 static const deed brings = {.before = take_from_memory, .act = get_one},
-                  looks = {.before = take_from_memory, .act = browse_all},
                   steals_from_disk = {.before = take_from_memory, .act = steal_first};
 
 static void takers_meet_movers(void) {
     meetings_begin(flowing, some);
     MEET(brings, gets, 2);
     MEET(brings, browses, 2);
-    MEET(puts_one, gets, 4);
     MEET(steals_from_disk, gets, 2);
-    MEET(looks, gets, 2);
     meetings_end();
 }
 
