@@ -263,7 +263,7 @@ static void round_of(const deed *mine, long at) {
 #ifdef SHMQ_COUNTS_BRANCHES
 #define MEETING_BUDGET 60000 /* steps in all */
 #else
-#define MEETING_BUDGET 8000
+#define MEETING_BUDGET 4000
 #endif
 
 /* At atomic writes, and at a few other steps, evenly spread; as many of them as the budget allows. */
