@@ -284,9 +284,7 @@ static void meet(const deed *mine, const deed *others, long spread) {
             stops++;
         }
     }
-    if (getenv("SHMQ_MEETINGS") != NULL) {
-        printf("%ld steps, %ld stops\n", count, stops);
-    }
+    printf("%ld steps, %ld stops\n", count, stops);
     actor_end(&ours);
     child_end();
 }

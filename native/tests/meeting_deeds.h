@@ -18,8 +18,6 @@ static inline void get_one(actor *by) {
     }
 }
 
-static inline void put_one(actor *by) { add_number(by->q); }
-
 static inline void receive_one(actor *by) {
     const shmq_taking t = {.owner = shmq_self(by->q)};
     shmq_status status = shmq_receive(by->q, &t, &by->held);
@@ -38,13 +36,6 @@ static inline void release_it(actor *by) {
 static inline void lock_it(actor *by) {
     if (by->holds) {
         shmq_status status = shmq_lock(by->q, &by->held);
-        CHECK(status == SHMQ_OK || status == SHMQ_SETTLED);
-    }
-}
-
-static inline void touch_it(actor *by) {
-    if (by->holds) {
-        shmq_status status = shmq_touch(by->q, &by->held);
         CHECK(status == SHMQ_OK || status == SHMQ_SETTLED);
     }
 }
@@ -75,10 +66,6 @@ static inline void see_first(actor *by) {
 /* Also from a hand. */
 static inline void steal_first(actor *by) {
     take_stolen(by, shmq_steal_at(&by->q->first, first_place, false, &by->held));
-}
-
-static inline void steal_ready(actor *by) {
-    take_stolen(by, shmq_steal_at(&by->q->first, first_place + 1, true, &by->held));
 }
 
 static inline void purge_all(actor *by) {
@@ -143,18 +130,13 @@ static inline void browse_all(actor *by) {
     }
 }
 
-/* Whoever is at work: nothing is damaged. */
-static inline void examine(actor *by) { scratch_examine_queue(by->q->index, false); }
-
-static const deed gets = {.act = get_one}, puts_one = {.act = put_one}, receives = {.act = receive_one},
+static const deed gets = {.act = get_one}, receives = {.act = receive_one},
                   settles = {.before = receive_one, .act = settle_held},
                   releases = {.before = receive_one, .act = release_it},
-                  locks = {.before = receive_one, .act = lock_it}, touches = {.before = receive_one, .act = touch_it},
-                  holds = {.before = receive_one, .act = hold_it}, steals = {.before = see_first, .act = steal_first},
-                  steals_ready = {.before = see_first, .act = steal_ready}, purges = {.act = purge_all},
+                  locks = {.before = receive_one, .act = lock_it}, holds = {.before = receive_one, .act = hold_it},
+                  steals = {.before = see_first, .act = steal_first}, purges = {.act = purge_all},
                   discards = {.before = see_first, .act = discard_two}, claims = {.act = claim_all},
-                  moves = {.before = receive_one, .act = move_it}, browses = {.before = see_first, .act = browse_all},
-                  examines = {.act = examine};
+                  moves = {.before = receive_one, .act = move_it}, browses = {.before = see_first, .act = browse_all};
 
 #define MEET(mine, others, spread) meet(&(mine), &(others), spread)
 
