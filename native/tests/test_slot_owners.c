@@ -102,7 +102,7 @@ static void what_somebody_is_settling_is_left_to_it_while_it_lives(void) {
     end();
 }
 
-/* Who has a view and no handle has no counters in which it could be seen: the count is one too high, until a producer finds no
+/* One that has a view and no handle has no counters in which it could be seen: the count is one too high, until a producer finds no
  * room. */
 static void a_slot_that_is_freed_through_a_view_is_counted_again_later(void) {
     begin();
