@@ -260,7 +260,45 @@ static void bodies_are_compared_with_their_checksums(void) {
     end();
 }
 
+static void part_says(shmq_member *eye, const char *name, int verdict, const char *words) {
+    int part = 0;
+    while (strcmp(shmq_part_name(part), name) != 0) {
+        part++;
+        CHECK(part < SHMQ_PARTS);
+    }
+    shmq_finding finding;
+    shmq_part_check(eye, part, &finding);
+    CHECK_EQUAL(finding.verdict, verdict);
+    CHECK(strstr(verdict == SHMQ_DAMAGED ? finding.fault : finding.why, words) != NULL);
+}
+
+/* What stays is damage, also without the lock; while somebody changes the structure nobody can tell. */
+static void looks_without_the_lock_agree_or_cannot_decide(void) {
+    begin(true);
+    shmq_member *eye;
+    CHECK_EQUAL(shmq_observer_open(scratch_name, NULL, &eye), SHMQ_OK);
+    shmq_block_location location;
+    CHECK(shmq_block_locate(a, shmq_body_offset(shmq_slot_at(&qa->first, 1)->body), &location));
+    part_says(eye, "references of blocks", SHMQ_SOUND, "");
+    shmq_or_seq(&location.block->word, UINT64_C(1) << 5);
+    part_says(eye, "references of blocks", SHMQ_DAMAGED, "references that no message names: 0x20");
+    shmq_and_seq(&location.block->word, ~(UINT64_C(1) << 5));
+    uint32_t pid = b->process->pid;
+    b->process->pid = 0;
+    part_says(eye, "processes", SHMQ_DAMAGED, "but names no process");
+    CHECK_EQUAL(shmq_structure_lock(b), SHMQ_OK);
+    part_says(eye, "processes", SHMQ_UNDECIDED, "is changing the structure, or was stopped while it did");
+    part_says(eye, "map of the memory", SHMQ_UNDECIDED, "is changing the structure, or was stopped while it did");
+    b->process->pid = pid;
+    part_says(eye, "processes", SHMQ_SOUND, ""); /* what makes sense is believed at once */
+    shmq_structure_unlock(b);
+    part_says(eye, "map of the memory", SHMQ_SOUND, "");
+    shmq_observer_close(eye);
+    end();
+}
+
 int main(void) {
+    looks_without_the_lock_agree_or_cannot_decide();
     an_owner_that_is_not_there_is_told();
     a_body_whose_block_does_not_know_it_is_told();
     a_block_that_is_nobodys_is_told();

@@ -385,7 +385,38 @@ static void a_damaged_table_is_found(void) {
     end();
 }
 
+/* Only its owner's messages can have been taken from it by time. */
+static void a_group_is_suspect_for_its_own_owner_only(void) {
+    taker a, b;
+    begin(SHMQ_GROUPS_STICKY, 1);
+    open_taker(&a, q);
+    open_taker(&b, theirs);
+    put_in("g", 1, 0);
+    put_in("g", 2, 0);
+    unsigned char headers[64];
+    uint32_t group = shmq_group_of_headers(headers, head_of(headers, "g"));
+    shmq_group_suspect(q, group, a.row);
+    CHECK(is_free("g"));
+    shmq_delivery d = taken(&a, 1);
+    CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    uint64_t before = shmq_load_seq(&words_of("g")->owner);
+    shmq_group_suspect(q, group, b.row);
+    CHECK_EQUAL(shmq_load_seq(&words_of("g")->owner), before);
+    shmq_group_recheck(theirs, group); /* it is kept: sticky, and nobody doubts */
+    takes_nothing(&b);
+    shmq_group_suspect(q, group, a.row);
+    CHECK(shmq_load_seq(&words_of("g")->owner) != before);
+    shmq_group_recheck(theirs, group);
+    CHECK(is_free("g"));
+    d = taken(&b, 2);
+    CHECK_EQUAL(shmq_settle(theirs, &d), SHMQ_OK);
+    close_taker(&a);
+    close_taker(&b);
+    end();
+}
+
 int main(void) {
+    a_group_is_suspect_for_its_own_owner_only();
     a_group_is_with_one_consumer_at_a_time();
     its_owner_may_have_several_and_order_holds_after_a_release();
     get_keeps_to_groups_too();

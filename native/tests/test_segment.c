@@ -110,6 +110,8 @@ static void test_each_differing_field_is_named(void) {
     REFUSE(slabs, 0, true, SHMQ_CORRUPT);
     REFUSE(data, SCRATCH_MEMORY - 1, true, SHMQ_CORRUPT);
     REFUSE(anonymous, 2, true, SHMQ_CORRUPT);
+    REFUSE(memory, SHMQ_MEMORY_MIN - 1, true, SHMQ_CORRUPT);
+    REFUSE(memory, SCRATCH_MEMORY + 1, true, SHMQ_CORRUPT);
 }
 
 static void test_a_path_without_end_is_refused(void) {

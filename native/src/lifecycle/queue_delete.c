@@ -189,5 +189,8 @@ shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
     if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && bring_any(q)) {
         return shmq_steal_left(q, d); /* a row that has just come back from disk */
     }
+    if (status == SHMQ_EMPTY && is_deleted(q) && !any_rows(q)) {
+        shmq_flow_remove(q); /* the last of them has come back: no pull will find that nothing is left */
+    }
     return status;
 }
