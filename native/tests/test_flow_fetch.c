@@ -111,7 +111,7 @@ static void without_a_slot_it_stays_on_disk(void) {
     CHECK(count > shmq_slot_count(shmq_front_of(&q->first)) && count < 7000);
     CHECK_EQUAL(select_now(theirs, &by, &d), SHMQ_EMPTY);
     CHECK_EQUAL(shmq_steal_at(&q->first, place, true, &d), SHMQ_NO_SPACE);
-    CHECK(strstr(shmq_trail(), "no slot to come back to") != NULL);
+    CHECK(strstr(shmq_trail(), "no slot is free for a message that comes back") != NULL);
     uint64_t oldest = count - shmq_slot_count(shmq_front_of(&q->first)); /* of those that have come back */
     CHECK_EQUAL(shmq_settle(q, &held[oldest]), SHMQ_OK);
     CHECK_EQUAL(select_now(theirs, &by, &d), SHMQ_OK);

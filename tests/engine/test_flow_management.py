@@ -65,7 +65,7 @@ def test_a_selector_chooses_more_than_the_front_ring_has_slots(flowed: shmq.Queu
 def test_what_is_in_hand_and_leaves_no_slot_is_told_and_nothing_is_lost(flowed: shmq.Queue[Any]) -> None:
     held = flowed.receive_many(COUNT, timeout=0)
     assert 0 < len(held) < COUNT - 500, "the front ring has no slot left"
-    with pytest.raises(shmq.OutOfSpace, match="no slot to come back to"):
+    with pytest.raises(shmq.OutOfSpace, match="no slot is free for a message that comes back"):
         flowed.purge(selector=f"number = {COUNT - 500}")
     for message in held[:-1]:
         message.ack()
