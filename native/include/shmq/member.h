@@ -166,9 +166,6 @@ uint64_t shmq_new_id(shmq_member *m);
 /* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
 uint32_t shmq_process_high(const shmq_member *m);
 uint32_t shmq_queue_high(const shmq_member *m);
-/* How many rows and directory entries were ever in use: how far a look over all of them goes. Damaged: all there are. */
-uint32_t shmq_process_high(const shmq_member *m);
-uint32_t shmq_queue_high(const shmq_member *m);
 /* This process' counters on a queue, made when missing (structure lock). */
 shmq_status shmq_counters_of(shmq_member *m, uint32_t queue_index, shmq_counters_shm **counters);
 /* The same by a caller that holds the structure lock already. */
