@@ -191,8 +191,63 @@ static void what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_
     end_groups();
 }
 
+/* The same where the first one of that group has never left memory: it was in hand when the others went to disk. */
+static void what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group(void) {
+    begin_groups();
+    const uint64_t share = shmq_slot_count(shmq_front_of(&changes->first)) / 4,
+                   slots = shmq_slot_count(&changes->first);
+    shmq_delivery *many = calloc(share + 1, sizeof *many), held, d;
+    taker hot, gone, other_one;
+    CHECK(many != NULL);
+    put_of("hot", 0);
+    put_of("late", 1);
+    put_many("hot", 1000000, slots / 4 * 3); /* the first half stays in memory */
+    put_of("late", 2);
+    put_of("many", 3);
+    CHECK(!shmq_flow_is_on(shmq_flow_at(&changes->first)));
+    open_taker(&hot, changes, NULL, NULL);
+    open_taker(&first_owner, beside, NULL, NULL);
+    open_taker(&gone, changes, NULL, NULL);
+    open_taker(&other_one, beside, NULL, NULL);
+    CHECK_EQUAL(take(&hot, &held), 0);
+    CHECK_EQUAL(take(&first_owner, &in_its_hands), 1);
+    CHECK_EQUAL(take(&gone, &many[0]), 3);
+    put_many("many", 4, share + 2);
+    put_many("hot", 2000000, slots);
+    CHECK(shmq_flow_is_on(shmq_flow_at(&changes->first)));
+    for (uint64_t i = 1; i <= share; i++) {
+        CHECK_EQUAL(take(&gone, &many[i]), 3 + i);
+    }
+    CHECK_EQUAL(fetched(), share);
+    CHECK_EQUAL(take(&gone, &d), UINT64_MAX);
+    for (uint64_t i = 0; i <= share; i++) {
+        CHECK_EQUAL(shmq_release(changes, &many[i], true), SHMQ_OK);
+    }
+    close_taker(&gone);
+    CHECK_EQUAL(shmq_settle(beside, &in_its_hands), SHMQ_OK);
+    for (uint64_t number = 3; number < 5; number++) {
+        CHECK_EQUAL(take(&other_one, &d), number);
+        CHECK_EQUAL(shmq_settle(beside, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(take(&other_one, &d), 2); /* there is a slot for it now */
+    CHECK_EQUAL(shmq_settle(beside, &d), SHMQ_OK);
+    for (uint64_t number = 5; number < share + 6; number++) {
+        CHECK_EQUAL(take(&other_one, &d), number);
+        CHECK_EQUAL(shmq_settle(beside, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(take(&other_one, &d), UINT64_MAX);
+    CHECK_EQUAL(shmq_settle(changes, &held), SHMQ_OK);
+    take_all(&other_one, slots / 4 * 3 + slots);
+    close_taker(&hot);
+    close_taker(&first_owner);
+    close_taker(&other_one);
+    free(many);
+    end_groups();
+}
+
 int main(void) {
     a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_earlier_one();
     what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_slot();
+    what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group();
     return 0;
 }

@@ -196,16 +196,24 @@ static bool is_of_group_in_back(shmq_ring *back, uint32_t group, uint64_t place)
     return false;
 }
 
-/* May the taker take the entry `f` before the next row, for which there is no slot? Rows that were fetched before, and
+/* May the taker take an entry before the next row, for which there is no slot? Rows that were fetched before, and
  * have come back, may have all slots, since their groups were free when that of the next row was not. Groups have no
- * order among them, so such an entry goes first. Otherwise no taker could have anything. */
-static bool may_overtake(const shmq_mover *t, const shmq_found *b, const shmq_found *f) {
+ * order among them, so such an entry, `f`, goes first; or `b`, if it is an earlier one of the same group, of which then no
+ * other is on disk before `f`. Otherwise no taker could have anything. The one that stays is not found. */
+static bool overtakes(const shmq_mover *t, shmq_found *b, shmq_found *f) {
     const shmq_slot_shm *slot = f->place != UINT64_MAX ? shmq_slot_at(t->front, f->d.position) : NULL;
     if (slot == NULL || !shmq_is_next_of_group(slot)) {
         return false;
     }
     uint32_t group = shmq_group_of(t->front, slot, shmq_props(slot));
-    return b->place > f->place || !is_of_group_in_back(t->back, group, f->place);
+    if (b->place > f->place || !is_of_group_in_back(t->back, group, f->place)) {
+        b->place = UINT64_MAX;
+        return true;
+    }
+    const shmq_slot_shm *before = shmq_slot_at(t->back, b->d.position);
+    bool is_earlier = !b->claim && shmq_group_of(t->back, before, shmq_props(before)) == group;
+    f->place = is_earlier ? UINT64_MAX : f->place;
+    return is_earlier;
 }
 
 static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch) {
@@ -235,8 +243,7 @@ static shmq_status search(shmq_mover *t, shmq_delivery *d, uint64_t *front_epoch
             continue;
         }
         status = status == SHMQ_INTERRUPTED ? SHMQ_TIMEOUT : status; /* groups come and go: others need the lock, too */
-        if (status == SHMQ_EMPTY && may_overtake(t, &b, &f)) {
-            b.place = UINT64_MAX;
+        if (status == SHMQ_EMPTY && overtakes(t, &b, &f)) {
             status = SHMQ_NOT_FOUND;
         }
         if (status == SHMQ_OK) {

@@ -201,9 +201,9 @@ class Searcher(GroupTaker, Taker):
             turn = yield from self.search_rows(level, min(first.place, flow.p), seen.back)
             if turn == DONE:
                 continue
-            is_over = turn == STARVED and (yield from self.may_overtake(level, in_back, in_front))
-            if is_over:
-                first = in_front
+            over = (yield from self.overtaking(level, in_back, in_front)) if turn == STARVED else None
+            if over is not None:
+                first = over
             elif turn == STARVED:
                 return WITHOUT_FRONT
             if not level.live_rows():
@@ -217,7 +217,7 @@ class Searcher(GroupTaker, Taker):
                 return (yield from self.end(level, seen, in_back.position))
             result = yield from self.offer(level, first, seen)
             if isinstance(result, Offer):
-                return result._replace(overtakes=is_over)
+                return result._replace(overtakes=over is not None)
             if result != AGAIN:
                 return result
 
@@ -255,22 +255,26 @@ class Searcher(GroupTaker, Taker):
         self.searches[level.number] = (max(at, end), epoch)
         return None
 
-    def may_overtake(self, level: Level, in_back: Found, in_front: Found) -> Steps[bool]:
-        """What was fetched, and has come back, may have all slots for that: then it goes before others' rows."""
+    def overtaking(self, level: Level, in_back: Found, in_front: Found) -> Steps[Found | None]:
+        """What was fetched, and has come back, may have all slots: it goes first, or an earlier one of its group."""
         if in_front.place == ENDLESS or self.is_fault("no_overtaking"):
-            return False
+            return None
         front, back = level.front, level.back
         slot = in_front.position % front.slots
         if not front.is_next[slot] and not self.is_fault("overtake_any"):
-            return False
+            return None
         group = self.queue.group_of(front.message[slot])
         for index in range(back.slots if in_back.place < in_front.place and not self.is_fault("overtake_blind") else 0):
             yield STEP
             is_there = back.words[index].state in (AVAILABLE, OFFERED) and back.position[index] < in_front.place
             if is_there and self.queue.group_of(back.message[index]) == group:
-                return False
+                first = back.message[in_back.position % back.slots] if in_back.is_entry else None
+                if first is None or self.queue.group_of(first) != group:
+                    return None
+                self.queue.count("overtook in memory")
+                return in_back
         self.queue.count("overtook")
-        return True
+        return in_front
 
     def take_late(self, level: Level, seen: Seen) -> Steps[Offer | End | str]:
         """What lies above the rows, when the lock has been left: a fault."""
