@@ -48,8 +48,8 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
 }
 
 /* The try with the interpreter lock found no room: waits without the lock, as far as the caller allows. */
-static __attribute__((noinline)) shmq_status put_waiting(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
-                                                         shmq_status status) {
+static __attribute__((noinline)) shmq_status put_unlocked(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
+                                                          shmq_status status) {
     room_wait own = {0};
     wait = wait != NULL ? wait : &own;
     if (shmq_no_room(status) && p->out.body_len <= BIG_COPY) {
@@ -82,7 +82,7 @@ static shmq_status put_parcel(py_queue *self, parcel *p, uint64_t until_ns, room
         status = shmq_put(self->q, &p->out, 0);
         p->out.brief = false;
     }
-    return SHMQ_LIKELY(status == SHMQ_OK) ? status : put_waiting(self, p, until_ns, wait, status);
+    return SHMQ_LIKELY(status == SHMQ_OK) ? status : put_unlocked(self, p, until_ns, wait, status);
 }
 
 static PyObject *raise_returned(py_queue *self, const char *status) {

@@ -27,7 +27,7 @@ static bool any_in_flight(shmq_queue *q, uint32_t group, uint32_t owner) {
     shmq_ring level;
     for (uint32_t depth = 0; depth < q->rings && shmq_level_look(q, depth, &level) == NULL; depth++) {
         if (shmq_load_seq(&level.shm->cold) == 0) {
-            continue; /* no message of this ring has a group */
+            continue; /* groups stand in cold records, and this ring has none */
         }
         for (uint64_t i = 0; i < shmq_slots_laid(&level); i++) {
             if (!recall(&level, shmq_slot_at(&level, i), group, owner)) {
@@ -68,8 +68,8 @@ void shmq_group_recheck(shmq_queue *q, uint32_t group) {
         turn_all_back(q);
         (void)shmq_group_free(q, group, suspect);
     } else if (q->grouping == SHMQ_GROUPS_STICKY) {
-        /* The owner keeps the group, also after it has settled the rest. Else chance would decide, since only a refused
-         * taker causes the next recheck. */
+        /* The owner keeps the group, also after it has settled the rest. Otherwise it would depend on when a taker
+         * is refused, since only a refused taker causes the next recheck. */
         (void)shmq_cas_seq(at, suspect, shmq_group_again(suspect)); /* G5 */
     }
 }

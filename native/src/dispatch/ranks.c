@@ -81,7 +81,7 @@ static bool await_row(const shmq_queue *q, shmq_consumer_shm *row) {
     return passed;
 }
 
-/* The same without writing: a sleeper makes a step only when it is woken. */
+/* As await_row, but only asks. A consumer that was passed stays so until it is woken and makes a step. */
 static bool was_passed(const shmq_queue *q, shmq_consumer_shm *row) {
     uint64_t word, fresh;
     return is_waited_out(q, row, &word, &fresh);

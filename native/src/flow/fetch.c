@@ -57,7 +57,8 @@ static shmq_status fetch_row(shmq_mover *t, const shmq_row *row) {
     const shmq_ordinal with = {.erased = erased + 1,
                                .erased_bytes = shmq_load_relaxed(&front->flushed_bytes) + shmq_row_weight(row->length)};
     SHMQ_TRY(shmq_front_fill(t, row, tail, &with, SHMQ_PROP_FETCHED | t->fetched_as, &coming));
-    shmq_store_seq(&front->low, tail + 1); /* before the entry: positions below are not in the order of places */
+    shmq_store_seq(&front->low,
+                   tail + 1); /* stored before the entry is shown: from now on takers go by places, not by positions */
     if (!shmq_front_show(t, tail, &coming)) {
         return SHMQ_CORRUPT;
     }

@@ -276,9 +276,8 @@ static shmq_status enter(shmq_mover *t, bool ring_full) {
     from = ring_full && tail >= half && tail - half < from ? tail - half : from;
     from = from < tail ? end_of_share(t->back, head, from) : from;
     from = from > place ? from : place;
-    shmq_flushing_say(
-        ring, from, shmq_load_relaxed(&ring->flushed),
-        shmq_load_relaxed(&ring->flushed_bytes)); /* a flush whose mover died may have left this place there, too */
+    /* Overwrites what a dead mover's flush has left, which may name the same place. */
+    shmq_flushing_say(ring, from, shmq_load_relaxed(&ring->flushed), shmq_load_relaxed(&ring->flushed_bytes));
     shmq_store_seq(&ring->low, from);
     shmq_store_seq(&ring->flow, shmq_flow_word(from, true));
     shmq_alerts_hurry(t->q->m);

@@ -59,7 +59,8 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
     bool contiguous = true;
     for (uint64_t p = low; p < tail; p++) {
         const shmq_slot_shm *slot = shmq_slot_at(r, p);
-        uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
+        uint64_t word = shmq_load_seq(
+            &((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: the last look of join() before it sleeps */
         int32_t ahead = shmq_lap_ahead(word, shmq_turn(r, p));
         if (ahead == 0 && !shmq_word_carried(word)) {
             contiguous = false;
@@ -71,7 +72,8 @@ static uint64_t count_level(const shmq_ring *r, shmq_census *c) {
     for (uint64_t w = 0; w < (count + 63) / 64; w++) {
         for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
             const shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
-            uint64_t word = shmq_load_seq(&((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: join looks last */
+            uint64_t word = shmq_load_seq(
+                &((shmq_slot_shm *)slot)->word); /* SYNC ring.publish; seq: the last look of join() before it sleeps */
             if (shmq_word_carried(word) && shmq_state_is_entry(shmq_word_state(word))) {
                 count_entry(r, slot, word, c);
             }

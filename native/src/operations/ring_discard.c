@@ -47,7 +47,7 @@ static shmq_status discard_back(shmq_ring *r, uint64_t position, uint64_t *disca
         shmq_slot_shm *slot = shmq_slot_at(r, p);
         uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         if (is_ready(word)) {
-            SHMQ_TRY(discard(r, p, discarded)); /* also if the tail has just carried it */
+            SHMQ_TRY(discard(r, p, discarded)); /* also where a producer's tail has just passed over it */
             word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
         }
         settled += settled == p && (shmq_lap_ahead(word, shmq_turn(r, p)) != 0 || shmq_word_carried(word));

@@ -94,7 +94,7 @@ static shmq_status flow_for_room(shmq_queue *q, shmq_outgoing *o, shmq_status st
     if (!resident && status != SHMQ_FULL_RING) {
         return status; /* a limit of the whole queue */
     }
-    if (!shmq_may_flow(q)) { /* max_memory does not limit what the queue's options keep in memory */
+    if (!shmq_may_flow(q)) { /* with disk=0 everything stays in memory, and max_memory does not limit it */
         o->beyond = resident;
         return resident ? SHMQ_INTERRUPTED : status;
     }

@@ -171,7 +171,7 @@ static shmq_status search_rows(shmq_mover *t, const shmq_delivery *d, uint64_t e
         return SHMQ_NOT_FOUND;
     }
     if (SHMQ_UNLIKELY(t->q->book != NULL) && !forget_passed(last, at, shmq_load_relaxed(&t->back->shm->low))) {
-        return SHMQ_EMPTY; /* as if there were no memory for the row */
+        return SHMQ_EMPTY; /* no memory to remember passed groups: as if the row had no slot, so the taker comes again */
     }
     t->fetched_as = shmq_load_seq(&d->by->choosy) == 0 ? SHMQ_PROP_NEXT : 0; /* else it may have left an earlier one */
     shmq_status status = shmq_fetch(t, &at, end, considers, &s);
@@ -210,8 +210,8 @@ static bool overtakes(const shmq_mover *t, shmq_found *b, shmq_found *f) {
         b->place = UINT64_MAX;
         return true;
     }
-    const shmq_slot_shm *before = shmq_slot_at(t->back, b->d.position);
-    bool is_earlier = !b->claim && shmq_group_of(t->back, before, shmq_props(before)) == group;
+    slot = shmq_slot_at(t->back, b->d.position);
+    bool is_earlier = !b->claim && shmq_group_of(t->back, slot, shmq_props(slot)) == group;
     f->place = is_earlier ? UINT64_MAX : f->place;
     return is_earlier;
 }
