@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+import shmq
 from tests.model.entry import FAR, TINY, Entry, Holder, Wants, anything
 from tests.model.player import Actor, Player, Raised, View
 from tests.model.queue_model import QueueModel
@@ -93,6 +95,9 @@ class World:
     def close(self, in_peace: bool) -> None:
         for player in self.players:
             player.end() if in_peace else player.kill()
+        if not in_peace:  # what a failure has left would fill the memory while it is made smaller
+            with suppress(shmq.BrokerNotFound):
+                shmq.open(self.path, create=False).delete(force=True)
 
 
 class Scene(RuleBasedStateMachine):
