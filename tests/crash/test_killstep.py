@@ -308,7 +308,7 @@ MISTAKES = {
     ),
     "what a dead mover has decided to drop is not dropped": (
         "flow/mover.c",
-        "    shmq_drop_end(back); /* nothing",
+        "    shmq_drop_end(back); /* no entry",
         "    /* nothing",
         ["--only", "flow-discard"],
     ),

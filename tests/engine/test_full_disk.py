@@ -68,7 +68,7 @@ def test_a_full_disk_is_told_with_path_figures_and_remedy(kind: str, tmp_path: P
             _, error = fill(queue, 0)
             said = str(error)
             assert error.errno == errno.ENOSPC
-            for part in (str(place / "broker" / "disk"), "bytes are free", "files", "'backlog'", "make room there"):
+            for part in (str(place / "broker" / "disk"), "bytes are free", "files", "'backlog'", "free space there"):
                 assert part in said, said
 
     on_a_small_disk(work, kind, tmp_path)

@@ -8,7 +8,7 @@ from hypothesis.stateful import precondition, rule
 from tests.model.crowd_model import Subscriber
 from tests.model.entry import FAR, Entry, Holder
 from tests.model.player import Raised
-from tests.model.queue_model import QueueModel
+from tests.model.queue_model import QueueModel, Taken
 from tests.model.world import SELECTORS, Scene, delays, picks, players, selectors
 
 LEASE = 0.005  # seconds; until it is over the machine looks again and again
@@ -148,7 +148,9 @@ class TakeRules(Scene):
     @rule(number=picks, outcome=st.sampled_from(["ack", "release", "retry", "reject", "touch"]))
     @precondition(lambda self: self.model.taken)
     def settle_what_was_taken(self, number: int, outcome: str) -> None:
-        taken = self.model.taken[number % len(self.model.taken)]
+        self.settle_late(self.model.taken[number % len(self.model.taken)], outcome)
+
+    def settle_late(self, taken: Taken, outcome: str) -> None:
         found = self.ask(taken.holder[0], "settle_late", taken.place, outcome)
         assert found == Raised("SettlementError"), found
         self.model.taken.remove(taken)
@@ -167,3 +169,8 @@ class TakeRules(Scene):
             self.check_row(row, expected)
         if isinstance(expected, Entry):
             self.model.overrun(expected)
+            if self.model.grouping is not None:
+                # What its consumer has not found out about counts as in its hands: its group is free within the
+                # patience, not at once.
+                self.wait_for_what_is_due()
+                self.settle_late(self.model.taken[-1], "ack")
