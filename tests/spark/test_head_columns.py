@@ -70,5 +70,5 @@ def test_the_core_reads_a_head_as_python_does_or_leaves_it_to_python(seed: int) 
 
 def test_ends_that_do_not_fit_are_refused() -> None:
     for ends in ([0, 5], [-1, 0], [2, 1], [0, 9, 1]):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match"):
             head_columns(struct.pack(f"<{len(ends)}i", *ends), b"")
