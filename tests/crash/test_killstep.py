@@ -345,14 +345,14 @@ MISTAKES = {
     ),
     "a slot of the front ring is free, and nobody is told": (
         "limits/slot_free.c",
-        "shmq_notify_starved(q); /* whoever found no room",
-        "(void)q; /* whoever found no room",
+        "shmq_notify_starved(q); /* a taker that found no room",
+        "(void)q; /* a taker that found no room",
         ["--only", "flow-front-wakes"],
     ),
     "a slot of the front ring is free, and nobody is told who has looked at all that there is": (
         "limits/slot_free.c",
-        "shmq_notify_starved(q); /* whoever found no room",
-        "shmq_notify(q); /* whoever found no room",
+        "shmq_notify_starved(q); /* a taker that found no room",
+        "shmq_notify(q); /* a taker that found no room",
         ["--only", "flow-front-wakes-starved"],
     ),
     "a process that finds the mover's lock taken is not told of its end": (
