@@ -48,8 +48,8 @@ bool parse_timeout(PyObject *timeout, uint64_t *until_ns) {
 }
 
 /* The try with the interpreter lock found no room: waits without the lock, as far as the caller allows. */
-static __attribute__((noinline)) shmq_status put_unlocked(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
-                                                          shmq_status status) {
+static SHMQ_NOINLINE shmq_status put_unlocked(py_queue *self, parcel *p, uint64_t until_ns, room_wait *wait,
+                                              shmq_status status) {
     room_wait own = {0};
     wait = wait != NULL ? wait : &own;
     if (shmq_no_room(status) && p->out.body_len <= BIG_COPY) {

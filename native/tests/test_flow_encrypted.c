@@ -7,7 +7,9 @@
 #define MANY 12000
 #define LONG_BODY (3u << 20)
 
-static const uint8_t one_key[SHMQ_KEY_BYTES] = {1}, other_key[SHMQ_KEY_BYTES] = {2};
+/* Bytes that nothing else on disk looks like: a byte and zeros is also a time. */
+static const uint8_t one_key[SHMQ_KEY_BYTES] = {0xd2, 0x5b, 0x91, 0xe4, 0x7a, 0x3c, 0xf8, 0x16},
+                     other_key[SHMQ_KEY_BYTES] = {2};
 
 static void directory_of(const shmq_queue *queue, char path[300]) {
     snprintf(path, 300, "%s/%u.%u", scratch_spill, queue->index, queue->incarnation);

@@ -79,6 +79,9 @@ void shmq_trail_clear(void);
 #define SHMQ_INLINE static inline __attribute__((always_inline))
 #endif
 
+/* The slow part of a function whose fast part then saves no registers for it. */
+#define SHMQ_NOINLINE __attribute__((noinline))
+
 #define SHMQ_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SHMQ_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

@@ -343,8 +343,7 @@ static bool run_over(const shmq_selector *s, const shmq_fields *fields, unsigned
 }
 
 /* A function of its own, so that the usual header block does not pay for the stack of a large one. */
-__attribute__((noinline)) static bool run_over_large(const shmq_selector *s, const shmq_fields *fields,
-                                                     uint32_t bytes) {
+static SHMQ_NOINLINE bool run_over_large(const shmq_selector *s, const shmq_fields *fields, uint32_t bytes) {
     unsigned char copy[UINT16_MAX + SHMQ_HEADERS_PADDING];
     return run_over(s, fields, copy, bytes);
 }

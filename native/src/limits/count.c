@@ -98,6 +98,9 @@ static shmq_status look_for_room(shmq_queue *q, uint32_t limited, uint64_t bytes
 shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, const shmq_room *theirs) {
     measure entries = entries_of(q), weight = bytes_of(q), resident = resident_of(q);
     uint32_t taken = 0;
+    if (SHMQ_LIKELY((limited & SHMQ_WEIGHED) == 0)) {
+        return limited == 0 || raise_word(&entries, 1, theirs->entries) ? SHMQ_OK : SHMQ_FULL_COUNT;
+    }
     SHMQ_TRY(look_for_room(q, limited, bytes, theirs));
     if (limited & SHMQ_LIMITED_COUNT && !raise_word(&entries, 1, theirs->entries)) {
         return SHMQ_FULL_COUNT;

@@ -26,7 +26,7 @@ void shmq_wake_joiners(shmq_queue *q) {
 /* Wakes producers after a slot became free. Where the queue has a limit, each freed place wakes the first producer in
  * line. Where only the ring limits, a wake for each slot would cost a system call for each message: so only some slots
  * wake, and a blocked producer looks by itself at growing intervals. */
-void shmq_wake_full(shmq_ring *r, uint64_t position) {
+void shmq_wake_full(shmq_ring *r, const shmq_slot_shm *slot) {
     shmq_queue *q = r->queue;
     shmq_ring_shm *ring = &q->page->ring; /* of the first level: producers wait there, for whatever level */
     if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
@@ -35,11 +35,12 @@ void shmq_wake_full(shmq_ring *r, uint64_t position) {
     if (SHMQ_LIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) == 0)) {
         return;
     }
+    uint64_t index = (uint64_t)((const unsigned char *)slot - r->slots) / r->slot_size;
     uint64_t stride = shmq_slot_count(r) / 16;
     bool limited = shmq_load_relaxed(&q->page->limited) != 0;
     if (limited && shmq_line_stands(q)) {
         shmq_line_call(q);
-    } else if (limited || (position & ((stride < 256 ? stride : 256) - 1)) == 0) {
+    } else if (limited || (index & ((stride < 256 ? stride : 256) - 1)) == 0) {
         shmq_add_seq(&ring->full, 1);
         shmq_futex_wake(&ring->full, 1);
     }

@@ -22,7 +22,7 @@ bool shmq_slot_free(shmq_ring *r, shmq_slot_shm *slot, uint64_t word) {
         if (SHMQ_UNLIKELY((now & ~limited) != 0 || bytes == SHMQ_UNWEIGHED)) {
             shmq_recount_ask(q); /* a limit came between the look and the CAS, or the slot's bytes are not known */
         }
-        shmq_wake_full(r, (uint64_t)((unsigned char *)slot - r->slots) / r->slot_size);
+        shmq_wake_full(r, slot);
         if (SHMQ_UNLIKELY(shmq_is_front(r)) && shmq_flow_is_on(shmq_flow_at(r))) {
             shmq_notify_starved(q); /* a taker that found no room in the front ring brings more */
         }

@@ -88,7 +88,7 @@ static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
     if (status != SHMQ_EMPTY && status != SHMQ_SHUT_DOWN) {
         return status;
     }
-    return SHMQ_UNLIKELY(shmq_flows(of->q)) && !of->searched ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
+    return SHMQ_UNLIKELY(of->partial) ? SHMQ_FULL_MEMORY : SHMQ_EMPTY;
 }
 
 shmq_status shmq_claim(shmq_queue *from, shmq_queue *to, const shmq_claim_limits *limits, shmq_subscription *by,

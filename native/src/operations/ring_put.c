@@ -215,7 +215,7 @@ static shmq_status full_for(uint32_t limited) {
                                           : SHMQ_FULL_RESIDENT;
 }
 
-static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ticket) {
+SHMQ_INLINE shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ticket) {
     shmq_queue *q = r->queue;
     uint32_t limited = shmq_load_relaxed(&q->page->limited), now;
     shmq_room theirs = {0};
@@ -240,7 +240,7 @@ static shmq_status claim_counted(shmq_ring *r, shmq_outgoing *o, shmq_ticket *ti
 }
 
 /* Step 6: all that is done between claim and publish. No allocation, no system call. */
-static void fill(shmq_ring *r, const shmq_outgoing *o) {
+SHMQ_INLINE void fill(shmq_ring *r, const shmq_outgoing *o) {
     shmq_slot_shm *slot = shmq_slot_at(r, o->position);
     /* SYNC ring.browse: a reader that copies a byte written from here on sees CLAIMED when it looks at the word again.
      * An acquire at the claim would not give that: it keeps these writes behind the look at FREE, not behind this
@@ -268,7 +268,7 @@ static void fill(shmq_ring *r, const shmq_outgoing *o) {
 
 /* Step 8. False: this producer was stopped so long that its claim became a hole; it abandons the claim and puts
  * again. */
-static bool publish(shmq_ring *r, shmq_outgoing *o) {
+SHMQ_INLINE bool publish(shmq_ring *r, shmq_outgoing *o) {
     shmq_queue *q = r->queue;
     shmq_slot_shm *slot = shmq_slot_at(r, o->position);
     uint32_t turn = shmq_turn(r, o->position);
@@ -299,7 +299,7 @@ static void abandon(shmq_ring *r, const shmq_outgoing *o) {
             return;
         }
     }
-    shmq_wake_full(r, o->position);
+    shmq_wake_full(r, slot);
 }
 
 /* The first of these claims became a hole: the producer puts it and all after it again at the tail, in order. Their
@@ -361,19 +361,21 @@ SHMQ_INLINE shmq_status put(shmq_ring *r, shmq_outgoing *o, uint32_t count, shmq
     return status;
 }
 
-void shmq_published(shmq_ring *r, const shmq_outgoing *o) {
+SHMQ_INLINE void published(shmq_ring *r, const shmq_outgoing *o) {
     shmq_time_published(r, o);
     if (o->block.offset != 0 && SHMQ_UNLIKELY(shmq_alert_weighs(r->queue))) {
         shmq_alert_weigh(r->queue, weight_of(o));
     }
 }
 
-/* After the publish: wakes sleepers, and counts. False: the queue was deleted meanwhile, and *done of the messages are
- * in. */
-SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
-    uint32_t count = *done, wake = count < 4 ? count : 4;
+void shmq_published(shmq_ring *r, const shmq_outgoing *o) { published(r, o); }
+
+/* After the publish of `count`: wakes sleepers, and counts. Returns how many of them are in: fewer if the queue was
+ * deleted meanwhile. */
+SHMQ_INLINE uint32_t put_done(shmq_ring *r, shmq_outgoing *o, uint32_t count) {
+    uint32_t wake = count < 4 ? count : 4, in = count;
     for (uint32_t k = 0; k < count; k++) {
-        shmq_published(r, &o[k]);
+        published(r, &o[k]);
     }
     shmq_add_relaxed(&r->queue->counters->put, count);
     do { /* once in any case: browsers sleep without an idle bit */
@@ -382,10 +384,10 @@ SHMQ_INLINE bool put_done(shmq_ring *r, shmq_outgoing *o, uint32_t *done) {
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&r->queue->m->met) != 0)) {
         shmq_reap_met(r->queue->m); /* others may wait for what the dead process holds */
     }
-    while (*done != 0 && !put_in_time(r, &o[*done - 1])) {
-        --*done;
+    while (in != 0 && !put_in_time(r, &o[in - 1])) {
+        in--;
     }
-    return *done == count;
+    return in;
 }
 
 shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint32_t *done) {
@@ -404,7 +406,8 @@ shmq_status shmq_put_some(shmq_queue *q, shmq_outgoing *o, uint32_t count, uint3
             shmq_line_leave(q, &next->ticket);
         }
     }
-    if (*done != 0 && !put_done(r, o, done)) {
+    uint32_t made = *done;
+    if (made != 0 && (*done = put_done(r, o, made)) != made) {
         status = SHMQ_NOT_FOUND;
     }
     return *done == count ? SHMQ_OK : status;
@@ -420,5 +423,5 @@ shmq_status shmq_put_now(shmq_queue *q, shmq_outgoing *o) {
     if (SHMQ_UNLIKELY(o->intent != 0)) {
         return SHMQ_OK; /* half of a move: no taker can have it yet */
     }
-    return put_done(r, o, &done) ? SHMQ_OK : SHMQ_NOT_FOUND;
+    return put_done(r, o, 1) == 1 ? SHMQ_OK : SHMQ_NOT_FOUND;
 }

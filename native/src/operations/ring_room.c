@@ -145,18 +145,23 @@ static shmq_status put_at_last(shmq_queue *q, shmq_outgoing *o, shmq_status *mov
     return status;
 }
 
-/* Puts, and waits for room. *moved: the result of the last try to make room by the disk. */
-static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status *moved) {
+/* Puts if there is room. */
+SHMQ_INLINE shmq_status put_at_once(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
     SHMQ_TRY(shmq_queue_enter(q));
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_OPEN)) {
         return SHMQ_SHUT_DOWN;
     }
     SHMQ_TRY(shmq_prepare(q, o, until_ns));
-    shmq_ring *r = shmq_level_for(q, o->priority);
-    shmq_status status = shmq_put_now(q, o);
-    if (SHMQ_LIKELY(!shmq_no_room(status)) || SHMQ_UNLIKELY(o->brief)) {
-        return status; /* before any look at the clock */
+    return shmq_put_now(q, o);
+}
+
+/* Waits for room, and puts. `status`: of the first try. *moved: the result of the last try to make room by the disk. */
+static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status,
+                               shmq_status *moved) {
+    if (!o->prepared) {
+        return status; /* of its body, for which there is no memory */
     }
+    shmq_ring *r = shmq_level_for(q, o->priority);
     uint64_t piece =
         SHMQ_SHORT_SLEEP_NS; /* the producer looks soon, then seldom: consumers wake it at some slots only */
     bool waited = false;
@@ -213,7 +218,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
 }
 
 /* A producer for whose slots there is no memory sleeps like one that waits for a block; then its caller calls again. */
-static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
+static SHMQ_NOINLINE shmq_status sleep_for_slots(shmq_queue *q, uint64_t until_ns) {
     shmq_member *m = q->m;
     shmq_waiters waiters = shmq_memory_waiters(m, m->process);
     uint32_t seen = shmq_load_seq(&m->header->memory_full);
@@ -228,19 +233,28 @@ static __attribute__((noinline)) shmq_status sleep_for_slots(shmq_queue *q, uint
     return shmq_slice_over(m);
 }
 
-shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
-    shmq_status status, moved;
-    do {
+/* The first try had this status: the producer waits for room, or for memory. */
+static SHMQ_NOINLINE shmq_status put_slowly(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns, shmq_status status) {
+    shmq_status moved = SHMQ_EMPTY;
+    status = put_waiting(q, o, until_ns, status, &moved);
+    while (shmq_is_short(status) && !is_disk_full(moved) && (moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK) {
         moved = SHMQ_EMPTY;
-        status = put_waiting(q, o, until_ns, &moved);
-    } while (SHMQ_UNLIKELY(shmq_is_short(status) && !o->brief) && !is_disk_full(moved) &&
-             (moved = shmq_upkeep.relieve(q->m, q, false)) == SHMQ_OK);
-    if (SHMQ_UNLIKELY(status == SHMQ_NO_SPACE) && !o->brief && !is_disk_full(moved)) {
-        status = put_waiting(q, o, until_ns, &moved); /* to report what is lacking */
+        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &moved);
     }
-    if (SHMQ_UNLIKELY(status == SHMQ_FULL_MEMORY && !o->brief)) {
+    if (status == SHMQ_NO_SPACE && !is_disk_full(moved)) { /* once more, to report what is lacking */
+        status = put_waiting(q, o, until_ns, put_at_once(q, o, until_ns), &moved);
+    }
+    if (status == SHMQ_FULL_MEMORY) {
         status = shmq_is_failure(moved) ? moved : sleep_for_slots(q, until_ns);
         status = moved == SHMQ_FULL_DISK && status == SHMQ_FULL_MEMORY ? moved : status;
+    }
+    return status;
+}
+
+shmq_status shmq_put(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
+    shmq_status status = put_at_once(q, o, until_ns); /* before any look at the clock */
+    if (SHMQ_UNLIKELY(status != SHMQ_OK) && !o->brief) {
+        status = put_slowly(q, o, until_ns, status);
     }
     if (SHMQ_UNLIKELY(o->ticket.in_line) && status != SHMQ_INTERRUPTED && !(status == SHMQ_OK && o->more)) {
         shmq_line_leave(q, &o->ticket);

@@ -321,7 +321,7 @@ enum shmq_offered shmq_scan_offer(shmq_ring *r, uint64_t word, uint64_t p, uint6
 uint64_t shmq_lowest_released(shmq_ring *r, uint64_t from, uint64_t to) { return lowest_released(r, from, to); }
 
 /* Scans one level. */
-static inline shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
+SHMQ_INLINE shmq_status scan_level(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
     d->flow_seen = shmq_flow_at(back);
     if (SHMQ_UNLIKELY(d->flow_seen != 0)) {
         return shmq_scan_flowed(back, d, front_epoch);
@@ -412,7 +412,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
     d->left = d->searched = d->starved = false;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
-        d->position = d->word = d->version = 0;
+        d->position = d->word = d->version = d->flow_seen = 0;
         d->depth = 0;
         d->searched = !d->left; /* also on disk nothing is for a consumer that is not served */
         return status;

@@ -72,7 +72,7 @@ static uint32_t state_of(const shmq_queue_wait *of) { return shmq_load_seq(&of->
 static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     *claimed = false;
     for (uint32_t i = 0; i < w->count; i++) {
-        w->of[i].looked = w->of[i].left = w->of[i].searched = w->of[i].starved = false;
+        w->of[i].looked = w->of[i].left = w->of[i].partial = w->of[i].starved = false;
         w->of[i].version = 0;
     }
     for (uint32_t i = 0; i < w->count; i++) {
@@ -87,7 +87,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             }
             of->version = behind_claim ? 0 : d->version;
             of->left = d->left;
-            of->searched = d->searched;
+            of->partial = shmq_flow_is_on(d->flow_seen) && !d->searched;
             of->starved = d->starved;
             *claimed = *claimed || behind_claim;
         }
@@ -105,12 +105,11 @@ static bool all_shut(const waiting *w) {
     return true;
 }
 
-/* Does a queue flow? Then another process may be about to bring entries, or to end the flow, and an empty look is not
- * the last one. `unsearched`: leave out queues of which the taker has looked at all that is on disk. */
-static bool any_flows(const waiting *w, bool unsearched) {
+/* Was something on disk that the taker could not look at? Then an empty look is not the last one: another process may
+ * be about to bring entries, or has brought them since. `starved`: also where all slots for them are in use. */
+static bool any_partial(const waiting *w, bool starved) {
     for (uint32_t i = 0; i < w->count; i++) {
-        const shmq_queue_wait *of = &w->of[i];
-        if (SHMQ_UNLIKELY(shmq_flows(of->q)) && state_of(of) != SHMQ_STOPPED && !(unsearched && of->searched)) {
+        if (SHMQ_UNLIKELY(w->of[i].partial) && (starved || !w->of[i].starved)) {
             return true;
         }
     }
@@ -120,32 +119,19 @@ static bool any_flows(const waiting *w, bool unsearched) {
 /* The look after which no new entry can come, by what was read before it; an empty one is the end. Not behind a claim:
  * an entry that was put before the shutdown comes when its producer goes on, dies, or is passed. */
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
-    bool shut = all_shut(w), more = any_flows(w, false);
+    bool shut = all_shut(w);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !*claimed && !(more && any_flows(w, true)) ? SHMQ_SHUT_DOWN : status;
-}
-
-/* Another process may be about to bring a message. Not where all slots for it are in use. */
-static bool any_may_come(const waiting *w) {
-    for (uint32_t i = 0; i < w->count; i++) {
-        const shmq_queue_wait *of = &w->of[i];
-        if (SHMQ_UNLIKELY(shmq_flows(of->q)) && state_of(of) != SHMQ_STOPPED && !of->searched && !of->starved) {
-            return true;
-        }
-    }
-    return false;
+    return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w, true) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* The look of a taker that does not wait. For a mover or a claim it does, for at most the patience. */
 static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + w->m->patience_ns;
-    bool claimed, more;
+    bool claimed;
     shmq_status status;
     do {
-        more = any_flows(w, false);
         status = look_for_last(w, &claimed, from, d);
-    } while (SHMQ_UNLIKELY(more) && status == SHMQ_EMPTY && any_may_come(w) && sched_yield() == 0 &&
-             shmq_now_ns() < until);
+    } while (status == SHMQ_EMPTY && any_partial(w, false) && sched_yield() == 0 && shmq_now_ns() < until);
     return status;
 }
 
@@ -256,7 +242,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     bool shut = all_shut(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_flows(w, false))) {
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w, true))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);

@@ -43,16 +43,17 @@ static shmq_status wait_for(shmq_queue *q, const shmq_taking *t, shmq_delivery *
     return wait_for_any(&of, 1, 0, t, &from, d);
 }
 
-/* An entry OFFERED to `owner`, at once or after a wait. */
-static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+/* An entry OFFERED to `owner`, without a wait. */
+SHMQ_INLINE shmq_status offer_at_once(shmq_queue *q, uint32_t owner, shmq_subscription *by, shmq_delivery *d) {
     SHMQ_TRY(shmq_queue_enter(q));
-    if (SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED)) {
-        shmq_status status = shmq_offer_to(q, t->owner, t->by, d);
-        if (SHMQ_LIKELY(status != SHMQ_EMPTY)) {
-            return status;
-        }
-    }
-    return wait_for(q, t, d);
+    return SHMQ_LIKELY(shmq_load_relaxed(&q->page->shut_down) != SHMQ_STOPPED) ? shmq_offer_to(q, owner, by, d)
+                                                                               : SHMQ_EMPTY;
+}
+
+/* The same, at once or after a wait. */
+static shmq_status next_offer(shmq_queue *q, const shmq_taking *t, shmq_delivery *d) {
+    shmq_status status = offer_at_once(q, t->owner, t->by, d);
+    return SHMQ_LIKELY(status != SHMQ_EMPTY) ? status : wait_for(q, t, d);
 }
 
 /* The checksum does not fit. SHMQ_SETTLED: a stealer or a deletion took the message meanwhile, and the bytes that were
@@ -204,11 +205,18 @@ static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_deliv
     return SHMQ_OK;
 }
 
-shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+static SHMQ_NOINLINE shmq_status wait_to_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     const shmq_taking t = {.owner = shmq_self(q), .until_ns = g->until_ns, .caller = g->caller};
+    return wait_for(q, &t, d);
+}
+
+shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_status status;
     do {
-        SHMQ_TRY(next_offer(q, &t, d));
+        status = offer_at_once(q, shmq_self(q), NULL, d);
+        if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
+            SHMQ_TRY(status == SHMQ_EMPTY ? wait_to_get(q, g, d) : status);
+        }
         bool simple = d->body == 0 && d->content < g->contents && shmq_why_dead(q, d) == SHMQ_LIVES;
         status = SHMQ_LIKELY(simple) ? get_offered(q, g, d) : get_acquired(q, g, d);
     } while (status == SHMQ_SETTLED);
