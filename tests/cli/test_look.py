@@ -117,6 +117,7 @@ def test_commands_without_a_broker_say_how_to_make_one(bare: Shell) -> None:
         assert "shmq init" in words
 
 
+@pytest.mark.memory
 def test_declare_sets_options_that_python_sees(shell: Shell) -> None:
     shown = shell("declare", "orders", "maxsize=100", "checksum=no", "dead_letter=failed", "--json").json
     assert (shown["name"], shown["options"]["maxsize"], shown["options"]["checksum"]) == ("orders", 100, False)
