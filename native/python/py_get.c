@@ -59,21 +59,30 @@ static PyObject *taken(py_queue *self, const shmq_delivery *d) {
     return body;
 }
 
+static SHMQ_NOINLINE shmq_status get_waiting(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d) {
+    py_caller caller;
+    caller_begins(&caller, self);
+    g->until_ns = until_ns;
+    g->caller = &caller.c;
+    shmq_status status = shmq_get(self->q, g, d);
+    g->caller = NULL;
+    return status;
+}
+
 /* The next body. NULL: *status says why, unless an exception is set. */
 static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status) {
     copier to = {.queue = self};
-    py_caller caller;
-    caller_begins(&caller, self);
-    const shmq_getting g = {.until_ns = until_ns,
-                            .contents = self->codec_kind == CODEC_BYTES ? CONTENT_END
-                                        : knows_text(self)              ? CONTENT_TEXT + 1
-                                                                        : 0,
-                            .copy = copy_body,
-                            .to = &to,
-                            .caller = &caller.c};
+    shmq_getting g = {.contents = self->codec_kind == CODEC_BYTES ? CONTENT_END
+                                  : knows_text(self)              ? CONTENT_TEXT + 1
+                                                                  : 0,
+                      .copy = copy_body,
+                      .to = &to};
     for (;;) {
         shmq_delivery d;
-        *status = shmq_get(self->q, &g, &d);
+        *status = shmq_get_at_once(self->q, &g, &d);
+        if (SHMQ_UNLIKELY(*status == SHMQ_EMPTY)) {
+            *status = get_waiting(self, &g, until_ns, &d);
+        }
         if (SHMQ_LIKELY(*status == SHMQ_OK)) {
             if (SHMQ_LIKELY(!d.counted)) {
                 return to.body;

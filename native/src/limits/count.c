@@ -121,13 +121,19 @@ shmq_status shmq_room_take(shmq_queue *q, uint32_t limited, uint64_t bytes, cons
     return status;
 }
 
-void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes) {
+static void lower_weights(shmq_queue *q, uint32_t limited, uint64_t bytes) {
     measure weight = bytes_of(q), resident = resident_of(q);
     if (limited & SHMQ_LIMITED_RESIDENT) {
         lower_word(&resident, bytes);
     }
     if (limited & SHMQ_LIMITED_BYTES) {
         lower_word(&weight, bytes);
+    }
+}
+
+void shmq_room_give(shmq_queue *q, uint32_t limited, uint32_t count, uint64_t bytes) {
+    if (SHMQ_UNLIKELY((limited & SHMQ_WEIGHED) != 0)) {
+        lower_weights(q, limited, bytes);
     }
     if (limited & SHMQ_LIMITED_COUNT) {
         shmq_count_give(q, count);

@@ -26,15 +26,9 @@ void shmq_wake_joiners(shmq_queue *q) {
 /* Wakes producers after a slot became free. Where the queue has a limit, each freed place wakes the first producer in
  * line. Where only the ring limits, a wake for each slot would cost a system call for each message: so only some slots
  * wake, and a blocked producer looks by itself at growing intervals. */
-void shmq_wake_full(shmq_ring *r, const shmq_slot_shm *slot) {
+static SHMQ_NOINLINE void wake_producer(shmq_ring *r, const shmq_slot_shm *slot) {
     shmq_queue *q = r->queue;
-    shmq_ring_shm *ring = &q->page->ring; /* of the first level: producers wait there, for whatever level */
-    if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
-        shmq_wake_joiners(q);
-    }
-    if (SHMQ_LIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) == 0)) {
-        return;
-    }
+    shmq_ring_shm *ring = &q->page->ring;
     uint64_t index = (uint64_t)((const unsigned char *)slot - r->slots) / r->slot_size;
     uint64_t stride = shmq_slot_count(r) / 16;
     bool limited = shmq_load_relaxed(&q->page->limited) != 0;
@@ -43,5 +37,15 @@ void shmq_wake_full(shmq_ring *r, const shmq_slot_shm *slot) {
     } else if (limited || (index & ((stride < 256 ? stride : 256) - 1)) == 0) {
         shmq_add_seq(&ring->full, 1);
         shmq_futex_wake(&ring->full, 1);
+    }
+}
+
+void shmq_wake_full(shmq_ring *r, const shmq_slot_shm *slot) {
+    shmq_ring_shm *ring = &r->queue->page->ring; /* of the first level: producers wait there, for whatever level */
+    if (SHMQ_UNLIKELY(shmq_load_seq(&ring->joiners) != 0)) {
+        shmq_wake_joiners(r->queue);
+    }
+    if (SHMQ_UNLIKELY(shmq_waiters_in(shmq_load_seq(&ring->waiters)) != 0)) {
+        wake_producer(r, slot);
     }
 }

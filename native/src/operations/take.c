@@ -171,7 +171,7 @@ shmq_status shmq_receive_any(shmq_queue_wait *of, uint32_t count, uint32_t first
 }
 
 /* An inline body: the taker copies it while OFFERED, then takes and settles it by one CAS. */
-static shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+SHMQ_INLINE shmq_status get_offered(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     shmq_copied copied = g->copy(g->to, q, d);
     if (SHMQ_LIKELY(copied == SHMQ_COPIED)) {
         return shmq_offer_finish(q, d);
@@ -205,20 +205,29 @@ static shmq_status get_acquired(shmq_queue *q, const shmq_getting *g, shmq_deliv
     return SHMQ_OK;
 }
 
-static SHMQ_NOINLINE shmq_status wait_to_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
-    const shmq_taking t = {.owner = shmq_self(q), .until_ns = g->until_ns, .caller = g->caller};
-    return wait_for(q, &t, d);
+SHMQ_INLINE shmq_status get_found(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    bool simple = d->body == 0 && d->content < g->contents && shmq_why_dead(q, d) == SHMQ_LIVES;
+    return SHMQ_LIKELY(simple) ? get_offered(q, g, d) : get_acquired(q, g, d);
+}
+
+shmq_status shmq_get_at_once(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    shmq_status status;
+    do {
+        SHMQ_TRY(offer_at_once(q, shmq_self(q), NULL, d));
+        status = get_found(q, g, d);
+    } while (status == SHMQ_SETTLED);
+    return status;
 }
 
 shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
-    shmq_status status;
+    const shmq_taking t = {.owner = shmq_self(q), .until_ns = g->until_ns, .caller = g->caller};
+    shmq_status status = shmq_get_at_once(q, g, d);
+    if (status != SHMQ_EMPTY) {
+        return status;
+    }
     do {
-        status = offer_at_once(q, shmq_self(q), NULL, d);
-        if (SHMQ_UNLIKELY(status != SHMQ_OK)) {
-            SHMQ_TRY(status == SHMQ_EMPTY ? wait_to_get(q, g, d) : status);
-        }
-        bool simple = d->body == 0 && d->content < g->contents && shmq_why_dead(q, d) == SHMQ_LIVES;
-        status = SHMQ_LIKELY(simple) ? get_offered(q, g, d) : get_acquired(q, g, d);
+        SHMQ_TRY(wait_for(q, &t, d));
+        status = get_found(q, g, d);
     } while (status == SHMQ_SETTLED);
     return status;
 }
