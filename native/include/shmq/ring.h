@@ -237,8 +237,11 @@ static inline uint64_t shmq_carried_bit(const shmq_ring *r, uint64_t p) { return
 static inline uint64_t shmq_head_position(const shmq_ring *r, uint64_t head) {
     return shmq_position_near(shmq_load_relaxed(&r->near), head);
 }
-/* Nothing available lies between the head that was read at the start of a scan and p. */
-void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p);
+/* Nothing available lies between the head that was read at the start of a scan and p: later scans may begin at p. A release
+ * in between has raised the head's epoch, and then the CAS fails. */
+static inline void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p) {
+    shmq_cas_seq(&r->shm->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
+}
 /* A head that lies more than a lap behind the tail comes after it. */
 void shmq_head_follow(shmq_ring *r);
 /* The tail has passed p: once a lap the head follows. */
@@ -296,12 +299,19 @@ void shmq_wake_waiters(shmq_queue *q); /* all producers that wait for room */
 /* Bytes of headers and body of a slot that is in use; SHMQ_UNWEIGHED: a claim does not say. */
 #define SHMQ_UNWEIGHED UINT64_MAX
 uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word);
-void shmq_moving(shmq_queue *q, int32_t change);
+/* A reaper has no counters of its own: the queue is counted again when it matters. */
+void shmq_moving_unseen(shmq_queue *q);
+/* The process is between a slot and the words that count it, or is so no longer. */
+static inline void shmq_moving(shmq_queue *q, int32_t change) {
+    if (SHMQ_LIKELY(q->counters != NULL)) {
+        shmq_add_seq(&q->counters->moving, (uint32_t)change);
+    } else {
+        shmq_moving_unseen(q);
+    }
+}
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
 void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid,
                            int32_t signal); /* id: or SHMQ_DEATH_RECORD_PROCESS */
-void shmq_delivery_read(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
-bool shmq_delivery_resolve(const shmq_ring *r, const shmq_slot_shm *slot, shmq_delivery *d);
 uint32_t shmq_crc_of(const shmq_delivery *d);
 bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the caller has read the word that names it before */
 

@@ -3,6 +3,7 @@
 
 #include "shmq/check.h"
 #include "shmq/flow.h"
+#include "shmq/ring_delivery.h"
 #include "shmq/sleepers.h"
 #include "shmq/structure.h"
 #include "shmq/wait_time.h"

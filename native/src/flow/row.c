@@ -5,7 +5,7 @@
 #include "shmq/cold.h"
 #include "shmq/flow.h"
 #include "shmq/group.h"
-#include "shmq/ring_time.h"
+#include "shmq/ring_delivery.h"
 
 /* The head of a row, before headers and body. In the machine's byte order: rows do not outlive the segment. */
 typedef struct row_head {

@@ -191,14 +191,7 @@ uint64_t shmq_slot_bytes(const shmq_slot_shm *slot, uint64_t word) {
     return (uint64_t)shmq_read_once(&slot->headers_len) + shmq_read_once(&slot->body_len);
 }
 
-void shmq_moving(shmq_queue *q, int32_t change) {
-    if (q->counters != NULL) {
-        shmq_add_seq(&q->counters->moving, (uint32_t)change);
-    } else {
-        shmq_store_seq(&q->page->recount_due,
-                       ASKED); /* a reaper has no counters of its own: the queue is counted again when it matters */
-    }
-}
+void shmq_moving_unseen(shmq_queue *q) { shmq_store_seq(&q->page->recount_due, ASKED); }
 
 static bool anybody_moves(shmq_queue *q) {
     uint32_t high = shmq_process_high(q->m);

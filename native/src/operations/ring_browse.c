@@ -1,5 +1,5 @@
 /* Browsing: the slot word serves as a sequence lock. The browser takes nothing and writes nothing. */
-#include "shmq/ring.h"
+#include "shmq/ring_delivery.h"
 #include "shmq/ring_memory.h"
 #include "shmq/sleepers.h"
 #include "shmq/wait.h"

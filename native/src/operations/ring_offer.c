@@ -2,8 +2,7 @@
  * taker that leaves with an entry. */
 #include "shmq/queue_ending.h"
 #include "shmq/group.h"
-#include "shmq/ring.h"
-#include "shmq/ring_time.h"
+#include "shmq/ring_delivery.h"
 #include "shmq/sleepers.h"
 
 #define LOOK_BEHIND 64 /* slots */

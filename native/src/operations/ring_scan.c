@@ -4,8 +4,7 @@
 #include "shmq/flow.h"
 #include "shmq/group.h"
 #include "shmq/ranks.h"
-#include "shmq/ring.h"
-#include "shmq/ring_time.h"
+#include "shmq/ring_delivery.h"
 #include "shmq/sleepers.h"
 
 #define SPINS 64 /* about a microsecond: longer than an undisturbed taker needs between its offer and its take */

@@ -4,9 +4,8 @@
 #include "shmq/group.h"
 #include "shmq/receipt.h"
 #include "shmq/flow.h"
-#include "shmq/ring.h"
 #include "shmq/ring_memory.h"
-#include "shmq/ring_time.h"
+#include "shmq/ring_delivery.h"
 #include "shmq/sleepers.h"
 
 #include <string.h>

@@ -3,12 +3,6 @@
 #include "shmq/ring.h"
 #include "shmq/sleepers.h"
 
-/* Nothing available lies between the head that the scan read at its start and p: later scans may begin at p. A release
- * in between has raised the head's epoch, and then the CAS fails. */
-void shmq_head_advance(shmq_ring *r, uint64_t head, uint64_t p) {
-    shmq_cas_seq(&r->shm->head, head, (head & ~SHMQ_POSITION_MASK) | (p & SHMQ_POSITION_MASK));
-}
-
 void shmq_head_follow(shmq_ring *r) {
     uint64_t head = shmq_load_seq(&r->shm->head);
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r);
