@@ -123,7 +123,8 @@ def collect(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     for path in sorted((root / "tests").rglob("test_*.py")):
         for test, lines in marks_of_python(path.read_text()):
             yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
-    for path in [*sorted((root / "native" / "tests").glob("*.c")), *(root / "native" / "killstep").glob("scenarios.c")]:
+    native = root / "native"
+    for path in [*sorted((native / "tests").rglob("*.c")), *(native / "killstep").glob("scenarios.c")]:
         for test, lines in marks_of_c(path.read_text()):
             yield from ((line, f"{path.relative_to(root)}::{test}") for line in lines)
     for path in [

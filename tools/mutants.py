@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import figures
-from native_build import PLAIN, RACE, ROOT, WEAK, BuildFailed, built, call, command
+from native_build import PLAIN, RACE, ROOT, WEAK, BuildFailed, built, call, command, programs
 
 TABLE = ROOT / "tools" / "mutants.toml"
 KINDS = ("c", "race", "weak", "py")
@@ -75,13 +75,13 @@ def mistake_in(mutant: Mutant, root: Path = ROOT) -> str | None:
         return f"{mutant.name}: changes nothing"
     for check in mutant.checks:
         kind, _, name = check.partition(":")
-        place = {
-            "c": root / "native" / "tests" / f"{name}.c",
-            "race": root / "native" / "tests" / f"{name}.c",
-            "weak": root / "native" / "weak" / "scenarios" / f"{name}.c",
-            "py": root / name.partition("::")[0],
-        }.get(kind)
-        if place is None or not place.exists():
+        there = {
+            "c": name in programs(root),
+            "race": name in programs(root),
+            "weak": (root / "native" / "weak" / "scenarios" / f"{name}.c").exists(),
+            "py": (root / name.partition("::")[0]).exists(),
+        }
+        if not there.get(kind, False):
             return f"{mutant.name}: there is no check {check}"
     return None if mutant.checks else f"{mutant.name}: names no check"
 

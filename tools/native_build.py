@@ -39,7 +39,7 @@ COVERAGE = Variant("coverage", compiler="gcc", coverage=True)
 
 def programs(root: Path = ROOT) -> list[str]:
     """The names of all C test programs."""
-    return sorted(path.stem for path in (root / "native" / "tests").glob("test_*.c"))
+    return sorted(path.stem for path in (root / "native" / "tests").glob("*/test_*.c"))
 
 
 def command(name: str) -> str:

@@ -78,7 +78,8 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
     places = {
         "tests/engine/test_a.py": 'def test_one() -> None:\n    """It.\n\n    Shows S1,\n    E2 and R3.\n    """\n',
         "tests/engine/test_b.py": 'def test_two() -> None:\n    """S7 is not said to be shown."""\n',
-        "native/tests/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\nstatic void no(void) {\n",
+        "native/tests/ring/test_c.c": "/* One. Shows C5,\n * R1. */\nstatic void three(void) {\n}\n"
+        "static void no(void) {\n",
         "native/killstep/scenarios.c": '    {"put-few", a, 0}, /* Shows E1. */\n    {"put", a, 0},\n',
         "tests/protocols/m.pml": "/* A model.\n *\n * Shows R4. */\nbyte x; /* Shows R5. */\n",
     }
@@ -86,10 +87,10 @@ def test_marks_are_found_in_docstrings_comments_tables_and_models(tool_module: M
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert sorted(tool_module.collect(tmp_path)) == [
-        ("C5", "native/tests/test_c.c::three"),
+        ("C5", "native/tests/ring/test_c.c::three"),
         ("E1", "native/killstep/scenarios.c::put-few"),
         ("E2", "tests/engine/test_a.py::test_one"),
-        ("R1", "native/tests/test_c.c::three"),
+        ("R1", "native/tests/ring/test_c.c::three"),
         ("R3", "tests/engine/test_a.py::test_one"),
         ("R4", "tests/protocols/m.pml"),
         ("S1", "tests/engine/test_a.py::test_one"),

@@ -81,6 +81,12 @@ def test_every_file_of_the_core_lies_in_a_room() -> None:
     assert rooms == set(ROOMS), "rooms of tools/layers.toml, from the bottom upward"
 
 
+def test_the_c_tests_stand_in_the_rooms_that_they_are_about() -> None:
+    homes = {path: path.parent.name for path in (ROOT / "native" / "tests").rglob("test_*.c")}
+    assert set(homes.values()) == set(ROOMS)
+    assert not [path for path in homes if path.parent.parent.name != "tests"]
+
+
 def test_calls_go_downward_only() -> None:
     wrong = [f"{file} uses {name}" for file, name in upward(texts(".c"), texts(".h"))]
     assert not wrong, "these go upward (tools/layers.toml):\n" + "\n".join(wrong)

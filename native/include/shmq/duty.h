@@ -6,7 +6,7 @@
  * Full does all of it before (shmq_upkeep_thorough). A sleeper has time, and goes on to the end, or until it is woken
  * (shmq_upkeep_finish).
  *
- * A new duty is a line in duties.c, or in queue_duties.c if each queue has it, with its test in native/tests/test_duties.c. */
+ * A new duty is a line in duties.c, or in queue_duties.c if each queue has it, with its test in native/tests/upkeep/test_duties.c. */
 #ifndef SHMQ_DUTY_H
 #define SHMQ_DUTY_H
 
