@@ -139,6 +139,7 @@ enum their_part { NOT_YET, AT_IT, THROUGH };
 
 static volatile sig_atomic_t walking;
 static volatile long steps, stop_at;
+static volatile long writes, stop_at_write = -1; /* the same by atomic writes, of which each round has as many */
 static volatile enum their_part their_part;
 static unsigned char *writes_at; /* by step: the next instruction is an atomic write */
 
@@ -192,10 +193,12 @@ static void at_step(int signal, siginfo_t *info, void *context) {
         *stack = (greg_t)(uintptr_t)meeting_returns;
         return;
     }
+    bool is_write = is_atomic_write(at);
     if (steps < MEETING_STEPS && stop_at < 0) {
-        writes_at[steps] = is_atomic_write(at);
+        writes_at[steps] = is_write;
     }
-    if (steps++ == stop_at) {
+    writes += is_write;
+    if (steps++ == stop_at || (is_write && writes - 1 == stop_at_write)) {
         they_act();
         return;
     }
@@ -205,7 +208,7 @@ static void at_step(int signal, siginfo_t *info, void *context) {
 static void walk(actor *by, void (*act)(actor *by)) {
     struct sigaction trap = {.sa_sigaction = at_step, .sa_flags = SA_SIGINFO | SA_NODEFER};
     CHECK(sigaction(SIGTRAP, &trap, NULL) == 0);
-    steps = 0;
+    steps = writes = 0;
     walking = 1;
     __asm__ volatile("pushfq\n orq $0x100, (%%rsp)\n popfq" ::: "memory", "cc");
     act(by);
@@ -267,10 +270,9 @@ static void round_of(const deed *mine, long at) {
 #endif
 
 /* At atomic writes, and at a few other steps, evenly spread; as many of them as the budget allows. */
-static void meet(const deed *mine, const deed *others, long spread) {
+static inline void meet(const deed *mine, const deed *others, long spread) {
     child_begin(others);
     actor_begin(&ours);
-    round_of(mine, MEETING_STEPS); /* once, so that the linker has bound all calls */
     round_of(mine, -1);
     long count = steps, stops = 0, cost = 0;
     CHECK(count < MEETING_STEPS);

@@ -70,7 +70,6 @@ static void a_taker_that_does_not_wait_finds_what_a_mover_brings_meanwhile(void)
     meetings_begin(flowing, a_few);
     child_begin(&ends);
     actor_begin(&ours);
-    round_of(&looks, 0); /* once, so that the linker has bound all calls */
     for (long at = 0; at < 4000; at += 23) {
         round_of(&looks, at);
     }
