@@ -245,9 +245,55 @@ static void what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group(
     end_groups();
 }
 
+/* A consumer that has refused the first one of a group fetches later ones. For others they are not the next of their group,
+ * though no slot is left for the first one. */
+static void what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_before_that_one(void) {
+    begin_groups();
+    const uint64_t share = shmq_slot_count(shmq_front_of(&changes->first)) / 4,
+                   slots = shmq_slot_count(&changes->first);
+    shmq_delivery *some = calloc(share, sizeof *some), held, d;
+    taker hot, choosy, other_one;
+    CHECK(some != NULL);
+    put_of("hot", 0);
+    put_many("hot", 1000000, slots / 4 * 3); /* the first half stays in memory */
+    put_of("some", 1);
+    open_taker(&hot, changes, NULL, NULL);
+    open_taker(&choosy, changes, NULL, NULL);
+    open_taker(&other_one, beside, NULL, NULL);
+    CHECK_EQUAL(take(&hot, &held), 0);
+    CHECK_EQUAL(take(&choosy, &d), 1);
+    CHECK(shmq_refuse(&choosy.by, changes, shmq_place_of(changes, &d)));
+    CHECK_EQUAL(shmq_release(changes, &d, true), SHMQ_OK);
+    put_many("some", 2, share + 1);
+    put_many("hot", 2000000, slots);
+    CHECK(shmq_flow_is_on(shmq_flow_at(&changes->first)));
+    for (uint64_t i = 0; i < share; i++) {
+        CHECK_EQUAL(take(&choosy, &some[i]), 2 + i);
+    }
+    CHECK_EQUAL(fetched(), share);
+    for (uint64_t i = 0; i < share; i++) {
+        CHECK_EQUAL(shmq_release(changes, &some[i], true), SHMQ_OK);
+    }
+    close_taker(&choosy);
+    CHECK_EQUAL(take(&other_one, &d), UINT64_MAX);
+    CHECK_EQUAL(shmq_settle(changes, &held), SHMQ_OK);
+    uint64_t next = 1, number, taken = 0;
+    for (; (number = take(&other_one, &d)) != UINT64_MAX; taken++) {
+        CHECK(number >= 1000000 || number == next++);
+        CHECK_EQUAL(shmq_settle(beside, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(next, share + 3);
+    CHECK_EQUAL(taken, share + 2 + slots / 4 * 3 + slots);
+    close_taker(&hot);
+    close_taker(&other_one);
+    free(some);
+    end_groups();
+}
+
 int main(void) {
     a_row_of_a_group_that_is_freed_just_then_does_not_come_before_an_earlier_one();
     what_was_fetched_and_came_back_is_taken_where_an_earlier_row_has_no_slot();
     what_stayed_in_memory_is_taken_before_what_was_fetched_of_its_group();
+    what_a_consumer_fetched_behind_one_that_it_refused_does_not_come_before_that_one();
     return 0;
 }
