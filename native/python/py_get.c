@@ -59,12 +59,12 @@ static PyObject *taken(py_queue *self, const shmq_delivery *d) {
     return body;
 }
 
-static SHMQ_NOINLINE shmq_status get_waiting(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d) {
+static SHMQ_NOINLINE shmq_status get_later(py_queue *self, shmq_getting *g, uint64_t until_ns, shmq_delivery *d) {
     py_caller caller;
     caller_begins(&caller, self);
     g->until_ns = until_ns;
     g->caller = &caller.c;
-    shmq_status status = shmq_get(self->q, g, d);
+    shmq_status status = shmq_get_later(self->q, g, d);
     g->caller = NULL;
     return status;
 }
@@ -81,12 +81,13 @@ static PyObject *get_one(py_queue *self, uint64_t until_ns, shmq_status *status)
         shmq_delivery d;
         *status = shmq_get_at_once(self->q, &g, &d);
         if (SHMQ_UNLIKELY(*status == SHMQ_EMPTY)) {
-            *status = get_waiting(self, &g, until_ns, &d);
+            *status = get_later(self, &g, until_ns, &d);
         }
         if (SHMQ_LIKELY(*status == SHMQ_OK)) {
             if (SHMQ_LIKELY(!d.counted)) {
                 return to.body;
             }
+            Py_CLEAR(to.body); /* of a message that another process took meanwhile */
             PyObject *body = taken(self, &d);
             if (body != NULL || PyErr_Occurred()) {
                 return body;

@@ -222,6 +222,17 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _hurry_rows(): some expired messages were settled, so others of them can come from disk. */
+static PyObject *queue_hurry_rows(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    shmq_rows_hurry(self->q);
+    Py_RETURN_NONE;
+}
+
 /* _steal_poisoned() -> Delivery of a message that no consumer may get any more, for the dead letters; None: there is
  * none. */
 static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
@@ -305,6 +316,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_delete", queue_delete, METH_NOARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},
     {"_is_unused", queue_is_unused, METH_NOARGS, NULL},
+    {"_hurry_rows", queue_hurry_rows, METH_NOARGS, "Expired messages were settled: others can come from disk."},
     {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, for the dead letters; or None."},
     {"_steal_poisoned", queue_steal_poisoned, METH_NOARGS, "A message that has failed too often; or None."},
     {"_steal_left", queue_steal_left, METH_NOARGS, "A message of a deleted queue, for the dead letters; or None."},

@@ -35,6 +35,7 @@ __all__ = [
     "expires_ns_of",
     "failed_of",
     "head_of",
+    "hurry_rows",
     "id_of",
     "is_ready",
     "is_unused",
@@ -83,6 +84,7 @@ put_encoded: Final = QueueHandle._put_encoded
 settings_of: Final = QueueHandle._settings
 shut_down: Final = QueueHandle._shut_down
 steal: Final = QueueHandle._steal
+hurry_rows: Final = QueueHandle._hurry_rows
 steal_expired: Final = QueueHandle._steal_expired
 steal_left: Final = QueueHandle._steal_left
 steal_poisoned: Final = QueueHandle._steal_poisoned

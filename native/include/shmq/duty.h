@@ -77,6 +77,9 @@ void shmq_ring_time_step(shmq_ring *r, uint64_t now, shmq_rounds *u, shmq_budget
 /* The queue duty "rows" (rows_due.c). */
 uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now);
 uint64_t shmq_rows_step(shmq_queue *q, uint64_t now, shmq_budget *b);
+/* Expired messages have become dead letters: the slots that they had are free for others that have expired on disk. The next
+ * look comes as soon as the last pass has rested. For who has settled some, else looks would follow each other for nothing. */
+void shmq_rows_hurry(shmq_queue *q);
 
 /* One step of each that is due and asked for, within one budget; true: more is left, and the next caller goes on. */
 bool shmq_upkeep_round(shmq_member *m, uint32_t duties);

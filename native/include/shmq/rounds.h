@@ -42,6 +42,8 @@ typedef struct shmq_rounds {
     bool
         carried_first; /* in this circle; the next circle begins with the others, so that both get on if none comes to its end */
     shmq_rows_pass rows;
+    shmq_a64
+        rows_rest_ns; /* the last pass found no slot for a row: when the next one may begin, if slots are free then */
     uint64_t rechecked_ns; /* when owners of its groups were looked at last */
 } shmq_rounds;
 

@@ -61,8 +61,9 @@ typedef struct shmq_getting {
 
 /* The taker takes a message for good and copies its body; or, with d->counted, acquires it: the caller decodes and settles it. */
 shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
-/* The first try of shmq_get: one look, without a wait for a mover or a claim. It needs neither time nor caller. After
- * SHMQ_EMPTY shmq_get says whether there is nothing. */
+/* Its two parts. The first is one look, without a wait for a mover or a claim, and needs neither time nor caller. After its
+ * SHMQ_EMPTY the second looks on, and says whether there is nothing. */
 shmq_status shmq_get_at_once(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
+shmq_status shmq_get_later(shmq_queue *q, const shmq_getting *g, shmq_delivery *d);
 
 #endif

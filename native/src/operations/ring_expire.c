@@ -3,9 +3,6 @@
 #include "shmq/level.h"
 #include "shmq/ring_time.h"
 #include "shmq/cold.h"
-#include "shmq/due.h"
-#include "shmq/flow.h"
-#include "shmq/watch.h"
 
 shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d) {
     SHMQ_TRY(shmq_settle(q, d));
@@ -42,10 +39,6 @@ shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
     for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
         status = shmq_steal_first(shmq_level(q, depth), is_expired, d);
-    }
-    /* The slots that they had are free for others that have expired on disk: the next look need not wait. */
-    if (status == SHMQ_EMPTY && SHMQ_UNLIKELY(shmq_flows(q)) && shmq_due_at(&q->m->header->due, shmq_now_ns())) {
-        shmq_watch_hurry(q->m);
     }
     return status;
 }

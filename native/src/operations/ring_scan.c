@@ -411,9 +411,10 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
     d->left = d->searched = d->starved = false;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
-        d->position = d->word = d->version = d->flow_seen = 0;
+        d->position = d->word = d->version = 0;
         d->depth = 0;
         d->searched = !d->left; /* also on disk nothing is for a consumer that is not served */
+        d->flow_seen = d->left && shmq_flows(q) ? shmq_flow_word(0, true) : 0;
         return status;
     }
     for (;;) {

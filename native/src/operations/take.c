@@ -219,15 +219,17 @@ shmq_status shmq_get_at_once(shmq_queue *q, const shmq_getting *g, shmq_delivery
     return status;
 }
 
-shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+shmq_status shmq_get_later(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
     const shmq_taking t = {.owner = shmq_self(q), .until_ns = g->until_ns, .caller = g->caller};
-    shmq_status status = shmq_get_at_once(q, g, d);
-    if (status != SHMQ_EMPTY) {
-        return status;
-    }
+    shmq_status status;
     do {
         SHMQ_TRY(wait_for(q, &t, d));
         status = get_found(q, g, d);
     } while (status == SHMQ_SETTLED);
     return status;
+}
+
+shmq_status shmq_get(shmq_queue *q, const shmq_getting *g, shmq_delivery *d) {
+    shmq_status status = shmq_get_at_once(q, g, d);
+    return status == SHMQ_EMPTY ? shmq_get_later(q, g, d) : status;
 }

@@ -197,6 +197,9 @@ static uint64_t step(shmq_ring *back, uint64_t now, shmq_rows_pass *p, shmq_budg
         return now;
     }
     p->unfinished = status == SHMQ_IN_USE; /* else a pass beside busy movers would never end */
+    if (status == SHMQ_EMPTY) {
+        shmq_store_relaxed(&back->queue->m->rounds.rows_rest_ns, shmq_due_rest(p->began_ns));
+    }
     shmq_trail_clear(); /* for the caller nothing has failed */
     uint64_t next = shmq_due_time(shmq_load_seq(&back->shm->rows_due));
     return status == SHMQ_NOT_FOUND ? next : now + (status == SHMQ_IN_USE ? SHMQ_TICK_NS : SHMQ_DEAD_LETTER_NS);
@@ -215,6 +218,15 @@ uint64_t shmq_rows_due(const shmq_queue *q, uint64_t now) {
         earliest = due < earliest ? due : earliest;
     }
     return earliest;
+}
+
+void shmq_rows_hurry(shmq_queue *q) {
+    uint64_t now = shmq_now_ns(), rest = shmq_load_relaxed(&q->m->rounds.rows_rest_ns),
+             latest = now + SHMQ_DEAD_LETTER_NS;
+    uint64_t at = rest < now ? now : rest < latest ? rest : latest;
+    if (shmq_flows(q) && shmq_due_at(&q->m->header->due, at)) {
+        shmq_watch_hurry(q->m);
+    }
 }
 
 /* Has this process begun a pass over rows of this queue? */

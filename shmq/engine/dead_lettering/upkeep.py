@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shmq.core.handles import is_unused, settings_of, steal_expired
+from shmq.core.handles import hurry_rows, is_unused, settings_of, steal_expired
 from shmq.core.queue import do_due, ending_queues, queue_names, reap
 from shmq.engine.dead_lettering.alert import tell_alerts
 from shmq.engine.dead_lettering.dead_letter import retry_dead_letters
@@ -57,13 +57,21 @@ def settle_all_expired(membership: Membership) -> None:
     for queue in _opened(membership, queue_names(member)):
         try:
             if settings_of(queue)["dead_letter_expired"]:
-                while (delivery := steal_expired(queue)) is not None:
-                    settle_expired(queue, delivery)
+                _settle_expired_of(queue)
             if is_unused(queue):
                 delete(queue)
         except ShmqError as error:  # deleted meanwhile, or no room: the core looks again
             _LOG.debug("expired messages of queue %r: %s", queue.name, error)
     _dead_letter_all_left(membership)
+
+
+def _settle_expired_of(queue: OpenQueue) -> None:
+    if (delivery := steal_expired(queue)) is None:
+        return
+    while delivery is not None:
+        settle_expired(queue, delivery)
+        delivery = steal_expired(queue)
+    hurry_rows(queue)
 
 
 def _dead_letter_all_left(membership: Membership) -> None:
