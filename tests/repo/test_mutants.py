@@ -1,13 +1,36 @@
 """The faults of tools/mutants still fit the code, and the checks that are to find them exist."""
 
-from mutants import mistake_in, read_table
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from mutants import Mutant, mistake_in, read_table
+from native_build import ROOT
 
 FEWEST = 15
+FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c", "-")
+
+
+def fault_in(mutant: Mutant) -> str | None:
+    """What a compiler says of the file with the mutant."""
+    path = ROOT / mutant.file
+    places = [f"-I{ROOT / 'native' / 'include'}", f"-I{ROOT / 'native' / 'src'}", f"-I{path.parent}"]
+    text = path.read_text().replace(mutant.old, mutant.new)
+    done = subprocess.run(["gcc", *places, *FLAGS], input=text, capture_output=True, text=True, check=False)
+    return None if done.returncode == 0 else f"{mutant.name}: {done.stderr}"
 
 
 def test_every_mutant_fits_the_code_and_names_checks() -> None:
     mistakes = [mistake for mutant in read_table() if (mistake := mistake_in(mutant)) is not None]
     assert not mistakes, "mend tools/mutants.toml:\n" + "\n".join(mistakes)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_every_mutant_compiles() -> None:
+    with ThreadPoolExecutor(2) as several:
+        faults = [fault for fault in several.map(fault_in, read_table()) if fault is not None]
+    assert not faults, "mend tools/mutants.toml:\n" + "\n".join(faults)
 
 
 def test_there_are_enough_mutants_and_each_has_its_name() -> None:
