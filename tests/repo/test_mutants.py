@@ -5,6 +5,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from mutants import Mutant, mistake_in, read_table
 from native_build import ROOT
 
