@@ -4,6 +4,7 @@
 #include "py_queue.h"
 #include "shmq/duty.h"
 #include "shmq/facts.h"
+#include "shmq/flow.h"
 #include "shmq/alert.h"
 #include "shmq/queue_ending.h"
 #include "shmq/check.h"
@@ -222,6 +223,13 @@ static PyObject *queue_steal_expired(PyObject *o, PyObject *unused) {
     return delivery_new(self, &d);
 }
 
+/* _flows() -> are messages of the queue on disk? */
+static PyObject *queue_flows(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    return queue_ready(self) ? PyBool_FromLong(shmq_flows(self->q)) : NULL;
+}
+
 /* _hurry_rows(): some expired messages were settled, so others of them can come from disk. */
 static PyObject *queue_hurry_rows(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
@@ -316,6 +324,7 @@ PyMethodDef queue_manage_methods[] = {
     {"_delete", queue_delete, METH_NOARGS, NULL},
     {"_check", queue_check, METH_NOARGS, NULL},
     {"_is_unused", queue_is_unused, METH_NOARGS, NULL},
+    {"_flows", queue_flows, METH_NOARGS, "Are messages of the queue on disk?"},
     {"_hurry_rows", queue_hurry_rows, METH_NOARGS, "Expired messages were settled: others can come from disk."},
     {"_steal_expired", queue_steal_expired, METH_NOARGS, "A message that has expired, for the dead letters; or None."},
     {"_steal_poisoned", queue_steal_poisoned, METH_NOARGS, "A message that has failed too often; or None."},

@@ -322,9 +322,9 @@ def _look_at_alerts(path: str) -> Iterator[Verdict]:
     from shmq.engine.broker.broker import live_membership
     from shmq.engine.dead_lettering.alert import raised
     from shmq.engine.handle.max_memory import excess_of
-    from shmq.runtime import open
+    from shmq.runtime import open_to_look
 
-    with open(path, create=False) as broker:
+    with open_to_look(path) as broker:
         told = [f"queue {queue.name!r} {text}" for queue in broker.queues() for text in raised(queue)]
         excess = excess_of(live_membership(broker))
     yield Verdict("memory", *_noted(excess, "all queues can reach their max_memory at the same time"))

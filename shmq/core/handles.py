@@ -34,6 +34,7 @@ __all__ = [
     "enqueued_ns_of",
     "expires_ns_of",
     "failed_of",
+    "flows",
     "head_of",
     "hurry_rows",
     "id_of",
@@ -84,6 +85,7 @@ put_encoded: Final = QueueHandle._put_encoded
 settings_of: Final = QueueHandle._settings
 shut_down: Final = QueueHandle._shut_down
 steal: Final = QueueHandle._steal
+flows: Final = QueueHandle._flows
 hurry_rows: Final = QueueHandle._hurry_rows
 steal_expired: Final = QueueHandle._steal_expired
 steal_left: Final = QueueHandle._steal_left

@@ -127,7 +127,7 @@ def test_a_file_that_is_spoilt_costs_its_messages_and_it_is_told(
     lost = range(place_of[spoilt], place_of[spoilt + 1])
     told: list[str] = []
     assert take_all(queue, told) == [number for number in range(first, COUNT) if number not in lost]
-    figures = f"{len(lost)} of {58 * len(lost)} bytes, before position {lost.stop}"
+    figures = f"{len(lost)}, of {58 * len(lost)} bytes in all, before position {lost.stop}"
     assert [figures in text for text in told] == [True], told
     assert usage(broker)["damage"] == 1
     check_says_damage(broker_dir)
@@ -151,7 +151,7 @@ def test_a_directory_that_is_deleted_costs_what_lay_there_and_it_is_told(
     put_numbers(queue, range(COUNT, 2 * COUNT))
     told: list[str] = []
     taken = take_all(queue, told)
-    assert [f"{2 * COUNT - first - len(taken)} of " in text for text in told] == [True], told
+    assert [f"{2 * COUNT - first - len(taken)}, of " in text for text in told] == [True], told
     assert taken == sorted(set(taken))
     assert taken[-COUNT:] == list(range(COUNT, 2 * COUNT))
     assert len(taken) < 2 * COUNT - first
@@ -313,5 +313,5 @@ def test_a_gap_before_a_file_of_other_rows_is_passed(broker: shmq.Broker, broker
     told: list[str] = []
     lost = range(place_of[spoilt], place_of[spoilt + 2])
     assert take_all(queue, told) == [number for number in range(COUNT) if number not in lost]
-    assert [f"{len(lost)} of " in text for text in told] == [True], told
+    assert [f"{len(lost)}, of " in text for text in told] == [True], told
     goes_on(broker)

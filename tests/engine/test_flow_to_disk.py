@@ -47,11 +47,11 @@ def test_what_exceeds_the_memory_comes_back_in_order(
     assert broker.statistics().disk_used == seen.disk_bytes
     assert files(broker_dir)
     assert [number_of(take(flowing, 5.0)) for _ in range(5000)] == list(range(5000))
+    assert not files(broker_dir)  # the last one has gone with its last message
     with pytest.raises(shmq.Empty):
         take(flowing, 0)
     seen = flowing.statistics()
     assert (seen.ready, seen.flowed, seen.disk_bytes) == (0, False, 0)
-    assert not files(broker_dir)
 
 
 def test_puts_and_takes_in_turn_keep_the_order(flowing: shmq.Queue[Any], take: Taker, seed: int) -> None:
@@ -96,9 +96,11 @@ def test_a_browser_sees_all_of_it_in_order(flowing: shmq.Queue[Any]) -> None:
     message.ack()
 
 
-def test_a_purge_settles_what_is_on_disk(flowing: shmq.Queue[Any], broker_dir: Path) -> None:
+def test_a_purge_settles_what_is_on_disk(flowing: shmq.Queue[Any], broker: shmq.Broker, broker_dir: Path) -> None:
     put_numbers(flowing, range(2000))
     assert flowing.purge() == 2000
+    assert not files(broker_dir)
+    assert broker.statistics().disk_used == 0
     assert flowing.qsize() == 0
     with pytest.raises(shmq.Empty):
         flowing.get(timeout=0)
@@ -285,3 +287,18 @@ def test_a_purge_waits_for_whoever_moves_messages(flowing: shmq.Queue[Any], brok
     thread.join()
     assert purged == [1000]
     assert flowing.qsize() == 0
+
+
+def test_a_taker_for_whom_rows_have_no_slot_is_told_what_helps(broker: shmq.Broker) -> None:
+    queue: shmq.Queue[Any] = broker.queue("slots", max_memory=LITTLE, maxsize=5000, codec="bytes")
+    put_numbers(queue, range(5000))
+    with queue.consumer(prefetch=5000) as consumer:
+        held = consumer.receive_many(5000, timeout=0)
+        assert 0 < len(held) < 5000
+        with pytest.raises(shmq.Empty, match="some of its messages are on disk; wait longer, or settle"):
+            consumer.receive(timeout=0)
+        for message in held:
+            message.release()
+    assert [number_of(queue.get(timeout=5.0)) for _ in range(5000)] == list(range(5000))
+    with pytest.raises(shmq.Empty, match="within the timeout; wait longer, or do other work"):
+        queue.get(timeout=0)

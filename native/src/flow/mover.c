@@ -362,6 +362,15 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
     return shmq_is_short(status) ? SHMQ_FULL_MEMORY : status;
 }
 
+/* No row is left: the files go at once, since their space counts, and nobody may ever look at the queue again. */
+static void end_flows(shmq_mover *t) {
+    for (uint32_t depth = 0; depth < t->q->levels && t->backing != NULL; depth++) {
+        if (turn_to(t, shmq_level(t->q, depth)) == SHMQ_OK) {
+            shmq_rows_end_flow(t);
+        }
+    }
+}
+
 shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *purged) {
     shmq_mover t;
     SHMQ_TRY(begin_anyhow(&t, &q->first));
@@ -372,6 +381,7 @@ shmq_status shmq_flow_purge(shmq_queue *q, shmq_purge_memory *rings, uint64_t *p
         *purged += shmq_rows_end(back).count;
     }
     shmq_status status = rings(q, purged); /* here no slot is MOVING, and nothing comes in or goes to disk */
+    end_flows(&t);
     shmq_turn_end(&t);
     shmq_notify_starved(q); /* takers that wait for a slot of the front ring: no row is left to bring */
     return status;

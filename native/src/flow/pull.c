@@ -195,7 +195,7 @@ static shmq_status tell_lost(shmq_mover *t, uint64_t rows, uint64_t bytes) {
     uint64_t low = shmq_load_relaxed(&t->back->shm->low);
     (void)shmq_damage(t->q->m, "messages on disk are lost, before position", low);
     shmq_notify_starved(t->q); /* a taker may have waited for one of the lost rows */
-    return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu of %llu bytes, before position %llu",
+    return shmq_fail(SHMQ_CORRUPT, "messages on disk are lost\n%llu, of %llu bytes in all, before position %llu",
                      (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)low);
 }
 
@@ -392,6 +392,9 @@ shmq_status shmq_pull(shmq_mover *t) {
     shmq_status status = bring_in(t, rows, count, tail, &first);
     if (SHMQ_UNLIKELY(status == SHMQ_NOT_FOUND)) {
         return lose_before(t, &rows[0], &first);
+    }
+    if (status == SHMQ_OK) {
+        shmq_rows_end_flow(t);
     }
     return status == SHMQ_CORRUPT ? lose_damaged(t, &rows[0]) : status;
 }

@@ -264,7 +264,7 @@ static uint64_t take_rest(shmq_queue *of) {
     for (shmq_status status; (status = try_number(of, &number)) != SHMQ_EMPTY;) {
         unsigned long long rows, bytes;
         if (status == SHMQ_CORRUPT) {
-            CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &rows, &bytes), 2);
+            CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu, of %llu bytes", &rows, &bytes), 2);
             told += rows;
             continue;
         }

@@ -73,7 +73,7 @@ static uint64_t take_all(uint64_t put) {
     for (shmq_status status; (status = try_number(theirs, &number)) != SHMQ_EMPTY;) {
         if (status == SHMQ_CORRUPT) {
             unsigned long long rows, bytes;
-            CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &rows, &bytes), 2);
+            CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu, of %llu bytes", &rows, &bytes), 2);
             CHECK_EQUAL(bytes, 8 * rows);
             told += rows;
             continue;

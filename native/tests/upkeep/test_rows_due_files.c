@@ -68,7 +68,7 @@ static void what_is_lost_is_told_and_has_not_expired(void) {
     CHECK(shmq_flow_rows(q) < rows && lost <= SHMQ_TURN_ENTRIES);
     unsigned long long told, bytes;
     CHECK_EQUAL(try_number(q, &number), SHMQ_CORRUPT);
-    CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &told, &bytes), 2);
+    CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu, of %llu bytes", &told, &bytes), 2);
     CHECK_EQUAL(told, lost);
     get_numbers(theirs, MANY, MANY);
     shmq_store_seq(&m->header->damage, 0); /* it was told */
@@ -100,7 +100,7 @@ static void what_is_no_file_of_rows_is_passed(void) {
         CHECK(lost > 0 && lost <= SHMQ_TURN_ENTRIES && flows());
         unsigned long long told, bytes;
         CHECK_EQUAL(try_number(theirs, &number), SHMQ_CORRUPT);
-        CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu of %llu bytes", &told, &bytes), 2);
+        CHECK_EQUAL(sscanf(shmq_trail(), "messages on disk are lost\n%llu, of %llu bytes", &told, &bytes), 2);
         CHECK_EQUAL(told, lost);
         CHECK(!flows());
         shmq_store_seq(&m->header->damage, 0);

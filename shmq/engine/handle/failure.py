@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from shmq.core.handles import settings_of, used_of, users_of
+from shmq.core.handles import flows, settings_of, used_of, users_of
 from shmq.core.queue import SETTINGS, decode_settings
 from shmq.core.segment import DISK_SHARE
 from shmq.core.status import exception_of, parts_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
+_STOPPED_MOVER = "; shmq doctor tells whether a process is stopped that moves them to or from disk"
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
 
 
@@ -55,12 +56,25 @@ def too_large(name: str, size: int, memory: int) -> MessageTooLarge:
     )
 
 
+def _empty(queue: QueueHandle, name: str) -> Empty:
+    what = f"nothing came to queue {name!r} within the timeout"
+    if not flows(queue):
+        return Empty(what, remedy="wait longer, or do other work")
+    return Empty(
+        f"{what}, and some of its messages are on disk",
+        remedy="wait longer, or settle what is in hand, since messages come back into slots that others have left"
+        + _STOPPED_MOVER,
+    )
+
+
 def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
     if status == "FULL_MEMORY":
         usage = member.usage()
         who, remedy = memory_users(member, name)
+        scattered = usage["used"] < usage["memory"] - usage["memory"] // 4
+        lacking = "what is free of it lies in pieces that are too small" if scattered else "it is used up"
         return Full(
-            f"the memory of the broker is used up, no room for a message of queue {name!r}",
+            f"the memory of the broker has no room for a message of queue {name!r}: {lacking}",
             resource="memory",
             limit=usage["memory"],
             used=usage["used"],
@@ -95,6 +109,7 @@ def _full(queue: QueueHandle, name: str, member: Member, status: str) -> Full:
     remedy = f"take messages out, or {wait}"
     if status == "FULL_RING":
         remedy = _room_in_the_ring(wait, settings["maxsize"], settings["slots"])
+        remedy += _STOPPED_MOVER if settings["flows"] else "; nothing goes to disk, since the broker has disk=0"
     return Full(
         f"queue {name!r} is full",
         resource="maxsize",
@@ -215,7 +230,7 @@ def failure_of(
             errno=errno or None,
         )
     if status == "EMPTY":
-        return Empty(f"nothing came to queue {name!r} within the timeout", remedy="wait longer, or do other work")
+        return _empty(queue, name)
     if status.startswith("FULL"):
         return _full(queue, name, membership.member, status)
     if status == "SHUT_DOWN":
