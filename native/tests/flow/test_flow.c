@@ -286,7 +286,7 @@ static void a_changed_row_is_told_and_not_delivered(void) {
     uint64_t last = 0, count = 0, number, told = 0;
     for (shmq_status status; (status = try_number(q, &number)) != SHMQ_EMPTY;) {
         if (status == SHMQ_CORRUPT) {
-            CHECK(strstr(shmq_trail(), "1 of 8 bytes") != NULL);
+            CHECK(strstr(shmq_trail(), "1, of 8 bytes") != NULL);
             told++;
             continue;
         }
