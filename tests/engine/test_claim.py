@@ -220,6 +220,24 @@ def test_threads_claim_at_the_same_time(broker: shmq.Broker) -> None:
     assert Counter(bodies(queues[2])) == Counter([*range(10_000)] * 2)
 
 
+def test_claims_into_a_queue_that_flows_go_on_beside_each_other(broker: shmq.Broker) -> None:
+    """Each makes room by the disk, which the other may take: none of them is told that there is none."""
+    queues: list[Queue] = [broker.queue(name, maxsize=3_000, max_memory=1) for name in "abc"]
+    for queue in queues[:2]:
+        queue.put_many(range(1_500))
+    found: list[tuple[int, int, bool]] = []
+    claimers = [
+        threading.Thread(target=lambda queue=queue: found.append(queue._claim(queues[2], *ALL, None)))
+        for queue in queues[:2]
+    ]
+    for claimer in claimers:
+        claimer.start()
+    for claimer in claimers:
+        claimer.join()
+    assert [(entries, full) for entries, _, full in found] == [(1_500, False)] * 2
+    assert Counter(bodies(queues[2])) == Counter([*range(1_500)] * 2)
+
+
 # ---- discarding -----------------------------------------------------------------------------------------------------
 
 

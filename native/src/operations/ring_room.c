@@ -165,6 +165,7 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
     uint64_t piece =
         SHMQ_SHORT_SLEEP_NS; /* the producer looks soon, then seldom: consumers wake it at some slots only */
     bool waited = false;
+    uint32_t turns = 0;
     uint64_t slice_end = shmq_slice_end(q->m), flow_end = 0;
     while (shmq_no_room(status)) {
         *moved = flow_for_room(q, o, status, until_ns != 0);
@@ -172,6 +173,8 @@ static shmq_status put_waiting(shmq_queue *q, shmq_outgoing *o, uint64_t until_n
             if (*moved != SHMQ_INTERRUPTED) {
                 return *moved;
             }
+            /* Others may take the room each time: a producer that does not wait exceeds max_memory then, as they do. */
+            o->beyond = o->beyond || (until_ns == 0 && status == SHMQ_FULL_RESIDENT && turns++ != 0);
             status = put_counted(q, o);
             if (SHMQ_LIKELY(!shmq_no_room(status) || in_time(q, until_ns, slice_end, &flow_end))) {
                 continue;
