@@ -69,7 +69,7 @@ def _need_no_key(name: str, member: Member) -> None:
         raise OptionsMismatch(
             f"the broker {name} encrypts what goes to disk",
             figures="no encryption_key is given here",
-            remedy="open it with the encryption_key with which it was made, or first, before a handle is unpickled",
+            remedy="open it with the encryption_key with which it was made, and do so before a handle is unpickled",
         )
 
 
