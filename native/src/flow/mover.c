@@ -394,6 +394,7 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
     shmq_status status = shmq_rows_drop(&t, place, &dropped);
     *discarded += dropped;
     status = status == SHMQ_OK ? rings(back, place, discarded) : status;
+    shmq_rows_end_flow(&t);
     shmq_turn_end(&t);
     shmq_notify_starved(back->queue); /* takers that wait for a slot of the front ring: some rows are gone */
     return status;

@@ -141,6 +141,7 @@ static void all_of_it_may_be_discarded(void) {
     uint64_t discarded = 0;
     CHECK_EQUAL(shmq_discard_below(&q->first, UINT64_MAX >> 20, &discarded), SHMQ_OK);
     CHECK_EQUAL(discarded, MANY);
+    CHECK_EQUAL(scratch_spill_files(false), 0);
     CHECK_EQUAL(census_of(q).ready, 0);
     CHECK_EQUAL(get_number(theirs), UINT64_MAX);
     put_numbers(q, 0, MANY);
