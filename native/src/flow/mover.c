@@ -364,7 +364,7 @@ shmq_status shmq_flow_bring(shmq_ring *back) {
 
 /* No row is left: the files go at once, since their space counts, and nobody may ever look at the queue again. */
 static void end_flows(shmq_mover *t) {
-    for (uint32_t depth = 0; depth < t->q->levels && t->backing != NULL; depth++) {
+    for (uint32_t depth = 0; depth < t->q->levels; depth++) {
         if (turn_to(t, shmq_level(t->q, depth)) == SHMQ_OK) {
             shmq_rows_end_flow(t);
         }

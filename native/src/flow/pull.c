@@ -313,7 +313,8 @@ static shmq_status leave(shmq_mover *t, uint64_t place) {
 
 void shmq_rows_end_flow(shmq_mover *t) {
     uint64_t flow = shmq_load_seq(&t->back->shm->flow);
-    if (shmq_flow_is_on(flow) && shmq_rows_of(t->back->shm, t->front->shm).count == 0) {
+    bool any = shmq_rows_of(t->back->shm, t->front->shm).count != 0;
+    if (shmq_flow_is_on(flow) && !any && t->backing != NULL) { /* else a member with a backing does it */
         (void)leave(t, shmq_flow_place(flow));
     }
 }

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["dropped_text", "failure_of", "largest_body", "no_memory_for_queue", "options_mismatch"]
 
 LARGEST_BODY = 1 << 30
-_STOPPED_MOVER = "; shmq doctor tells whether a process is stopped that moves them to or from disk"
+_STOPPED_MOVER = "; shmq doctor tells whether a process is stopped that moves messages to or from disk"
 _MOST_SLOTS = 65_536  # of a queue without maxsize, however much memory there is
 
 
