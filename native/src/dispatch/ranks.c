@@ -420,11 +420,15 @@ bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     return outranked;
 }
 
-/* The row of highest priority among consumers that sleep and have not looked at everything; 0: none. */
+/* The row of highest priority among consumers that sleep and have not looked at everything; 0: none. Of equals it is the
+ * first one behind the sleeper that was woken last: the chunk of that one is looked at twice, for the two sides of it. */
 static uint32_t highest_idle(shmq_queue *q, int32_t *priority) {
-    uint32_t best = 0;
-    for (uint32_t chunk = 0; chunk < SHMQ_CHUNKS; chunk++) {
+    uint32_t best = 0, rotation = shmq_load_relaxed(&q->rotation);
+    uint64_t later = ~UINT64_C(0) << (rotation & 63);
+    for (uint32_t i = 0; i <= SHMQ_CHUNKS; i++) {
+        uint32_t chunk = (rotation / 64 + i) % SHMQ_CHUNKS;
         uint64_t idle = shmq_load_seq(&q->page->sleepers[chunk].idle);
+        idle &= i == 0 ? later : i == SHMQ_CHUNKS ? ~later : ~UINT64_C(0);
         for (; idle != 0; idle &= idle - 1) {
             uint32_t row = chunk * 64 + (uint32_t)__builtin_ctzll(idle);
             shmq_consumer_shm *consumer = shmq_row_at(q, row);
@@ -464,6 +468,7 @@ void shmq_notify_ranked(shmq_queue *q) {
         }
         shmq_consumer_shm *consumer = shmq_row_at(q, row);
         bool passed = consumer != NULL && await_row(q, consumer);
+        shmq_store_relaxed(&q->rotation, row + 1);
         if (shmq_wake_idle(q, row) && !passed) {
             return; /* a passed consumer is woken, since it may go on again, and so is the next one */
         }

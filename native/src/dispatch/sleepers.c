@@ -68,14 +68,14 @@ bool shmq_wake_idle(shmq_queue *q, uint32_t row) {
     return (shmq_and_seq(&q->page->sleepers[row / 64].idle, ~bit) & bit) != 0 && wake_row(q, row);
 }
 
-static bool wake_one(shmq_queue *q, uint32_t chunk, uint32_t rotation) {
+/* One sleeper of the chunk, of those whose bits are in `of`. */
+static bool wake_one(shmq_queue *q, uint32_t chunk, uint64_t of) {
     shmq_a64 *idle = &q->page->sleepers[chunk].idle;
-    uint64_t word, passed = 0;
-    while ((word = shmq_load_seq(idle) & ~passed) != 0) {
-        uint64_t later = word & (~UINT64_C(0) << (rotation & 63)); /* fair: behind the sleeper that was woken last */
-        uint32_t bit = (uint32_t)__builtin_ctzll(later != 0 ? later : word);
+    uint64_t word;
+    while ((word = shmq_load_seq(idle) & of) != 0) {
+        uint32_t bit = (uint32_t)__builtin_ctzll(word);
         if (shmq_has_looked(q, chunk * 64 + bit)) {
-            passed |= UINT64_C(1) << bit;
+            of &= ~(UINT64_C(1) << bit);
             continue;
         }
         if (shmq_and_seq(idle, ~(UINT64_C(1) << bit)) >> bit & 1) {
@@ -95,10 +95,12 @@ static void wake_all_of(shmq_queue *q, shmq_a64 *bits, uint32_t chunk) {
     }
 }
 
+/* Fair: those behind the sleeper that was woken last come first, in all chunks, then those before it. */
 void shmq_notify(shmq_queue *q) {
     uint32_t chunks = chunks_in_use(q);
     uint32_t rotation = shmq_load_relaxed(&q->rotation);
-    bool woken = false;
+    uint64_t later = ~UINT64_C(0) << (rotation & 63);
+    bool woken = false, earlier = false;
     if (SHMQ_UNLIKELY(shmq_load_relaxed(&q->page->terms) & SHMQ_TERM_RANKED)) {
         shmq_notify_ranked(q);
         woken = true;
@@ -107,11 +109,15 @@ void shmq_notify(shmq_queue *q) {
         uint32_t chunk = (rotation / 64 + i) % chunks;
         shmq_sleepers_shm *sleepers = &q->page->sleepers[chunk];
         if (!woken && SHMQ_UNLIKELY(shmq_load_seq(&sleepers->idle) != 0)) {
-            woken = wake_one(q, chunk, i == 0 ? rotation : 0);
+            woken = wake_one(q, chunk, i == 0 ? later : ~UINT64_C(0));
+            earlier = earlier || i == 0;
         }
         if (SHMQ_UNLIKELY(shmq_load_seq(&sleepers->browse) != 0)) {
             wake_all_of(q, &sleepers->browse, chunk);
         }
+    }
+    if (SHMQ_UNLIKELY(earlier) && !woken) {
+        (void)wake_one(q, rotation / 64 % chunks, ~later);
     }
 }
 

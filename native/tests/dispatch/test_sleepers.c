@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "scratch_queue.h"
+#include "shmq/ranks.h"
 #include "shmq/ring_wait.h"
 #include "shmq/watch.h"
 
@@ -68,6 +69,32 @@ static void a_notify_claims_one_sleeper_and_a_browser_hears_of_all(void) {
     CHECK(shmq_withdraw(qb, second, false));
     shmq_announce(qa, first, false);
     CHECK(!shmq_withdraw(qa, first, false)); /* nobody had claimed it */
+    end();
+}
+
+/* Each has slept again before the next message comes; over two chunks of rows. With a priority it is the same among
+ * equals. Shows S10, S73, S74. */
+static void sleepers_are_woken_in_turn(int32_t priority) {
+    enum { SLEEPERS = 70, ROUNDS = 3 };
+    begin();
+    shmq_row_terms terms = {.kind = SHMQ_CONSUMER, .priority = priority};
+    uint32_t rows[SLEEPERS], told[SLEEPERS];
+    for (int sleeper = 0; sleeper < SLEEPERS; sleeper++) {
+        CHECK_EQUAL(shmq_row_open_as(qb, &terms, &rows[sleeper]), SHMQ_OK);
+        told[sleeper] = shmq_announce(qb, rows[sleeper], false);
+    }
+    for (int number = 0; number < ROUNDS * SLEEPERS; number++) {
+        int turn = number % SLEEPERS;
+        shmq_notify(qa);
+        CHECK(!idle(qa, rows[turn]));
+        CHECK_EQUAL(wakes(qa, rows[turn]), told[turn] + 1);
+        told[turn] = shmq_announce(qb, rows[turn], false);
+    }
+    for (int sleeper = 0; sleeper < SLEEPERS; sleeper++) {
+        CHECK(!shmq_withdraw(qb, rows[sleeper], false)); /* nobody was told out of turn */
+        CHECK_EQUAL(wakes(qa, rows[sleeper]), told[sleeper]);
+        CHECK_EQUAL(shmq_row_close(qb, rows[sleeper]), SHMQ_OK);
+    }
     end();
 }
 
@@ -376,6 +403,8 @@ int main(void) {
     a_row_is_in_one_list_at_a_time();
     messages_come_and_go_while_somebody_holds_the_lock();
     a_notify_claims_one_sleeper_and_a_browser_hears_of_all();
+    sleepers_are_woken_in_turn(0);
+    sleepers_are_woken_in_turn(7);
     a_dead_sleeper_is_passed_over();
     a_batch_tells_a_browser_when_nobody_else_sleeps();
     the_baton_is_passed_over_holes();
