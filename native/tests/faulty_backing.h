@@ -1,4 +1,5 @@
-/* A backing whose calls fail, or end their process, when a test says so; else it does what the member's own does. */
+/* A backing whose calls fail, end their process, or let another member act, when a test says so; else it does what the
+ * member's own does. */
 #ifndef SHMQ_TESTS_FAULTY_BACKING_H
 #define SHMQ_TESTS_FAULTY_BACKING_H
 
@@ -12,6 +13,7 @@ enum faulty_death { FAULTY_LIVES, FAULTY_DIES_BEFORE, FAULTY_DIES_BEHIND };
 static struct faulty {
     int openings, writes, reads, lists, erasures;
     enum faulty_death at_write, at_erase;
+    void (*behind_write)(void); /* what another member does then; NULL: nothing */
     const shmq_backing *real;
     shmq_status (*real_of)(shmq_queue *queue, uint32_t depth, const shmq_backing **backing);
 } faulty;
@@ -29,6 +31,9 @@ static inline shmq_status faulty_write(void *context, bool sweeps, uint64_t low,
     if (faulty.at_write == FAULTY_DIES_BEHIND) {
         CHECK_EQUAL(status, SHMQ_OK);
         raise(SIGKILL);
+    }
+    if (faulty.behind_write != NULL) {
+        faulty.behind_write();
     }
     return status;
 }

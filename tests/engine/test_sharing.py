@@ -83,6 +83,16 @@ def test_who_is_not_in_its_group_is_told_what_its_owner_can_do(home: Path) -> No
         assert remedy in text
 
 
+@pytest.mark.parametrize("below", ["jobs", "some/jobs"])
+def test_who_may_not_make_a_broker_there_is_told_whose_place_it_is(home: Path, below: str) -> None:
+    with pytest.raises(PermissionError) as caught:
+        as_user(lambda: put(home / below), OTHER)
+    text = str(caught.value)
+    assert f"none can be made: {home} belongs to uid {OWNER}, gid {OWNER}, with mode 0o755, and we are " in text
+    assert "name a directory where you can make files" in text
+    assert list(home.iterdir()) == []
+
+
 def test_a_group_that_is_changed_afterwards_has_to_be_changed_for_the_memory_too(home: Path) -> None:
     path = home / "jobs"
     as_user(lambda: put(path, 0o770), OWNER, uid=OWNER)

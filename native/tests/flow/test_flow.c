@@ -398,7 +398,39 @@ static void a_flow_far_from_the_tail_keeps_no_mover(void) {
     end();
 }
 
+static uint64_t others_put; /* messages */
+static shmq_queue *theirs_little;
+
+static void they_take_the_room(void) { CHECK_EQUAL(put_number(theirs_little, 1000 + others_put++), SHMQ_OK); }
+
+/* Its patience is over at once; each turn of it makes room, and another producer has it before the next try. */
+static void a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time(void) {
+    begin();
+    shmq_queue *little = scratch_flowing(m, "little", 8);
+    theirs_little = scratch_flowing(other, "little", 8);
+    uint64_t patience = m->patience_ns;
+    m->patience_ns = 1;
+    faulty_begin(m);
+    faulty.behind_write = they_take_the_room;
+    others_put = 0;
+    put_numbers(little, 0, 50);
+    CHECK(others_put >= 50); /* they did take it */
+    faulty_end(m);
+    m->patience_ns = patience;
+    CHECK_EQUAL(census_of(little).ready, 50 + others_put);
+    uint64_t next = 0, theirs_next = 1000, number;
+    while ((number = get_number(little)) != UINT64_MAX) {
+        CHECK_EQUAL(number, number < 1000 ? next++ : theirs_next++);
+    }
+    CHECK_EQUAL(next, 50);
+    CHECK_EQUAL(theirs_next, 1000 + others_put);
+    shmq_queue_unbind(theirs_little);
+    shmq_queue_unbind(little);
+    end();
+}
+
 int main(void) {
+    a_put_that_does_not_wait_bears_one_that_takes_the_room_each_time();
     records_that_lie_nowhere_keep_rows_on_disk();
     words_that_make_no_sense_are_told();
     what_does_not_fit_comes_back_in_order();

@@ -124,8 +124,9 @@ def _tell_of_disk(membership: Membership) -> None:
     marked, refused, used = membership.live().disk_alerts()
     if refused:
         text = (
-            f"found no room on disk for messages that do not fit into memory: {used:,} bytes are there; producers wait"
+            f"found no room on disk for messages that do not fit into memory: {used:,} bytes are there. Until there is "
+            "room, producers wait or are told Full"
         )
-        _tell(None, "disk_full", f"{text}. Take messages out, or make it with a larger disk=")
+        _tell(None, "disk_full", f"{text}: take messages out, or make it with a larger disk=")
     elif marked:
         _tell(None, "disk", f"has {used:,} bytes on disk, nine tenths of its disk= or more")

@@ -16,7 +16,7 @@ from shmq.core.status import OtherBoot
 from shmq.engine.directory.disk import private_disk, sweep_disk, sweep_private_disk
 from shmq.engine.directory.lock import locked, locked_anew
 from shmq.engine.directory.orphans import sweep_orphans
-from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of
+from shmq.engine.directory.ownership import check_filesystem, check_mode, check_owner, file_mode, mode_of, not_permitted
 from shmq.engine.directory.record import RECORD_NAME, SegmentRecord, read_record, write_record
 from shmq.errors import BrokerError, BrokerNotFound, OptionsMismatch, ShmqError
 from shmq.options.broker import PATIENCE, BrokerSettings
@@ -142,7 +142,7 @@ class BrokerDirectory:
 
     def _not_made(self, error: OSError) -> OSError:
         if isinstance(error, PermissionError):
-            return error  # it names the place already
+            return not_permitted(error.filename)
         return BrokerNotFound(
             "there is no broker, and none can be made",
             figures=f"{error.filename}: {error.strerror}",

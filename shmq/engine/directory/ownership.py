@@ -19,6 +19,7 @@ __all__ = [
     "file_mode",
     "mode_of",
     "mounted_type",
+    "not_permitted",
 ]
 
 PRIVATE_MODE: Final = 0o700
@@ -141,3 +142,18 @@ def check_filesystem(path: str, dir_fd: int) -> None:
             errno=errno.EREMOTE,
             filename=path,
         )
+
+
+def not_permitted(path: str) -> PermissionError:
+    """For a directory that cannot be made: says in which one, whose it is, and what to do."""
+    above = os.path.dirname(path)
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    found = os.stat(above)
+    return PermissionError(
+        errno.EACCES,
+        f"there is no broker, and none can be made: {above} belongs to {_owner_name(found.st_uid)}, "
+        f"{_group_name(found.st_gid)}, with mode {stat.S_IMODE(found.st_mode):#05o}, and we are "
+        f"{_owner_name(os.geteuid())}; name a directory where you can make files",
+        path,
+    )
