@@ -17,6 +17,7 @@ from tests.support.offspring import Offspring, Say
 
 FAR = 3600.0
 SOON = 0.02
+SHORTLY = 1.0  # what is looked at before its end
 
 
 def dead_of(queue: shmq.Queue[Any]) -> list[tuple[Any, str]]:
@@ -48,7 +49,7 @@ def test_what_is_not_delayed_overtakes(queue: shmq.Queue[Any]) -> None:
 
 def test_a_delayed_message_comes_in_its_place(queue: shmq.Queue[Any]) -> None:
     """Shows E7, R11."""
-    queue.put_many(["a", "b"], delay=SOON)
+    queue.put_many(["a", "b"], delay=SHORTLY)
     queue.put_many(["c", "d"])
     assert queue.get(timeout=0) == "c"
     eventually(lambda: queue.qsize() == 3, "the end of the delay")
@@ -81,7 +82,7 @@ def test_a_batch_is_delayed_as_a_whole(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_loan_can_be_delayed(queue: shmq.Queue[Any]) -> None:
-    with queue.loan(3, delay=SOON) as loan:
+    with queue.loan(3, delay=SHORTLY) as loan:
         loan.view[:] = b"abc"
     assert queue.statistics().delayed == 1
     assert queue.get(timeout=30) == b"abc"
@@ -134,7 +135,7 @@ def test_unfit_delays_are_refused_and_the_message_stays(queue: shmq.Queue[Any], 
 
 def test_a_release_with_a_delay_is_not_counted_and_a_retry_is(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
-    queue.receive(timeout=0).release(delay=SOON)
+    queue.receive(timeout=0).release(delay=SHORTLY)
     assert queue.statistics().delayed == 1
     m = queue.receive(timeout=30)
     assert (m.delivery_count, m.redelivered) == (1, True)
