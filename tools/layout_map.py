@@ -54,14 +54,15 @@ are as many granules as fit.
 
 ## Numbers
 
-The magic is 0x31514d48530a1a89, the version 3, the byte order 0x01020304. The fingerprint of this layout is
+The magic is 0x31514d48530a1a89, the version 4, the byte order 0x01020304. The fingerprint of this layout is
 `%s`.
 
 Checksums are CRC-32C. That of the header covers its bytes 0 to 119 and 128 to 1279. That of a message, where its queue
-has checksums, covers 24 bytes (message id 8, enqueued_ns 8, length of the body 4, length of the headers 2, content,
-priority), then headers and body. Headers and body lie in the slot from byte 64 on, one after the other; or in a block,
-the headers at its start, the body at the next multiple of 64. [headers.md](headers.md) has the bytes of the headers. A
-name's hash is FNV-1a with 64 bits.
+has checksums, covers 32 bytes (the queue's entry in the directory 4, its incarnation 4, message id 8, enqueued_ns 8,
+length of the body 4, length of the headers 2, content, priority), then headers and body. So a message that damage to
+the map of the memory lays into another queue is no message there. Headers and body lie in the slot from byte 64 on, one
+after the other; or in a block, the headers at its start, the body at the next multiple of 64. [headers.md](headers.md)
+has the bytes of the headers. A name's hash is FNV-1a with 64 bits.
 
 Blocks have 43 sizes: 256 bytes, then 1.5 times and twice that, and so on up to 16,384; 21,760 (a third of a granule);
 32,768; 65,536; from there on whole granules, 2, 3, 4, 6, 8, 12 to 16,384. A slab of blocks below a granule is one

@@ -62,6 +62,15 @@ def test_what_comes_back_wakes_who_sleeps(queue: Queue, way: str) -> None:
     consumer.close()
 
 
+def take_some(queue: Queue, count: int) -> list[Any]:
+    bodies = []
+    with queue.consumer() as consumer:
+        for _ in range(count):
+            with consumer.receive() as m:
+                bodies.append(m.body)
+    return bodies
+
+
 def test_who_has_no_credit_is_not_woken_and_others_are(queue: Queue) -> None:
     """Shows S51, S68, C8."""
     queue.put("held")
@@ -70,13 +79,12 @@ def test_who_has_no_credit_is_not_woken_and_others_are(queue: Queue) -> None:
         thread, results = begin(stopped.receive)
         eventually(stopped._room._waiters.__len__, "it waits for credit")  # type: ignore[attr-defined]
         assert asleep(queue) == 0
-        with crowd(queue, 1) as other:
-            for number in range(5):
-                queue.put(number)
-            other.have(5)
-            assert not results
+        other, taken = begin(partial(take_some, queue, 5))
+        eventually(lambda: asleep(queue) == 1, "the other one sleeps")
+        queue.put_many(range(5))
+        finish(other)
+        assert (taken, results) == ([list(range(5))], [])
         held.ack()
-        queue.reopen()
         queue.put("own")
         finish(thread)
         assert results[0].body == "own"

@@ -1,5 +1,6 @@
 """Asking descriptors, and who waits behind them."""
 
+import os
 import select
 import threading
 from typing import Any
@@ -44,6 +45,14 @@ def are_readable(consumers: list[Consumer], count: int) -> bool:
 
 def waiters() -> list[str]:
     return sorted(thread.name for thread in threading.enumerate() if thread.name.startswith("shmq-"))
+
+
+def is_closed(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return True
+    return False
 
 
 def asleep(queue: Queue) -> int:

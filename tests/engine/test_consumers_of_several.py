@@ -6,12 +6,14 @@ import signal
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import shmq
 from shmq.errors import Closed, ConsumerRefused, Empty, NotFound, SelectorError, SettlementError, ShutDown
+from tests.engine.conftest import MEMORY
 from tests.support.offspring import Offspring, Say, eventually
 
 SLOW = 30.0
@@ -340,8 +342,10 @@ def test_one_refusal_closes_what_was_opened_before(broker: shmq.Broker, queues: 
         queues[1].get(timeout=0)
 
 
-def test_of_two_the_one_of_higher_priority_is_served_first(broker: shmq.Broker, queues: list[shmq.Queue[Any]]) -> None:
-    with broker.consumer(*queues, priority=5) as high, broker.consumer(*queues) as low:
+def test_of_two_the_one_of_higher_priority_is_served_first(broker_dir: Path) -> None:
+    broker = shmq.open(broker_dir, memory=MEMORY, patience=60.0)  # a slow one is not passed: the machine may be busy
+    queues = [broker.queue(name) for name in ("red", "green", "blue")]
+    with broker, broker.consumer(*queues, priority=5) as high, broker.consumer(*queues) as low:
         waits = [Taker(high), Taker(low)]
         asleep(queues, 2)
         queues[1].put("first")

@@ -165,7 +165,7 @@ def test_several_in_one_selector_are_served_in_turn(broker: shmq.Broker) -> None
         for consumer in consumers:
             consumer.close()
             selector.unregister(consumer)
-    assert waiters() == []
+    eventually(lambda: waiters() == [], "the end of the thread")
 
 
 def test_an_asyncio_loop_reads_as_messages_come(broker_dir: Path, queue: Queue) -> None:

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import shmq
 from shmq.errors import ConsumerRefused, Empty
 from tests.engine.child import Child
+from tests.engine.conftest import MEMORY
 from tests.support.offspring import Offspring, Say, eventually
 
 SLOW = 30.0
@@ -90,9 +92,9 @@ def test_the_next_one_may_be_exclusive_when_the_first_has_died(queue: shmq.Queue
 # ---- live consumers ------------------------------------------------------------------------------------------------
 
 
-def test_so_many_consumers_are_live_and_the_others_stand_by(broker: shmq.Broker) -> None:
+def test_so_many_consumers_are_live_and_the_others_stand_by(patient: shmq.Broker) -> None:
     """Shows C3, C13."""
-    queue = broker.queue("limited", live_consumers=1)
+    queue = patient.queue("limited", live_consumers=1)
     first, second, third = (queue.consumer() for _ in range(3))
     queue.put_many(range(6))
     assert take(first) == 0
@@ -214,8 +216,16 @@ except shmq.ConsumerRefused:
 # ---- priorities of consumers -----------------------------------------------------------------------------------------
 
 
-def test_the_consumer_of_higher_priority_is_served_first(queue: shmq.Queue[Any]) -> None:
+@pytest.fixture
+def patient(broker_dir: Path) -> Iterator[shmq.Broker]:
+    """None that is slow is passed: the machine may be busy."""
+    with shmq.open(broker_dir, memory=MEMORY, patience=60.0) as broker:
+        yield broker
+
+
+def test_the_consumer_of_higher_priority_is_served_first(patient: shmq.Broker) -> None:
     """Shows S75."""
+    queue: shmq.Queue[Any] = patient.queue("jobs")
     with queue.consumer(priority=1) as high, queue.consumer() as low:
         low_waits = Taker(low)
         asleep(queue, 1)
@@ -232,8 +242,9 @@ def test_the_consumer_of_higher_priority_is_served_first(queue: shmq.Queue[Any])
     assert queue.statistics().ready == 0
 
 
-def test_one_of_lower_priority_is_served_when_the_higher_is_at_work_or_has_no_credit(queue: shmq.Queue[Any]) -> None:
+def test_one_of_lower_priority_is_served_when_the_higher_is_at_work_or_has_no_credit(patient: shmq.Broker) -> None:
     """Shows S56, R5."""
+    queue: shmq.Queue[Any] = patient.queue("jobs")
     with queue.consumer(priority=5, prefetch=1) as high, queue.consumer(priority=-5) as low:
         high_waits, low_waits = Taker(high), Taker(low)
         asleep(queue, 2)

@@ -1,4 +1,4 @@
-"""Delays, times to live and leases, as their users see them."""
+"""Delays and times to live, as their users see them; leases beside them."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ from tests.support.offspring import Offspring, Say
 
 FAR = 3600.0
 SOON = 0.02
-SHORTLY = 1.0  # what is looked at before its end
+DELAYS = (SOON, 0.3, 3.0, 30.0)  # on a busy machine the shorter ones may be over before anybody looks
 
 
 def dead_of(queue: shmq.Queue[Any]) -> list[tuple[Any, str]]:
@@ -30,13 +30,23 @@ def dead_of(queue: shmq.Queue[Any]) -> list[tuple[Any, str]]:
 
 def test_a_delayed_message_is_for_nobody_before_its_time(queue: shmq.Queue[Any], take: Taker) -> None:
     put_at = time.monotonic()
-    queue.put("later", delay=0.4)
+    queue.put("later", delay=1.0)
     with pytest.raises(shmq.Empty):
         take(queue, 0)
     s = queue.statistics()
     assert (s.ready, s.delayed, s.unsettled) == (0, 1, 0)
     assert take(queue, 30) == "later"
-    assert time.monotonic() - put_at >= 0.4
+    assert time.monotonic() - put_at >= 1.0
+
+
+def delayed(queue: shmq.Queue[Any], act: Callable[[float], object]) -> int:
+    """How many messages are delayed behind an act whose delay is not over when one looks."""
+    seen = 0
+    for delay in DELAYS:
+        act(delay)
+        if seen := queue.statistics().delayed:
+            break
+    return seen
 
 
 def test_what_is_not_delayed_overtakes(queue: shmq.Queue[Any]) -> None:
@@ -49,9 +59,13 @@ def test_what_is_not_delayed_overtakes(queue: shmq.Queue[Any]) -> None:
 
 def test_a_delayed_message_comes_in_its_place(queue: shmq.Queue[Any]) -> None:
     """Shows E7, R11."""
-    queue.put_many(["a", "b"], delay=SHORTLY)
-    queue.put_many(["c", "d"])
-    assert queue.get(timeout=0) == "c"
+    for delay in DELAYS:
+        queue.put_many(["a", "b"], delay=delay)
+        queue.put_many(["c", "d"])
+        if (first := queue.get(timeout=0)) == "c":
+            break
+        queue.purge()
+    assert first == "c"
     eventually(lambda: queue.qsize() == 3, "the end of the delay")
     assert queue.get_many(4, timeout=0) == ["a", "b", "d"]
 
@@ -82,9 +96,11 @@ def test_a_batch_is_delayed_as_a_whole(queue: shmq.Queue[Any]) -> None:
 
 
 def test_a_loan_can_be_delayed(queue: shmq.Queue[Any]) -> None:
-    with queue.loan(3, delay=SHORTLY) as loan:
-        loan.view[:] = b"abc"
-    assert queue.statistics().delayed == 1
+    def lend(delay: float) -> None:
+        with queue.loan(3, delay=delay) as loan:
+            loan.view[:] = b"abc"
+
+    assert delayed(queue, lend) == 1
     assert queue.get(timeout=30) == b"abc"
 
 
@@ -135,8 +151,7 @@ def test_unfit_delays_are_refused_and_the_message_stays(queue: shmq.Queue[Any], 
 
 def test_a_release_with_a_delay_is_not_counted_and_a_retry_is(queue: shmq.Queue[Any]) -> None:
     queue.put("a")
-    queue.receive(timeout=0).release(delay=SHORTLY)
-    assert queue.statistics().delayed == 1
+    assert delayed(queue, lambda delay: queue.receive(timeout=0).release(delay=delay)) == 1
     m = queue.receive(timeout=30)
     assert (m.delivery_count, m.redelivered) == (1, True)
     m.retry(delay=SOON)
@@ -272,17 +287,6 @@ def test_a_limit_that_is_altered_holds_at_once_for_what_is_there(queue: shmq.Que
         assert m.expires_at is None
 
 
-def test_a_lease_that_is_altered_holds_for_what_is_taken_from_then_on(queue: shmq.Queue[Any]) -> None:
-    queue.put_many("ab")
-    kept = queue.receive(timeout=0)
-    queue.alter(lease=0.03)
-    lent = queue.receive(timeout=0)
-    eventually(lambda: queue.qsize() == 1, "the end of the lease")
-    kept.ack()
-    with pytest.raises(shmq.SettlementError, match="lease of"):
-        lent.ack()
-
-
 def test_what_expires_while_nobody_takes_goes_by_itself(queue: shmq.Queue[Any]) -> None:
     queue.put("a", ttl=SOON)
     queue.join(timeout=30)
@@ -291,7 +295,7 @@ def test_what_expires_while_nobody_takes_goes_by_itself(queue: shmq.Queue[Any]) 
 
 def test_what_expires_in_a_hand_is_taken_from_it(queue: shmq.Queue[Any]) -> None:
     """Shows E11, R7, R8."""
-    queue.put("a", ttl=0.5)
+    queue.put("a", ttl=2.0)
     m = queue.receive(timeout=0)
     eventually(lambda: queue.statistics().expired == 1, "its end")
     with pytest.raises(shmq.SettlementError, match="it had expired"):
@@ -326,9 +330,9 @@ def test_expired_messages_go_to_the_dead_where_the_queue_says_so(broker: shmq.Br
 
 def test_expired_messages_are_buried_when_nobody_takes(broker: shmq.Broker) -> None:
     queue: shmq.Queue[Any] = broker.queue("kept", dead_letter_expired=True)
-    queue.put("in hand", ttl=0.5)
+    queue.put("in hand", ttl=2.0)
     m = queue.receive(timeout=0)
-    queue.put("held", ttl=0.5)
+    queue.put("held", ttl=2.0)
     queue.receive(timeout=0).release(delay=FAR)
     queue.put("a", ttl=SOON)
     idle: shmq.Queue[Any] = broker.queue("idle")
@@ -380,68 +384,7 @@ def test_from_a_queue_for_the_dead_the_expired_are_dropped(broker: shmq.Broker) 
     assert [q.name for q in broker.queues()] == ["jobs", "jobs.dead"]
 
 
-# ---- leases
-
-
-def test_a_message_that_is_held_too_long_is_taken_back(broker: shmq.Broker) -> None:
-    """Shows E9, E11, R8."""
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.5)
-    queue.put_many("ab")
-    m = queue.receive(timeout=0)
-    other = queue.consumer()
-    eventually(lambda: queue.qsize() == 2, "the end of the lease")
-    with other.receive(timeout=0) as again:
-        assert (again.body, again.delivery_count, again.redelivered) == ("a", 2, True)
-        for late in (m.ack, m.touch):
-            with pytest.raises(shmq.SettlementError, match=r"lease"):
-                late()
-    assert broker.statistics().processes[0].unsettled == 0
-
-
-def test_a_stopped_consumer_loses_what_it_has_leased(broker: shmq.Broker) -> None:
-    """Shows E11, R3, R8."""
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.1)
-    queue.put("a")
-    with Offspring(hold_one, queue) as child:
-        child.expect("a")
-        assert queue.get(timeout=30) == "a"
-        os.waitpid(child.pid, os.WUNTRACED)  # it has stopped: else the signal that lets it go on comes too early
-        os.kill(child.pid, signal.SIGCONT)
-        child.expect("SettlementError")
-
-
-def hold_one(queue: shmq.Queue[Any], say: Say) -> None:
-    m = queue.receive(timeout=30)
-    say(m.body)
-    os.kill(os.getpid(), signal.SIGSTOP)  # until its lease was taken, however late that is
-    try:
-        m.ack()
-    except shmq.SettlementError as error:
-        say(type(error).__name__)
-
-
-def test_a_touch_in_time_keeps_the_message(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=2)
-    queue.put("a")
-    with queue.receive(timeout=0) as m:
-        for _ in range(5):
-            m.touch()
-            assert queue.statistics().unsettled == 1
-    with pytest.raises(shmq.SettlementError, match="cannot be touched"):
-        m.touch()
-    assert queue.statistics().acked == 1
-
-
-def test_a_lease_that_ends_too_often_ends_among_the_dead(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("leased", lease=0.03, max_deliveries=2)
-    queue.put("a")
-    kept = []
-    for _ in range(2):
-        kept.append(queue.receive(timeout=30))
-        eventually(lambda: queue.qsize() == 1, "the end of the lease")
-    with pytest.raises(shmq.Empty):
-        queue.receive(timeout=0)
-    assert dead_of(queue) == [("a", "max_deliveries")]
+# ---- all at once
 
 
 def test_many_threads_with_delays_leases_and_lives_lose_nothing(broker: shmq.Broker) -> None:
@@ -480,12 +423,12 @@ def test_many_threads_with_delays_leases_and_lives_lose_nothing(broker: shmq.Bro
 
 
 def test_delays_lives_and_leases_hold_on_every_level(broker: shmq.Broker) -> None:
-    queue: shmq.Queue[Any] = broker.queue("levels", priorities=10, lease=0.5)
+    queue: shmq.Queue[Any] = broker.queue("levels", priorities=10, lease=2.0)
     for priority in range(10):
         queue.put(["later", priority], priority=priority, delay=FAR)
         queue.put(["gone", priority], priority=priority, ttl=0)
         queue.put(["now", priority], priority=priority)
-        queue.put(["soon", priority], priority=priority, delay=0.5)
+        queue.put(["soon", priority], priority=priority, delay=2.0)
     kept = [queue.receive(timeout=0) for _ in range(10)]
     assert [m.body for m in kept] == [["now", priority] for priority in range(9, -1, -1)]
     eventually(lambda: queue.qsize() == 20, "the end of leases and delays")

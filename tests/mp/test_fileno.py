@@ -16,6 +16,8 @@ import pytest
 
 from shmq.errors import ShutDown
 from shmq.mp import JoinableQueue, Queue, SimpleQueue, get_context
+from tests.engine.child import eventually
+from tests.engine.descriptors import is_closed
 from tests.mp import children
 
 Start = Callable[..., BaseProcess]
@@ -144,9 +146,8 @@ def test_a_thread_is_there_from_the_first_fileno_to_the_end(end: str) -> None:
             queue.fileno()
     queue = None
     gc.collect()
-    assert threads() == []
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(number)
+    eventually(lambda: threads() == [], "the end of the thread")
+    eventually(lambda: is_closed(number), "the end of the descriptor")
 
 
 def serve(todo: Any, done: Any, stop: connection.Connection) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -245,17 +245,16 @@ def test_sigterm_in_a_run_until_empty_exits_with_its_code(tmp_path: Path) -> Non
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_second_ctrl_c_kills_and_messages_go_back(tmp_path: Path, processes: int) -> None:
     with holding(tmp_path, processes, "for ever") as (process, broker, worker):
-        while process.poll() is None:  # two signals that are not yet handled are one
+        jobs = broker.queue("jobs")
+        while process.poll() is None and jobs.statistics().unsettled:  # two signals that are not yet handled are one
             process.send_signal(signal.SIGINT)
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.2)
-            except subprocess.TimeoutExpired:
-                continue
         code, out, err = settled_at_exit(process)
         assert code == -signal.SIGINT
         assert out == ""
-        assert err.count("Traceback") == 1, err
-        jobs = broker.queue("jobs")
+        # A third signal may meet the end of the interpreter, which says so.
+        assert err.partition("Exception ignored in")[0].count("Traceback") == 1, err
         assert [jobs.get(timeout=5.0), jobs.get(timeout=5.0)] == ["in hand", "to come"]
         if processes:
             with pytest.raises(ProcessLookupError):

@@ -65,10 +65,15 @@ def processor_seconds(module: str, environment: dict[str, str]) -> float:
 
 
 def test_import_shmq_takes_no_more_of_a_processor_than_that_of_asyncio() -> None:
-    """Margin: half as much again. The least of each, in turns, so that what disturbs one disturbs both."""
+    """Margin: half as much again. The least of each, in turns, so that what disturbs one disturbs both; more
+    of them where the machine is busy."""
     # As installed, with bytecode: a shell that forbids writing it would measure the compiler.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    rounds = [[processor_seconds(module, environment) for module in ("shmq", "asyncio")] for _ in range(10)]
-    own, peer = (min(column) for column in zip(*rounds, strict=True))
+    own = peer = float("inf")
+    for number in range(40):
+        own = min(own, processor_seconds("shmq", environment))
+        peer = min(peer, processor_seconds("asyncio", environment))
+        if number >= 9 and own < 1.5 * peer:
+            break
     print(f"shmq {own * 1e3:.0f} ms, asyncio {peer * 1e3:.0f} ms")
     assert own < 1.5 * peer

@@ -1,5 +1,7 @@
 """What must hold of each message that somebody still may get: lengths, checksum, ids, deliveries."""
 
+import struct
+
 import numpy
 from numpy.typing import NDArray
 
@@ -13,9 +15,10 @@ from checker.violation import Findings
 from checker.words import AVAILABLE, DEATH_COUNTED, LOCKED, OFFERED, PENDING, REDELIVERED
 
 SLOT_HEADER = 64
-Place = tuple[int, int, int]
+Place = tuple[int, int, int, int, int]
 
-# Slots whose checksum was found right, by place and size of the ring: the same bytes are right in the next image, too.
+# Slots whose checksum was found right, by place and size of the ring, and its queue: the same bytes are right in the
+# next image, too.
 _verified: dict[Place, Words] = {}
 _bodies: dict[bytes, int] = {}
 _bodies_bytes = 0
@@ -88,7 +91,7 @@ def judge_all_ids(rings: list[Ring], findings: Findings) -> None:
 
 def judge_checksums(ring: Ring, findings: Findings, entry: Mask) -> None:
     use, geometry = ring.use, ring.geometry
-    key = (geometry.slots, geometry.slot_size, ring.count)
+    key = (geometry.slots, geometry.slot_size, ring.count, ring.entry.index, ring.entry.incarnation)
     before = _verified.get(key)
     in_slot = entry & (use.body == 0)
     if before is not None and numpy.count_nonzero(in_slot):
@@ -140,7 +143,8 @@ def covered(ring: Ring, i: int) -> bytes | None:
         return None
     # message id and time of the put, lengths of body and headers, content and priority
     fields = image.raw(at + 16, 16) + image.raw(at + 44, 4) + image.raw(at + 52, 2) + image.raw(at + 58, 2)
-    return fields + parts[0] + parts[1]
+    identity = struct.pack("<II", ring.entry.index, ring.entry.incarnation)
+    return identity + fields + parts[0] + parts[1]
 
 
 def message_bytes(ring: Ring, i: int) -> tuple[bytes, bytes] | None:

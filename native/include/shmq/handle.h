@@ -42,6 +42,7 @@ typedef struct shmq_queue {
     shmq_ring first; /* of level 0 */
     uint32_t index;
     uint32_t incarnation;
+    uint32_t checksum_start; /* that of the queue's own identity, with which each message's begins */
     bool checksum; /* false: its messages may have none */
     bool crc_at_put; /* by us; also where its setting says no, but the seal of the settings does not */
     uint32_t grouping; /* enum shmq_grouping */

@@ -312,7 +312,7 @@ static inline void shmq_moving(shmq_queue *q, int32_t change) {
 bool shmq_death_count(shmq_queue *q, shmq_slot_shm *slot, uint64_t word, uint32_t pid);
 void shmq_death_record_add(shmq_member *m, uint64_t id, uint32_t pid,
                            int32_t signal); /* id: or SHMQ_DEATH_RECORD_PROCESS */
-uint32_t shmq_crc_of(const shmq_delivery *d);
+uint32_t shmq_crc_of(const shmq_queue *q, const shmq_delivery *d);
 bool shmq_owner_dead(shmq_queue *q, uint32_t owner); /* the caller has read the word that names it before */
 
 #endif

@@ -190,7 +190,7 @@ const char *shmq_bodies_fault(const shmq_ring *r, shmq_bodies *bodies) {
         }
         bodies->entries++;
         bool leads = leads_to_message(r, i, &d);
-        bool intact = leads && q->checksum && shmq_crc_of(&d) == d.crc;
+        bool intact = leads && q->checksum && shmq_crc_of(q, &d) == d.crc;
         if ((d.position & r->mask) != i || !shmq_browse_valid(r, &d)) {
             bodies->moved++;
         } else if (leads && !q->checksum) {

@@ -15,8 +15,9 @@
 #include "shmq/waiters.h"
 #include "shmq/watch.h"
 
-/* The checksum of the fields that it covers besides headers and body: those that do not change after the publish. */
-static uint32_t crc_of_fields(const shmq_outgoing *o) {
+/* The checksum of the queue, and of the fields that it covers besides headers and body: those that do not change after
+ * the publish. */
+static uint32_t crc_of_fields(const shmq_queue *q, const shmq_outgoing *o) {
     unsigned char fields[24] = {0};
     uint32_t body_len = (uint32_t)o->body_len;
     uint16_t headers_len = (uint16_t)o->headers_len;
@@ -26,11 +27,11 @@ static uint32_t crc_of_fields(const shmq_outgoing *o) {
     memcpy(fields + 20, &headers_len, 2);
     fields[22] = o->content;
     fields[23] = o->priority;
-    return shmq_crc32c(0, fields, sizeof fields);
+    return shmq_crc32c(q->checksum_start, fields, sizeof fields);
 }
 
-static uint32_t crc_of_message(const shmq_outgoing *o) {
-    uint32_t crc = crc_of_fields(o);
+static uint32_t crc_of_message(const shmq_queue *q, const shmq_outgoing *o) {
+    uint32_t crc = crc_of_fields(q, o);
     if (o->headers_len != 0) {
         crc = shmq_crc32c(crc, o->headers, o->headers_len);
     }
@@ -121,7 +122,7 @@ shmq_status shmq_prepare(shmq_queue *q, shmq_outgoing *o, uint64_t until_ns) {
         copy_pieces(to + start, o);
     }
     o->message_id = SHMQ_UNLIKELY(o->kept_id != 0) ? o->kept_id : shmq_new_id(q->m);
-    o->crc = q->crc_at_put ? crc_of_message(o) : 0;
+    o->crc = q->crc_at_put ? crc_of_message(q, o) : 0;
     o->prepared = true;
     /* Signed: a message that keeps an old time causes no look, and does not turn the clock back for the others. */
     if ((int64_t)(o->enqueued_ns - shmq_load_relaxed(&q->m->gone_looked_ns)) > (int64_t)SHMQ_SLICE_NS) {

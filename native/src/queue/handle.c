@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shmq/level.h"
+#include "shmq/member.h"
 
 /* Each field is read once, checked, and kept as a copy: nothing reads the shared field afterwards. */
 static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t *where) {
@@ -17,6 +18,8 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->index = index;
     q->page = shmq_at(m, page);
     q->incarnation = q->page->incarnation;
+    uint32_t identity[2] = {index, q->incarnation};
+    q->checksum_start = shmq_crc32c(0, identity, sizeof identity);
     q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
     q->grouping = shmq_load_relaxed(&q->page->settings.grouping);
     q->grouping = q->grouping > SHMQ_GROUPS_STICKY ? SHMQ_GROUPS_NONE : q->grouping;

@@ -26,7 +26,9 @@ bool shmq_delivery_resolve_block(const shmq_ring *r, shmq_delivery *d) {
     return at != NULL && shmq_body_bit(d->body) < SHMQ_ENTRY_BITS;
 }
 
-uint32_t shmq_crc_of(const shmq_delivery *d) {
+/* It begins with the queue: damage to the map of the memory may give the memory of one queue to another one, and a
+ * message that is sound in its own queue must not come out of the other one. */
+uint32_t shmq_crc_of(const shmq_queue *q, const shmq_delivery *d) {
     unsigned char fields[24] = {0};
     memcpy(fields, &d->message_id, 8);
     memcpy(fields + 8, &d->enqueued_ns, 8);
@@ -34,7 +36,7 @@ uint32_t shmq_crc_of(const shmq_delivery *d) {
     memcpy(fields + 20, &d->headers_len, 2);
     fields[22] = d->content;
     fields[23] = d->priority;
-    uint32_t crc = shmq_crc32c(0, fields, sizeof fields);
+    uint32_t crc = shmq_crc32c(q->checksum_start, fields, sizeof fields);
     if (d->headers_len != 0) {
         crc = shmq_crc32c(crc, d->headers, d->headers_len);
     }
@@ -44,7 +46,7 @@ uint32_t shmq_crc_of(const shmq_delivery *d) {
 /* In a queue without checksums each message has 0 there. Both have to agree: the setting is one word, which may be
  * damaged. */
 bool shmq_delivery_intact(const shmq_queue *q, const shmq_delivery *d) {
-    return (d->crc == 0 && !q->checksum) || shmq_crc_of(d) == d->crc;
+    return (d->crc == 0 && !q->checksum) || shmq_crc_of(q, d) == d->crc;
 }
 
 /* A delivery that ended with its process is counted once, however many reapers repair it and however often: bytes 56 to

@@ -163,6 +163,35 @@ static void a_message_that_cannot_be_whole_is_told(void) {
     end();
 }
 
+/* A sound message of another queue, at the same position, as if the map of the memory gave both the same slots. */
+static void a_message_of_another_queue_is_told(void) {
+    static unsigned char large[5000], kept[SHMQ_SLOT_MAX];
+    begin(0);
+    shmq_queue *other = scratch_queue(m, "other", 0, true);
+    uint64_t position = shmq_load_seq(&q->first.shm->tail), bytes = q->first.slot_size - sizeof(shmq_a64);
+    for (int i = 0; i < 2; i++, position++) {
+        shmq_delivery d;
+        const void *body = i == 0 ? (const void *)&position : large;
+        CHECK_EQUAL(put_bytes(q, body, i == 0 ? 8 : sizeof large, 0), SHMQ_OK);
+        CHECK_EQUAL(put_bytes(other, body, i == 0 ? 8 : sizeof large, 0), SHMQ_OK);
+        shmq_a64 *ours = &shmq_slot_at(&q->first, position)->position;
+        memcpy(kept, (void *)ours, bytes);
+        memcpy((void *)ours, (void *)&shmq_slot_at(&other->first, position)->position, bytes);
+        CHECK_EQUAL(shmq_offer(other, shmq_self(other), &d), SHMQ_OK);
+        CHECK(shmq_delivery_intact(other, &d) && !shmq_delivery_intact(q, &d));
+        CHECK_EQUAL(shmq_offer_finish(other, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
+        CHECK(!shmq_delivery_intact(q, &d));
+        shmq_offer_cancel(q, &d);
+        memcpy((void *)ours, kept, bytes);
+        CHECK_EQUAL(shmq_offer(q, shmq_self(q), &d), SHMQ_OK);
+        CHECK(shmq_delivery_intact(q, &d));
+        CHECK_EQUAL(shmq_offer_finish(q, &d), SHMQ_OK);
+    }
+    shmq_queue_unbind(other);
+    end();
+}
+
 static shmq_outgoing delayed(const uint64_t *number, struct iovec *piece) {
     *piece = (struct iovec){.iov_base = (void *)(uintptr_t)number, .iov_len = sizeof *number};
     return (shmq_outgoing){.pieces = piece,
@@ -342,6 +371,7 @@ int main(void) {
     a_death_is_counted_once_and_only_for_the_delivery_that_it_ended();
     attempts_are_counted_as_far_as_the_field_goes();
     a_message_that_cannot_be_whole_is_told();
+    a_message_of_another_queue_is_told();
     a_purge_takes_what_is_held_for_later();
     without_memory_for_records_a_release_is_at_once();
     a_full_directory_is_told();
