@@ -32,6 +32,7 @@ def open_files() -> int:
 
 def test_two_thousand_short_lived_queues_do_not_grow() -> None:
     Queue[int](1).put(1)
+    gc.collect()  # what other tests have left
     before, files = used(), open_files()
     for number in range(2000):
         queue: Queue[Any] = Queue(1)
@@ -39,7 +40,7 @@ def test_two_thousand_short_lived_queues_do_not_grow() -> None:
         del queue
     assert names() == set()
     assert used() <= before + (4 << 20)
-    assert open_files() == files
+    assert open_files() <= files
 
 
 def test_a_queue_goes_with_its_object() -> None:
@@ -153,7 +154,7 @@ def test_forks_without_queues_cost_no_descriptor() -> None:
     child = os.fork()
     if child == 0:
         os._exit(0)
-    assert open_files() == files
+    assert open_files() <= files
     os.waitpid(child, 0)
 
 
