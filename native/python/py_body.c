@@ -98,7 +98,8 @@ PyObject *message_intact(PyObject *o, PyObject *unused) {
     bool intact = true;
     (void)unused;
     if (self->view != NULL) {
-        const shmq_queue plain = {.checksum = self->checksum}; /* the queue may be deleted, and its memory another's */
+        /* The queue may be deleted, and its memory another's. */
+        const shmq_queue plain = {.checksum = self->checksum, .checksum_start = self->checksum_start};
         Py_BEGIN_ALLOW_THREADS
         intact = shmq_delivery_intact(&plain, &self->d);
         Py_END_ALLOW_THREADS

@@ -42,6 +42,7 @@ struct py_message {
     py_message *next, **link; /* in the list of its whole; link NULL: in no list */
     enum message_state state;
     bool copied; /* headers and body are in `copy` */
+    uint32_t checksum_start; /* of its queue */
     bool checksum; /* does its queue have checksums? */
     bool has_body, browsed, redelivered;
     unsigned int failed, deaths;

@@ -45,6 +45,7 @@ py_message *message_new(py_consumer *consumer, const shmq_delivery *d, const uns
     Py_INCREF((PyObject *)consumer);
     self->consumer = consumer;
     self->q = consumer->q;
+    self->checksum_start = consumer->q->checksum_start;
     self->checksum = consumer->q->checksum;
     self->d = *d;
     self->d.by = NULL; /* the subscription may go before the message */

@@ -51,6 +51,15 @@ static inline shmq_status put_bytes(shmq_queue *q, const void *bytes, uint64_t l
     return status;
 }
 
+/* On a busy machine the wait is longer than the piece after which a caller looks for signals. */
+static inline shmq_status put_patiently(shmq_queue *q, const void *bytes, uint64_t length, uint64_t until_ns) {
+    shmq_status status;
+    do {
+        status = put_bytes(q, bytes, length, until_ns);
+    } while (status == SHMQ_INTERRUPTED);
+    return status;
+}
+
 static inline shmq_status put_number(shmq_queue *q, uint64_t number) {
     return put_bytes(q, &number, sizeof(number), 0);
 }

@@ -19,14 +19,17 @@ def test_a_sleeper_whose_wake_up_was_suppressed_gets_its_message_late_and_is_cou
     with shmq.open(broker_dir, memory="16MiB", patience=PATIENCE) as broker, SegmentBytes.of(broker) as memory:
         queue = broker.queue("jobs")
         idle = memory.page(queue) + place_of("queue", "sleepers") + place_of("sleepers", "idle")
-        got: list[str] = []
-        sleeper = threading.Thread(target=lambda: got.append(queue.get(timeout=30)))
-        sleeper.start()
-        eventually(lambda: memory.word(idle) != 0 and queue._waiters()["asleep"] == 1, "the consumer sleeps")
-        memory.write(idle, 0)
-        queue.put("owed")
-        sleeper.join(30)
-        assert got == ["owed"]
+        for _ in range(20):  # a consumer that has announced its sleep looks once more, and may have it then
+            got: list[str] = []
+            sleeper = threading.Thread(target=lambda got=got: got.append(queue.get(timeout=30)))
+            sleeper.start()
+            eventually(lambda: memory.word(idle) != 0 and queue._waiters()["asleep"] == 1, "the consumer sleeps")
+            memory.write(idle, 0)
+            queue.put("owed")
+            sleeper.join(30)
+            assert got == ["owed"]
+            if usage(broker)["rescues"]:
+                break
         assert usage(broker)["rescues"] == 1
         check_empty(broker, queue)
 

@@ -269,9 +269,10 @@ def test_an_heir_that_goes_on_in_time_has_the_place(broker_dir: Path) -> None:
         assert says_nothing(following)
 
 
-def test_a_place_that_was_taken_up_is_kept_by_one_that_is_stopped(served: Queue, broker_dir: Path) -> None:
+def test_a_place_that_was_taken_up_is_kept_by_one_that_is_stopped(broker_dir: Path) -> None:
     """Only an offer is passed: else two would be live when it goes on, one with messages in hand."""
-    with family() as children:
+    with shmq.open(broker_dir, memory="64MiB", patience=1.0) as broker, family() as children:
+        served: Queue = broker.queue("served", live_consumers=1, max_deaths=0)
         live = Live(broker_dir, "closed", children)
         heir, other = stands_by(children, broker_dir, 9), stands_by(children, broker_dir)
         leave_with_a_message(served, live)
@@ -280,7 +281,7 @@ def test_a_place_that_was_taken_up_is_kept_by_one_that_is_stopped(served: Queue,
         stop(heir)
         served.put("kept")
         with served.consumer() as newcomer, pytest.raises(shmq.Empty):
-            newcomer.receive(timeout=5 * PATIENCE)
+            newcomer.receive(timeout=3.0)
         assert says_nothing(other)
         go_on(heir)
         assert body(heir) == ("kept", False)

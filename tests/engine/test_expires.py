@@ -21,7 +21,7 @@ def gone(broker: shmq.Broker, name: str) -> bool:
 
 
 def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", expires=0.3)
+    queue = broker.queue("jobs", expires=1.0)
     queue.put("lost")
     eventually(lambda: gone(broker, "jobs"))
     with pytest.raises(shmq.NotFound):
@@ -32,8 +32,8 @@ def test_a_queue_that_nobody_consumes_from_goes_after_its_time(broker: shmq.Brok
 def test_a_list_of_the_queues_shows_none_that_is_past_its_time(broker: shmq.Broker, dead_letter: Any) -> None:
     """Though nobody calls anything else."""
     broker.queue("dead_letters")
-    broker.queue("jobs", expires=0.3, **dead_letter).put("x")
-    past = time.monotonic() + 0.31
+    broker.queue("jobs", expires=1.0, **dead_letter).put("x")
+    past = time.monotonic() + 1.01
     eventually(lambda: time.monotonic() > past)
     assert names(broker) == {"dead_letters"}
     assert broker.queue("dead_letters").qsize() == len(dead_letter)
@@ -52,7 +52,7 @@ def test_a_queue_from_which_get_takes_something_stays(broker: shmq.Broker) -> No
 
 
 def test_a_queue_with_a_consumer_stays_and_goes_after_the_last_one(broker: shmq.Broker) -> None:
-    queue = broker.queue("jobs", expires=0.3)
+    queue = broker.queue("jobs", expires=1.0)
     with queue.consumer() as first:
         with queue.consumer():
             pass
@@ -87,7 +87,7 @@ def test_the_consumer_that_is_killed_was_the_last_one(broker_dir: Path, broker: 
 
 def test_its_messages_go_to_the_dead_letters_if_they_were_named(broker: shmq.Broker) -> None:
     dead_letters: shmq.Queue[Any] = broker.queue("dead_letters")
-    queue = broker.queue("jobs", expires=0.3, dead_letter="dead_letters")
+    queue = broker.queue("jobs", expires=1.0, dead_letter="dead_letters")
     queue.put("kept")
     eventually(lambda: gone(broker, "jobs"))
     with dead_letters.receive(timeout=0) as m:

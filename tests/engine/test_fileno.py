@@ -92,7 +92,7 @@ def test_without_credit_it_is_not_readable_until_something_is_settled(queue: Que
 
 
 def test_credit_that_the_end_of_a_lease_gives_back_makes_it_readable(broker: shmq.Broker) -> None:
-    leased = broker.queue("leased", lease=0.5)
+    leased = broker.queue("leased", lease=2.0)
     leased.put("a")
     with leased.consumer(prefetch=1) as consumer:
         assert is_readable(consumer, SLOW)

@@ -191,7 +191,7 @@ def test_a_consumer_that_is_stopped_by_its_prefetch_says_so_with_the_positions(
     with queue.consumer(prefetch=2) as consumer, caplog.at_level(logging.WARNING, "shmq.broker"):
         kept = consumer.receive_many(2, timeout=0)
         with pytest.raises(shmq.Empty):
-            consumer.receive(timeout=0.2)
+            consumer.receive(timeout=2.0)
         assert len(kept) == 2
     (record,) = [record for record in caplog.records if record.name == "shmq.broker"]
     assert "positions 0, 1" in record.getMessage()

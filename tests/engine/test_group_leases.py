@@ -10,7 +10,7 @@ from tests.engine.test_groups import fill, gets_nothing, taken
 
 def test_a_late_settlement_does_not_free_what_another_has(broker: shmq.Broker) -> None:
     """Taken from a live one when the lease was over: its owner's ack fails, and the group stays with whom it is now."""
-    queue = broker.queue("leased", groups="shared", lease=0.5)
+    queue = broker.queue("leased", groups="shared", lease=2.0)
     fill(queue, "aa")
     with queue.consumer() as one, queue.consumer() as two:
         late = taken(one, "a1")

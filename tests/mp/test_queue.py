@@ -141,6 +141,7 @@ def test_a_timeout_is_kept_to_a_tenth_of_a_second(operation: str) -> None:
     queue: Queue[int] = Queue(1)
     if operation == "put":
         queue.put(0)
+    lengths = []
     for _ in range(3):
         began = time.monotonic()
         if operation == "put":
@@ -149,7 +150,9 @@ def test_a_timeout_is_kept_to_a_tenth_of_a_second(operation: str) -> None:
         else:
             with pytest.raises(standard.Empty):
                 queue.get(timeout=0.1)
-        assert 0.1 <= time.monotonic() - began <= 0.2
+        lengths.append(time.monotonic() - began)
+    assert min(lengths) >= 0.1
+    assert min(lengths) <= 0.2  # the least: each of them may meet what else the machine does
 
 
 @pytest.mark.parametrize("kind", [Queue, JoinableQueue])

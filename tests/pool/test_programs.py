@@ -115,7 +115,7 @@ if __name__ == "__main__":
     jobs, results = broker.queue("jobs"), broker.queue("results")
     shmq.WorkerPool(jobs, handle, processes=2, results=results).__enter__()
     jobs.put(1)
-    print(results.get(timeout=30.0))
+    print(results.get(timeout=120.0))
 """
 
 
@@ -195,7 +195,7 @@ def holding(folder: Path, processes: int, mode: str) -> Iterator[tuple[subproces
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as process:
             try:
-                worker = broker.queue("begun").get(timeout=30.0)
+                worker = broker.queue("begun").get(timeout=120.0)
                 yield process, broker, worker
             finally:
                 process.kill()
@@ -265,7 +265,7 @@ def test_workers_take_no_notice_of_ctrl_c(tmp_path: Path) -> None:
     with holding(tmp_path, 1, "for ever") as (process, broker, worker):
         os.kill(worker, signal.SIGINT)
         broker.queue("go").put(None)
-        assert broker.queue("begun").get(timeout=30.0) == worker
+        assert broker.queue("begun").get(timeout=120.0) == worker
         broker.queue("go").put(None)
         broker.queue("jobs").shutdown()
         assert settled_at_exit(process) == (0, "after the pool\n", "")
@@ -273,7 +273,7 @@ def test_workers_take_no_notice_of_ctrl_c(tmp_path: Path) -> None:
 
 def test_ctrl_c_in_a_terminal_reaches_all_and_only_the_pool_acts_on_it(tmp_path: Path) -> None:
     with holding(tmp_path, 2, "for ever") as (process, broker, _):
-        broker.queue("begun").get(timeout=30.0)  # the other one has its message, too
+        broker.queue("begun").get(timeout=120.0)  # the other one has its message, too
         os.killpg(process.pid, signal.SIGINT)
         broker.queue("go").put_many([None, None])
         assert settled_at_exit(process) == (0, "after the pool\n", "")
@@ -285,7 +285,7 @@ def test_sigterm_to_a_worker_costs_nothing_and_it_is_replaced(tmp_path: Path) ->
     with holding(tmp_path, 1, "for ever") as (process, broker, worker):
         os.kill(worker, signal.SIGTERM)
         broker.queue("go").put(None)
-        other = broker.queue("begun").get(timeout=30.0)
+        other = broker.queue("begun").get(timeout=120.0)
         broker.queue("go").put(None)
         broker.queue("jobs").shutdown()
         assert settled_at_exit(process) == (0, "after the pool\n", "")
@@ -299,7 +299,7 @@ def test_workers_end_by_themselves_when_the_process_of_the_pool_was_killed(tmp_p
         try:
             process.kill()
             broker.queue("go").put_many([None, None])
-            assert select.select([watched], [], [], 30.0)[0]
+            assert select.select([watched], [], [], 120.0)[0]
         finally:
             os.close(watched)
         jobs = broker.queue("jobs").statistics()

@@ -232,10 +232,10 @@ def test_a_run_until_empty_waits_for_what_others_hold(broker: shmq.Broker) -> No
         target=lambda: pool(jobs, handlers.square, 1, results=results).run(until_empty=True), name="test-run"
     )
     running.start()
-    assert results.get(timeout=30.0) == 4
+    assert results.get(timeout=120.0) == 4
     held.release()
-    assert results.get(timeout=30.0) == 1
-    running.join(30.0)
+    assert results.get(timeout=120.0) == 1
+    running.join(120.0)
     assert not running.is_alive()
 
 
@@ -354,7 +354,7 @@ def test_a_deleted_queue_ends_the_run_with_not_found(broker: shmq.Broker) -> Non
     jobs.put(1)
 
     def delete() -> None:
-        begun.get(timeout=30.0)
+        begun.get(timeout=120.0)
         jobs.delete()
         broker.queue("go").put(None)
 
@@ -383,7 +383,7 @@ def test_with_starts_the_pool_and_its_end_stops_it(broker: shmq.Broker, processe
     with pool(jobs, handlers.square, processes, results=squares) as running:
         assert "shmq-pool" in {thread.name for thread in threading.enumerate()}
         jobs.put(7)
-        assert squares.get(timeout=30.0) == 49
+        assert squares.get(timeout=120.0) == 49
         with pytest.raises(RuntimeError, match="runs already"):
             running.run()
     assert running.processes() == []
@@ -401,14 +401,14 @@ def test_stop_from_another_thread_lets_the_message_in_hand_be_finished(broker: s
     running = pool(jobs, handlers.hold, processes, results=results)
 
     def stop() -> None:
-        broker.queue("begun").get(timeout=30.0)
+        broker.queue("begun").get(timeout=120.0)
         broker.queue("go").put(None)
-        running.stop(timeout=30.0)
+        running.stop(timeout=120.0)
 
     stopping = threading.Thread(target=stop, name="test-stop")
     stopping.start()
     running.run()
-    stopping.join(30.0)
+    stopping.join(120.0)
     assert not stopping.is_alive()
     assert results.get(timeout=0) == "first"
     assert jobs.statistics().acked == 1
@@ -418,7 +418,7 @@ def test_stop_kills_after_its_timeout_and_the_message_goes_back(broker: shmq.Bro
     jobs, begun = broker.queue("jobs"), broker.queue("begun")
     jobs.put("stuck")
     with pool(jobs, handlers.hold, 1) as running:
-        begun.get(timeout=30.0)
+        begun.get(timeout=120.0)
         running.stop(timeout=0.1)
         assert running.processes() == []
     message = jobs.receive(timeout=0)
@@ -430,7 +430,7 @@ def test_without_processes_a_stop_that_cannot_wait_longer_says_so(broker: shmq.B
     jobs, begun = broker.queue("jobs"), broker.queue("begun")
     jobs.put("stuck")
     with pool(jobs, handlers.hold, 0) as running:
-        begun.get(timeout=30.0)
+        begun.get(timeout=120.0)
         with pytest.raises(shmq.Timeout, match="still at work"):
             running.stop(timeout=0.05)
         broker.queue("go").put(None)
@@ -441,13 +441,13 @@ def test_an_idle_worker_that_is_killed_is_replaced(broker: shmq.Broker) -> None:
     jobs, results = broker.queue("jobs"), broker.queue("results")
     with pool(jobs, handlers.pid, 1, results=results):
         jobs.put(1)
-        first = results.get(timeout=30.0)
+        first = results.get(timeout=120.0)
         os.kill(first, signal.SIGKILL)
         jobs.put(2)
-        second = results.get(timeout=30.0)
+        second = results.get(timeout=120.0)
         if second == first:  # it had taken the message before the signal came
             jobs.put(3)
-            second = results.get(timeout=30.0)
+            second = results.get(timeout=120.0)
     assert second != first
 
 
@@ -455,7 +455,7 @@ def test_processes_are_those_of_the_workers(broker: shmq.Broker) -> None:
     jobs, begun = broker.queue("jobs"), broker.queue("begun")
     jobs.put_many([1, 2])
     with pool(jobs, handlers.hold, 2) as running:
-        pids = {begun.get(timeout=30.0), begun.get(timeout=30.0)}
+        pids = {begun.get(timeout=120.0), begun.get(timeout=30.0)}
         infos = running.processes()
         assert {info.pid for info in infos} == pids
         assert [info.unsettled for info in infos] == [1, 1]

@@ -243,14 +243,15 @@ static void many_that_are_stopped_in_a_row_cost_two_patiences(void) {
     living = stand(qb);
     late = stand(qc);
     CHECK_EQUAL(get_number(qc), 0);
+    uint64_t called = 0;
     while (state_of(&stopped[0]) != SHMQ_TICKET_PASSED) {
+        called = shmq_now_ns();
         CHECK(!may_go(qc, &late));
     }
     for (uint32_t i = 1; i < STOPPED; i++) {
         CHECK_EQUAL(state_of(&stopped[i]), SHMQ_TICKET_CALLED);
     }
     uint32_t seen, looks = 0;
-    uint64_t called = shmq_now_ns();
     CHECK_EQUAL(state_of(&living), SHMQ_TICKET_CALLED);
     CHECK(shmq_line_answer(qb, &living, &seen)); /* it is about */
     do {
@@ -302,7 +303,7 @@ static void a_full_line_takes_no_more_until_its_first_is_gone(void) {
         tickets[i] = stand(i == 0 ? qb : qc);
     }
     CHECK(!shmq_line_enter(qa, &late, 8));
-    CHECK_EQUAL(put_bytes(qa, "x", 1, shmq_now_ns() + 10 * MS), SHMQ_FULL_COUNT); /* beside the line */
+    CHECK_EQUAL(put_patiently(qa, "x", 1, shmq_now_ns() + 10 * MS), SHMQ_FULL_COUNT); /* beside the line */
     shmq_store_seq(&qa->tickets[0].word, shmq_ticket_word(0, b->row, SHMQ_TICKET_PASSED));
     CHECK(shmq_line_enter(qa, &late, 8)); /* who was passed has lost its ticket to one who needs it */
     CHECK_EQUAL(late.number, SHMQ_TICKETS);
@@ -346,9 +347,9 @@ static void damage_in_the_line_hangs_nobody(void) {
         fill(1);
         shmq_store_seq(&qa->page->line, lines[i]);
         shmq_store_seq(&qa->tickets[lines[i] % SHMQ_TICKETS].word, i * UINT64_C(0x3fffff4007fff02));
-        CHECK_EQUAL(put_bytes(qa, "x", 1, shmq_now_ns() + 20 * MS), SHMQ_FULL_COUNT);
+        CHECK_EQUAL(put_patiently(qa, "x", 1, shmq_now_ns() + 20 * MS), SHMQ_FULL_COUNT);
         CHECK_EQUAL(get_number(qc), 0);
-        CHECK_EQUAL(put_bytes(qa, "12345678", 8, shmq_now_ns() + 10 * SECOND), SHMQ_OK);
+        CHECK_EQUAL(put_patiently(qa, "12345678", 8, shmq_now_ns() + 10 * SECOND), SHMQ_OK);
         CHECK(get_number(qb) != UINT64_MAX);
         end();
     }

@@ -131,7 +131,7 @@ static void bytes_that_a_death_has_lost_come_back(void) {
                 SHMQ_OK); /* and then it dies, before it has a slot */
     CHECK_EQUAL(weight(), 900);
     scratch_kill(b);
-    CHECK_EQUAL(put_bytes(qa, bytes, 500, shmq_now_ns() + 10 * SECOND), SHMQ_OK); /* who waits looks for the dead */
+    CHECK_EQUAL(put_patiently(qa, bytes, 500, shmq_now_ns() + 10 * SECOND), SHMQ_OK); /* who waits looks for the dead */
     CHECK_EQUAL(weight(), 1000);
     end();
 }
@@ -149,7 +149,7 @@ static void a_claim_is_not_weighed(void) {
     scratch_kill(b);
     CHECK_EQUAL(put(400), SHMQ_OK);
     CHECK_EQUAL(put(700), SHMQ_FULL_BYTES);
-    CHECK_EQUAL(put_bytes(qa, bytes, 600, shmq_now_ns() + 10 * SECOND), SHMQ_OK);
+    CHECK_EQUAL(put_patiently(qa, bytes, 600, shmq_now_ns() + 10 * SECOND), SHMQ_OK);
     end();
 }
 

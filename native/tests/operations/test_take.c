@@ -89,7 +89,7 @@ static void put_large(shmq_queue *q) {
 static void put_soon(shmq_queue *q, uint64_t number) {
     struct iovec piece = {&number, sizeof number};
     shmq_outgoing o = {
-        .pieces = &piece, .piece_count = 1, .body_len = sizeof number, .not_before_ns = shmq_now_ns() + SECOND / 50};
+        .pieces = &piece, .piece_count = 1, .body_len = sizeof number, .not_before_ns = shmq_now_ns() + SECOND / 4};
     CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
 }
 

@@ -266,7 +266,7 @@ typedef struct board {
 static void produce(uint64_t producer) {
     for (uint64_t i = 0; i < EACH; i++) {
         uint64_t number = producer << 32 | i;
-        CHECK_EQUAL(put_bytes(q, &number, sizeof number, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
+        CHECK_EQUAL(put_patiently(q, &number, sizeof number, shmq_now_ns() + 60 * SECOND), SHMQ_OK);
     }
 }
 

@@ -124,7 +124,7 @@ static void a_budget_ends_puts_and_nothing_else(void) {
     shmq_outgoing brief = {.pieces = &piece, .piece_count = 1, .body_len = LARGE, .brief = true};
     CHECK_EQUAL(shmq_put(plain, &brief, 0), SHMQ_FULL_MEMORY);
     shmq_unprepare(plain, &brief);
-    CHECK_EQUAL(put_bytes(plain, large, LARGE, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
+    CHECK_EQUAL(put_patiently(plain, large, LARGE, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
     CHECK_EQUAL(put_number(plain, 0), SHMQ_OK); /* which needs no block */
     m->disk = SHMQ_DISK_SHARE;
     put_many_large(plain, put, 300);
@@ -147,7 +147,7 @@ static void a_full_ring_asks_for_the_disk_too(void) {
     }
     CHECK_EQUAL(put, shmq_slot_count(&plain->first));
     CHECK_EQUAL(put_number(plain, put), SHMQ_FULL_DISK);
-    CHECK_EQUAL(put_bytes(plain, &put, sizeof put, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
+    CHECK_EQUAL(put_patiently(plain, &put, sizeof put, shmq_now_ns() + 1000000), SHMQ_FULL_DISK);
     put_numbers(dropping, 0, shmq_slot_count(&dropping->first) + 100);
     get_numbers(dropping, 100, shmq_slot_count(&dropping->first));
     get_numbers(plain, 0, put);
