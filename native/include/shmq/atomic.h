@@ -58,6 +58,10 @@ _Static_assert(sizeof(shmq_a64) == 8 && sizeof(shmq_a32) == 4 && sizeof(shmq_a16
 #define shmq_read_once(p) SHMQ_ATOMIC_READ_ONCE(p)
 #define shmq_write_once(p, v) SHMQ_ATOMIC_WRITE_ONCE(p, v)
 
+/* A field that is constant for all who may look at it, but may be damaged between its check and its use: loaded once, and
+ * the value that is checked is the value that is used. */
+#define shmq_copy_once(p) (*(const volatile __typeof__(*(p)) *)(p))
+
 /* What the kernel orders and ThreadSanitizer cannot see: a lock byte is free only after its holder's last access. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *);

@@ -103,6 +103,11 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
 bool shmq_queue_name(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX + 1], uint32_t *incarnation);
 
 uint64_t shmq_name_hash(const char *name, uint32_t len);
+/* The length of a queue's name, read once and checked; 0: it makes no sense. */
+static inline uint32_t shmq_name_len(const shmq_queue_shm *page) {
+    uint32_t len = shmq_read_once(&page->name_len);
+    return len <= SHMQ_NAME_MAX ? len : 0;
+}
 
 /* Is it not shut down? */
 static inline bool shmq_is_open(const shmq_queue *q) { return shmq_load_relaxed(&q->page->shut_down) == SHMQ_OPEN; }

@@ -77,11 +77,11 @@ static inline shmq_ring *shmq_level_of_place(const shmq_queue *q, uint64_t place
 
 /* The same from a page that was not checked; NULL: there is none, or it lies nowhere. */
 static inline shmq_ring_shm *shmq_page_ring(const shmq_member *m, const shmq_queue_shm *page, uint32_t depth) {
-    uint64_t at = page->level_rings + (uint64_t)(depth - 1) * sizeof(shmq_ring_shm);
+    uint64_t rings = shmq_copy_once(&page->level_rings), at = rings + (uint64_t)(depth - 1) * sizeof(shmq_ring_shm);
     if (depth == 0) {
         return (shmq_ring_shm *)(uintptr_t)&page->ring;
     }
-    bool there = depth < SHMQ_RINGS_MAX && depth < 2 * page->levels && page->level_rings % 64 == 0;
+    bool there = depth < SHMQ_RINGS_MAX && depth < 2 * shmq_copy_once(&page->levels) && rings % 64 == 0;
     return there && at >= m->data && shmq_inside(m, at, sizeof(shmq_ring_shm)) ? shmq_at(m, at) : NULL;
 }
 

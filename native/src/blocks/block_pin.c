@@ -9,8 +9,8 @@
 
 shmq_pin_shm *shmq_pins_of(const shmq_member *m, uint32_t process_row) {
     const shmq_process_shm *row = &m->rows[process_row];
-    uint64_t offset = *(const volatile uint64_t *)&row->pins; /* read once: the value checked is the value used */
-    uint32_t cells = *(const volatile uint32_t *)&row->pin_cells;
+    uint64_t offset = shmq_copy_once(&row->pins);
+    uint32_t cells = shmq_copy_once(&row->pin_cells);
     if (offset < m->data || offset % sizeof(shmq_pin_shm) != 0 || cells != SHMQ_PINS ||
         !shmq_inside(m, offset, SHMQ_PINS * sizeof(shmq_pin_shm))) {
         return NULL;

@@ -8,6 +8,10 @@
 
 static const char *check_counters(shmq_member *m, uint32_t row, uint32_t index, bool free) {
     shmq_counters_shm *counters = shmq_counters_at(m, row, index);
+    if (counters == NULL) { /* asked of each: it may be damaged behind the look at another one */
+        return shmq_fault_text("process row %u has an offset of counter chunk %u that makes no sense", row,
+                               index / SHMQ_COUNTERS_A_CHUNK);
+    }
     uint64_t attached = shmq_load_seq(&counters->attached);
     if (shmq_load_seq(&counters->moving) > MANY_THREADS || shmq_load_seq(&counters->waiting) > MANY_THREADS) {
         return shmq_fault_text("process row %u counts more threads in calls on queue %u than a process can have", row,
@@ -37,9 +41,6 @@ static const char *check_process(shmq_member *m, uint32_t row) {
         uint32_t first = chunk * SHMQ_COUNTERS_A_CHUNK;
         if (shmq_load_seq(&page->chunks[chunk]) == 0) {
             continue;
-        }
-        if (shmq_counters_at(m, row, first) == NULL) {
-            return shmq_fault_text("process row %u has an offset of counter chunk %u that makes no sense", row, chunk);
         }
         for (uint32_t i = 0; i < SHMQ_COUNTERS_A_CHUNK; i++) {
             const char *wrong = check_counters(m, row, first + i, free);

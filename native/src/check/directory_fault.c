@@ -13,7 +13,7 @@
 #include "shmq/watch.h"
 
 static const char *check_settings(shmq_queue_shm *page) {
-    if (page->name_len == 0 || page->name_len > SHMQ_NAME_MAX) {
+    if (shmq_name_len(page) == 0) {
         return "its name is empty or too long";
     }
     const char *wrong = shmq_settings_fault(page);
@@ -32,11 +32,12 @@ static const char *check_settings(shmq_queue_shm *page) {
 static const char *check_constants(const shmq_ring *r) {
     shmq_queue *q = r->queue;
     shmq_ring_shm *ring = r->shm;
-    const shmq_ring_shm *first = &q->page->ring;
+    const shmq_ring *first =
+        &q->first; /* its copies: the words of the page may have been damaged since they were checked */
     shmq_run run = shmq_run_of(first->shift, first->slot_size, q->levels);
-    uint64_t rings = first->run + run.rings, laid = shmq_load_seq(&ring->laid);
-    if (ring->slots != first->run + shmq_run_slots(&run, r->depth) ||
-        ring->carried != first->run + shmq_run_carried(&run, r->depth) || q->page->level_rings != rings ||
+    uint64_t begin = shmq_copy_once(&q->page->ring.run), laid = shmq_load_seq(&ring->laid);
+    if (ring->slots != begin + shmq_run_slots(&run, r->depth) ||
+        ring->carried != begin + shmq_run_carried(&run, r->depth) || q->page->level_rings != begin + run.rings ||
         ring->shift != (shmq_is_front(r) ? shmq_front_shift(first->shift) : first->shift) ||
         ring->slot_size != first->slot_size || ring->run_granules != (r->depth > 0 ? 0 : run.granules) ||
         (r->depth > 0 && ring->run != 0)) {
@@ -70,7 +71,7 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     if ((wrong = check_settings(q.page)) != NULL) {
         return wrong;
     }
-    if (m->directory[index].name_hash != shmq_name_hash(q.page->name, q.page->name_len)) {
+    if (m->directory[index].name_hash != shmq_name_hash(q.page->name, shmq_name_len(q.page))) {
         return "its name does not match the hash by which processes look it up";
     }
     /* Deletion changes the page first; the entry stays while consumers have messages in hand. */
@@ -91,18 +92,21 @@ static const char *check_page(shmq_member *m, uint32_t index, uint64_t word) {
     return shmq_consumers_fault(&q);
 }
 
+static bool have_one_name(shmq_queue_shm *one, shmq_queue_shm *other) {
+    bool in_service = shmq_load_seq(&one->state) == SHMQ_QUEUE_LIVE && shmq_load_seq(&other->state) == SHMQ_QUEUE_LIVE;
+    uint32_t len = shmq_name_len(one);
+    return in_service && len == shmq_name_len(other) && memcmp(one->name, other->name, len) == 0;
+}
+
 static const char *check_names(shmq_member *m, uint32_t high) {
     for (uint32_t i = 0; i < high; i++) {
         for (uint32_t k = 0; k < i; k++) {
             if (m->directory[i].name_hash == m->directory[k].name_hash &&
                 shmq_entry_state(shmq_load_seq(&m->directory[i].word)) == SHMQ_ENTRY_LIVE &&
                 shmq_entry_state(shmq_load_seq(&m->directory[k].word)) == SHMQ_ENTRY_LIVE) {
-                shmq_queue_shm *one = shmq_at(m, shmq_load_seq(&m->directory[i].page));
-                shmq_queue_shm *other = shmq_at(m, shmq_load_seq(&m->directory[k].page));
-                bool in_service =
-                    shmq_load_seq(&one->state) == SHMQ_QUEUE_LIVE && shmq_load_seq(&other->state) == SHMQ_QUEUE_LIVE;
-                if (in_service && one->name_len == other->name_len &&
-                    memcmp(one->name, other->name, one->name_len) == 0) {
+                shmq_queue one, other; /* looked at anew: their entries may have been damaged since */
+                if (shmq_queue_look(m, i, &one) == NULL && shmq_queue_look(m, k, &other) == NULL &&
+                    have_one_name(one.page, other.page)) {
                     return shmq_fault_text("queues %u and %u have the same name", k, i);
                 }
             }

@@ -30,7 +30,7 @@ bool shmq_memory_use_of(shmq_member *m, uint32_t index, shmq_memory_use *use) {
     }
     memset(use, 0, sizeof *use);
     bool in_service = shmq_load_seq(&q.page->state) == SHMQ_QUEUE_LIVE;
-    uint32_t len = in_service && q.page->name_len <= SHMQ_NAME_MAX ? q.page->name_len : 0;
+    uint32_t len = in_service ? shmq_name_len(q.page) : 0;
     memcpy(use->name, q.page->name, len);
     use->slots = shmq_queue_reserved(&q);
     for (uint32_t depth = 0; depth < q.rings && shmq_level_look(&q, depth, &level) == NULL; depth++) {

@@ -38,8 +38,8 @@ bool shmq_queue_named(const shmq_member *m, uint32_t index, char name[SHMQ_NAME_
         return false;
     }
     const shmq_queue_shm *page = page_at(m, shmq_load_acquire(&m->directory[index].page)); /* SYNC directory.entry */
-    uint32_t len = page != NULL ? shmq_read_once(&page->name_len) : 0;
-    if (len == 0 || len > SHMQ_NAME_MAX) {
+    uint32_t len = page != NULL ? shmq_name_len(page) : 0;
+    if (len == 0) {
         return false;
     }
     bool in_service = shmq_load_seq(&page->state) == SHMQ_QUEUE_LIVE;

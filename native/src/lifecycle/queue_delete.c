@@ -147,7 +147,7 @@ bool shmq_queue_ending(shmq_member *m, uint32_t index, char name[SHMQ_NAME_MAX +
     if (shmq_entry_state(word) != SHMQ_ENTRY_LIVE || shmq_queue_look(m, index, &q) != NULL || !is_deleted(&q)) {
         return false;
     }
-    uint32_t len = q.page->name_len <= SHMQ_NAME_MAX ? q.page->name_len : 0;
+    uint32_t len = shmq_name_len(q.page);
     memcpy(name, q.page->name, len);
     name[len] = '\0';
     *incarnation = shmq_entry_incarnation(word);

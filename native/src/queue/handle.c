@@ -17,16 +17,16 @@ static const char *look(shmq_member *m, uint32_t index, shmq_queue *q, uint64_t 
     q->m = m;
     q->index = index;
     q->page = shmq_at(m, page);
-    q->incarnation = q->page->incarnation;
+    q->incarnation = shmq_copy_once(&q->page->incarnation);
     uint32_t identity[2] = {index, q->incarnation};
     q->checksum_start = shmq_crc32c(0, identity, sizeof identity);
     q->checksum = shmq_load_relaxed(&q->page->checksum) != 0;
     q->grouping = shmq_load_relaxed(&q->page->settings.grouping);
     q->grouping = q->grouping > SHMQ_GROUPS_STICKY ? SHMQ_GROUPS_NONE : q->grouping;
     q->serial = m->serial;
-    q->levels = q->page->levels;
+    q->levels = shmq_copy_once(&q->page->levels);
     q->rings = 2 * q->levels;
-    uint64_t rings = q->page->level_rings;
+    uint64_t rings = shmq_copy_once(&q->page->level_rings);
     uint64_t bytes = (uint64_t)(q->rings - 1) * sizeof(shmq_ring_shm);
     if (q->levels < 1 || q->levels > SHMQ_LEVELS_MAX || rings % 64 != 0 || rings < m->data ||
         !shmq_inside(m, rings, bytes)) {

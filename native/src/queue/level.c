@@ -8,9 +8,9 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     shmq_queue *q = r->queue;
     shmq_member *m = q->m;
     r->shm = ring;
-    r->shift = ring->shift;
-    r->slot_size = ring->slot_size;
-    uint64_t slots = ring->slots, carried = ring->carried;
+    r->shift = shmq_copy_once(&ring->shift);
+    r->slot_size = shmq_copy_once(&ring->slot_size);
+    uint64_t slots = shmq_copy_once(&ring->slots), carried = shmq_copy_once(&ring->carried);
     if (r->shift >= 32 || (UINT64_C(1) << r->shift) > SHMQ_RING_MAX || r->slot_size < SHMQ_SLOT_MIN ||
         r->slot_size > SHMQ_SLOT_MAX || r->slot_size % 64 != 0) {
         return "the size of the queue's ring makes no sense";
@@ -21,7 +21,7 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
         return "the offset of the queue's ring makes no sense";
     }
     /* Every level's ring lies in the run of the first. */
-    uint64_t first = q->page->ring.run, run = q->page->ring.run_granules;
+    uint64_t first = shmq_copy_once(&q->page->ring.run), run = shmq_copy_once(&q->page->ring.run_granules);
     if (first % 64 != 0 || first < m->data || run > m->granule_count || carried < first + SHMQ_LINE_BYTES ||
         slots < carried + (count + 63) / 64 * 8 || slots + count * r->slot_size > first + run * SHMQ_GRANULE_BYTES ||
         !shmq_inside(m, first, run * SHMQ_GRANULE_BYTES)) {

@@ -81,7 +81,7 @@ uint32_t shmq_members_live(shmq_member *m) {
 }
 
 shmq_process_page_shm *shmq_process_page(const shmq_member *m, uint32_t row) {
-    uint64_t offset = m->rows[row].pins; /* read once: it may change between a check and a use */
+    uint64_t offset = shmq_copy_once(&m->rows[row].pins); /* read once: it may change between a check and a use */
     if (offset < m->data || offset % SHMQ_PAGE_BYTES != 0 || !shmq_inside(m, offset, SHMQ_PAGE_BYTES)) {
         return NULL;
     }

@@ -58,23 +58,27 @@ static void mark_run(const shmq_member *m, shmq_granule_map *map, uint64_t offse
     }
 }
 
-/* A queue's rings have memory at least up to what `laid` says; the beginning of the run has it at once. */
+/* A queue's rings have memory at least up to what `laid` says; the beginning of the run has it at once. Each word of the
+ * page is read once: damage may come between its check and its use. */
 static void mark_rings(shmq_member *m, shmq_granule_map *map, const shmq_queue_shm *page) {
-    uint64_t before = map->damaged, from = page->ring.run;
-    mark_run(m, map, from, page->ring.run_granules, SHMQ_GRANULE_RING,
+    uint64_t before = map->damaged, from = shmq_copy_once(&page->ring.run);
+    uint64_t granules = shmq_copy_once(&page->ring.run_granules);
+    uint32_t shift = shmq_copy_once(&page->ring.shift), slot_size = shmq_copy_once(&page->ring.slot_size);
+    uint32_t levels = shmq_copy_once(&page->levels);
+    mark_run(m, map, from, granules, SHMQ_GRANULE_RING,
              "the offset of a ring lies outside of the data, or in memory that is in use");
     if (map->damaged != before) {
         return;
     }
     uint32_t first = (uint32_t)((from - m->data) >> SHMQ_GRANULE_SHIFT);
-    for (uint32_t i = first; i < first + page->ring.run_granules; i++) {
+    for (uint64_t i = first; i < first + granules; i++) {
         map->words[i] |= LAZY;
     }
-    if (page->ring.shift >= 32 || page->levels == 0 || page->levels > SHMQ_LEVELS_MAX) {
+    if (shift >= 32 || levels == 0 || levels > SHMQ_LEVELS_MAX) {
         return; /* a look at the queue reports the damage */
     }
-    shmq_run run = shmq_run_of(page->ring.shift, page->ring.slot_size, page->levels);
-    for (uint32_t depth = 0; depth < 2 * page->levels && run.granules == page->ring.run_granules; depth++) {
+    shmq_run run = shmq_run_of(shift, slot_size, levels);
+    for (uint32_t depth = 0; depth < 2 * levels && run.granules == granules; depth++) {
         const shmq_ring_shm *ring = shmq_page_ring(m, page, depth);
         uint64_t laid = ring != NULL ? shmq_load_seq(&ring->laid) : 0, begin = shmq_run_slots(&run, depth);
         uint64_t count = shmq_run_count(&run, depth);
@@ -115,7 +119,7 @@ static void mark_queue(shmq_member *m, shmq_granule_map *map, uint64_t offset) {
 
 /* In every state of the row: its page stays with it for the next member. */
 static void mark_process(shmq_member *m, shmq_granule_map *map, uint32_t row) {
-    uint64_t offset = m->rows[row].pins;
+    uint64_t offset = shmq_copy_once(&m->rows[row].pins);
     if (offset == 0 ||
         !mark_page(m, map, offset,
                    "the offset of a process's page lies outside of the data, or in memory that is in use")) {
