@@ -376,6 +376,9 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
         if (status != SHMQ_EMPTY || (d->word != 0 && !is_last_claim(level, d->position))) {
             return status;
         }
+        if (SHMQ_UNLIKELY(d->left)) {
+            break; /* also what is less important */
+        }
         if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen)) && !d->searched) {
             return SHMQ_EMPTY; /* rows of this level come before all that is less important */
         }
@@ -387,7 +390,7 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
             stop_depth = depth;
         }
     }
-    d->searched = true; /* also where a level flows: otherwise the scan has ended there */
+    d->searched = !d->left; /* also where a level flows: otherwise the scan has ended there */
     d->word = stop_at;
     d->position = stop_at != 0 ? stop_position : d->position;
     d->depth = stop_at != 0 ? stop_depth : d->depth;
@@ -409,7 +412,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     d->receipt = 0;
     uint32_t terms = shmq_load_relaxed(&q->page->terms);
     d->ranked = (terms & SHMQ_TERM_RANKED) != 0;
-    d->left = d->searched = d->starved = false;
+    d->searched = d->starved = d->left = false;
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
@@ -420,6 +423,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     for (;;) {
         do {
             uint64_t front_epoch;
+            d->left = false;
             status = SHMQ_LIKELY(q->levels == 1) ? scan_level(&q->first, d, &front_epoch) : scan_levels(q, d);
         } while (status == SHMQ_INTERRUPTED);
         if (status != SHMQ_OK) {

@@ -106,10 +106,12 @@ static bool all_shut(const waiting *w) {
 }
 
 /* Was something on disk that the taker could not look at? Then an empty look is not the last one: another process may
- * be about to bring entries, or has brought them since. `starved`: also where all slots for them are in use. */
-static bool any_partial(const waiting *w, bool starved) {
+ * be about to bring entries, or has brought them since. `at_once`: only where a mover is about to; not where all slots for
+ * them are in use, or where the taker has left them to another consumer, which may be stopped. */
+static bool any_partial(const waiting *w, bool at_once) {
     for (uint32_t i = 0; i < w->count; i++) {
-        if (SHMQ_UNLIKELY(w->of[i].partial) && (starved || !w->of[i].starved)) {
+        const shmq_queue_wait *of = &w->of[i];
+        if (SHMQ_UNLIKELY(of->partial) && !(at_once && (of->starved || of->left))) {
             return true;
         }
     }
@@ -121,7 +123,7 @@ static bool any_partial(const waiting *w, bool starved) {
 static shmq_status look_for_last(const waiting *w, bool *claimed, uint32_t *from, shmq_delivery *d) {
     bool shut = all_shut(w);
     shmq_status status = look_at_all(w, claimed, from, d);
-    return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w, true) ? SHMQ_SHUT_DOWN : status;
+    return status == SHMQ_EMPTY && shut && !*claimed && !any_partial(w, false) ? SHMQ_SHUT_DOWN : status;
 }
 
 /* The look of a taker that does not wait. For a mover or a claim it does, for at most the patience. */
@@ -131,7 +133,7 @@ static shmq_status look_once(const waiting *w, uint32_t *from, shmq_delivery *d)
     shmq_status status;
     do {
         status = look_for_last(w, &claimed, from, d);
-    } while (status == SHMQ_EMPTY && any_partial(w, false) && sched_yield() == 0 && shmq_now_ns() < until);
+    } while (status == SHMQ_EMPTY && any_partial(w, true) && sched_yield() == 0 && shmq_now_ns() < until);
     return status;
 }
 
@@ -242,7 +244,7 @@ static shmq_status wait_round(const waiting *w, uint32_t *from, shmq_delivery *d
     bool slept_at_all = false;
     publish_progress(w);
     bool shut = all_shut(w);
-    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w, true))) {
+    if (status == SHMQ_EMPTY && now < w->until_ns && (!shut || claimed || any_partial(w, false))) {
         uint64_t limit = claimed || shut ? SHMQ_SHORT_SLEEP_NS : sleep_limit(w);
         uint64_t until = w->until_ns - now > limit ? now + limit : w->until_ns;
         slept = shmq_sleep(w->m, w->word, seen, until);

@@ -194,7 +194,12 @@ shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_
         if (status != SHMQ_OK) {
             return status;
         }
-        if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
+        if (SHMQ_UNLIKELY(b.d.left || f.d.left)) {
+            /* To a consumer of higher rank: the look did not go on behind it. What the other ring has may be later. */
+            d->left = true;
+            d->word = d->version = 0;
+            status = SHMQ_EMPTY;
+        } else if (b.place == UINT64_MAX && f.place == UINT64_MAX) {
             status = nothing(back, &b, &f, d, chances, front_epoch);
         } else {
             *front_epoch = f.d.epoch_seen;
