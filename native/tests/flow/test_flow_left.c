@@ -8,7 +8,7 @@ static uint64_t bound;
 
 static void begin_patient(void) {
     begin();
-    m->patience_ns = other->patience_ns = 3600 * SECOND; /* nobody is passed */
+    m->patience_ns = other->patience_ns = 20 * SECOND; /* nobody is passed */
 }
 
 static void begin_ranked(shmq_wants wants) {
