@@ -2,12 +2,7 @@
  * finds a fault or none, and reads nothing outside of the segment. */
 #include <pthread.h>
 
-#include "scratch_queue.h"
-#include "shmq/check.h"
-#include "shmq/memory_use.h"
-#include "shmq/queue_ending.h"
-#include "shmq/reap.h"
-#include "shmq/structure.h"
+#include "looks.h"
 
 #define LOOKS 400
 
@@ -29,32 +24,6 @@ static void *change(void *argument) {
     return NULL;
 }
 
-static void look(void) {
-    char name[SHMQ_NAME_MAX + 1];
-    uint32_t incarnation;
-    shmq_memory_use use;
-    (void)shmq_structure_fault(m);
-    (void)shmq_directory_fault(m);
-    (void)shmq_processes_fault(m);
-    (void)shmq_counters_fault(m);
-    (void)shmq_pins_fault(m);
-    (void)shmq_watch_fault(m);
-    (void)shmq_blocks_fault(m);
-    (void)shmq_references_fault(m);
-    shmq_queue *again;
-    if (shmq_queue_bind(m, q->index, 0, &again) == SHMQ_OK) {
-        shmq_queue_unbind(again);
-    }
-    uint32_t reaped;
-    (void)shmq_reap_dead(m, &reaped);
-    (void)shmq_queue_named(m, q->index, name, &incarnation);
-    (void)shmq_queue_ending(m, q->index, name, &incarnation);
-    if (shmq_structure_lock(m) == SHMQ_OK) {
-        (void)shmq_memory_use_of(m, q->index, &use);
-        shmq_structure_unlock(m);
-    }
-}
-
 static void meets(void *field, uint64_t wrong) {
     hostile h = {.word = (shmq_a64 *)((uintptr_t)field & ~(uintptr_t)7)};
     pthread_t thread;
@@ -62,7 +31,7 @@ static void meets(void *field, uint64_t wrong) {
     h.wrong = wrong;
     CHECK(pthread_create(&thread, NULL, change, &h) == 0);
     for (int i = 0; i < LOOKS; i++) {
-        look();
+        look_at_everything(m, q, 0);
     }
     shmq_store_seq(&h.over, 1);
     CHECK(pthread_join(thread, NULL) == 0);

@@ -3,9 +3,7 @@
 #include <sys/stat.h>
 
 #include "../src/blocks/slab.h"
-#include "scratch_queue.h"
-#include "shmq/inspect.h"
-#include "shmq/watch.h"
+#include "looks.h"
 
 static shmq_member *m, *other;
 static shmq_queue *q, *theirs;
@@ -28,42 +26,10 @@ static void end(void) {
     scratch_remove();
 }
 
-static bool is_row_dead(void *context, uint32_t row) {
-    (void)context;
-    return row == other->row;
-}
-static uint32_t none_named(void *context, uint64_t offset, uint32_t generation) {
-    (void)context, (void)offset, (void)generation;
-    return 0;
-}
-
-/* Everything that looks at many roots. What it answers does not matter; that it comes back does. */
-static void look_at_everything(void) {
-    uint64_t where;
-    shmq_block_usage usage;
-    char name[SHMQ_NAME_MAX + 1];
-    uint32_t incarnation;
-    (void)shmq_ring_fault(&q->first, &where);
-    (void)shmq_blocks_fault(m);
-    shmq_blocks_usage(m, &usage);
-    (void)shmq_queue_named(m, q->index, name, &incarnation);
-    (void)shmq_blocks_sweep(m, is_row_dead, none_named, NULL);
-    for (uint32_t index = 0; index < 3; index++) {
-        (void)shmq_counters_at(m, other->row, index);
-    }
+static void look(void) {
+    look_at_everything(m, q, other->row);
     if (shmq_structure_lock(m) == SHMQ_OK) {
-        (void)shmq_pins_fault(m);
-        (void)shmq_processes_fault(m);
-        (void)shmq_counters_fault(m);
-        (void)shmq_count_fault(q);
-        (void)shmq_consumers_fault(q);
-        (void)shmq_directory_fault(m);
-        (void)shmq_watch_fault(m);
-        (void)shmq_segment_fault(m);
-        (void)shmq_structure_fault(m);
         (void)shmq_structure_rebuild(m);
-        shmq_queues_release(m);
-        (void)shmq_blocks_reclaim(m);
         shmq_structure_unlock(m);
     }
 }
@@ -85,10 +51,10 @@ static void with_wrong(uint64_t *word) {
                               (uint64_t)((unsigned char *)q->page - m->base)};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         *(volatile uint64_t *)word = wrong[i];
-        look_at_everything();
+        look();
         *(volatile uint64_t *)word = good;
     }
-    look_at_everything();
+    look();
 }
 
 static void test_a_wrong_root_leads_nowhere(void) {
