@@ -1,6 +1,7 @@
 """What is told to people: that a queue flows and has recovered, that thresholds are reached, that the disk is full."""
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,9 @@ def test_a_handler_may_put_into_the_queue_that_it_is_told_of(broker: shmq.Broker
         logging.getLogger("shmq.alert").removeHandler(handler)
 
 
-def test_a_full_disk_is_told_of_and_nine_tenths_of_its_budget_are(broker_dir: Path, told: Told) -> None:
+def test_a_full_disk_is_told_of_and_nine_tenths_of_its_budget_are(
+    broker_dir: Path, told: Told, caplog: pytest.LogCaptureFixture
+) -> None:
     with shmq.open(broker_dir, memory="16MiB", disk="4MiB") as broker:
         queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, alerts=Alerts(repeat=3600))
         while broker.statistics().disk_used < 3.85e6:
@@ -231,6 +234,8 @@ def test_a_full_disk_is_told_of_and_nine_tenths_of_its_budget_are(broker_dir: Pa
             queue.put_many((bytes(10_000) for _ in range(1000)), timeout=0)
         queue.statistics()
         assert told() == ["flowed", "disk", "disk_full"]
+        text = caplog.records[-1].getMessage()
+        assert re.search(r"[\d,]+ bytes are there. .* producers .* are told Full: take messages out, or .* disk=", text)
 
 
 def test_alerts_are_altered_and_taken_away(broker: shmq.Broker, told: Told) -> None:
