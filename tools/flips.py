@@ -29,8 +29,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,7 @@ WARM_CALLS = 500
 LOOK_SECONDS = 0.05
 BEFORE = 0.25  # share of the rounds in which the damage is there before anybody joins
 WRONG, FOREIGN = 3, 4  # exit codes of a process
+INTERRUPTS = {signal.SIGINT, signal.SIGTERM}
 
 
 @dataclass
@@ -97,6 +98,16 @@ class Beats:
 
     def calls(self) -> int:
         return sum(self.numbers[1 :: self.width])
+
+
+@contextmanager
+def interrupts_wait() -> Iterator[None]:
+    """Signals that end this tool come after it: hooks that run at a fork, as logging's, swallow a KeyboardInterrupt."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -229,6 +240,7 @@ class Range:
         faulthandler.register(signal.SIGUSR1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches all; the parent ends this one
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
         damage = Damage(self.image, random.Random(numbers.getrandbits(64)))
         memory = self._memory()
         victim = Victim(str(self.directory), numbers, lambda call: self.beats.beat(process, call))
@@ -261,11 +273,12 @@ class Range:
                 damage.strike(memory)
             memory.release()
             flips -= flips // 2
-        pids = {}
-        for process in range(self.processes):
-            own = flips // self.processes + (process < flips % self.processes)
-            pids[forked(partial(self._work, process, random.Random(numbers.getrandbits(64)), own))] = process
+        pids: dict[int, int] = {}
         try:
+            with interrupts_wait():
+                for process in range(self.processes):
+                    own = flips // self.processes + (process < flips % self.processes)
+                    pids[forked(partial(self._work, process, random.Random(numbers.getrandbits(64)), own))] = process
             return self._wait(number, pids)
         except KeyboardInterrupt:
             for pid in pids:
