@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0x8A384E9F6593F4F5  # of the layout that is described here
+FINGERPRINT: Final = 0xA414A3AF1AC67DA4  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {

@@ -68,7 +68,12 @@ def a_watcher_in_a_row_that_does_not_exist(s: Scene) -> None:
 
 @breaks("watch.wake")
 def a_volunteer_at_an_odd_offset(s: Scene) -> None:
-    s.write(s.header("volunteers"), s.sound.regions.data + 3)
+    s.write(s.header("volunteers"), s.sound.regions.data + 3 | 1 << 48)
+
+
+@breaks("watch.wake")
+def a_volunteer_of_a_process_that_never_was(s: Scene) -> None:
+    s.write(s.header("volunteers"), s.header("memory_full") - s.header("magic") | 1000 << 48)
 
 
 @breaks("watch.wake")

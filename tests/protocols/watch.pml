@@ -84,11 +84,12 @@ inline wake_at(who) {
         fi
     }
 }
-/* Off the list first, then the wake. */
+/* Off the list first, then the wake. None of the process that has the first place: it could take no place. */
+#define IS_OF_FIRST(v) (watch[0] != 0 && PROCESS(watch[0]) == (v) - 1)
 inline wake_volunteer() {
     do
-    :: atomic { n < VOLUNTEERS && volunteers[n] == 0 -> n++ }
-    :: atomic { n < VOLUNTEERS && volunteers[n] != 0 -> v = volunteers[n] };
+    :: atomic { n < VOLUNTEERS && (volunteers[n] == 0 || IS_OF_FIRST(volunteers[n])) -> n++ }
+    :: atomic { n < VOLUNTEERS && volunteers[n] != 0 && !IS_OF_FIRST(volunteers[n]) -> v = volunteers[n] };
         atomic { if :: volunteers[n] == v -> volunteers[n] = 0 :: else -> v = 0 fi };
         atomic {
             wake_at(v);

@@ -93,6 +93,9 @@ def judge_watch(image: Image, findings: Findings) -> None:
         for i, offset in enumerate(image.words_at(SEGMENT[field], count).tolist()):
             # A producer that waits for memory sleeps on a word of the header; a consumer of several queues on one of
             # its process row.
+            if field == "volunteers" and offset != 0:
+                row, offset = (offset >> 48) - 1, offset & (1 << 48) - 1
+                findings.expect(0 <= row < image.process_high, "watch.wake", f"{field}[{i}]", f"of process row {row}")
             good = offset in (0, SEGMENT["memory_full"]) or image.holds(offset, 4, 4) or is_target(image, offset)
             findings.expect(good, "watch.wake", f"{field}[{i}]", f"0x{offset:x} is no wake word")
 

@@ -80,7 +80,7 @@ typedef struct shmq_delivery {
     bool peek; /* is there something? Nothing is offered */
     shmq_subscription *by; /* NULL: the taker goes by the head. Else, until it is taken: */
     shmq_cursor cursor; /* ... its cursor at the start of the scan */
-    uint64_t version; /* of the queue before the scan; 0 without a subscription */
+    uint64_t version; /* of the queue before the scan; 0 without a subscription, but where the queue has flowed */
     uint64_t epoch_seen; /* ring.epoch at the start of the scan */
     uint64_t flow_seen; /* the flow word before it */
     uint32_t group; /* that its end may free (group.h): 1 + slot of the table; 0: none */

@@ -135,7 +135,7 @@ typedef struct shmq_segment_shm {
     shmq_a64 watch[2]; /* see watch.h */
     shmq_a64 watch_wake[2]; /* offset of the wake word on which the holder sleeps */
     shmq_a64 watch_looked[2]; /* when a watcher looked last at what it is to look at; monotonic, ns */
-    shmq_a64 volunteers[SHMQ_VOLUNTEERS];
+    shmq_a64 volunteers[SHMQ_VOLUNTEERS]; /* see watch.h */
 
     shmq_a64 damage; /* broken words found since creation */
     shmq_a64 rescues; /* sleeps that ended by their time limit and found something: 0 unless a process was stopped */

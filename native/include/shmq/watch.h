@@ -12,6 +12,9 @@
  * watch word: process row + 1 in bits 0 to 15 | mode in bits 16 to 17 (1 ticking, 0 asleep for long) | row generation in
  * bits 32 to 63; 0: vacant. A word of a dead process is taken over like a vacant one.
  *
+ * volunteer word: offset of the wake word in bits 0 to 47 | process row + 1 in bits 48 to 63; 0: none. The two watches are of
+ * two processes, so a volunteer of the process that has watch 0 is not called.
+ *
  * The same sleeper does what is due (due.h) and sleeps no longer than to it; the second one a tick longer.
  *
  * Nothing depends on it for correctness: a process that meets what an unwatched dead one has left reaps it, and
@@ -24,6 +27,8 @@
 #include "shmq/wait_time.h"
 
 static inline uint32_t shmq_watch_row(uint64_t word) { return (uint32_t)(word & 0xffff) - 1; }
+static inline uint32_t shmq_volunteer_row(uint64_t word) { return (uint32_t)(word >> 48) - 1; }
+static inline uint64_t shmq_volunteer_offset(uint64_t word) { return word & ((UINT64_C(1) << 48) - 1); }
 
 typedef struct shmq_watcher {
     shmq_member *m;

@@ -19,13 +19,21 @@ static const char *check_watch_word(const shmq_member *m, int index) {
                : shmq_fault_text("watch word %d names a process that has not existed yet: row %u", index, row);
 }
 
-static const char *check_sleeps_on(const shmq_member *m, shmq_a64 *at, const char *what, int index) {
-    uint64_t offset = shmq_load_seq(at);
+static const char *check_sleeps_on(const shmq_member *m, uint64_t offset, const char *what, int index) {
     bool sense = offset == 0 ||
                  ((offset & 3) == 0 && shmq_inside(m, offset, 4) && offset >= offsetof(shmq_segment_shm, memory_full));
     return sense ? NULL
                  : shmq_fault_text("%s %d sleeps at an offset that makes no sense: 0x%llx", what, index,
                                    (unsigned long long)offset);
+}
+
+static const char *check_volunteer(const shmq_member *m, int index) {
+    uint64_t word = shmq_load_seq(&m->header->volunteers[index]);
+    if (word != 0 && shmq_volunteer_row(word) >= SHMQ_PROCESS_ROWS) {
+        return shmq_fault_text("volunteer %d is of a process row that does not exist: 0x%llx", index,
+                               (unsigned long long)word);
+    }
+    return check_sleeps_on(m, shmq_volunteer_offset(word), "volunteer", index);
 }
 
 /* The id of a death record is written after its other fields, none of which goes back to zero. */
@@ -52,7 +60,7 @@ const char *shmq_watch_fault(shmq_member *m) {
     for (int i = 0; i < 2 && wrong == NULL; i++) {
         wrong = check_watch_word(m, i);
         if (wrong == NULL) {
-            wrong = check_sleeps_on(m, &m->header->watch_wake[i], "watcher", i);
+            wrong = check_sleeps_on(m, shmq_load_seq(&m->header->watch_wake[i]), "watcher", i);
         }
         uint64_t looked = shmq_load_seq(&m->header->watch_looked[i]);
         if (wrong == NULL && looked > shmq_now_ns()) {
@@ -61,7 +69,7 @@ const char *shmq_watch_fault(shmq_member *m) {
         }
     }
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS && wrong == NULL; i++) {
-        wrong = check_sleeps_on(m, &m->header->volunteers[i], "volunteer", i);
+        wrong = check_volunteer(m, i);
     }
     wrong = wrong != NULL ? wrong : shmq_due_fault(shmq_load_seq(&m->header->due));
     return wrong != NULL ? wrong : check_death_records(m->header);

@@ -80,8 +80,8 @@ static shmq_status end(shmq_claimed *result, shmq_status why) {
 }
 
 /* The next entry, as by a get that does not wait, which does wait for a mover, for at most the patience.
- * SHMQ_FULL_MEMORY: rows are left that it could not bring for want of memory or of the mover's lock, so this is not the
- * end of the queue. */
+ * SHMQ_FULL_MEMORY: rows are left that it could not bring for want of memory or of the mover's lock, or entries that it
+ * has left to a consumer of higher rank, so this is not the end of the queue. */
 static shmq_status next(shmq_queue_wait *of, shmq_delivery *d) {
     uint32_t which;
     shmq_status status = shmq_offer_wait_any(of, 1, 0, 0, &which, d);

@@ -357,12 +357,22 @@ static bool is_still_the_end(const shmq_ring *r, const level_end *end) {
             (ahead == 0 && (state == SHMQ_FREE || (state == SHMQ_CLAIMED && is_last_claim(r, end->position)))));
 }
 
+/* The scan has ended at this claim, or behind it. */
+static void meet(shmq_delivery *d, uint64_t word, uint64_t position, uint32_t depth) {
+    d->word = word;
+    d->position = position;
+    d->depth = depth;
+}
+
 /* One scan over all levels, the most important first. An entry of a lower level counts only if after its offer the
  * levels above still had nothing: otherwise a get that begins after a put above has returned could get this entry. */
 static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
     level_end ends[SHMQ_LEVELS_MAX];
     uint64_t stop_at = 0, stop_position = 0;
     uint32_t stop_depth = 0;
+    if (SHMQ_UNLIKELY(shmq_has_flowed(q)) && d->version == 0) {
+        d->version = shmq_version(q);
+    }
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_ring *level = shmq_level(q, depth);
         uint64_t front_epoch = 0;
@@ -380,6 +390,9 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
             break; /* also what is less important */
         }
         if (SHMQ_UNLIKELY(shmq_flow_is_on(d->flow_seen)) && !d->searched) {
+            if (stop_at != 0) {
+                meet(d, stop_at, stop_position, stop_depth); /* its entry is in the version already, and comes first */
+            }
             return SHMQ_EMPTY; /* rows of this level come before all that is less important */
         }
         ends[depth] = (level_end){
@@ -391,9 +404,10 @@ static shmq_status scan_levels(shmq_queue *q, shmq_delivery *d) {
         }
     }
     d->searched = !d->left; /* also where a level flows: otherwise the scan has ended there */
-    d->word = stop_at;
-    d->position = stop_at != 0 ? stop_position : d->position;
-    d->depth = stop_at != 0 ? stop_depth : d->depth;
+    d->word = 0;
+    if (stop_at != 0) {
+        meet(d, stop_at, stop_position, stop_depth);
+    }
     return SHMQ_EMPTY;
 }
 
@@ -416,8 +430,9 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
-        d->searched = !d->left; /* also on disk nothing is for a consumer that is not served */
-        d->flow_seen = d->left && shmq_flows(q) ? shmq_flow_word(0, true) : 0;
+        d->searched =
+            true; /* nothing is for a consumer that is not served, also on disk; *left: it may be served soon */
+        d->flow_seen = 0;
         return status;
     }
     for (;;) {

@@ -87,7 +87,7 @@ static shmq_status look_at_all(const waiting *w, bool *claimed, uint32_t *from, 
             }
             of->version = behind_claim ? 0 : d->version;
             of->left = d->left;
-            of->partial = shmq_flow_is_on(d->flow_seen) && !d->searched;
+            of->partial = (d->left || shmq_flow_is_on(d->flow_seen)) && !d->searched;
             of->starved = d->starved;
             *claimed = *claimed || behind_claim;
         }
@@ -105,9 +105,9 @@ static bool all_shut(const waiting *w) {
     return true;
 }
 
-/* Was something on disk that the taker could not look at? Then an empty look is not the last one: another process may
- * be about to bring entries, or has brought them since. `at_once`: only where a mover is about to; not where all slots for
- * them are in use, or where the taker has left them to another consumer, which may be stopped. */
+/* Is there an entry that the taker could not look at, or has left to another consumer? Then an empty look is not the last
+ * one: a mover is about to bring entries, or has brought them since; the other consumer may want nothing of what was left.
+ * `at_once`: only where a mover is about to; not where all slots are in use, or where the other consumer may be stopped. */
 static bool any_partial(const waiting *w, bool at_once) {
     for (uint32_t i = 0; i < w->count; i++) {
         const shmq_queue_wait *of = &w->of[i];
@@ -179,16 +179,22 @@ static void withdraw_from_all(const waiting *w) {
     }
 }
 
-static void publish_progress(const waiting *w) {
-    for (uint32_t i = 0; i < w->count; i++) {
-        publish(&w->of[i]);
-        shmq_ranks_step(w->of[i].q, w->of[i].owner);
-    }
-}
-
 void shmq_peek_pass_on(shmq_queue *q) {
     if (shmq_anybody_idle(q) && shmq_ring_ready(q)) {
         shmq_notify(q);
+    }
+}
+
+/* A consumer that wants nothing of what there is tells others. As long as it wanted something, they left that to it, or
+ * were not woken. */
+static void publish_progress(const waiting *w) {
+    for (uint32_t i = 0; i < w->count; i++) {
+        const shmq_queue_wait *of = &w->of[i];
+        publish(of);
+        shmq_ranks_step(of->q, of->owner);
+        if (of->version != 0 && SHMQ_UNLIKELY((shmq_load_relaxed(&of->q->page->terms) & SHMQ_TERM_RANKED) != 0)) {
+            shmq_peek_pass_on(of->q);
+        }
     }
 }
 
@@ -206,7 +212,7 @@ static void pass_on(const waiting *w, uint32_t but) {
         }
         if (!of->looked) {
             shmq_notify(of->q);
-        } else if (shmq_taker(of->q, of->by) != NULL) {
+        } else if (of->version != 0 || shmq_taker(of->q, of->by) != NULL) {
             shmq_peek_pass_on(of->q);
         }
     }

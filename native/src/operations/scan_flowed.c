@@ -6,6 +6,7 @@
  * was raised before the flow word. */
 #include "operations/scan.h"
 #include "shmq/flow.h"
+#include "shmq/sleepers.h"
 
 /* Are positions of this front ring out of the order of places? */
 static bool is_scattered(const shmq_ring *r) {
@@ -144,9 +145,10 @@ shmq_status shmq_offer_found(shmq_ring *back, const shmq_found *b, const shmq_fo
 static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_found *front, shmq_delivery *d,
                            uint64_t chances, uint64_t *front_epoch) {
     if (shmq_flow_is_on(d->flow_seen)) {
-        bool some = d->by != NULL && d->by->wants != NULL;
+        bool able = r->queue->m->backing_of != NULL, some = able && d->by != NULL && d->by->wants != NULL;
         shmq_status status = SHMQ_EMPTY;
-        if (r->queue->m->backing_of != NULL) {
+        d->starved = !able;
+        if (able) {
             status = some ? SHMQ_EMPTY : shmq_flow_bring(r);
             if ((status == SHMQ_EMPTY || status == SHMQ_FULL_MEMORY) && r->queue->book != NULL) {
                 some = true; /* other consumers' groups fill the front ring */
@@ -161,7 +163,9 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
             return SHMQ_INTERRUPTED;
         }
         d->word = some && status == SHMQ_EMPTY ? d->word : 0;
-        if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
+        if (!some && able && status == SHMQ_EMPTY && d->version != 0) {
+            d->version = shmq_version_starved(d->version, chances);
+        } else if (!some || (status != SHMQ_EMPTY && status != SHMQ_IN_USE)) {
             d->version = 0; /* rows are left: the taker has not looked at everything */
         }
         return status == SHMQ_IN_USE || status == SHMQ_FULL_MEMORY ? SHMQ_EMPTY : status;
@@ -178,6 +182,8 @@ static shmq_status nothing(shmq_ring *r, const shmq_found *back, const shmq_foun
 
 shmq_status shmq_scan_flowed(shmq_ring *back, shmq_delivery *d, uint64_t *front_epoch) {
     bool peek = d->peek;
+    /* A taker without a subscription has a version here, too: it may be starved. With levels that was read before all. */
+    d->version = d->version == 0 && back->queue->levels == 1 ? shmq_version(back->queue) : d->version;
     const uint64_t version = d->version;
     for (;;) {
         shmq_found b, f;

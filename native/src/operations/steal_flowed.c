@@ -34,6 +34,7 @@ static shmq_status fetch(shmq_ring *back, uint64_t place, uint64_t low) {
 shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_delivery *d) {
     uint64_t until = 0; /* the clock is read during a wait only */
     for (;;) {
+        uint64_t before = shmq_flow_at(back);
         shmq_status status = shmq_steal(back, place, ready, d);
         uint64_t flow = shmq_flow_at(back), low = shmq_load_seq(&back->shm->low), position;
         if (status != SHMQ_EMPTY || SHMQ_LIKELY(flow == 0)) {
@@ -50,6 +51,16 @@ shmq_status shmq_steal_at(shmq_ring *back, uint64_t place, bool ready, shmq_deli
                        : shmq_steal(back, place, ready, d);
         }
         bool waits = status == SHMQ_IN_USE || is_moving(back, place);
+        if (!waits && status == SHMQ_EMPTY) { /* a flush may have ended, or failed, during the look at the front ring */
+            status = shmq_steal(back, place, ready, d);
+            if (status != SHMQ_EMPTY) {
+                return status;
+            }
+            waits = is_moving(back, place);
+            if (!waits && shmq_flow_at(back) != before) {
+                continue;
+            }
+        }
         if (!waits && status != SHMQ_OK) {
             return status;
         }

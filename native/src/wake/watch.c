@@ -87,14 +87,17 @@ static bool wake_at(shmq_member *m, uint64_t offset) {
     return shmq_futex_wake_count(word, 1) > 0;
 }
 
+/* Wakes one that can take a watch: not of the process that has watch 0. Otherwise sleepers of a process that is alone
+ * would wake each other without end, when they look at rows: for that each one holds something for a moment. */
 static void wake_volunteer(shmq_member *m) {
+    uint64_t first = shmq_load_seq(&m->header->watch[0]);
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
-        uint64_t offset = shmq_load_seq(&m->header->volunteers[i]);
-        if (offset == 0) {
+        uint64_t word = shmq_load_seq(&m->header->volunteers[i]);
+        if (word == 0 || (first != 0 && shmq_volunteer_row(word) == shmq_watch_row(first))) {
             continue;
         }
         /* Off the list first: a volunteer that is stopped counts as woken, and must not get the next call, too. */
-        if (shmq_cas_seq(&m->header->volunteers[i], offset, 0) && wake_at(m, offset)) {
+        if (shmq_cas_seq(&m->header->volunteers[i], word, 0) && wake_at(m, shmq_volunteer_offset(word))) {
             return;
         }
     }
@@ -111,6 +114,8 @@ static void summon(shmq_member *m) {
 }
 
 static uint64_t sleeps_on(const shmq_watcher *w) { return (uint64_t)((unsigned char *)w->word - w->m->base); }
+
+static uint64_t volunteer_word(const shmq_watcher *w) { return sleeps_on(w) | (uint64_t)(w->m->row + 1) << 48; }
 
 /* Takes a watch. Its last holder may have died or been stopped, and others may have died meanwhile: so the new watcher
  * looks at once. */
@@ -152,15 +157,15 @@ static bool take_watch(shmq_watcher *w) {
 
 static void volunteer(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
-    uint64_t wake = sleeps_on(w);
+    uint64_t word = volunteer_word(w);
     for (int i = 0; i < (int)SHMQ_VOLUNTEERS; i++) {
-        if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, wake)) {
+        if (shmq_load_relaxed(&header->volunteers[i]) != 0 || !shmq_cas_seq(&header->volunteers[i], 0, word)) {
             continue;
         }
         /* A watcher that leaves a watch clears it, then looks for volunteers. A volunteer puts itself on the list, then
          * looks at the watches again: one of the two sees the other. */
         if (take_watch(w)) {
-            shmq_cas_seq(&header->volunteers[i], wake, 0);
+            shmq_cas_seq(&header->volunteers[i], word, 0);
         } else {
             w->volunteer = i;
         }
@@ -300,7 +305,7 @@ void shmq_watch_tick(shmq_watcher *w) {
 void shmq_watch_leave(shmq_watcher *w) {
     shmq_segment_shm *header = w->m->header;
     if (w->volunteer >= 0) {
-        shmq_cas_seq(&header->volunteers[w->volunteer], sleeps_on(w), 0);
+        shmq_cas_seq(&header->volunteers[w->volunteer], volunteer_word(w), 0);
     }
     if (w->index < 0) {
         return;

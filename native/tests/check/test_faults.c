@@ -266,7 +266,9 @@ static void a_watch_word_or_death_record_that_makes_no_sense_is_told(void) {
     BREAK(shmq_watch_fault, WORD(header->watch_wake[1]), UINT64_C(8190),
           "watcher 1 sleeps at an offset that makes no sense");
     BREAK(shmq_watch_fault, WORD(header->watch_wake[0]), a->size, "watcher 0 sleeps at an offset that makes no sense");
-    BREAK(shmq_watch_fault, WORD(header->volunteers[7]), UINT64_C(16),
+    BREAK(shmq_watch_fault, WORD(header->volunteers[6]), UINT64_C(2000) << 48 | offsetof(shmq_segment_shm, memory_full),
+          "volunteer 6 is of a process row that does not exist");
+    BREAK(shmq_watch_fault, WORD(header->volunteers[7]), UINT64_C(1) << 48 | 16,
           "volunteer 7 sleeps at an offset that makes no sense");
     shmq_watch_leave(&watcher);
     BREAK(shmq_watch_fault, WORD(header->death_records[3].message_id), UINT64_C(9),
