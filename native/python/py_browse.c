@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "shmq/facts.h"
+#include "shmq/flow.h"
 #include "shmq/level.h"
 #include "shmq/ring_move.h"
 #include "shmq/wait_time.h"
@@ -139,6 +140,10 @@ static PyObject *queue_browse(PyObject *o, PyObject *args) {
         PyObject *body = PyBytes_FromStringAndSize((const char *)d.bytes, (Py_ssize_t)d.body_len);
         uint64_t own_expiry = d.depth == SHMQ_ON_DISK ? d.expires_ns : shmq_own_expiry(self->q, &d);
         bool row = d.depth == SHMQ_ON_DISK; /* a copy, as sound as the row */
+        if (row) {
+            uint64_t end = shmq_life_end(self->q, d.enqueued_ns, own_expiry);
+            d.expires_ns = end != SHMQ_NEVER ? end : 0; /* the row has what its put said, and not the queue's max_ttl */
+        }
         if (headers != NULL && body != NULL && (row || shmq_browse_valid(shmq_level(self->q, d.depth), &d))) {
             d.headers =
                 (unsigned char *)PyBytes_AsString(headers); /* the copies are checked: shared memory may change */

@@ -57,6 +57,19 @@ static PyObject *queue_census(PyObject *o, PyObject *unused) {
                          (unsigned long long)c.flowed, "disk_bytes", (unsigned long long)shmq_disk_bytes(self->q));
 }
 
+static PyObject *queue_oldest_on_disk(PyObject *o, PyObject *unused) {
+    py_queue *self = (py_queue *)o;
+    (void)unused;
+    if (!queue_ready(self)) {
+        return NULL;
+    }
+    uint64_t oldest;
+    BEGIN_WAIT(self)
+    oldest = shmq_flow_oldest(self->q);
+    END_WAIT(self)
+    return PyLong_FromUnsignedLongLong(oldest);
+}
+
 static PyObject *queue_counters(PyObject *o, PyObject *unused) {
     py_queue *self = (py_queue *)o;
     shmq_totals t;
@@ -311,6 +324,8 @@ static PyObject *queue_identity(PyObject *o, PyObject *unused) {
 PyMethodDef queue_manage_methods[] = {
     {"_loan", queue_loan, METH_VARARGS, NULL},
     {"_census", queue_census, METH_NOARGS, NULL},
+    {"_oldest_on_disk", queue_oldest_on_disk, METH_NOARGS,
+     "When the first message on disk was put, in ns; 0: none is."},
     {"_counters", queue_counters, METH_NOARGS, NULL},
     {"_settings", queue_settings, METH_NOARGS, NULL},
     {"_alter", queue_alter, METH_O, NULL},

@@ -45,7 +45,7 @@ from shmq.options.queue_table import QUEUE_TABLE
 from shmq.options.value import NEVER
 
 if TYPE_CHECKING:
-    from shmq._native import Settings
+    from shmq._native import Census, Settings
 
 __all__ = [
     "ALERT_AGE",
@@ -88,6 +88,7 @@ __all__ = [
     "ending_queues",
     "head_columns",
     "if_free",
+    "oldest_ready",
     "death_records",
     "death_record_signal",
     "peek_any",
@@ -197,3 +198,11 @@ def declare(member: Member, name: bytes, settings: QueueSettings, create: bool) 
     """
     index, incarnation, differs = queue_declare(member, name, encode_settings(settings), create)
     return index, incarnation, None if differs is None else SETTINGS[differs]
+
+
+def oldest_ready(queue: QueueHandle, census: Census) -> int:
+    """When the oldest ready message was put, in ns of the machine's clock; 0: none is ready. Of each level on disk the
+    first one counts.
+    """
+    on_disk = queue._oldest_on_disk() if census["on_disk"] else 0
+    return min(filter(None, (census["oldest_ns"], on_disk)), default=0)

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .test_shutdown import finish, in_thread
 pytestmark = pytest.mark.memory  # each says itself what flows
 
 LITTLE = 20_000  # bytes in memory, so that a few hundred messages flow
+CLOCKS = 0.02  # seconds; by which two clocks may differ
 LOGGING = """
 import logging
 class Lines(logging.Handler):
@@ -249,3 +251,18 @@ def test_alerts_are_altered_and_taken_away(broker: shmq.Broker, told: Told) -> N
     eventually(lambda: queue.statistics() and len(told()) == 2, "the alert")
     assert told() == ["messages", "bytes"]
     assert queue.options["alerts"] == Alerts(bytes=1)
+
+
+def test_the_age_is_that_of_messages_on_disk_too(broker: shmq.Broker, told: Told) -> None:
+    """The newest messages are in memory; all others are as old as the first one, or younger."""
+    queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, alerts=Alerts(age=0.05, repeat=3600))
+    fill(queue)
+    first = next(queue.browse())
+    eventually(lambda: time.time() - first.enqueued_at > 0.05, "the age")
+    before = time.time() - first.enqueued_at
+    age = queue.statistics().oldest_age
+    assert age is not None
+    assert age >= before - CLOCKS
+    assert "age" in told()
+    empty(queue)
+    assert queue.statistics().oldest_age is None

@@ -156,3 +156,21 @@ def test_whoever_looks_for_the_expired_may_be_killed(broker: shmq.Broker, broker
     with pytest.raises(shmq.Empty):
         queue.get(timeout=0)
     check_sound(broker, queue)
+
+
+def test_a_look_at_what_is_on_disk_shows_the_limit_of_its_queue(flowing: shmq.Queue[Any]) -> None:
+    """A message of its own time to live ends with the earlier one of the two."""
+    flowing.alter(max_ttl=1e6)
+    for number in range(COUNT):
+        flowing.put(numbered(number), ttl=2e6 if number % 2 else None, timeout=5.0)
+    assert flowing.statistics().flowed
+    lives = [m.expires_at - m.enqueued_at if m.expires_at is not None else None for m in flowing.browse()]
+    assert lives == [pytest.approx(1e6)] * COUNT
+
+
+def test_what_has_expired_on_disk_is_not_copied(flowing: shmq.Queue[Any], broker: shmq.Broker) -> None:
+    other: shmq.Queue[Any] = broker.queue("other", codec="bytes")
+    put_numbers(flowing, range(COUNT))
+    flowing.alter(max_ttl=1e-6)
+    assert flowing.move(other, copy=True) == 0
+    assert other.qsize() == 0

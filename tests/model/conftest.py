@@ -36,6 +36,9 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "flowing blocks": ({"maxsize": 1000, "max_memory": 6000, "priorities": 3}, LARGE),
     "flowing groups": ({"maxsize": 1000, "max_memory": 1, "groups": "shared", "priorities": 2}, SMALL),
     "flowing, dropping": ({"maxsize": 4, "max_memory": 1, "overflow": "drop_oldest", "priorities": 2}, LARGE),
+    "flowing sticky": ({"maxsize": 1000, "max_memory": 1, "groups": "sticky"}, SMALL),
+    "flowing reserve": ({"maxsize": 1000, "max_memory": 1, "live_consumers": 1, "temporary": True}, LARGE),
+    "flowing levels": ({"maxsize": 1000, "max_memory": 1, "priorities": 10, "live_consumers": 2}, SMALL),
     "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
 }
 BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}

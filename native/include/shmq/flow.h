@@ -103,6 +103,8 @@ shmq_status shmq_flow_discard(shmq_ring *back, uint64_t place, shmq_discard_memo
 /* The first row at or above *place, for a browser or checker: headers and body are the calling thread's until its next call. d->depth is
  * SHMQ_ON_DISK. SHMQ_EMPTY: there is none. SHMQ_IN_USE: another mover is at work for longer than the patience. */
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d);
+/* When the first row of each level was put, the earliest of these; 0: none is on disk, or a mover is at work for longer than the patience. */
+uint64_t shmq_flow_oldest(shmq_queue *q);
 #define SHMQ_ON_DISK UINT32_MAX
 /* The mover settles all that is ready, on disk and in memory, while no other process moves anything; adds how many to *purged. Needs no
  * backing. `rings` does so with what lies in memory. SHMQ_IN_USE as above. */

@@ -11,6 +11,7 @@
 
 #define SHMQ_VERSIONED (UINT64_C(1) << 63) /* set in each version of a queue: 0 in a row says nothing */
 #define SHMQ_STARVED (UINT64_C(1) << 62) /* in a version: it counts chances, too */
+#define SHMQ_LOCKED_OUT (UINT64_C(1) << 61) /* in a version with chances: another process had the mover's lock */
 
 /* The version of what there is to look at: a consumer that has looked at all of it publishes the version in its row, and no notifier
  * wakes it for that. */
@@ -19,7 +20,7 @@ uint64_t shmq_version(const shmq_queue *q);
  * or another process has the mover's lock. `version`: the queue's, from before its look. `chances`: from before it looked for a slot,
  * or tried the lock. */
 static inline uint64_t shmq_version_starved(uint64_t version, uint64_t chances) {
-    return (version + chances) | SHMQ_STARVED;
+    return ((version + chances) & ~SHMQ_LOCKED_OUT) | SHMQ_STARVED;
 }
 /* A process gives starved takers a chance, a free slot or the mover's lock: it wakes one of them, as by shmq_notify. */
 void shmq_notify_starved(shmq_queue *q);
@@ -55,6 +56,8 @@ uint64_t shmq_sleep_limit(shmq_queue *q); /* ns from now: some sleeper looks eve
 bool shmq_anybody_idle(shmq_queue *q);
 /* Has the consumer of this row looked at all that there is, with nothing for it? */
 bool shmq_has_looked(shmq_queue *q, uint32_t row);
+/* The same, but for one that found the mover's lock taken: what it could not look at may be for it. */
+bool shmq_wants_nothing(const shmq_queue *q, uint32_t row);
 /* The notifier claims the row's idle bit and wakes its sleeper. False: another notifier has claimed it, or none sleeps there. */
 bool shmq_wake_idle(shmq_queue *q, uint32_t row);
 

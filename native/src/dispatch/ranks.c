@@ -400,7 +400,7 @@ void shmq_ranks_step(shmq_queue *q, uint32_t owner) {
 }
 
 /* May this consumer take anything, and has it not looked at everything yet? Else nothing has to be left to it. */
-static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_has_looked(q, row); }
+static bool may_take(shmq_queue *q, uint32_t row) { return shmq_is_served(q, row) && !shmq_wants_nothing(q, row); }
 
 bool shmq_defer_to_rank(shmq_queue *q, uint32_t owner) {
     shmq_consumer_shm *own = owner & SHMQ_OWNER_PROCESS ? NULL : shmq_row_at(q, owner);

@@ -50,17 +50,30 @@ static bool wake_row(shmq_queue *q, uint32_t row) {
     return !dead;
 }
 
-/* The consumer has looked at everything and found nothing: a wake would be in vain. It read the version before its last
- * look, so whatever was put after that look makes another version. */
-bool shmq_has_looked(shmq_queue *q, uint32_t row) {
-    shmq_consumer_shm *consumer = shmq_row_at(q, row);
-    uint64_t progress = consumer != NULL ? shmq_load_seq(&consumer->progress) : 0;
+/* Has this consumer looked at everything, but for what it could not reach, when it last published its progress? */
+static bool is_up_to_date(const shmq_queue *q, uint64_t progress) {
     if (SHMQ_LIKELY(progress == 0)) {
         return false;
     }
     uint64_t version = shmq_version(q);
-    return progress ==
-           ((progress & SHMQ_STARVED) == 0 ? version : shmq_version_starved(version, shmq_load_seq(&q->page->chances)));
+    return (progress & SHMQ_STARVED) == 0
+               ? progress == version
+               : (progress & ~SHMQ_LOCKED_OUT) == shmq_version_starved(version, shmq_load_seq(&q->page->chances));
+}
+
+static uint64_t progress_of(const shmq_queue *q, uint32_t row) {
+    shmq_consumer_shm *consumer = shmq_row_at(q, row);
+    return consumer != NULL ? shmq_load_seq(&consumer->progress) : 0;
+}
+
+/* The consumer has looked at everything and found nothing: a wake would be in vain. It read the version before its last
+ * look, so whatever was put after that look makes another version. */
+bool shmq_has_looked(shmq_queue *q, uint32_t row) { return is_up_to_date(q, progress_of(q, row)); }
+
+bool shmq_wants_nothing(const shmq_queue *q, uint32_t row) {
+    uint64_t progress = progress_of(q, row);
+    bool locked_out = (progress & SHMQ_STARVED) != 0 && (progress & SHMQ_LOCKED_OUT) != 0;
+    return !locked_out && is_up_to_date(q, progress);
 }
 
 bool shmq_wake_idle(shmq_queue *q, uint32_t row) {

@@ -71,6 +71,20 @@ shmq_status shmq_turn_await(shmq_mover *t, shmq_ring *back) {
     return status;
 }
 
+uint64_t shmq_flow_oldest(shmq_queue *q) {
+    uint64_t oldest = 0;
+    for (uint32_t depth = 0; depth < q->levels && q->m->backing_of != NULL; depth++) {
+        shmq_delivery d;
+        uint64_t place = 0;
+        if (shmq_flow_is_on(shmq_flow_at(shmq_level(q, depth))) &&
+            shmq_flow_peek(shmq_level(q, depth), &place, &d) == SHMQ_OK && (oldest == 0 || d.enqueued_ns < oldest)) {
+            oldest = d.enqueued_ns;
+        }
+    }
+    shmq_trail_clear(); /* whoever takes the row is told what is wrong with it */
+    return oldest;
+}
+
 shmq_status shmq_flow_peek(shmq_ring *back, uint64_t *place, shmq_delivery *d) {
     shmq_mover t;
     SHMQ_TRY(shmq_turn_await(&t, back));

@@ -278,7 +278,7 @@ static shmq_status search_a_while(shmq_ring *back, shmq_delivery *d, uint64_t ve
     }
     bool no_slot = status == SHMQ_EMPTY && !d->searched && d->word == 0;
     if ((no_slot || status == SHMQ_IN_USE) && !d->left) {
-        d->version = shmq_version_starved(version, chances);
+        d->version = shmq_version_starved(version, chances) | (status == SHMQ_IN_USE ? SHMQ_LOCKED_OUT : 0);
     } else if (status != SHMQ_EMPTY || !d->searched) {
         d->version = 0;
     }

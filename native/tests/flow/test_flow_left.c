@@ -1,4 +1,5 @@
 /* Takers that leave messages of a queue that has flowed to other consumers: of higher rank, or with a live place. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -134,29 +135,78 @@ static void no_later_message_of_the_front_ring_is_taken_before_one_that_was_left
     end_ranked();
 }
 
-/* ---- also in memory ------------------------------------------------------------------------------------------------- */
+typedef struct waiter {
+    pthread_t thread;
+    shmq_queue *of;
+    uint32_t row;
+    shmq_subscription *by;
+    shmq_delivery d;
+    shmq_status status;
+} waiter;
 
-static shmq_delivery got;
-static shmq_status status_of_last;
-
-static void *wait_as_last(void *argument) {
-    (void)argument;
-    const shmq_taking t = {.owner = last, .row = last, .by = &by, .until_ns = shmq_now_ns() + 600 * SECOND};
+static void *wait_for_one(void *argument) {
+    waiter *w = argument;
+    const shmq_taking t = {.owner = w->row, .row = w->row, .by = w->by, .until_ns = shmq_now_ns() + 600 * SECOND};
     do {
-        status_of_last = shmq_receive(theirs, &t, &got);
-    } while (status_of_last == SHMQ_INTERRUPTED);
+        w->status = shmq_receive(w->of, &t, &w->d);
+    } while (w->status == SHMQ_INTERRUPTED);
     return NULL;
 }
 
-static bool last_sleeps(void) {
-    bool idle = shmq_load_seq(&q->page->sleepers[last / 64].idle) >> last % 64 & 1;
-    return idle && shmq_load_seq(&shmq_row_at(q, last)->sleeps) != 0 && shmq_has_looked(q, last);
+static void start(waiter *w) { CHECK(pthread_create(&w->thread, NULL, wait_for_one, w) == 0); }
+
+static void falls_asleep(const waiter *w) {
+    for (;;) {
+        bool idle = shmq_load_seq(&q->page->sleepers[w->row / 64].idle) >> w->row % 64 & 1;
+        if (idle && shmq_load_seq(&shmq_row_at(q, w->row)->sleeps) != 0 && shmq_has_looked(q, w->row)) {
+            return;
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
 }
 
-static bool wants_the_second(void *context, const shmq_ring *level, const shmq_delivery *d) {
-    (void)context, (void)level;
-    return number_of(d) == 1;
+static void gets(waiter *w, uint64_t number) {
+    CHECK(pthread_join(w->thread, NULL) == 0);
+    CHECK_EQUAL(w->status, SHMQ_OK);
+    CHECK_EQUAL(number_of(&w->d), number);
+    CHECK_EQUAL(shmq_settle(w->of, &w->d), SHMQ_OK);
 }
+
+/* The mover's lock of this queue, held by another process. */
+static void lock_by_another(short how) {
+    struct flock lock = {
+        .l_type = how, .l_whence = SEEK_SET, .l_start = (off_t)(UINT64_C(1) << 41) + q->index, .l_len = 1};
+    CHECK(fcntl(other->lock_fd, F_OFD_SETLK, &lock) == 0);
+}
+
+static bool is_wanted(void *context, const shmq_ring *level, const shmq_delivery *d) {
+    (void)level;
+    return number_of(d) == *(uint64_t *)context;
+}
+
+/* It sleeps, and need not be woken before that lock is free. It has not looked, though. */
+static void a_message_is_left_to_one_that_found_the_lock_taken(void) {
+    begin_ranked(is_wanted);
+    bound = MANY - 1; /* in memory, behind all rows: who looks for it has to look at those */
+    put_numbers(q, 0, MANY);
+    shmq_subscription of_first;
+    shmq_subscription_begin(&of_first, is_wanted, &bound);
+    waiter higher = {.of = q, .row = first, .by = &of_first};
+    lock_by_another(F_WRLCK);
+    start(&higher);
+    falls_asleep(&higher);
+    lock_by_another(F_UNLCK);
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_offer_to(theirs, last, &by, &d), SHMQ_EMPTY);
+    CHECK(d.left);
+    gets(&higher, bound);
+    shmq_subscription_end(&of_first);
+    uint64_t purged;
+    CHECK_EQUAL(shmq_purge(q, &purged), SHMQ_OK);
+    end_ranked();
+}
+
+/* ---- also in memory ------------------------------------------------------------------------------------------------- */
 
 static bool puts_the_second(void *context, const shmq_ring *level, const shmq_delivery *d) {
     (void)level, (void)d;
@@ -167,33 +217,22 @@ static bool puts_the_second(void *context, const shmq_ring *level, const shmq_de
     return false;
 }
 
-static void *wait_as_first(void *argument) {
-    shmq_delivery d;
-    const shmq_taking t = {.owner = first, .row = first, .by = argument, .until_ns = shmq_now_ns() + 600 * SECOND};
-    while (shmq_receive(q, &t, &d) == SHMQ_INTERRUPTED) {
-    }
-    return NULL;
-}
-
 /* As it was put, the other one was awake, and might have wanted it. */
 static void a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want(void) {
-    begin_ranked(wants_the_second);
+    begin_ranked(is_wanted);
+    bound = 1;
     shmq_subscription of_first;
     bool was_put = false;
     shmq_subscription_begin(&of_first, puts_the_second, &was_put);
     put_numbers(q, 0, 1);
-    pthread_t sleeper, higher;
-    CHECK(pthread_create(&sleeper, NULL, wait_as_last, NULL) == 0);
-    while (!last_sleeps()) {
-        (void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    }
-    CHECK(pthread_create(&higher, NULL, wait_as_first, &of_first) == 0);
-    CHECK(pthread_join(sleeper, NULL) == 0);
-    CHECK_EQUAL(status_of_last, SHMQ_OK);
-    CHECK_EQUAL(shmq_settle(theirs, &got), SHMQ_OK);
+    waiter lower = {.of = theirs, .row = last, .by = &by}, higher = {.of = q, .row = first, .by = &of_first};
+    start(&lower);
+    falls_asleep(&lower);
+    start(&higher);
+    gets(&lower, 1);
     CHECK_EQUAL(shmq_load_seq(&m->header->rescues), 0);
     shmq_row_closing(q, first);
-    CHECK(pthread_join(higher, NULL) == 0);
+    CHECK(pthread_join(higher.thread, NULL) == 0);
     shmq_subscription_end(&of_first);
     get_numbers(q, 0, 1);
     end_ranked();
@@ -221,6 +260,7 @@ int main(void) {
     a_taker_that_does_not_wait_does_not_wait_for_one_of_higher_rank();
     what_is_left_in_the_front_ring_is_not_looked_at();
     no_later_message_of_the_front_ring_is_taken_before_one_that_was_left();
+    a_message_is_left_to_one_that_found_the_lock_taken();
     a_consumer_that_goes_to_sleep_tells_others_of_what_it_does_not_want();
     what_was_left_is_not_the_end_of_a_queue_that_was_shut_down();
     return 0;

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import alert_flow, alert_is_ours, alert_largest, alert_look, census_of, settings_of
-from shmq.core.queue import ALERT_AGE, ALERT_BYTES, ALERT_MESSAGES, alert_queues
+from shmq.core.queue import ALERT_AGE, ALERT_BYTES, ALERT_MESSAGES, alert_queues, oldest_ready
 from shmq.engine.handle.open_queue import open_queue
 from shmq.errors import ShmqError
 from shmq.quantity import quantity
@@ -114,7 +114,8 @@ def _reached(queue: OpenQueue) -> Iterator[tuple[str, int, str]]:
         yield "messages", ALERT_MESSAGES, f"has {quantity(count, 'message')}, its alerts= says {messages:,}"
     if size and seen["bytes"] >= size:
         yield "bytes", ALERT_BYTES, f"has {seen['bytes']:,} bytes of messages, its alerts= says {size:,}"
-    age = time.monotonic_ns() - seen["oldest_ns"] if seen["oldest_ns"] else 0
+    oldest = oldest_ready(queue, seen) if age_ns else 0
+    age = time.monotonic_ns() - oldest if oldest else 0
     if age_ns and age >= age_ns:
         text = f"has a message that has been ready for {age / 1e9:,.1f} s, its alerts= says {age_ns / 1e9:g}"
         yield "age", ALERT_AGE, text

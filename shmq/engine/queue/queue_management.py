@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from shmq.core.handles import is_ready, settings_of
-from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings
+from shmq.core.queue import DRAINING, OPEN, SETTINGS, STOPPED, decode_settings, encode_settings, oldest_ready
 from shmq.engine.dead_lettering.alert import tell_alerts, tell_alerts_of
 from shmq.engine.dead_lettering.dead_letter import dead_letter_name, default_name
 from shmq.engine.dead_lettering.deletion import delete
@@ -95,9 +95,8 @@ class QueueManagement(OpenQueue):
 
         self._is_ready()  # or raises: deleted, closed
         census, counters, users, settings = self._census(), self._counters(), self._waiters(), self._settings()
-        age = None
-        if census["oldest_ns"]:
-            age = max(0.0, (time.monotonic_ns() - census["oldest_ns"]) / 1e9)
+        oldest = oldest_ready(self, census)
+        age = max(0.0, (time.monotonic_ns() - oldest) / 1e9) if oldest else None
         first = census["first_position"]
         return QueueStatistics(
             name=self._name,
