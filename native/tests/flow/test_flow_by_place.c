@@ -1,6 +1,9 @@
 /* Entries of a queue that has flowed, by their places: taken away and settled, wherever they are. */
 #include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
 
+#include "faulty_backing.h"
 #include "flow_pair.h"
 #include "shmq/overflow.h"
 #include "shmq/ring_memory.h"
@@ -281,6 +284,85 @@ static void what_is_on_its_way_is_waited_for(void) {
     end();
 }
 
+/* ---- a flush that ends while somebody looks -------------------------------------------------------------------------- */
+
+static shmq_a32 looks, is_over; /* at the front ring; the flush */
+static pthread_t looker;
+static uint64_t looked_for;
+static shmq_status found;
+static shmq_delivery stolen;
+
+/* Pages of the front ring as q has it. */
+static void protect_front(int how) {
+    const shmq_ring *front = shmq_front_of(&q->first);
+    uintptr_t page = 4096, from = (uintptr_t)front->slots, to = from + shmq_slots_laid(front) * front->slot_size;
+    from = (from + page - 1) & ~(page - 1);
+    to &= ~(page - 1);
+    CHECK(to > from);
+    CHECK(mprotect((void *)from, to - from, how) == 0);
+}
+
+/* The one that looks at the front ring stands still until the flush is over. */
+static void stand_still(int signal) {
+    (void)signal;
+    shmq_store_seq(&looks, 1);
+    while (shmq_load_seq(&is_over) == 0) {
+        shmq_pause();
+    }
+    protect_front(PROT_READ | PROT_WRITE);
+}
+
+static void *look_for_it(void *argument) {
+    (void)argument;
+    found = shmq_steal_at(&q->first, looked_for, true, &stolen);
+    return NULL;
+}
+
+static bool moves(uint64_t place) {
+    shmq_slot_shm *slot = shmq_slot_at(&q->first, place);
+    return shmq_word_state(shmq_load_seq(&slot->word)) == SHMQ_MOVING && shmq_load_seq(&slot->position) == place;
+}
+
+/* A turn may find no entry that it moves. */
+static void look_meanwhile(void) {
+    uint64_t tail = shmq_load_seq(&q->first.shm->tail);
+    for (looked_for = shmq_flow_place(flow()); looked_for < tail && !moves(looked_for); looked_for++) {
+    }
+    if (looked_for == tail) {
+        return;
+    }
+    faulty.behind_write = NULL;
+    protect_front(PROT_NONE);
+    CHECK(pthread_create(&looker, NULL, look_for_it, NULL) == 0);
+    while (shmq_load_seq(&looks) == 0) {
+        shmq_pause();
+    }
+}
+
+static void what_goes_to_disk_during_the_look_is_found_there(void) {
+    begin();
+    put_numbers(q, 0, MANY);
+    uint64_t gone = get_until_some_are_back(), number = 0;
+    CHECK(signal(SIGSEGV, stand_still) != SIG_ERR);
+    faulty_begin(other);
+    faulty.behind_write = look_meanwhile;
+    while (faulty.behind_write != NULL) {
+        CHECK_EQUAL(shmq_flow_make_room(theirs, &theirs->first), SHMQ_OK);
+    }
+    faulty_end(other);
+    CHECK(shmq_flow_place(flow()) > looked_for);
+    shmq_store_seq(&is_over, 1);
+    CHECK(pthread_join(looker, NULL) == 0);
+    CHECK(signal(SIGSEGV, SIG_DFL) != SIG_ERR);
+    CHECK_EQUAL(found, SHMQ_OK);
+    CHECK_EQUAL(shmq_place_of(q, &stolen), looked_for);
+    number = number_of(&stolen);
+    CHECK_EQUAL(shmq_settle(q, &stolen), SHMQ_OK);
+    get_numbers(q, gone, number - gone);
+    get_numbers(q, number + 1, MANY - number - 1);
+    end();
+}
+
 int main(void) {
     one_is_taken_from_each_home();
     what_somebody_has_is_taken_only_by_force();
@@ -292,5 +374,6 @@ int main(void) {
     what_was_refused_is_refused_in_each_home();
     whoever_moves_is_waited_for_no_longer_than_the_patience();
     what_is_on_its_way_is_waited_for();
+    what_goes_to_disk_during_the_look_is_found_there();
     return 0;
 }
