@@ -13,8 +13,7 @@ typedef struct shmq_queue_wait {
     bool peek; /* until there is something; nothing is offered */
     uint32_t borrowed; /* the spare row; 0: none */
     shmq_consumer_shm *consumer; /* the row that it sleeps on */
-    bool
-        partial; /* in this look: something was on disk that it could not look at, or was left to a consumer of higher rank */
+    bool partial; /* in this look: something was out of reach on disk, or was left to a consumer of higher rank */
     bool starved; /* in this look: what is on disk has no slot in memory to come to */
     bool left; /* in this look: there is something, for a consumer of higher rank, or one that is to be served next */
     uint64_t version; /* the waiter has looked up to this version, and nothing is for it; 0: there may be something */

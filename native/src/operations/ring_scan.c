@@ -430,8 +430,7 @@ static shmq_status find(shmq_queue *q, uint32_t owner, shmq_subscription *by, sh
     if (SHMQ_UNLIKELY(terms != 0) && (status = shmq_ranks_admit(q, owner, &d->left)) != SHMQ_OK) {
         d->position = d->word = d->version = 0;
         d->depth = 0;
-        d->searched =
-            true; /* nothing is for a consumer that is not served, also on disk; *left: it may be served soon */
+        d->searched = true; /* nothing is for a consumer that is not served, also on disk; d->left: it may be soon */
         d->flow_seen = 0;
         return status;
     }
