@@ -19,6 +19,7 @@ from .test_shutdown import finish, in_thread
 pytestmark = pytest.mark.memory  # each says itself what flows
 
 LITTLE = 20_000  # bytes in memory, so that a few hundred messages flow
+AGE = 0.5  # seconds
 CLOCKS = 0.02  # seconds; by which two clocks may differ
 LOGGING = """
 import logging
@@ -254,15 +255,16 @@ def test_alerts_are_altered_and_taken_away(broker: shmq.Broker, told: Told) -> N
 
 
 def test_the_age_is_that_of_messages_on_disk_too(broker: shmq.Broker, told: Told) -> None:
-    """The newest messages are in memory; all others are as old as the first one, or younger."""
-    queue = broker.queue("backlog", codec="bytes", max_memory=LITTLE, alerts=Alerts(age=0.05, repeat=3600))
-    fill(queue)
+    """All but the newest message lie on disk."""
+    queue = broker.queue("backlog", codec="bytes", max_memory=1, alerts=Alerts(age=AGE, repeat=3600))
+    put_numbers(queue, range(20))
     first = next(queue.browse())
-    eventually(lambda: time.time() - first.enqueued_at > 0.05, "the age")
-    before = time.time() - first.enqueued_at
-    age = queue.statistics().oldest_age
-    assert age is not None
-    assert age >= before - CLOCKS
+    eventually(lambda: time.time() - first.enqueued_at > AGE + CLOCKS, "the age")
+    put_numbers(queue, range(20, 21))
+    seen = queue.statistics()
+    assert seen.flowed
+    assert seen.oldest_age is not None
+    assert seen.oldest_age >= AGE
     assert "age" in told()
     empty(queue)
     assert queue.statistics().oldest_age is None
