@@ -69,7 +69,7 @@ void act_end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status s
                       .value = value});
 }
 
-static void end_delivery(act *a, uint8_t kind, unsigned queue, uint64_t value, const shmq_delivery *d) {
+void act_end_delivery(act *a, uint8_t kind, unsigned queue, uint64_t value, const shmq_delivery *d) {
     a->last = SHMQ_OK;
     a->taken = value;
     board_mark((call){.kind = kind,
@@ -147,7 +147,7 @@ void act_get(act *a, unsigned queue, uint64_t until_ns) {
         status = shmq_settle(q, &d);
     }
     if (status == SHMQ_OK) {
-        end_delivery(a, CALL_GET, queue, value, &d);
+        act_end_delivery(a, CALL_GET, queue, value, &d);
     } else {
         act_end(a, CALL_GET, queue, 0, status);
     }
@@ -176,7 +176,7 @@ void act_received(act *a, unsigned queue, shmq_status status, const shmq_deliver
     a->held[a->held_count].value = value;
     a->held[a->held_count].queue = queue;
     a->held_count += 1;
-    end_delivery(a, CALL_RECEIVE, queue, value, d);
+    act_end_delivery(a, CALL_RECEIVE, queue, value, d);
 }
 
 void act_forget_oldest(act *a) {
@@ -321,7 +321,7 @@ void act_steal(act *a, unsigned queue, uint64_t position) {
     uint64_t value = status == SHMQ_OK ? act_value_of(&d) : 0;
     status = status == SHMQ_OK ? shmq_settle(q, &d) : status;
     if (status == SHMQ_OK) {
-        end_delivery(a, CALL_GET, queue, value, &d);
+        act_end_delivery(a, CALL_GET, queue, value, &d);
     } else {
         act_end(a, CALL_GET, queue, 0, status);
     }
@@ -335,7 +335,7 @@ void act_drop_oldest(act *a, unsigned queue) {
     act_begin(a, CALL_GET, queue, 0);
     uint64_t value = shmq_browse(&q->first, &at, &d) == SHMQ_OK ? act_value_of(&d) : 0;
     if (shmq_drop_oldest(q, 0, SHMQ_FULL_COUNT)) {
-        end_delivery(a, CALL_GET, queue, value, &d);
+        act_end_delivery(a, CALL_GET, queue, value, &d);
     } else {
         act_end(a, CALL_GET, queue, 0, SHMQ_EMPTY);
     }

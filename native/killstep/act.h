@@ -86,6 +86,7 @@ void act_leave(act *a);
 /* For the operations in other files: marks of the history, bodies, what is in hand. */
 void act_begin(const act *a, uint8_t kind, unsigned queue, uint64_t value);
 void act_end(act *a, uint8_t kind, unsigned queue, uint64_t value, shmq_status status);
+void act_end_delivery(act *a, uint8_t kind, unsigned queue, uint64_t value, const shmq_delivery *d);
 /* UINT64_MAX: not a body of ours, or not all of it. */
 uint64_t act_value_of(const shmq_delivery *d);
 const unsigned char *act_body_of(uint64_t value, uint32_t bytes);

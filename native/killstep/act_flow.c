@@ -4,6 +4,7 @@
 
 #include "rows.h"
 #include "shmq/alert.h"
+#include "shmq/ring_time.h"
 #include "stage.h"
 
 void act_limit_memory(act *a, unsigned queue, uint64_t most) {
@@ -48,6 +49,26 @@ void act_steal_rows(act *a) {
     uint64_t end = shmq_flow_place(shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->flow));
     for (uint64_t place = shmq_load_seq((shmq_a64 *)(uintptr_t)&ring->low); place < end; place++) {
         steal_at(a, place);
+    }
+}
+
+void act_steal_poisoned(act *a) {
+    shmq_queue *q = a->q[QUEUE_A];
+    shmq_status status = SHMQ_OK;
+    while (status == SHMQ_OK) {
+        shmq_delivery d;
+        uint64_t value = 0;
+        act_begin(a, CALL_GET, QUEUE_A, 0);
+        status = shmq_steal_poisoned(q, &d);
+        if (status == SHMQ_OK) {
+            value = act_value_of(&d);
+            status = shmq_settle(q, &d);
+        }
+        if (status == SHMQ_OK) {
+            act_end_delivery(a, CALL_GET, QUEUE_A, value, &d);
+        } else {
+            act_end(a, CALL_GET, QUEUE_A, 0, status);
+        }
     }
 }
 

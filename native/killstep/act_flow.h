@@ -12,6 +12,8 @@ void act_steal_from_front(act *a);
 /* The second row; each row, one after the other. In the history gets. */
 void act_steal_row(act *a);
 void act_steal_rows(act *a);
+/* Each that has failed too often, wherever it is. In the history gets. */
+void act_steal_poisoned(act *a);
 /* Ways to die amid a turn that makes room. */
 void act_flow_before_commit(act *a);
 void act_flow_behind_commit(act *a);

@@ -74,6 +74,10 @@ const char *flow_look(const stage *s) {
     if (ends != SHMQ_NEVER && due > ends) {
         return say("the life of a row ends before anybody looks: ns, and ns", ends, due);
     }
+    uint64_t tried = on ? rows_tried_end(low, place) : 0;
+    if (tried > peek(&ring->tried)) {
+        return say("a row that has failed lies where nobody looks for it", tried, peek(&ring->tried));
+    }
     if (shmq_load_seq((shmq_a32 *)(uintptr_t)&q->page->unfinished) != 0) {
         return NULL; /* the next mover puts the rest right */
     }

@@ -84,6 +84,8 @@ const scenario flow_scenarios[] = {
     {"flow-expire-all", state_mortal_rows_only, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED},
     {"flow-expire-fetched", state_mortal_rows_fetched, act_wait_till_later, look, SHMQ_OK, FLOWS | TIMED},
     {"flow-expire-rounds", state_mortal_rows_between, act_wait_till_later, look_in_pieces, SHMQ_OK, FLOWS | TIMED},
+    {"flow-poison-put", state_flow_full_tried, body_small, put, SHMQ_OK, FLOWS},
+    {"flow-poison-steal", state_poisoned_rows, NULL, act_steal_poisoned, SHMQ_EMPTY, FLOWS},
     {"flow-alerts", state_flowing, NULL, act_tell_alerts, SHMQ_OK, FLOWS},
     {"flow-reap-mover", state_flow_dead_decided_full, NULL, reap, SHMQ_OK, FLOWS | LONG},
 };

@@ -226,6 +226,37 @@ void state_mortal_rows_fetched(stage *s) {
     expect_rows(s, 3);
 }
 
+/* All were in hand, and some of those that are about to become rows failed. */
+void state_flow_full_tried(stage *s) {
+    state_flow_full(s);
+    for (int i = 0; i < 8; i++) {
+        act_receive(&s->survivor, QUEUE_A, 0);
+    }
+    for (uint64_t value = 1; value <= 8; value++) {
+        act_release(&s->survivor, value == 6 || value == 7);
+    }
+}
+
+/* One attempt is one too many by now. The first of them is in memory, below the rows. */
+void state_poisoned_rows(stage *s) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    state_flow_full(s);
+    for (int i = 0; i < 8; i++) {
+        act_receive(&s->survivor, QUEUE_A, 0);
+    }
+    for (uint64_t value = 1; value <= 8; value++) {
+        act_release(&s->survivor, value == 3 || value == 6 || value == 7);
+    }
+    put(s, 9, 2, SMALL_BYTES);
+    limit(s, MUCH);
+    expect_rows(s, 4);
+    shmq_declaration_give(&d, SHMQ_SET_MAX_DELIVERIES, 1);
+    if (shmq_queue_alter(s->survivor.q[QUEUE_A], &d, &differs) != SHMQ_OK) {
+        die("a limit of attempts");
+    }
+}
+
 void state_flow_dead_moving(stage *s) {
     state_flow_full(s);
     stage_actor_start(s, ACTOR_DEAD, act_flow_before_commit, NULL);

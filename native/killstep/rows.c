@@ -6,7 +6,8 @@
 #include "stage.h"
 
 typedef struct row {
-    uint64_t place, at, length; /* `at` in the table's bytes */
+    uint64_t place, at; /* `at` in the table's bytes */
+    uint32_t length, tried;
     uint64_t enqueued_ns, expires_ns;
     shmq_a64 gone; /* 1: erased */
 } row;
@@ -49,9 +50,10 @@ static bool append(table *to, const shmq_row *r, bool gone) {
     memcpy(to->bytes + to->used, r->bytes, r->length);
     to->rows[to->count++] = (row){.place = r->place,
                                   .at = to->used,
-                                  .length = r->length,
+                                  .length = (uint32_t)r->length,
                                   .enqueued_ns = r->enqueued_ns,
                                   .expires_ns = r->expires_ns,
+                                  .tried = r->tried,
                                   .gone = gone};
     to->used += r->length;
     return true;
@@ -62,7 +64,8 @@ static bool append_again(table *to, const table *from, const row *r) {
                          .bytes = from->bytes + r->at,
                          .length = r->length,
                          .enqueued_ns = r->enqueued_ns,
-                         .expires_ns = r->expires_ns};
+                         .expires_ns = r->expires_ns,
+                         .tried = r->tried != 0};
     return append(to, &as, is_gone(r));
 }
 
@@ -178,6 +181,17 @@ uint64_t rows_life_end(const shmq_queue *q, uint64_t from, uint64_t below) {
         earliest = end < earliest ? end : earliest;
     }
     return earliest;
+}
+
+uint64_t rows_tried_end(uint64_t from, uint64_t below) {
+    const table *now = in_force();
+    uint64_t end = 0;
+    for (uint64_t i = 0; i < now->count; i++) {
+        const row *r = &now->rows[i];
+        bool among = r->place >= from && r->place < below && !is_gone(r) && r->tried != 0;
+        end = among && r->place >= end ? r->place + 1 : end;
+    }
+    return end;
 }
 
 uint64_t rows_weight(uint64_t from, uint64_t below) {

@@ -18,6 +18,8 @@ shmq_status rows_backing_of(shmq_queue *q, uint32_t depth, const shmq_backing **
 uint32_t rows_count(uint64_t from, uint64_t below);
 /* When the life of one of them ends first; SHMQ_NEVER. */
 uint64_t rows_life_end(const shmq_queue *q, uint64_t from, uint64_t below);
+/* Behind the last one that has failed; 0: none has. */
+uint64_t rows_tried_end(uint64_t from, uint64_t below);
 /* Bytes of their headers and bodies. */
 uint64_t rows_weight(uint64_t from, uint64_t below);
 /* JSON: [first place, first place behind] of each run of places. */

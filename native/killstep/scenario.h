@@ -155,6 +155,8 @@ void state_mortal_rows_first(stage *s); /* of four rows the first two */
 void state_mortal_rows_between(stage *s); /* those behind the first one */
 void state_mortal_rows_only(stage *s); /* all of them */
 void state_mortal_rows_fetched(stage *s); /* the first one, and the second was taken */
+void state_flow_full_tried(stage *s); /* two of those that are about to become rows have failed */
+void state_poisoned_rows(stage *s); /* two of four rows have failed too often, and one below them */
 void state_fetched_all(stage *s); /* all have, and are gone */
 void state_flow_dead_moving(stage *s); /* a mover died before it wrote its rows; nothing is left below them */
 void state_flow_dead_written(stage *s); /* before it said so */

@@ -263,10 +263,14 @@ static PyObject *queue_steal_poisoned(PyObject *o, PyObject *unused) {
     if (!queue_ready(self)) {
         return NULL;
     }
-    if (shmq_steal_poisoned(self->q, &d) != SHMQ_OK) {
+    shmq_status status;
+    BEGIN_WAIT(self)
+    status = shmq_steal_poisoned(self->q, &d);
+    END_WAIT(self)
+    if (status == SHMQ_EMPTY) {
         Py_RETURN_NONE;
     }
-    return delivery_new(self, &d);
+    return status == SHMQ_OK ? delivery_new(self, &d) : queue_raise(self, status);
 }
 
 /* _steal_left() -> Delivery of an available message of a deleted queue; None: there is none. */

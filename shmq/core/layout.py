@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "STRUCTS", "dtype"]
 
-FINGERPRINT: Final = 0xA414A3AF1AC67DA4  # of the layout that is described here
+FINGERPRINT: Final = 0x317E015CA9F44753  # of the layout that is described here
 
 # name: (bytes, ((field, format or struct, elements or 0, offset), ...))
 STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
@@ -217,6 +217,7 @@ STRUCTS: Final[dict[str, tuple[int, tuple[tuple[str, str, int, int], ...]]]] = {
             ("dropping_count", "<u8", 0, 1232),
             ("dropping_bytes", "<u8", 0, 1240),
             ("rows_due", "<u8", 0, 1248),
+            ("tried", "<u8", 0, 1256),
         ),
     ),
     "sleepers": (

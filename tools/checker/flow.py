@@ -26,7 +26,7 @@ BACK_ONLY = numpy.isin(numpy.arange(16), [CLAIMED, PENDING, QUARANTINED, MOVING]
 
 def judge_flow(queue: Queue, findings: Findings) -> None:
     for ring in queue.fronts:
-        its = [*(word for word in FLOW_WORDS if word not in FETCH_WORDS), "rows_due"]
+        its = [*(word for word in FLOW_WORDS if word not in FETCH_WORDS), "rows_due", "tried"]
         said = [word for word in its if queue.image.u64(ring.at + RING[word]) != 0]
         findings.expect(not said, "flow.words", ring.title, f"does not flow, and has {', '.join(said)}")
     if queue.entry.state == ENTRY_LIVE:
@@ -49,6 +49,7 @@ def judge_words(back: Ring, front: Ring, findings: Findings) -> None:
     text = f"P {flow.place}, low {flow.low}, {flow.flushed} flushed, {flow.pulled} pulled, tail {back.tail}"
     # The flush ends at what nobody has claimed, the slot of the tail perhaps among what was.
     findings.expect(flow.place <= back.tail + 1, "flow.place", where, f"beyond the tail: {text}")
+    findings.expect(back.tried <= back.tail + 1, "flow.tried", where, f"{back.tried}, beyond the tail: {text}")
     findings.expect(not flow.is_on or flow.low <= flow.place, "flow.low", where, f"low above P: {text}")
     findings.expect(flow.pulled <= flow.flushed, "flow.rows", where, f"more came back than went: {text}")
     moved = f"{flow.flushed_bytes} bytes flushed, {flow.pulled_bytes} pulled"

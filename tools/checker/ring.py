@@ -206,6 +206,7 @@ class Ring:
         self.epoch = image.u64(at + RING["epoch"])
         self.due = image.u64(at + RING["due"])
         self.rows_due = image.u64(at + RING["rows_due"])
+        self.tried = image.u64(at + RING["tried"])
         self.cells: Words = image.words_at(at + RING["cells"], 64)
         words_a_slot = geometry.slot_size // 8
         self.raw: Words = image.words_at(geometry.slots, self.count * words_a_slot).reshape(self.count, words_a_slot)

@@ -107,7 +107,8 @@ typedef struct shmq_ring_shm {
     shmq_a64 dropping_at; /* rows below this place are settled; 0: they were, and the words say so */
     shmq_a64 dropping_count, dropping_bytes; /* `pulled` and `pulled_bytes` behind them */
     shmq_a64 rows_due; /* the life of no row ends before it; 0: that of none ends. As `due`, without its bit 0 */
-    uint8_t flow_pad[24];
+    shmq_a64 tried;    /* no row at or above this place has failed or died with a consumer; 0: none has [0] */
+    uint8_t flow_pad[16];
 } shmq_ring_shm;
 
 SHMQ_SIZE(shmq_ring_shm, 1280);
@@ -147,6 +148,7 @@ SHMQ_OFFSET(shmq_ring_shm, dropping_at, 1224);
 SHMQ_OFFSET(shmq_ring_shm, dropping_count, 1232);
 SHMQ_OFFSET(shmq_ring_shm, dropping_bytes, 1240);
 SHMQ_OFFSET(shmq_ring_shm, rows_due, 1248);
+SHMQ_OFFSET(shmq_ring_shm, tried, 1256);
 
 /* 64 consumer rows.
  *

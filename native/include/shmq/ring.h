@@ -179,8 +179,15 @@ shmq_status shmq_discard_below(shmq_ring *r, uint64_t place, uint64_t *discarded
 bool shmq_seize(shmq_ring *r, shmq_slot_shm *slot, uint64_t word, uint64_t position, shmq_delivery *d);
 /* May the stealer take this entry, as its word stands? */
 typedef bool shmq_may_steal(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word);
-/* The first entry of this level, in order of positions, that the stealer may take: LOCKED by this process. SHMQ_EMPTY: there is none. */
-shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d);
+/* The first entry of this level in memory, in the order of places, that the stealer may take. False: there is none. */
+typedef struct shmq_first {
+    shmq_ring *ring; /* the level's back ring, or its front ring */
+    shmq_slot_shm *slot;
+    uint64_t word, position, place;
+} shmq_first;
+bool shmq_first_of(shmq_ring *level, shmq_may_steal *may, shmq_first *f);
+/* Takes it: LOCKED by this process. SHMQ_EMPTY: there is none. */
+shmq_status shmq_steal_first(shmq_ring *level, shmq_may_steal *may, shmq_delivery *d);
 
 /* The browser's next entry of this level at or after *position, in order, untouched. SHMQ_EMPTY: the end, *position is where a
  * newcomer will be. The browser copies d->head and d->bytes, then asks whether the copy is good (shmq_browse_valid). */

@@ -12,6 +12,7 @@ typedef struct batch {
     shmq_ordinal last;  /* of the last row */
     uint64_t from, end; /* the places that the flush looked at */
     uint64_t life_end;  /* when the first of their lives ends */
+    uint64_t tried;     /* behind the last one that has failed */
 } batch;
 
 /* What a flush does with the slot of a place. */
@@ -83,6 +84,7 @@ static shmq_status collect(shmq_mover *t, batch *b, uint64_t room) {
             if (status == SHMQ_OK) {
                 uint64_t ends = shmq_life_end(t->q, b->rows[b->count].enqueued_ns, b->rows[b->count].expires_ns);
                 b->life_end = ends < b->life_end ? ends : b->life_end;
+                b->tried = b->rows[b->count].tried ? b->end + 1 : b->tried;
                 b->last.count++;
                 b->last.bytes += shmq_row_weight(b->rows[b->count++].length);
             }
@@ -178,6 +180,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     shmq_ring_shm *ring = t->back->shm;
     b.count = 0;
     b.life_end = SHMQ_NEVER;
+    b.tried = shmq_load_relaxed(&ring->tried);
     SHMQ_TRY(first_to_look_at(t->back, &b.from));
     if (SHMQ_UNLIKELY(b.from != shmq_flow_place(shmq_load_seq(&ring->flow)))) {
         /* No entry lies in between. Recovery looks for MOVING slots near the flow's place, so the word comes first. */
@@ -209,6 +212,7 @@ shmq_status shmq_flush(shmq_mover *t) {
     if (b.life_end != SHMQ_NEVER) {
         shmq_rows_due_at(t->back, b.life_end); /* before they are rows, so the due word is never too late */
     }
+    shmq_store_seq(&ring->tried, b.tried); /* likewise: join() looks no further for those */
     shmq_flushing_say(ring, b.end, b.last.count, b.last.bytes);
     shmq_store_seq(&ring->flow, shmq_flow_word(b.end, true)); /* the decision: from here on the rows are the entries */
     shmq_store_seq(&ring->flushed, b.last.count);

@@ -97,6 +97,7 @@ shmq_status shmq_row_write(shmq_mover *t, const shmq_slot_shm *slot, uint64_t wo
     row->place = place;
     row->enqueued_ns = head.enqueued_ns;
     row->expires_ns = head.expires_ns;
+    row->tried = (d.delivery | d.deaths) != 0;
     row->length = sizeof head + d.headers_len + d.body_len;
     head.sum = shmq_crc32c(0, at + SUMMED, row->length - SUMMED);
     memcpy(at, &head.sum, sizeof head.sum);

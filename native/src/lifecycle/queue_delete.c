@@ -183,7 +183,7 @@ static bool bring_any(shmq_queue *q) {
 
 shmq_status shmq_steal_left(shmq_queue *q, shmq_delivery *d) {
     shmq_status status = SHMQ_EMPTY;
-    for (uint32_t depth = 0; depth < q->rings && status == SHMQ_EMPTY; depth++) {
+    for (uint32_t depth = 0; depth < q->levels && status == SHMQ_EMPTY; depth++) {
         status = shmq_steal_first(shmq_level(q, depth), is_left, d);
     }
     if (status == SHMQ_EMPTY && any_rows(q) && q->m->backing_of != NULL && bring_any(q)) {

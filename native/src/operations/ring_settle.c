@@ -240,38 +240,6 @@ shmq_status shmq_steal(shmq_ring *r, uint64_t position, bool ready, shmq_deliver
     }
 }
 
-/* Takes the entry at p from exactly the word that `may` has seen: either another process's CAS wins or this one. */
-static bool steal_at(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_delivery *d) {
-    shmq_slot_shm *slot = shmq_slot_at(r, p);
-    for (;;) {
-        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-        if (!shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p) || !may(r, slot, word)) {
-            return false;
-        }
-        if (shmq_seize(r, slot, word, p, d)) {
-            return true;
-        }
-    }
-}
-
-/* Once the ring has turned, slots are not in the order of their entries: the carried entries come first, then the last
- * turn. */
-shmq_status shmq_steal_first(shmq_ring *r, shmq_may_steal *may, shmq_delivery *d) {
-    uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
-    uint64_t last_turn = tail > count ? tail - count : 0;
-    for (uint64_t p = 0; shmq_next_carried(r, p, last_turn, false, &p); p++) {
-        if (steal_at(r, p, may, d)) {
-            return SHMQ_OK;
-        }
-    }
-    for (uint64_t p = last_turn; p <= tail; p++) {
-        if ((p & r->mask) < laid && steal_at(r, p, may, d)) { /* a damaged tail leads to no slot without memory */
-            return SHMQ_OK;
-        }
-    }
-    return SHMQ_EMPTY;
-}
-
 static shmq_status purge_level(shmq_ring *r, uint64_t *purged) {
     uint64_t end = shmq_load_seq(&r->shm->tail); /* newcomers stay: otherwise a busy queue's purge would never end */
     shmq_delivery d;

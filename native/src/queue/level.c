@@ -37,6 +37,7 @@ static const char *ring_look(shmq_ring *r, shmq_ring_shm *ring) {
     uint64_t tail = shmq_load_seq(&ring->tail);
     shmq_store_relaxed(&r->nothing, 0);
     shmq_store_relaxed(&r->uncarried, 0);
+    shmq_store_relaxed(&r->sound_below, 0);
     shmq_store_relaxed(&r->near, tail > count ? tail - count : 0);
     return NULL;
 }

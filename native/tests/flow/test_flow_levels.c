@@ -5,6 +5,7 @@
 
 #include "faulty_backing.h"
 #include "shmq/queue_ending.h"
+#include "shmq/ring_time.h"
 
 #define LEVELS 3u
 #define MANY 3000
@@ -71,6 +72,49 @@ static void levels_flow_and_come_back_by_their_order(void) {
     get_level(2, 0, 9);
     get_level(1, 0, 9);
     get_level(0, 0, 9);
+    end();
+}
+
+static void alter(int setting, uint64_t value) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, setting, value);
+    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
+}
+
+static void what_failed_too_often_is_found_on_the_disk_of_each_level(void) {
+    shmq_delivery held[90], d;
+    begin(UINT64_C(1) << 30);
+    put_all(0, 90);
+    for (uint64_t i = 0; i < 90; i++) {
+        held[i] = receive(q, shmq_self(q));
+    }
+    for (uint64_t i = 0; i < 90; i++) {
+        CHECK_EQUAL(shmq_release(q, &held[i], number_of(&held[i]) % 10 == 0), SHMQ_OK);
+    }
+    alter(SHMQ_SET_MAX_MEMORY, 1);
+    put_all(90, 99);
+    for (uint32_t level = 0; level < LEVELS; level++) {
+        CHECK(shmq_flow_is_on(shmq_load_seq(&shmq_level_ring(q, level)->flow)));
+        CHECK(shmq_load_seq(&shmq_level_ring(q, level)->tried) != 0);
+    }
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    for (uint32_t rest = LEVELS; rest-- > 0;) {
+        for (uint64_t i = rest; i < 90; i += LEVELS) {
+            if (i % 10 == 0) {
+                CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+                CHECK_EQUAL(number_of(&d), i);
+                CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+            }
+        }
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    for (uint32_t rest = LEVELS; rest-- > 0;) {
+        for (uint64_t i = rest; i < 99; i += LEVELS) {
+            CHECK(i % 10 == 0 && i < 90 ? true : get_number(q) == i);
+        }
+    }
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
     end();
 }
 
@@ -204,6 +248,7 @@ static void a_mover_that_dies_in_one_level_loses_and_doubles_nothing(void) {
 
 int main(void) {
     levels_flow_and_come_back_by_their_order();
+    what_failed_too_often_is_found_on_the_disk_of_each_level();
     the_least_important_goes_first();
     a_browser_sees_each_level_with_its_rows();
     what_a_deleted_queue_has_on_disk_is_buried();

@@ -1,0 +1,102 @@
+/* Takes messages that have failed, or died with their takers, too often, for a caller that moves them to the dead
+ * letters: of each level in the order of places, those on disk among them. A taker would do so when it comes to them;
+ * who waits until the queue is empty cannot count on takers.
+ *
+ * Rows never change, and `tried` says up to where some may have failed. So each process looks at each row once, as long
+ * as the settings stay as they are. What is on disk comes in by itself, and is then as any other. */
+#include "shmq/flow.h"
+#include "shmq/ring_delivery.h"
+#include "shmq/sleepers.h"
+
+/* Counts of attempts and deaths only grow, and those whose life is over go another way (shmq_steal_expired). */
+static bool is_poisoned(const shmq_ring *r, const shmq_slot_shm *slot, uint64_t word) {
+    if (shmq_word_state(word) != SHMQ_AVAILABLE) {
+        return false;
+    }
+    shmq_delivery d;
+    shmq_delivery_read(r, slot, &d);
+    return shmq_poison_of(r->queue, &d) != SHMQ_LIVES && (d.expires_ns == 0 || shmq_now_ns() < d.expires_ns);
+}
+
+static shmq_row_use considers(void *context, const shmq_delivery *row) {
+    const shmq_queue *q = context;
+    bool poisoned = shmq_poison_of(q, row) != SHMQ_LIVES;
+    return poisoned && shmq_now_ns() < shmq_life_end(q, row->enqueued_ns, row->expires_ns) ? SHMQ_ROW_WANTED
+                                                                                           : SHMQ_ROW_PASSED;
+}
+
+static uint64_t seal_of(const shmq_queue *q) { return shmq_load_seq(&q->page->settings.seal); }
+
+/* A seal that says that settings change just now says nothing of what they are. */
+static uint64_t first_to_look_at(shmq_ring *level, uint64_t seal) {
+    bool known = (seal >> 32 & 1) == 0 && shmq_load_seq(&level->sound_seal) == seal;
+    return known ? shmq_load_seq(&level->sound_below) : 0;
+}
+
+/* Only the holder of the mover's lock calls this. */
+static void note_sound(shmq_ring *level, uint64_t seal, uint64_t below) {
+    shmq_store_seq(&level->sound_below, 0);
+    shmq_store_seq(&level->sound_seal, seal);
+    shmq_store_seq(&level->sound_below, below);
+}
+
+/* The first such row below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: there are more to look at.
+ * SHMQ_EMPTY: there is no slot for it. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
+static shmq_status bring(shmq_ring *level, uint64_t end) {
+    shmq_queue *q = level->queue;
+    uint64_t flow = shmq_flow_at(level), seal = seal_of(q), tried = shmq_load_seq(&level->shm->tried);
+    uint64_t at = first_to_look_at(level, seal), low = shmq_load_seq(&level->shm->low);
+    end = tried < end ? tried : end;
+    if (!shmq_flow_is_on(flow) || !shmq_may_flow(q) || low >= end || at >= end) {
+        return SHMQ_NOT_FOUND;
+    }
+    shmq_mover t;
+    SHMQ_TRY(shmq_turn_await(&t, level));
+    at = first_to_look_at(level, seal);
+    bool room = !shmq_fetched_have(t.front, SHMQ_DEAD_LETTERS_SHARE);
+    shmq_status status = room ? shmq_fetch(&t, &at, end, considers, q) : SHMQ_EMPTY;
+    note_sound(level, seal, status == SHMQ_CORRUPT ? at + 1 : at); /* of damage the caller is told once */
+    flow = shmq_load_seq(&level->shm->flow);
+    shmq_rows_end_flow(&t);
+    bool ended = shmq_load_seq(&level->shm->flow) != flow;
+    shmq_turn_end(&t);
+    if (ended) { /* takers can have what lies behind */
+        shmq_wake_waiters(q);
+        shmq_notify_starved(q);
+    }
+    return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
+}
+
+/* SHMQ_EMPTY: there is none that can be had. */
+static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) {
+    for (;;) {
+        shmq_first f;
+        bool any = shmq_first_of(level, is_poisoned, &f);
+        shmq_status status;
+        do {
+            status = bring(level, any ? f.place : UINT64_MAX);
+        } while (status == SHMQ_TIMEOUT && shmq_now_ns() < until);
+        if (status == SHMQ_OK) {
+            continue;
+        }
+        if (!any) {
+            return shmq_is_failure(status) && status != SHMQ_NOT_FOUND && status != SHMQ_TIMEOUT ? status : SHMQ_EMPTY;
+        }
+        if (shmq_seize(f.ring, f.slot, f.word, f.position, d)) {
+            return SHMQ_OK;
+        }
+    }
+}
+
+shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
+    uint64_t until = shmq_now_ns() + q->m->patience_ns;
+    shmq_status failed = SHMQ_EMPTY;
+    for (uint32_t depth = 0; depth < q->levels; depth++) {
+        shmq_status status = steal_of(shmq_level(q, depth), until, d);
+        if (status == SHMQ_OK) {
+            return SHMQ_OK;
+        }
+        failed = status != SHMQ_EMPTY ? status : failed;
+    }
+    return failed;
+}

@@ -1,0 +1,239 @@
+/* Messages that have failed too often are found wherever they lie, for the dead letters, without a taker that comes to them. */
+#include "faulty_backing.h"
+#include "flow_select.h"
+#include "shmq/due.h"
+#include "shmq/duty.h"
+#include "shmq/ring_time.h"
+
+#define EVERY 100u
+
+static uint64_t slots;
+
+static void alter(int setting, uint64_t value) {
+    shmq_declaration d = {0};
+    int differs = -1;
+    shmq_declaration_give(&d, setting, value);
+    CHECK_EQUAL(shmq_queue_alter(q, &d, &differs), SHMQ_OK);
+}
+
+/* Takes the first `count` messages; gives them back, those whose number is a multiple of `every` as failed. */
+static void fail_some(uint64_t count, uint64_t every) {
+    static shmq_delivery held[MANY];
+    CHECK(count <= MANY);
+    for (uint64_t i = 0; i < count; i++) {
+        held[i] = receive(q, shmq_self(q));
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_release(q, &held[i], number_of(&held[i]) % every == 0), SHMQ_OK);
+    }
+}
+
+/* A ring full of messages, of which every hundredth has failed, and as many behind them: then the upper half of the first
+ * is on disk. */
+static void begin_failed(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    CHECK(slots <= MANY && slots % 4 == 0);
+    put_numbers(q, 0, slots);
+    fail_some(slots, EVERY);
+    put_numbers(q, slots, slots);
+    CHECK(shmq_flow_rows(q) > slots / 2 && shmq_load_seq(&q->first.shm->low) < slots * 3 / 4);
+    CHECK(shmq_load_seq(&q->first.shm->tried) <= slots && shmq_load_seq(&q->first.shm->tried) + EVERY > slots);
+}
+
+/* Steals those of [from, below), and these alone. */
+static void steal_failed(uint64_t from, uint64_t below, uint64_t every) {
+    shmq_delivery d;
+    for (uint64_t i = (from + every - 1) / every * every; i < below; i += every) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+}
+
+static void get_rest(uint64_t from, uint64_t failed_below, uint64_t every, uint64_t end_at) {
+    for (uint64_t i = from; i < end_at; i++) {
+        if (i % every != 0 || i >= failed_below) {
+            CHECK_EQUAL(get_number(q), i);
+        }
+    }
+    CHECK_EQUAL(get_number(q), UINT64_MAX);
+}
+
+static void they_are_found_on_disk_in_their_order_and_others_stay_there(void) {
+    begin_failed();
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY); /* no limit */
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    uint64_t rows = shmq_flow_rows(q), low = shmq_load_seq(&q->first.shm->low);
+    steal_failed(0, slots, EVERY);
+    CHECK_EQUAL(rows - shmq_flow_rows(q), (slots - 1) / EVERY - (low - 1) / EVERY);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->low), low); /* what is not dead stays on disk */
+    get_rest(0, slots, EVERY, 2 * slots);
+    end();
+}
+
+/* One is in the front ring, since it was delivered once more; one in the back ring among rows, since a consumer had it when
+ * they went. */
+static void they_are_found_in_the_order_of_places_wherever_they_lie(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    fail_some(slots, EVERY);
+    uint64_t among = slots * 7 / 8 / EVERY * EVERY, first = (slots / 2 + 2 * EVERY) / EVERY * EVERY;
+    shmq_delivery held, front;
+    CHECK_EQUAL(shmq_steal(&q->first, among, true, &held), SHMQ_OK);
+    put_numbers(q, slots, slots);
+    CHECK_EQUAL(shmq_put_back(q, &held), SHMQ_OK);
+    get_numbers(q, 0, first);
+    front = receive(q, shmq_self(q));
+    CHECK(number_of(&front) == first && front.depth == q->levels);
+    CHECK_EQUAL(shmq_release(q, &front, true), SHMQ_OK);
+    CHECK(shmq_load_seq(&q->first.shm->low) < among);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    steal_failed(first, slots, EVERY);
+    get_rest(first, slots, EVERY, 2 * slots);
+    end();
+}
+
+/* Its lock is in another's hands: whoever looks for rows would say that it has missed it. */
+static void looks_at_no_row(void) {
+    shmq_mover t;
+    shmq_delivery d;
+    CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(shmq_load_seq(&q->page->missed), 0);
+    shmq_turn_end(&t);
+}
+
+static void each_row_is_looked_at_once_until_the_settings_change(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    fail_some(slots, EVERY);
+    fail_some(slots, 2 * EVERY);
+    put_numbers(q, slots, slots);
+    alter(SHMQ_SET_MAX_DELIVERIES, 2);
+    steal_failed(0, slots, 2 * EVERY);
+    looks_at_no_row();
+    alter(SHMQ_SET_MAX_DELIVERIES, 3);
+    steal_failed(0, 0, EVERY);
+    looks_at_no_row();
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    shmq_delivery d;
+    for (uint64_t i = EVERY; i < slots; i += 2 * EVERY) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    looks_at_no_row();
+    get_rest(0, slots, EVERY, 2 * slots);
+    end();
+}
+
+static void where_none_has_failed_nobody_looks_at_rows(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    fail_some(slots / 4, slots * 4 + 1); /* 0, which stays in memory */
+    put_numbers(q, slots, slots);
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->tried), 0);
+    steal_failed(0, 1, slots);
+    looks_at_no_row();
+    get_rest(1, 0, 1, 2 * slots);
+    end();
+}
+
+/* Of a process that stands amid a turn, and of consumers with all slots of the front ring. */
+static void what_cannot_come_in_now_is_found_later(void) {
+    begin_failed();
+    static shmq_delivery held[MANY];
+    uint64_t count = 0, low = shmq_load_seq(&q->first.shm->low);
+    m->patience_ns = 1000000;
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    shmq_mover t;
+    CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
+    steal_failed(0, low, EVERY); /* those in memory */
+    shmq_turn_end(&t);
+    alter(SHMQ_SET_MAX_DELIVERIES, 0);
+    shmq_status status;
+    while ((status = shmq_receive(theirs, &(shmq_taking){.owner = shmq_self(theirs)}, &held[count])) == SHMQ_OK) {
+        count++;
+    }
+    CHECK(count > shmq_slot_count(shmq_front_of(&q->first)) && shmq_flow_rows(q) != 0);
+    uint64_t oldest = count - shmq_slot_count(shmq_front_of(&q->first)); /* of those that have come back */
+    uint64_t first = (number_of(&held[count - 1]) / EVERY + 1) * EVERY;
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    steal_failed(0, 0, EVERY);
+    CHECK_EQUAL(shmq_settle(theirs, &held[oldest]), SHMQ_OK);
+    steal_failed(first, first + 1, EVERY);
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK(i == oldest || shmq_settle(theirs, &held[i]) == SHMQ_OK);
+    }
+    steal_failed(first + 1, slots, EVERY);
+    get_rest(number_of(&held[count - 1]) + 1, slots, EVERY, 2 * slots);
+    end();
+}
+
+/* Housekeeping finds those, on disk as well, and counts them as expired. */
+static void what_has_expired_too_is_left_to_that(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    uint64_t ends = shmq_now_ns() + SECOND / 4, number = 0;
+    put_numbers(q, 0, slots - EVERY);
+    struct iovec piece = {.iov_base = &number, .iov_len = sizeof number};
+    for (uint32_t i = 0; i < EVERY; i++) {
+        shmq_outgoing o = {.pieces = &piece, .piece_count = 1, .body_len = sizeof number, .expires_ns = ends};
+        CHECK_EQUAL(shmq_put(q, &o, 0), SHMQ_OK);
+    }
+    fail_some(slots, 1);
+    put_numbers(q, slots, slots);
+    while (shmq_now_ns() < ends) {
+        shmq_pause();
+    }
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    uint64_t rows = shmq_flow_rows(q), low = shmq_load_seq(&q->first.shm->low);
+    shmq_delivery d;
+    for (uint64_t i = 0; i < slots - EVERY; i++) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK_EQUAL(number_of(&d), i);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    CHECK_EQUAL(rows - shmq_flow_rows(q), slots - EVERY - low);
+    get_rest(slots, 0, 1, 2 * slots);
+    CHECK_EQUAL(q->counters->expired, EVERY);
+    end();
+}
+
+static void rows_that_cannot_be_read_are_told_of(void) {
+    begin_failed();
+    faulty_begin(m);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    uint64_t low = shmq_load_seq(&q->first.shm->low);
+    shmq_delivery d;
+    for (uint64_t i = 0; i < low; i += EVERY) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    faulty.reads = 1;
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OS);
+    steal_failed(low, slots, EVERY);
+    faulty_end(m);
+    get_rest(0, slots, EVERY, 2 * slots);
+    end();
+}
+
+int main(void) {
+    they_are_found_on_disk_in_their_order_and_others_stay_there();
+    they_are_found_in_the_order_of_places_wherever_they_lie();
+    each_row_is_looked_at_once_until_the_settings_change();
+    where_none_has_failed_nobody_looks_at_rows();
+    what_cannot_come_in_now_is_found_later();
+    what_has_expired_too_is_left_to_that();
+    rows_that_cannot_be_read_are_told_of();
+    return 0;
+}

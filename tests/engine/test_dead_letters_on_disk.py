@@ -1,0 +1,126 @@
+"""Messages that failed too often and lie on disk: whoever waits in join() moves them to the dead letters."""
+
+import contextlib
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shmq
+from tests.engine.child import Child, eventually
+
+FEW, MANY = 40, 400
+HOLDER = """
+held = shmq.open(sys.argv[1]).queue("jobs").receive_many(40, timeout=0)
+say(len(held))
+listen()
+"""
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "shmq.broker")  # each death is a warning
+
+
+def body(number: int) -> bytes:
+    return b"%d" % number + bytes(300)
+
+
+def numbers(queue: shmq.Queue[Any]) -> list[int]:
+    return [int(message.body.rstrip(b"\0")) for message in queue.browse()]
+
+
+def to_disk(queue: shmq.Queue[Any], first: int) -> None:
+    """What is put now finds no memory: all that was there goes to disk, but for some of the first."""
+    queue.alter(max_memory=1)
+    for number in range(first, first + 4):
+        queue.put(body(number), timeout=0)
+    assert queue.statistics().flowed
+
+
+def ack_new(queue: shmq.Queue[Any], count: int) -> None:
+    with queue.consumer(selector="JMSRedelivered = FALSE") as consumer:
+        for message in consumer.receive_many(count, timeout=0):
+            message.ack()
+
+
+def test_leases_that_ended_before_the_flow(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_deliveries=1, lease=0.2)
+    queue.put_many([body(number) for number in range(FEW)])
+    held = queue.receive_many(FEW, timeout=0)
+    eventually(lambda: queue.statistics().ready == FEW)
+    queue.alter(lease=None)
+    to_disk(queue, FEW)
+    ack_new(queue, 4)
+    queue.join(timeout=60.0)
+    assert numbers(broker.queue("jobs.dead", create=False)) == list(range(FEW))
+    assert queue.statistics().disk_bytes == 0
+    for message in held:
+        with pytest.raises(shmq.SettlementError):
+            message.ack()
+
+
+@pytest.mark.parametrize("limit", ["max_deliveries", "max_deaths"])
+def test_a_limit_that_is_lowered_when_they_are_there(broker_dir: Path, broker: shmq.Broker, limit: str) -> None:
+    queue = broker.queue("jobs", lease=None)
+    queue.put_many([body(number) for number in range(FEW)])
+    if limit == "max_deliveries":
+        for message in queue.receive_many(FEW, timeout=0):
+            message.retry()
+    else:
+        with Child(HOLDER, broker_dir) as holder:
+            assert holder.line() == str(FEW)
+        eventually(lambda: queue.statistics().ready == FEW)
+    to_disk(queue, FEW)
+    with pytest.raises(shmq.Timeout):
+        queue.join(timeout=0)
+    assert numbers(queue) == list(range(FEW + 4))
+    queue.alter(**{limit: 1})
+    with pytest.raises(shmq.Timeout):
+        queue.join(timeout=0)
+    assert numbers(queue) == list(range(FEW, FEW + 4))
+    dead = broker.queue("jobs.dead", create=False)
+    assert numbers(dead) == list(range(FEW))
+    deaths = [message.death for message in dead.browse()]
+    assert {death.reason for death in deaths if death is not None} == {limit}
+    assert queue.get_many(FEW, timeout=0) == [body(number) for number in range(FEW, FEW + 4)]
+
+
+def test_those_in_both_rings_become_dead_letters_in_their_order(broker: shmq.Broker) -> None:
+    queue = broker.queue("jobs", max_memory=1)
+    for number in range(6):
+        queue.put(body(number), timeout=0)
+    for message in queue.receive_many(6, timeout=0):
+        message.retry()
+    queue.put(body(6), timeout=0)
+    with queue.consumer(selector="JMSRedelivered = FALSE") as consumer:
+        for message in consumer.receive_many(3, timeout=0):
+            message.retry()
+    assert numbers(queue) == list(range(7))
+    queue.alter(max_deliveries=1)
+    queue.join(timeout=60.0)
+    assert numbers(broker.queue("jobs.dead", create=False)) == list(range(7))
+
+
+def test_without_room_among_the_dead_they_stay_and_are_tried_again(broker: shmq.Broker) -> None:
+    dead = broker.queue("graves", maxsize=3)
+    queue = broker.queue("jobs", dead_letter="graves")
+    queue.put_many([body(number) for number in range(MANY)])
+    for message in queue.receive_many(MANY, timeout=0):
+        message.retry()
+    to_disk(queue, MANY)
+    queue.alter(max_deliveries=1)
+    with pytest.raises(shmq.Timeout):
+        queue.join(timeout=0)
+    ack_new(queue, 4)
+    found: list[bytes] = []
+    while queue.qsize() + queue.statistics().unsettled > 0:
+        before = len(found)
+        with contextlib.suppress(shmq.Timeout):
+            queue.join(timeout=0)
+        found += dead.get_many(3, timeout=0)
+        assert len(found) > before
+    found += dead.get_many(3, timeout=0)  # a look at the queue has tried again, too
+    assert sorted(int(message.rstrip(b"\0")) for message in found) == list(range(MANY))
+    queue.join(timeout=60.0)
