@@ -51,6 +51,16 @@ def a_flow_beyond_the_tail(s: Scene) -> None:
     s.write(s.of_ring(NAME, "flow"), 32 << 1 | 1)
 
 
+@breaks("flow.tried")
+def a_message_that_failed_and_went_to_disk_from_beyond_the_tail(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "tried"), 32)
+
+
+@breaks("flow.words")
+def a_front_ring_from_which_messages_that_failed_go_to_disk(s: Scene) -> None:
+    s.write(s.of_ring(NAME, "tried", FRONT), 1)
+
+
 @breaks("flow.low")
 def rows_that_begin_behind_their_end(s: Scene) -> None:
     amid_a_turn(s)

@@ -76,7 +76,10 @@ def test_a_limit_that_is_lowered_when_they_are_there(broker_dir: Path, broker: s
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
     assert numbers(queue) == list(range(FEW + 4))
-    queue.alter(**{limit: 1})
+    if limit == "max_deliveries":
+        queue.alter(max_deliveries=1)
+    else:
+        queue.alter(max_deaths=1)
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
     assert numbers(queue) == list(range(FEW, FEW + 4))

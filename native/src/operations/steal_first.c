@@ -3,14 +3,21 @@
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 
-static bool is_first(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_first *f) {
-    shmq_slot_shm *slot = shmq_slot_at(r, p);
-    uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
-    if (!shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p) || !may(r, slot, word)) {
-        return false;
+/* Among the carried entries, which are in no order: one pass over all of them. */
+static bool first_of_carried(shmq_ring *r, uint64_t limit, shmq_may_steal *may, shmq_first *f) {
+    bool any = false;
+    for (uint64_t w = 0; w < (shmq_slot_count(r) + 63) / 64; w++) {
+        for (uint64_t bits = shmq_load_seq(&r->carried[w]); bits != 0; bits &= bits - 1) {
+            shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
+            uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+            uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
+            if (shmq_word_carried(word) && p < limit && (!any || p < f->place) && may(r, slot, word)) {
+                *f = (shmq_first){.ring = r, .slot = slot, .word = word, .position = p, .place = p};
+                any = true;
+            }
+        }
     }
-    *f = (shmq_first){.ring = r, .slot = slot, .word = word, .position = p, .place = p};
-    return true;
+    return any;
 }
 
 /* Once the ring has turned, slots are not in the order of their entries: the carried entries come first, then the last
@@ -18,13 +25,17 @@ static bool is_first(shmq_ring *r, uint64_t p, shmq_may_steal *may, shmq_first *
 static bool first_of_back(shmq_ring *r, shmq_may_steal *may, shmq_first *f) {
     uint64_t tail = shmq_load_seq(&r->shm->tail), count = shmq_slot_count(r), laid = shmq_slots_laid(r);
     uint64_t last_turn = tail > count ? tail - count : 0;
-    for (uint64_t p = 0; shmq_next_carried(r, p, last_turn, false, &p); p++) {
-        if (is_first(r, p, may, f)) {
-            return true;
-        }
+    if (first_of_carried(r, last_turn, may, f)) {
+        return true;
     }
     for (uint64_t p = last_turn; p <= tail; p++) {
-        if ((p & r->mask) < laid && is_first(r, p, may, f)) { /* a damaged tail leads to no slot without memory */
+        if ((p & r->mask) >= laid) {
+            continue; /* a damaged tail leads to a slot without memory */
+        }
+        shmq_slot_shm *slot = shmq_slot_at(r, p);
+        uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
+        if (shmq_is_here(slot, word, shmq_lap_ahead(word, shmq_turn(r, p)), p) && may(r, slot, word)) {
+            *f = (shmq_first){.ring = r, .slot = slot, .word = word, .position = p, .place = p};
             return true;
         }
     }

@@ -66,6 +66,7 @@ static void counts_that_cannot_be_are_told(void) {
     TOLD_WITH(back->pulled, flushed, "bytes on disk, but no message there");
     TOLD_WITH(back->low, shmq_flow_place(shmq_load_seq(&back->flow)) + 1, "begin behind their end");
     TOLD_WITH(back->flow, shmq_flow_word(shmq_load_seq(&back->tail) + 2, true), "end beyond the tail");
+    TOLD_WITH(back->tried, shmq_load_seq(&back->tail) + 2, "from beyond the tail");
     TOLD_WITH(back->rows_due, UINT64_MAX - 1, "the time at which something is due");
     TOLD_WITH(front.shm->cold, 0, "its front ring has no cold records");
     shmq_store_seq(&q->page->missed, 2);

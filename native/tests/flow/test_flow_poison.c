@@ -178,6 +178,29 @@ static void what_cannot_come_in_now_is_found_later(void) {
     end();
 }
 
+/* Where the queue of dead letters is full its caller keeps what it has. */
+static void they_leave_slots_to_consumers_that_choose(void) {
+    static shmq_delivery kept[MANY];
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    fail_some(slots, 1);
+    put_numbers(q, slots, slots);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    uint64_t low = shmq_load_seq(&q->first.shm->low), count = 0;
+    while (shmq_steal_poisoned(q, &kept[count]) == SHMQ_OK) {
+        CHECK_EQUAL(number_of(&kept[count]), count);
+        count++;
+    }
+    CHECK_EQUAL(count, low + shmq_slot_count(shmq_front_of(&q->first)) / 8);
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_settle(q, &kept[i]), SHMQ_OK);
+    }
+    steal_failed(count, slots, 1);
+    get_rest(slots, 0, 1, 2 * slots);
+    end();
+}
+
 /* Housekeeping finds those, on disk as well, and counts them as expired. */
 static void what_has_expired_too_is_left_to_that(void) {
     begin();
@@ -233,6 +256,7 @@ int main(void) {
     each_row_is_looked_at_once_until_the_settings_change();
     where_none_has_failed_nobody_looks_at_rows();
     what_cannot_come_in_now_is_found_later();
+    they_leave_slots_to_consumers_that_choose();
     what_has_expired_too_is_left_to_that();
     rows_that_cannot_be_read_are_told_of();
     return 0;
