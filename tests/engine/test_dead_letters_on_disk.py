@@ -10,6 +10,8 @@ import pytest
 import shmq
 from tests.engine.child import Child, eventually
 
+pytestmark = pytest.mark.memory  # each says itself what flows
+
 FEW, MANY = 40, 400
 HOLDER = """
 held = shmq.open(sys.argv[1]).queue("jobs").receive_many(40, timeout=0)

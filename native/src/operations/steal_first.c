@@ -1,5 +1,5 @@
 /* The first entry of a level, in the order of places, that a stealer may take as it stands: of the back ring, or of the
- * front ring if the level has flowed. Rows on disk are not looked at. */
+ * front ring. Rows on disk are not looked at. */
 #include "shmq/flow.h"
 #include "shmq/ring_memory.h"
 
@@ -62,7 +62,7 @@ static void first_of_front(shmq_ring *front, shmq_may_steal *may, bool *any, shm
 
 bool shmq_first_of(shmq_ring *level, shmq_may_steal *may, shmq_first *f) {
     bool any = first_of_back(level, may, f);
-    if (SHMQ_UNLIKELY(shmq_flow_at(level) != 0)) {
+    if (level->queue->rings > level->queue->levels) {
         first_of_front(shmq_front_of(level), may, &any, f);
     }
     return any;

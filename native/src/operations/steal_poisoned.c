@@ -67,7 +67,7 @@ static shmq_status bring(shmq_ring *level, uint64_t end) {
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
 }
 
-/* SHMQ_EMPTY: there is none that can be had. */
+/* SHMQ_EMPTY: there is none that can be had. SHMQ_TIMEOUT, SHMQ_IN_USE: as above, and `until` is over. */
 static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) {
     for (;;) {
         shmq_first f;
@@ -79,8 +79,11 @@ static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) 
         if (status == SHMQ_OK) {
             continue;
         }
+        if (status == SHMQ_TIMEOUT || status == SHMQ_IN_USE || (!any && status != SHMQ_NOT_FOUND)) {
+            return status; /* where rows may come first the queue is not empty in any case */
+        }
         if (!any) {
-            return shmq_is_failure(status) && status != SHMQ_NOT_FOUND && status != SHMQ_TIMEOUT ? status : SHMQ_EMPTY;
+            return SHMQ_EMPTY;
         }
         if (shmq_seize(f.ring, f.slot, f.word, f.position, d)) {
             return SHMQ_OK;
@@ -96,7 +99,10 @@ shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
         if (status == SHMQ_OK) {
             return SHMQ_OK;
         }
-        failed = status != SHMQ_EMPTY ? status : failed;
+        if (status == SHMQ_IN_USE) {
+            break; /* one lock for all levels */
+        }
+        failed = status != SHMQ_EMPTY && status != SHMQ_TIMEOUT ? status : failed;
     }
     return failed;
 }

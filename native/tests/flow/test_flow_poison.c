@@ -156,7 +156,7 @@ static void what_cannot_come_in_now_is_found_later(void) {
     alter(SHMQ_SET_MAX_DELIVERIES, 1);
     shmq_mover t;
     CHECK_EQUAL(shmq_turn_begin(&t, &theirs->first), SHMQ_OK);
-    steal_failed(0, low, EVERY); /* those in memory */
+    steal_failed(0, low, EVERY); /* no row comes before these */
     shmq_turn_end(&t);
     alter(SHMQ_SET_MAX_DELIVERIES, 0);
     shmq_status status;
