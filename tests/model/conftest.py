@@ -39,6 +39,14 @@ KINDS: Mapping[str, tuple[Mapping[str, Any], int]] = {
     "flowing sticky": ({"maxsize": 1000, "max_memory": 1, "groups": "sticky"}, SMALL),
     "flowing reserve": ({"maxsize": 1000, "max_memory": 1, "live_consumers": 1, "temporary": True}, LARGE),
     "flowing levels": ({"maxsize": 1000, "max_memory": 1, "priorities": 10, "live_consumers": 2}, SMALL),
+    "flowing strict": (
+        {"maxsize": 1000, "max_memory": 1, "max_deliveries": 1, "max_deaths": 1, "priorities": 2, "groups": "shared"},
+        SMALL,
+    ),
+    "flowing letters": (
+        {"maxsize": 1000, "max_memory": 1, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR},
+        SMALL,
+    ),
     "letters": ({"maxsize": 1000, "dead_letter": "", "max_deliveries": 2, "lease": FAR, "max_ttl": FAR}, SMALL),
 }
 BUILT = {name: kind for name, kind in KINDS.items() if not NOT_BUILT & set(kind[0])}

@@ -127,7 +127,8 @@ class QueueManagement(OpenQueue):
     def join(self, *, timeout: float | None = None) -> None:
         """Wait until nothing is ready, delayed or unsettled. What is put meanwhile is waited for, too.
 
-        What has failed too often, and has come back meanwhile, goes to the dead letters; also from disk.
+        What no consumer may have any more (max_deliveries, max_deaths) goes to the dead letters meanwhile, from memory
+        and from disk.
 
         timeout: seconds; None waits for ever, 0 only looks.
         Raises Timeout, NotFound, Closed.
