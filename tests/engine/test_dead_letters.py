@@ -233,6 +233,44 @@ def test_without_room_among_the_dead_the_message_stays_unsettled_and_is_tried_ag
         assert m.death.error == "no room for me"
 
 
+def test_dead_letters_that_wait_for_room_keep_their_order(broker: shmq.Broker) -> None:
+    graves = broker.queue("graves", maxsize=2)
+    queue = broker.queue("jobs", dead_letter="graves")
+    queue.put_many(range(8))
+    for _ in range(6):
+        queue.receive(timeout=0).reject()
+    assert queue.statistics().unsettled == 4
+    found = [graves.get(timeout=0)]
+    queue.receive(timeout=0).reject()  # there is room, and others wait for it
+    while queue.statistics().unsettled + graves.qsize() > 0:
+        found += graves.get_many(1, timeout=0)
+    assert found == list(range(7))
+    assert queue.get(timeout=0) == 7
+
+
+def test_a_queue_whose_dead_letters_have_no_room_is_not_deleted_and_stays_as_it_is(broker: shmq.Broker) -> None:
+    graves = broker.queue("graves", maxsize=2)
+    queue = broker.queue("jobs", dead_letter="graves")
+    queue.put_many(range(6))
+    for _ in range(2):
+        with pytest.raises(shmq.Full, match="'jobs' is not deleted: no room for its messages among the dead"):
+            queue.delete()
+        statistics = queue.statistics()
+        assert (statistics.ready, statistics.unsettled, statistics.shut_down) == (4, 0, False)
+        assert [m.body for m in queue.browse()] == [2, 3, 4, 5]
+        queue.put(6)
+        assert [m.body for m in queue.browse()] == [2, 3, 4, 5, 6]
+        with queue.consumer(selector="JMSRedelivered = FALSE") as consumer:
+            messages = consumer.receive_many(6, timeout=0)
+            messages.pop().ack()
+            for message in messages:
+                message.release()
+    assert graves.get_many(2, timeout=0) == [0, 1]
+    graves.alter(maxsize=100)
+    queue.delete()
+    assert graves.get_many(9, timeout=0) == [2, 3, 4, 5]
+
+
 def test_a_queue_for_the_dead_that_is_shut_down_holds_nobody_up(broker: shmq.Broker) -> None:
     """It is as one without room: what is dead waits, and all else goes on."""
     dead_letters = broker.queue("dead_letters")

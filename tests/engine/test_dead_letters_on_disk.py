@@ -119,6 +119,7 @@ def test_without_room_among_the_dead_they_stay_and_are_tried_again(broker: shmq.
     with pytest.raises(shmq.Timeout):
         queue.join(timeout=0)
     ack_new(queue, 4)
+    assert (queue.statistics().unsettled, queue.qsize()) == (1, MANY - 4)  # one waits, the rest stays where it is
     found: list[bytes] = []
     while queue.qsize() + queue.statistics().unsettled > 0:
         before = len(found)
@@ -127,5 +128,26 @@ def test_without_room_among_the_dead_they_stay_and_are_tried_again(broker: shmq.
         found += dead.get_many(3, timeout=0)
         assert len(found) > before
     found += dead.get_many(3, timeout=0)  # a look at the queue has tried again, too
-    assert sorted(int(message.rstrip(b"\0")) for message in found) == list(range(MANY))
+    assert found == [body(number) for number in range(MANY)]
     queue.join(timeout=60.0)
+
+
+def test_their_own_space_on_disk_is_enough_for_the_dead_letters(broker_dir: Path) -> None:
+    """No memory is left for them, and the disk is used up by the messages that become dead letters."""
+    with shmq.open(broker_dir, memory="8MiB", disk="8MiB") as broker:
+        queue = broker.queue("jobs")
+        put = 0
+        while queue.statistics().bytes < 10 << 20:
+            queue.put_many([b"%d" % number + bytes(20_000) for number in range(put, put + 10)], timeout=0)
+            put += 10
+            with queue.consumer(selector="JMSRedelivered = FALSE") as consumer:
+                for message in consumer.receive_many(10, timeout=0):
+                    message.retry()
+        queue.alter(max_memory=1)
+        with contextlib.suppress(shmq.Full):
+            for _ in range(40):
+                queue.put(b"0", timeout=0)
+        ack_new(queue, 40)
+        queue.alter(max_deliveries=1)
+        queue.join(timeout=60.0)
+        assert numbers(broker.queue("jobs.dead", create=False)) == list(range(put))

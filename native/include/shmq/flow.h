@@ -161,9 +161,6 @@ shmq_status shmq_fetch(shmq_mover *t, uint64_t *place, uint64_t end, shmq_wants_
 shmq_status shmq_fetch_at(shmq_mover *t, uint64_t place);
 /* Have entries that came in by themselves one part of so many of the front ring's slots? */
 bool shmq_fetched_have(const shmq_ring *front, uint32_t part);
-/* Rows that become dead letters may use one part of so many: consumers fetch what they want even while the queue of dead letters is
- * full. */
-#define SHMQ_DEAD_LETTERS_SHARE 8u
 /* Was this entry of a front ring fetched by itself? */
 bool shmq_is_fetched(const shmq_slot_shm *slot);
 /* ... by a taker that wants all, so that no earlier one of its group is on disk? */

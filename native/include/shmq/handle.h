@@ -32,8 +32,8 @@ typedef struct shmq_ring {
     shmq_a64 near; /* a position that this process has seen lately: head's 44 bits are extended against it */
     /* The version in which it had nothing to be taken; 0: none. Of a front ring whose positions are in no order; of a back ring: nothing below P. */
     shmq_a64 nothing;
-    /* Of a back ring: no row below this place has failed too often, by the settings with this seal. */
-    shmq_a64 sound_below, sound_seal;
+    /* Of a back ring: no row below this place has failed too often, by the settings that these terms are of. */
+    shmq_a64 sound_below, sound_terms;
     shmq_a64 uncarried; /* no entry that the tail carried lies in the slots of positions below this one */
     shmq_patience taking, browsing, putting, flushing;
 } shmq_ring;

@@ -72,7 +72,7 @@ shmq_status shmq_expire(shmq_queue *q, shmq_delivery *d);
 /* The first message that has expired and waits for its move to the dead letters, LOCKED by this process. SHMQ_EMPTY. */
 shmq_status shmq_steal_expired(shmq_queue *q, shmq_delivery *d);
 /* The same of one that is available, and has failed, or died with its takers, as often as its queue allows; also of one on
- * disk. SHMQ_EMPTY: none was found within the patience. SHMQ_OS, SHMQ_DENIED, SHMQ_CORRUPT: of rows that cannot be read. */
+ * disk. SHMQ_EMPTY: none was found within the patience. SHMQ_OS, SHMQ_DENIED, SHMQ_CORRUPT: of what cannot be brought back. */
 shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d);
 
 /* Is this entry, when it is acquired, to be noted in its record first? */

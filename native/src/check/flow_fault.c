@@ -81,7 +81,8 @@ const char *shmq_flow_fault(shmq_ring *r) {
     if (w.flow != 0 && shmq_load_seq(&front.shm->cold) == 0 && shmq_load_seq(&front.shm->tail) != 0) {
         return "the queue has flowed to disk, but its front ring has no cold records, which order what comes back";
     }
-    if (shmq_load_seq(&r->shm->tried) > shmq_load_seq(&r->shm->tail) + 1) {
+    uint64_t tried = shmq_load_seq(&r->shm->tried); /* before the tail, which only rises */
+    if (tried > shmq_load_seq(&r->shm->tail) + 1) {
         return "a message that failed went to disk from beyond the tail, where no producer has put one";
     }
     const char *wrong = shmq_due_fault(shmq_load_seq(&r->shm->rows_due));

@@ -11,7 +11,8 @@ static bool first_of_carried(shmq_ring *r, uint64_t limit, shmq_may_steal *may, 
             shmq_slot_shm *slot = shmq_slot_at(r, w * 64 + (uint64_t)__builtin_ctzll(bits));
             uint64_t word = shmq_load_acquire(&slot->word); /* SYNC ring.publish */
             uint64_t p = shmq_load_acquire(&slot->position); /* SYNC ring.publish */
-            if (shmq_word_carried(word) && p < limit && (!any || p < f->place) && may(r, slot, word)) {
+            if (shmq_slot_at(r, p) == slot && shmq_word_carried(word) && p < limit && (!any || p < f->place) &&
+                may(r, slot, word)) {
                 *f = (shmq_first){.ring = r, .slot = slot, .word = word, .position = p, .place = p};
                 any = true;
             }

@@ -4,6 +4,8 @@
  *
  * Rows never change, and `tried` says up to where some may have failed. So each process looks at each row once, as long
  * as the settings stay as they are. What is on disk comes in by itself, and is then as any other. */
+#include <sched.h>
+
 #include "shmq/flow.h"
 #include "shmq/ring_delivery.h"
 #include "shmq/sleepers.h"
@@ -25,46 +27,84 @@ static shmq_row_use considers(void *context, const shmq_delivery *row) {
                                                                                            : SHMQ_ROW_PASSED;
 }
 
-static uint64_t seal_of(const shmq_queue *q) { return shmq_load_seq(&q->page->settings.seal); }
+/* Of the settings by which rows are looked at. The seal is another one after each change; the limits themselves tell a
+ * change whose process died before it sealed them. */
+static uint64_t terms_of(const shmq_queue *q) {
+    const shmq_queue_shm *page = q->page;
+    uint64_t terms = shmq_load_seq(&page->settings.seal);
+    const uint64_t limits[] = {shmq_load_seq(&page->max_deliveries), shmq_load_seq(&page->max_deaths),
+                               shmq_load_seq(&page->settings.max_ttl_ns)};
+    for (uint32_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        terms = (terms ^ limits[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        terms ^= terms >> 29;
+    }
+    return terms;
+}
 
-/* A seal that says that settings change just now says nothing of what they are. */
-static uint64_t first_to_look_at(shmq_ring *level, uint64_t seal) {
-    bool known = (seal >> 32 & 1) == 0 && shmq_load_seq(&level->sound_seal) == seal;
-    return known ? shmq_load_seq(&level->sound_below) : 0;
+static uint64_t first_to_look_at(shmq_ring *level, uint64_t terms) {
+    return shmq_load_seq(&level->sound_terms) == terms ? shmq_load_seq(&level->sound_below) : 0;
 }
 
 /* Only the holder of the mover's lock calls this. */
-static void note_sound(shmq_ring *level, uint64_t seal, uint64_t below) {
+static void note_sound(shmq_ring *level, uint64_t terms, uint64_t below) {
     shmq_store_seq(&level->sound_below, 0);
-    shmq_store_seq(&level->sound_seal, seal);
+    shmq_store_seq(&level->sound_terms, terms);
     shmq_store_seq(&level->sound_below, below);
+}
+
+/* Rows that have come in by themselves, with none before them: their space on disk is free at once, since the dead
+ * letters need some. True: there were some. */
+static bool drop_gone(shmq_mover *t) {
+    static _Thread_local shmq_row_life lives[SHMQ_TURN_ENTRIES];
+    uint64_t flow = shmq_load_seq(&t->back->shm->flow), low = shmq_load_relaxed(&t->back->shm->low);
+    uint32_t count = SHMQ_TURN_ENTRIES, gone = 0;
+    if (t->unmarked || !shmq_flow_is_on(flow) || low >= shmq_flow_place(flow) ||
+        t->backing->list(t->backing->context, low, low, shmq_flow_place(flow), lives, &count) != SHMQ_OK) {
+        return false;
+    }
+    while (gone < count && lives[gone].gone) {
+        gone++;
+    }
+    if (gone != 0) {
+        shmq_rows_drop_first(t, lives, gone);
+    }
+    return gone != 0;
 }
 
 /* The first such row below `end` comes in. SHMQ_NOT_FOUND: there is none. SHMQ_TIMEOUT: there are more to look at.
  * SHMQ_EMPTY: there is no slot for it. SHMQ_IN_USE: another process moves entries, for longer than the patience. */
 static shmq_status bring(shmq_ring *level, uint64_t end) {
     shmq_queue *q = level->queue;
-    uint64_t flow = shmq_flow_at(level), seal = seal_of(q), tried = shmq_load_seq(&level->shm->tried);
-    uint64_t at = first_to_look_at(level, seal), low = shmq_load_seq(&level->shm->low);
+    uint64_t flow = shmq_flow_at(level), terms = terms_of(q), tried = shmq_load_seq(&level->shm->tried);
+    uint64_t at = first_to_look_at(level, terms), low = shmq_load_seq(&level->shm->low);
     end = tried < end ? tried : end;
     if (!shmq_flow_is_on(flow) || !shmq_may_flow(q) || low >= end || at >= end) {
         return SHMQ_NOT_FOUND;
     }
     shmq_mover t;
     SHMQ_TRY(shmq_turn_await(&t, level));
-    at = first_to_look_at(level, seal);
-    bool room = !shmq_fetched_have(t.front, SHMQ_DEAD_LETTERS_SHARE);
-    shmq_status status = room ? shmq_fetch(&t, &at, end, considers, q) : SHMQ_EMPTY;
-    note_sound(level, seal, status == SHMQ_CORRUPT ? at + 1 : at); /* of damage the caller is told once */
+    at = first_to_look_at(level, terms);
+    shmq_status status = shmq_fetch(&t, &at, end, considers, q);
+    note_sound(level, terms, status == SHMQ_CORRUPT ? at + 1 : at); /* of damage the caller is told once */
     flow = shmq_load_seq(&level->shm->flow);
+    bool changed = drop_gone(&t);
     shmq_rows_end_flow(&t);
-    bool ended = shmq_load_seq(&level->shm->flow) != flow;
+    changed = changed || shmq_load_seq(&level->shm->flow) != flow; /* takers can have what lies behind */
     shmq_turn_end(&t);
-    if (ended) { /* takers can have what lies behind */
+    if (changed) {
         shmq_wake_waiters(q);
         shmq_notify_starved(q);
     }
     return status == SHMQ_NOT_FOUND && at < end ? SHMQ_TIMEOUT : status;
+}
+
+/* The same for all rows below `end`, until `until`. */
+static shmq_status bring_first(shmq_ring *level, uint64_t end, uint64_t until) {
+    shmq_status status;
+    while ((status = bring(level, end)) == SHMQ_TIMEOUT && shmq_now_ns() < until) {
+        sched_yield(); /* others want the lock, too */
+    }
+    return status;
 }
 
 /* SHMQ_EMPTY: there is none that can be had. SHMQ_TIMEOUT, SHMQ_IN_USE: as above, and `until` is over. */
@@ -72,18 +112,15 @@ static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) 
     for (;;) {
         shmq_first f;
         bool any = shmq_first_of(level, is_poisoned, &f);
-        shmq_status status;
-        do {
-            status = bring(level, any ? f.place : UINT64_MAX);
-        } while (status == SHMQ_TIMEOUT && shmq_now_ns() < until);
+        shmq_status status = bring_first(level, any ? f.place : UINT64_MAX, until);
         if (status == SHMQ_OK) {
             continue;
         }
-        if (status == SHMQ_TIMEOUT || status == SHMQ_IN_USE || (!any && status != SHMQ_NOT_FOUND)) {
+        if (status == SHMQ_TIMEOUT || status == SHMQ_IN_USE || status == SHMQ_CORRUPT) {
             return status; /* where rows may come first the queue is not empty in any case */
         }
         if (!any) {
-            return SHMQ_EMPTY;
+            return status == SHMQ_NOT_FOUND ? SHMQ_EMPTY : status;
         }
         if (shmq_seize(f.ring, f.slot, f.word, f.position, d)) {
             return SHMQ_OK;
@@ -94,6 +131,10 @@ static shmq_status steal_of(shmq_ring *level, uint64_t until, shmq_delivery *d) 
 shmq_status shmq_steal_poisoned(shmq_queue *q, shmq_delivery *d) {
     uint64_t until = shmq_now_ns() + q->m->patience_ns;
     shmq_status failed = SHMQ_EMPTY;
+    if (shmq_load_relaxed(&q->page->max_deliveries) == 0 && shmq_load_relaxed(&q->page->max_deaths) == 0) {
+        return SHMQ_EMPTY;
+    }
+    shmq_flow_mend(q); /* what a dead mover has left on its way is AVAILABLE again, or a row */
     for (uint32_t depth = 0; depth < q->levels; depth++) {
         shmq_status status = steal_of(shmq_level(q, depth), until, d);
         if (status == SHMQ_OK) {

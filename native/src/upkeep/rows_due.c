@@ -13,6 +13,9 @@
 #include "shmq/sleepers.h"
 
 #define FETCHED_AT_ONCE 32u /* takers and producers wait for the lock meanwhile */
+/* Rows that become dead letters may use one part of so many of the front ring's slots: consumers fetch what they want even
+ * while the queue of dead letters is full. */
+#define DEAD_LETTERS_SHARE 8u
 
 /* One piece of a pass. */
 typedef struct piece {
@@ -77,7 +80,7 @@ static void end_fetched(const shmq_mover *t) {
 /* SHMQ_EMPTY: no slot for the row. SHMQ_NOT_FOUND: the row is damaged; its taker is told. */
 static shmq_status fetch(piece *x, uint64_t place) {
     shmq_budget_spend(x->b, SHMQ_PRICE_FETCH);
-    if (shmq_fetched_have(x->t.front, SHMQ_DEAD_LETTERS_SHARE) && shmq_expired_are_dead_letters(x->t.q)) {
+    if (shmq_fetched_have(x->t.front, DEAD_LETTERS_SHARE) && shmq_expired_are_dead_letters(x->t.q)) {
         return SHMQ_EMPTY;
     }
     shmq_status status = shmq_fetch_at(&x->t, place);

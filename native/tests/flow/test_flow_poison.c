@@ -1,4 +1,6 @@
 /* Messages that have failed too often are found wherever they lie, for the dead letters, without a taker that comes to them. */
+#include <sys/wait.h>
+
 #include "faulty_backing.h"
 #include "flow_select.h"
 #include "shmq/due.h"
@@ -178,8 +180,8 @@ static void what_cannot_come_in_now_is_found_later(void) {
     end();
 }
 
-/* Where the queue of dead letters is full its caller keeps what it has. */
-static void they_leave_slots_to_consumers_that_choose(void) {
+/* Its caller keeps what it has, since the queue of dead letters is full. */
+static void they_have_a_quarter_of_the_slots_at_most(void) {
     static shmq_delivery kept[MANY];
     begin();
     slots = shmq_slot_count(&q->first);
@@ -192,12 +194,111 @@ static void they_leave_slots_to_consumers_that_choose(void) {
         CHECK_EQUAL(number_of(&kept[count]), count);
         count++;
     }
-    CHECK_EQUAL(count, low + shmq_slot_count(shmq_front_of(&q->first)) / 8);
+    CHECK_EQUAL(count, low + shmq_slot_count(shmq_front_of(&q->first)) / 4);
     for (uint64_t i = 0; i < count; i++) {
         CHECK_EQUAL(shmq_settle(q, &kept[i]), SHMQ_OK);
     }
     steal_failed(count, slots, 1);
     get_rest(slots, 0, 1, 2 * slots);
+    end();
+}
+
+/* So many failed in the hands of a consumer that chose them: they came in by themselves, and lie above rows that failed. */
+static void those_that_a_consumer_chose_do_not_go_first(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    fail_some(slots, EVERY);
+    put_numbers(q, slots, slots);
+    uint64_t rest = EVERY - 1, chosen = shmq_slot_count(shmq_front_of(&q->first)) / 4 - 1;
+    static shmq_delivery held[MANY];
+    shmq_subscription by;
+    shmq_subscription_begin(&by, is_of, &rest);
+    uint64_t count = 0;
+    while (count < chosen && select_now(theirs, &by, &held[count]) == SHMQ_OK) {
+        count++;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        CHECK_EQUAL(shmq_release(theirs, &held[i], true), SHMQ_OK);
+    }
+    shmq_subscription_end(&by);
+    CHECK(count > shmq_slot_count(shmq_front_of(&q->first)) / 32);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    shmq_delivery d;
+    for (uint64_t i = 0; i < 2 * slots; i++) {
+        bool failed = (i % EVERY == 0 && i < slots) || (i % EVERY == rest && i / EVERY < count);
+        if (failed) {
+            CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+            CHECK_EQUAL(number_of(&d), i);
+            CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+        }
+    }
+    CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_EMPTY);
+    for (uint64_t i = 0; i < 2 * slots; i++) {
+        bool failed = (i % EVERY == 0 && i < slots) || (i % EVERY == rest && i / EVERY < count);
+        CHECK(failed || get_number(q) == i);
+    }
+    end();
+}
+
+/* Dead letters may go to disk, too: what has come in leaves room there at once. */
+static void their_space_on_disk_is_free_as_they_go(void) {
+    begin();
+    slots = shmq_slot_count(&q->first);
+    put_numbers(q, 0, slots);
+    fail_some(slots, 1);
+    put_numbers(q, slots, slots);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    uint64_t low = shmq_load_seq(&q->first.shm->low), size = shmq_flow_size(q);
+    shmq_delivery d;
+    for (uint64_t i = 0; i < low + 500; i++) {
+        CHECK_EQUAL(shmq_steal_poisoned(q, &d), SHMQ_OK);
+        CHECK_EQUAL(shmq_settle(q, &d), SHMQ_OK);
+    }
+    CHECK_EQUAL(shmq_load_seq(&q->first.shm->low), low + 500);
+    CHECK(shmq_flow_size(q) < size);
+    steal_failed(low + 500, slots, 1);
+    get_rest(slots, 0, 1, 2 * slots);
+    end();
+}
+
+static void what_a_dead_mover_has_left_on_its_way_is_found(void) {
+    begin();
+    put_numbers(q, 0, 8);
+    fail_some(8, 1);
+    alter(SHMQ_SET_MAX_DELIVERIES, 1);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        shmq_member *dying = scratch_attach_flowing();
+        shmq_queue *its = scratch_flowing(dying, "jobs", MEMORY);
+        faulty_begin(dying);
+        faulty.at_write = FAULTY_DIES_BEFORE;
+        (void)shmq_flow_make_room(its, NULL);
+        _exit(1);
+    }
+    int status;
+    CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
+    CHECK(shmq_load_seq(&q->page->unfinished) != 0);
+    steal_failed(0, 8, 1);
+    reap_all(m, 1);
+    end();
+}
+
+/* A process that died amid a change of the settings has left their seal open. */
+static void under_an_open_seal_each_row_is_looked_at_once_too(void) {
+    begin_failed();
+    shmq_a64 *seal = &q->page->settings.seal;
+    uint64_t sealed = shmq_load_seq(seal);
+    shmq_store_seq(seal, sealed | UINT64_C(1) << 32);
+    shmq_store_seq(&q->page->max_deliveries, 2);
+    steal_failed(0, 0, EVERY);
+    looks_at_no_row();
+    shmq_store_seq(&q->page->max_deliveries, 1);
+    steal_failed(0, slots, EVERY);
+    looks_at_no_row();
+    alter(SHMQ_SET_MAX_DELIVERIES, 3);
+    get_rest(0, slots, EVERY, 2 * slots);
     end();
 }
 
@@ -256,7 +357,11 @@ int main(void) {
     each_row_is_looked_at_once_until_the_settings_change();
     where_none_has_failed_nobody_looks_at_rows();
     what_cannot_come_in_now_is_found_later();
-    they_leave_slots_to_consumers_that_choose();
+    they_have_a_quarter_of_the_slots_at_most();
+    those_that_a_consumer_chose_do_not_go_first();
+    their_space_on_disk_is_free_as_they_go();
+    what_a_dead_mover_has_left_on_its_way_is_found();
+    under_an_open_seal_each_row_is_looked_at_once_too();
     what_has_expired_too_is_left_to_that();
     rows_that_cannot_be_read_are_told_of();
     return 0;

@@ -23,7 +23,7 @@ from shmq.headers import decode_headers, encode_headers
 from shmq.options import QueueSettings
 
 if TYPE_CHECKING:
-    from shmq.engine.membership.membership import Membership
+    from shmq.engine.membership.membership import Membership, WaitingDeadLetter
 
 __all__ = [
     "move_to_dead_letters",
@@ -31,8 +31,10 @@ __all__ = [
     "dead_letter_name",
     "default_name",
     "dead_letter_positions",
+    "give_back_undeleted",
     "is_for_the_dead",
     "is_named",
+    "is_waiting",
     "last_line",
     "retry_dead_letters",
 ]
@@ -147,25 +149,29 @@ def move_to_dead_letters(
         reason: as in Death.
         error: text, or an exception whose traceback is kept.
 
-    Returns False if the message is not ours any more. Without room among the dead it stays locked, and is tried again
-    by later calls of this process.
+    Returns False if the message is not ours any more. Without room among the dead it stays locked, behind those of its
+    queue that wait already, and is tried again by later calls of this process.
     """
     if not delivery.lock():
         return False
+    membership = membership_of(queue)
+    retry_dead_letters(membership)
     letter = DeadLetter(queue, delivery, _death_of(queue, delivery, reason, error))
     pool, failure = pool_of(queue) if reason in _FAILURES else None, cast("FailureReason", reason)
     if pool is not None:
         pool.dies(delivery, failure)
     try:
-        dead = _try_move(letter)
+        if queue.name in membership.dead_letters:  # whose first one has just found no room
+            _say(letter, f", and waits behind others for room in queue {dead_letter_name(queue)!r}", logging.DEBUG)
+            dead, told = _keep(letter), True
+        else:
+            dead, told = _try_move(letter), reason not in _FAILURES or pool is not None
     except (Full, OutOfSpace, ShutDown) as full:
         _say(letter, f", but it cannot go among the dead: {full}; it is tried again")
         dead, told = _keep(letter), True
     except BaseException:
         delivery.release(True)
         raise
-    else:
-        told = reason not in _FAILURES or pool is not None
     if dead and not told:
         _say(letter, f"; it went to queue {dead_letter_name(queue)!r}")
     if dead and pool is not None:
@@ -173,12 +179,12 @@ def move_to_dead_letters(
     return dead
 
 
-def _say(letter: DeadLetter, fate: str) -> None:
+def _say(letter: DeadLetter, fate: str, level: int = logging.WARNING) -> None:
     queue, death, message_id = letter.queue, letter.death, letter.delivery.message_id
     why = f": {last_line(death.error)}" if death.error else ""
     extra = {"queue": queue.name, "message_id": message_id, "reason": death.reason, "error": death.error}
-    _LOG.warning(
-        "message %d of queue %r is dead (%s%s)%s", message_id, queue.name, death.reason, why, fate, extra=extra
+    _LOG.log(
+        level, "message %d of queue %r is dead (%s%s)%s", message_id, queue.name, death.reason, why, fate, extra=extra
     )
 
 
@@ -193,26 +199,48 @@ def _keep(letter: DeadLetter) -> bool:
     if mine is None:
         return False  # deleted with its queue
     letter.delivery = mine
-    membership_of(letter.queue).keep(letter)
+    membership_of(letter.queue).keep(letter.queue.name, letter)
     return True
 
 
 def retry_dead_letters(membership: Membership) -> None:
-    """Moves what found no room before. Called at each look and each take."""
+    """Moves what found no room before, of each queue in order. Called at each look and each take: where the first one
+    finds no room nothing behind it is tried."""
     if not membership.dead_letters:
         return
     with membership.lock:
-        waiting = membership.take_dead_letters()
-        for letter in waiting:
-            try:
-                if letter.delivery.lock():  # else deleted with its queue
-                    _try_move(cast("DeadLetter", letter))
-            except ShmqError:
-                membership.keep(letter)
+        for name in list(membership.dead_letters):
+            while (line := membership.dead_letters.get(name)) and _is_gone(line[0]):
+                membership.let_go(name, line[0])
+
+
+def _is_gone(letter: WaitingDeadLetter) -> bool:
+    """It is among the dead, or was deleted with its queue."""
+    try:
+        if letter.delivery.lock():
+            _try_move(cast("DeadLetter", letter))
+    except ShmqError:
+        return False
+    return True
+
+
+def is_waiting(queue: OpenQueue) -> bool:
+    """Do dead messages of this queue wait in this process for room among the dead?"""
+    return queue.name in membership_of(queue).dead_letters
+
+
+def give_back_undeleted(queue: OpenQueue) -> None:
+    """The deletion of their queue has failed: what waits because of it is in its place again."""
+    membership = membership_of(queue)
+    with membership.lock:
+        for letter in list(membership.dead_letters.get(queue.name, ())):
+            if letter.death.reason == "queue_deleted":
+                letter.delivery.release(False)
+                membership.let_go(queue.name, letter)
 
 
 def dead_letter_positions(queue: OpenQueue) -> set[int]:
     """Of its dead messages that this process holds, since there was no room for them."""
     mine = directory_entry(queue)
-    letters = cast("list[DeadLetter]", membership_of(queue).dead_letters)
+    letters = cast("list[DeadLetter]", list(membership_of(queue).dead_letters.get(queue.name, ())))
     return {letter.delivery.position for letter in letters if directory_entry(letter.queue) == mine}

@@ -8,8 +8,9 @@ from shmq.core.handles import browse_entry, delete_at_once, ends_of, settings_of
 from shmq.core.queue import STOPPED, reap
 from shmq.engine.dead_lettering.dead_letter import (
     dead_letter_name,
-    dead_letter_positions,
+    give_back_undeleted,
     is_named,
+    is_waiting,
     move_to_dead_letters,
     retry_dead_letters,
 )
@@ -31,32 +32,38 @@ def delete(queue: OpenQueue) -> None:
         before = settings_of(queue)["shut_down"]
         retry_dead_letters(membership_of(queue))
         shut_down(queue, STOPPED)
-        _move_to_the_dead(queue)
-        if dead_letter_positions(queue):
-            shut_down(queue, before)
-            raise Full(
-                f"queue {queue.name!r} cannot be deleted: no room for its messages among the dead",
-                figures=f"dead_letter={dead_letter_name(queue)!r}",
-                remedy="take messages out there, or purge() this queue first",
-            )
+        try:
+            _move_to_the_dead(queue)
+        except BaseException:
+            give_back_undeleted(queue)
+            shut_down(queue, before)  # it was not deleted, and is in service as it was
+            raise
     delete_at_once(queue)
     if named:
         dead_letter_left(queue)
 
 
 def _move_to_the_dead(queue: OpenQueue) -> None:
-    waiting = dead_letter_positions(queue)
     reap(membership_of(queue).live())  # a dead mover's message is to be in one queue before it is stolen from there
+    _check_room(queue)
     for place in first_of(ends_of(queue)):
         while True:
             place, seen = browse_entry(queue, place)
             if seen is None:
                 break
-            if seen[0] in waiting:
-                continue
             delivery: Delivery | None = steal(queue, seen[0], True)
             if delivery is not None:
                 move_to_dead_letters(queue, delivery, "queue_deleted")
+                _check_room(queue)
+
+
+def _check_room(queue: OpenQueue) -> None:
+    if is_waiting(queue):
+        raise Full(
+            f"queue {queue.name!r} is not deleted: no room for its messages among the dead",
+            figures=f"dead_letter={dead_letter_name(queue)!r}",
+            remedy="take messages out there, or purge() this queue first",
+        )
 
 
 def dead_letter_left(queue: OpenQueue) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from shmq.core.handles import settings_of, steal_poisoned
 from shmq.core.queue import SETTINGS
-from shmq.engine.dead_lettering.dead_letter import is_for_the_dead, move_to_dead_letters, retry_dead_letters
-from shmq.engine.handle.open_queue import membership_of, pool_of
+from shmq.engine.dead_lettering.dead_letter import is_for_the_dead, is_waiting, move_to_dead_letters
+from shmq.engine.handle.open_queue import pool_of
 
 if TYPE_CHECKING:
     from shmq.core.queue import Delivery
@@ -52,7 +52,6 @@ def reject(queue: OpenQueue, delivery: Delivery, error: BaseException | str | No
 
 def dead_letter_found(queue: OpenQueue, delivery: Delivery) -> None:
     """It died too often before this delivery, or has expired; it is not handed out again."""
-    retry_dead_letters(membership_of(queue))
     reason = delivery.why_dead or "max_deliveries"
     if reason == "expired":
         settle_expired(queue, delivery)
@@ -69,6 +68,9 @@ def settle_expired(queue: OpenQueue, delivery: Delivery) -> None:
 
 
 def dead_letter_poisoned(queue: OpenQueue) -> None:
-    """What failed on its last attempt in a process that could not move it to the dead. The next taker does the same."""
-    while (delivery := steal_poisoned(queue)) is not None:
+    """What failed on its last attempt in a process that could not move it to the dead. The next taker does the same.
+
+    As long as there is room among the dead: the rest stays where it is.
+    """
+    while not is_waiting(queue) and (delivery := steal_poisoned(queue)) is not None:
         dead_letter_found(queue, delivery)

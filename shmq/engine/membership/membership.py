@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import weakref
+from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shmq.core.segment import DISK_NONE, SHM_DIRECTORY, Member
@@ -76,21 +77,28 @@ class Membership:
         self.clock_offset_ns = header["clock_offset_ns"]
         self.memory = header["memory"]
         self.consumers: dict[tuple[int, int], Closable] = {}  # the implicit ones of Queue.receive
-        self.dead_letters: list[WaitingDeadLetter] = []
+        self.dead_letters: dict[str, deque[WaitingDeadLetter]] = {}  # by the names of their queues, in order
         self.excess: str | None = None  # of max_memory over memory, as this process has told it
         self.readiness: weakref.WeakSet[Sleeper] = weakref.WeakSet()
         self.lock = threading.RLock()
 
-    def keep(self, letter: WaitingDeadLetter) -> None:
-        """A dead message for which there is no room among the dead: the next taker tries again first."""
-        self.dead_letters.append(letter)
-        self.member.dead_letters = len(self.dead_letters)
+    def keep(self, name: str, letter: WaitingDeadLetter) -> None:
+        """A dead message of the queue `name` for which there is no room among the dead: it waits behind the others."""
+        self.dead_letters.setdefault(name, deque()).append(letter)
+        self.member.dead_letters += 1
 
-    def take_dead_letters(self) -> list[WaitingDeadLetter]:
-        """All of them, to be tried again."""
-        waiting, self.dead_letters = self.dead_letters, []
+    def let_go(self, name: str, letter: WaitingDeadLetter) -> None:
+        """It is among the dead, or back in its place, or was deleted with its queue."""
+        line = self.dead_letters[name]
+        line.remove(letter)
+        self.member.dead_letters -= 1
+        if not line:
+            del self.dead_letters[name]
+
+    def forget_dead_letters(self) -> None:
+        """They are another process's."""
+        self.dead_letters.clear()
         self.member.dead_letters = 0
-        return waiting
 
     @property
     def url(self) -> str:
@@ -218,5 +226,5 @@ def _after_fork() -> None:
     for membership in _OPEN.values():
         membership.lock = threading.RLock()
         membership.consumers.clear()  # the parent's
-        membership.take_dead_letters()
+        membership.forget_dead_letters()
         membership.readiness.clear()
