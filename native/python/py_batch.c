@@ -59,7 +59,11 @@ static bool fill(PyObject *o, PyObject *list, Py_ssize_t limit, PyObject *timeou
     for (bool first = true; PyList_Size(list) < limit; first = false) {
         PyObject *message = first ? consumer_receive(o, timeout) : consumer_one_more(o);
         if (message == NULL && is_error(first ? "Empty" : "ShmqError")) {
-            PyErr_Clear(); /* what was taken is handed over; the next call meets the error again */
+            if (first) {
+                PyErr_Clear();
+            } else {
+                queue_keep_untold(((py_consumer *)o)->queue); /* what was taken is handed over; the next call tells */
+            }
             return true;
         }
         if (message == NULL || message == Py_None) {

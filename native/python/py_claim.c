@@ -46,7 +46,7 @@ static PyObject *queue_claim(PyObject *o, PyObject *args) {
     unsigned long long entries, bytes;
     shmq_subscription *by, own;
     if (!PyArg_ParseTuple(args, "O!KKO", queue_type, &target, &entries, &bytes, &subscription) ||
-        !subscription_of(subscription, &by) || !queue_begins(self) || !queue_ready((py_queue *)target) ||
+        !subscription_of(subscription, &by) || !queue_takes(self) || !queue_ready((py_queue *)target) ||
         !is_target(self, (py_queue *)target)) {
         return NULL;
     }

@@ -190,7 +190,7 @@ static py_message *next_message(py_consumer *self, uint64_t until_ns, uint32_t r
 /* None: there is no credit, or, with `quiet`, no message. */
 static PyObject *take(py_consumer *self, uint64_t until_ns, bool quiet) {
     bool own_row;
-    if (!queue_begins(self->queue)) {
+    if (!queue_takes(self->queue)) {
         return NULL;
     }
     if (!consumer_enters(self->whole, &own_row)) {

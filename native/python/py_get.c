@@ -119,7 +119,7 @@ PyObject *queue_get(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObje
     if ((nargs != 0 || names != NULL) && !timeout_of(args, nargs, 0, names, "get(*, timeout=None)", &until)) {
         return NULL;
     }
-    if (!queue_begins(self)) {
+    if (!queue_takes(self)) {
         return NULL;
     }
     shmq_status status;
@@ -144,7 +144,7 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
         }
         return NULL;
     }
-    PyObject *list = queue_begins(self) ? PyList_New(0) : NULL;
+    PyObject *list = queue_takes(self) ? PyList_New(0) : NULL;
     while (list != NULL && PyList_Size(list) < limit) {
         shmq_status status;
         bool first = PyList_Size(list) == 0;
@@ -157,16 +157,15 @@ PyObject *queue_get_many(PyObject *o, PyObject *const *args, Py_ssize_t nargs, P
             }
             continue;
         }
-        bool interrupted = PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception);
-        if (!first && !interrupted) {
-            PyErr_Clear(); /* what was taken is handed over; the next call meets the error again */
-            return list;
-        }
         if (status == SHMQ_EMPTY && !PyErr_Occurred()) {
             return list;
         }
         if (!PyErr_Occurred()) {
             queue_raise(self, status);
+        }
+        if (!first && PyErr_ExceptionMatches(PyExc_Exception)) {
+            queue_keep_untold(self); /* what was taken is handed over; the next call tells, or meets the error again */
+            return list;
         }
         Py_CLEAR(list);
     }
@@ -185,7 +184,7 @@ PyObject *queue_acquire(PyObject *o, PyObject *const *args, Py_ssize_t nargs) {
         }
         return NULL;
     }
-    if (!parse_timeout(args[2], &until) || !queue_begins(self)) {
+    if (!parse_timeout(args[2], &until) || !queue_takes(self)) {
         return NULL;
     }
     py_caller caller;

@@ -124,6 +124,7 @@ static void member_dealloc(PyObject *self) {
         shmq_member_free(m);
         Py_END_ALLOW_THREADS
     }
+    Py_CLEAR(as_member(self)->untold);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);

@@ -41,6 +41,14 @@ PyObject *queue_raise(py_queue *self, shmq_status status);
 /* The same for a call that puts or takes. First it makes dead letters of expired messages that this process has found:
  * a busy process never waits, and perhaps no other one looks. */
 bool queue_begins(py_queue *self);
+/* The exception that is set is cleared; of what is told once the next call that takes from this queue tells. */
+void queue_keep_untold(py_queue *self);
+/* Tells of the first such one. False: it is set as the exception. */
+bool queue_tell(py_queue *self);
+/* queue_begins of a call that takes. */
+static inline bool queue_takes(py_queue *self) {
+    return queue_begins(self) && (SHMQ_LIKELY(self->owner->untold == NULL) || queue_tell(self));
+}
 /* Between two pieces of a wait: runs signal handlers, and makes dead letters of expired messages. False with an
  * exception set. */
 bool queue_goes_on(py_queue *self);

@@ -71,7 +71,7 @@ static bool several_parts(PyObject *parts, several *s) {
             PyErr_SetString(PyExc_TypeError, "a consumer of one queue is expected");
             return false;
         }
-        if (!queue_begins(part->queue)) {
+        if (!queue_takes(part->queue)) {
             return false;
         }
         s->queues[i] = part->queue;

@@ -26,6 +26,7 @@ typedef struct {
     uint32_t views; /* views and loans: while any exist, a closed member keeps its row */
     uint32_t
         dead_letters; /* messages for which the dead letters had no room: Python tries again before it takes anything */
+    PyObject *untold; /* strong or NULL: dict of errors that are told once, and that a batch has met; see py_untold.c */
     uint64_t serial; /* the member's, when calls and views were counted: a forked child starts at 0 */
 } shmq_py_member;
 
