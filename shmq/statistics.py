@@ -24,7 +24,7 @@ class QueueStatistics:
         unsettled: messages that are with consumers.
         delayed: messages that are not yet due.
         bytes: of all of them, bodies and headers.
-        memory_bytes: of these, resident in shared memory.
+        memory_bytes: of messages in shared memory, each with its slot.
         reserved_bytes: of shared memory that the queue has for its slots, whether messages are in them or not.
         disk_bytes: that the queue takes on disk.
         flowed: whether part of it lies on disk.
@@ -51,7 +51,7 @@ class QueueStatistics:
     unsettled: int  # with consumers
     delayed: int  # not yet due
     bytes: int  # of all of them, bodies and headers
-    memory_bytes: int  # of these, resident in shared memory
+    memory_bytes: int  # of messages in shared memory, each with its slot
     reserved_bytes: int  # of shared memory, for its slots
     disk_bytes: int  # of these, on disk
     flowed: bool  # part of it lies on disk

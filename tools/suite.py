@@ -41,7 +41,7 @@ SIDE_BY_SIDE = ["-n", str(WORKERS), "--dist", "load", "--maxschedchunk", "1"]
 # A Spark takes 1 GiB and, in bursts, every processor. The tests of a file share the one of their worker.
 TWO_SPARKS = ["-n", "2", "--dist", "loadfile"]
 OPTIONS = ("--all", "--strict", "--full", "--instruments", "--spark", "--flow")
-FLOWING = ["tests/engine", "tests/unit", "tests/mp", "tests/cli"]
+FLOWING = ["tests/engine", "tests/unit", "tests/mp", "tests/cli", "tests/pool", "tests/processes"]
 # The fewest: a quarter of a front ring is for what is fetched from the middle, and one at least is to be there.
 FRONT_SHIFT = "2"
 FLOW_BUILD = ROOT / "build" / "flow-extension"

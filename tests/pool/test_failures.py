@@ -162,6 +162,7 @@ def test_a_message_that_a_handler_rejects_is_told_once_with_its_error(
     ]
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_what_dies_by_a_consumer_is_told_once_with_its_error(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:

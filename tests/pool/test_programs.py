@@ -235,6 +235,7 @@ def test_an_interrupted_run_until_empty_does_not_pretend_to_be_done(tmp_path: Pa
         assert broker.queue("jobs").statistics().unsettled == 0
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_sigterm_in_a_run_until_empty_exits_with_its_code(tmp_path: Path) -> None:
     with holding(tmp_path, 1, "until_empty") as (process, broker, _):
         process.send_signal(signal.SIGTERM)
@@ -261,6 +262,7 @@ def test_a_second_ctrl_c_kills_and_messages_go_back(tmp_path: Path, processes: i
                 os.kill(worker, 0)
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_workers_take_no_notice_of_ctrl_c(tmp_path: Path) -> None:
     with holding(tmp_path, 1, "for ever") as (process, broker, worker):
         os.kill(worker, signal.SIGINT)
@@ -271,6 +273,7 @@ def test_workers_take_no_notice_of_ctrl_c(tmp_path: Path) -> None:
         assert settled_at_exit(process) == (0, "after the pool\n", "")
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_ctrl_c_in_a_terminal_reaches_all_and_only_the_pool_acts_on_it(tmp_path: Path) -> None:
     with holding(tmp_path, 2, "for ever") as (process, broker, _):
         broker.queue("begun").get(timeout=120.0)  # the other one has its message, too
@@ -281,6 +284,7 @@ def test_ctrl_c_in_a_terminal_reaches_all_and_only_the_pool_acts_on_it(tmp_path:
         assert (jobs.acked, jobs.ready, jobs.unsettled) == (2, 0, 0)
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_sigterm_to_a_worker_costs_nothing_and_it_is_replaced(tmp_path: Path) -> None:
     with holding(tmp_path, 1, "for ever") as (process, broker, worker):
         os.kill(worker, signal.SIGTERM)

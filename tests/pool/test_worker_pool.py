@@ -135,6 +135,7 @@ def test_a_handler_may_settle_and_only_what_did_not_fail_has_a_result(broker: sh
     assert (dead.body, dead.death.reason, dead.death.error) == ("reject", "rejected", "not wanted")
 
 
+@pytest.mark.memory  # all that is logged is compared
 def test_a_message_that_kills_three_workers_is_dead_with_signal_and_pids(
     broker: shmq.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:

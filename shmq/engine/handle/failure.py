@@ -62,8 +62,8 @@ def _empty(queue: QueueHandle, name: str) -> Empty:
         return Empty(what, remedy="wait longer, or do other work")
     return Empty(
         f"{what}, and some of its messages are on disk",
-        remedy="wait longer, or settle what is in hand, since messages come back into slots that others have left"
-        + _STOPPED_MOVER,
+        remedy="wait longer, or settle what is in hand, since messages come back into slots that others have left: "
+        "those in hand, delayed, or waiting for retry_delay keep theirs" + _STOPPED_MOVER,
     )
 
 
@@ -181,7 +181,7 @@ def _room_in_the_ring(wait: str, maxsize: int, slots: int) -> str:
     if maxsize != 0:  # given after it was made
         return f"{remedy}with maxsize={maxsize}, which then fixes its slots"
     more_memory = " or a broker with more memory" if slots < _MOST_SLOTS else ""
-    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here"
+    return f"{remedy}with a maxsize{more_memory}: without maxsize it has {slots:,} slots here, and messages in hand or delayed keep theirs"
 
 
 def _way_to_alter(there: QueueHandle, name: str, settings: QueueSettings, differs: str) -> str:
