@@ -75,7 +75,7 @@ ROWS = [
     Row(
         "backlog",
         "messages of a backlog beyond a memory of 64 MiB, in order: MiB of the segment, of a process's growth",
-        {"messages": 500_000},
+        {"messages": 2_900_000},
         {"segment_mib": 64, "growth_mib": 32},
         "tools/test --full -k deep_backlog",
     ),
